@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 RUNS = 5
-# Runs of conversions that write gigabytes.
+# Number of runs for conversions that write gigabytes.
 FEW = 3
 
 PYULOG_PARQUET = """
@@ -59,7 +59,8 @@ def table(heading, peer, works):
     base = None
     for name, command, runs in works:
         seconds, _, peak, written = measure(command, runs)
-        # The peer comes first. Each line is printed as soon as it is known.
+        # The other converter is measured first. Each line is printed as soon as its result is
+        # known.
         base = base or seconds
         print(f"| {name} | {seconds:.3f} | {base / seconds:.1f} | {peak:.0f} | {written:.0f} |", flush=True)
     print()
@@ -109,7 +110,7 @@ def own(binary, log):
 
 
 def flat(binary, *logs):
-    """Prints the cost per byte of logs of growing size."""
+    """Prints the time and memory per byte for logs of increasing size."""
     heads = "".join(f" {os.path.getsize(log) / 1e6:.0f} MB: ns/B | peak MB |" for log in logs)
     print(f"| command |{heads}\n|---|{'---|---|' * len(logs)}")
     names = ["check", "stats", "NDJSON", "MCAP, zstd 1", "CSV", "Parquet", "Arrow IPC"]

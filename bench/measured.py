@@ -1,4 +1,6 @@
-"""Does one piece of work per run. Prints CPU seconds, peak memory in MB and what it counted, for `cargo xtask bench`."""
+"""Runs one benchmark. Prints the CPU time in seconds, the peak memory in MB and a count, for `cargo
+xtask bench`.
+"""
 
 import resource
 import sys
@@ -8,7 +10,8 @@ import time
 def main(works, since=0.0):
     """Does the work named by the first argument on the log named by the second. CPU time counts from `since` on.
 
-    A work returns a text, and data that must stay in memory until the memory is measured.
+    A benchmark returns a text, and data that must stay in memory until the memory has been
+    measured.
     """
     counted, _kept = works[sys.argv[1]](sys.argv[2])
     seconds = time.process_time() - since

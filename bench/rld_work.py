@@ -1,4 +1,4 @@
-"""Works with rocketlogger: rld_work.py WORK LOG."""
+"""Runs a benchmark with rocketlogger: rld_work.py WORK LOG."""
 
 import time
 
@@ -50,5 +50,5 @@ WORKS = {
     "py-rocketlogger-energy-only": lambda log: energy(log, False),
 }
 
-# The start of Python and the imports do not count.
+# The time for starting Python and for imports does not count.
 measured.main(WORKS, since=time.process_time())

@@ -1,4 +1,4 @@
-"""Works with python3-rosbag: rosbag_work.py WORK LOG."""
+"""Runs a benchmark with python3-rosbag: rosbag_work.py WORK LOG."""
 
 import measured
 import rosbag

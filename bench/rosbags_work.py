@@ -1,4 +1,4 @@
-"""Works with PyPI's rosbags: rosbags_work.py WORK LOG."""
+"""Runs a benchmark with the package rosbags from PyPI: rosbags_work.py WORK LOG."""
 
 import measured
 from rosbags.highlevel import AnyReader

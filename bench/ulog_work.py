@@ -1,4 +1,4 @@
-"""Works with pyulog: ulog_work.py WORK LOG."""
+"""Runs a benchmark with pyulog: ulog_work.py WORK LOG."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Works with velodyne-decoder: vel_work.py WORK LOG."""
+"""Runs a benchmark with velodyne-decoder: vel_work.py WORK LOG."""
 
 import struct
 import sys

@@ -37,7 +37,7 @@ def count(what, number=1):
 
 
 class Refused(Exception):
-    """The log is refused, or has nothing to compare."""
+    """rovelog rejects the log, or the log contains nothing that can be compared."""
 
 
 def run(binary, *args):
@@ -55,12 +55,14 @@ def table(binary, log, folder, *options):
 
 
 def numeric(frame):
-    """Returns the columns of numbers, except times of other clocks."""
+    """Returns the numeric columns, except columns with times on other clocks."""
     return [name for name, kind in frame.schema.items() if kind.is_numeric() and name != "t_ns"]
 
 
 def same(got, want, what, exact=True):
-    """Returns whether values are equal. NaN equals null, because libraries convert one into the other."""
+    """Returns True if values are equal. NaN and null count as equal, because libraries convert one
+    into the other.
+    """
     got, want = np.asarray(got, float), np.asarray(want, float)
     assert got.shape == want.shape, f"{what}: {got.shape} and {want.shape}"
     equal = np.array_equal(got, want, equal_nan=True) if exact else np.allclose(got, want, rtol=1e-9, atol=1e-12, equal_nan=True)
@@ -96,7 +98,7 @@ def joins(binary, log, folder, names):
 def previous(found, left, right, field, near):
     by_polars = left.join_asof(right.select("t_ns", field), on="t_ns", strategy="backward", tolerance=near)
     same(found, by_polars[field].cast(pl.Float64).to_numpy(), "join previous: polars")
-    # Of several rows at one time DuckDB uses any, rovelog the last one.
+    # If several rows have the same time, DuckDB uses any of them, and rovelog uses the last one.
     last = right.select("t_ns", pl.col(field).cast(pl.Float64).alias("value")).unique("t_ns", keep="last", maintain_order=True)
     count("rows at the time of another, where DuckDB takes any of them", len(right) - len(last))
     rows = left.with_row_index("n")
@@ -110,7 +112,9 @@ def previous(found, left, right, field, near):
 
 
 def nearest(found, left, right, field, near):
-    """Checks with numpy, and with polars where no two rows are equally far: then polars uses the later row, rovelog the earlier."""
+    """Checks the nearest rows with numpy. Also checks them with polars, unless two rows are equally
+    near. In this case, polars uses the later row and rovelog the earlier row.
+    """
     times, own = left["t_ns"].to_numpy(), right["t_ns"].to_numpy()
     values = right[field].cast(pl.Float64).to_numpy().astype(float)
     if not len(own):
@@ -127,7 +131,7 @@ def nearest(found, left, right, field, near):
     by_polars = left.join_asof(right.select("t_ns", field), on="t_ns", strategy="nearest", tolerance=near)
     clear = (to_after != to_before) & (not right["t_ns"].is_duplicated().any())
     same(found[clear], by_polars[field].cast(pl.Float64).to_numpy()[clear], "join nearest: polars")
-    count("rows with two neighbours at one distance, where polars takes the later", int((to_after == to_before).sum()))
+    count("rows with two neighbors at one distance, where polars takes the later", int((to_after == to_before).sum()))
 
 
 def linear(found, left, right, field, near):
@@ -262,7 +266,8 @@ def power(binary, log, folder):
         amperes, volts = theirs.get_data([current])[:, 0], theirs.get_data([voltage])[:, 0]
         rows = len(amperes)
         got = {name: frame[name].to_numpy()[:rows].astype(float) for name in (current, "P", "E")}
-        # Outside of both ranges rovelog has no value, rocketlogger that of the converter.
+        # If a current is outside of both ranges, rovelog returns no value, and rocketlogger returns
+        # the value of the converter.
         there = ~np.isnan(got[current])
         count("rows outside of both ranges, where rocketlogger has a value", int((~there).sum()))
         same(got[current][there], amperes[there], "merged currents: rocketlogger", exact=False)
@@ -296,7 +301,7 @@ def one(binary, log, folder):
         try:
             every(binary, log, folder, names)
         except Refused as error:
-            # A stray time far from all others.
+            # In this log, one time is far from all other times.
             if "the times of this log would make" not in str(error):
                 raise
             count("logs whose times are too far apart for rows at an interval")

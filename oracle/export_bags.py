@@ -4,7 +4,8 @@
     python export_bags.py ros2 ROVELOG FOLDER..       MCAP for ROS 2: mcap with rosbags, and mcap-ros2-support
     python3 export_bags.py debian ROVELOG FOLDER..    V2.0: python3-rosbag
 
-A difference must be in `INTENDED`. An entry without its difference fails too.
+Each difference must be listed in `INTENDED`. If a listed difference does not occur, the check fails
+too.
 """
 
 import base64
@@ -20,7 +21,7 @@ import tempfile
 
 import rovelog_cli
 
-# Errors of a reader for content of the old bag that it cannot read: the start of the message.
+# Start of the error messages of a reader for content of the old bag that it cannot read.
 INTENDED = {
     # Strings that are not UTF-8, which rovelog keeps.
     ("with_rosbags", "texts-not-utf-8"): "AnyReaderError: Could not deserialize",
@@ -54,7 +55,9 @@ INTENDED = {
 
 
 def export(binary, path, out, *options):
-    """Exports a bag. Returns whether there is a file. It is a failure only if nothing of the bag could be exported."""
+    """Exports a bag. Returns True if a file was written. The check fails only if nothing in the bag
+    could be exported.
+    """
     done = subprocess.run([binary, "export", "-q", str(path), "-o", str(out), *options], capture_output=True, check=False)
     said = done.stderr.decode()
     if done.returncode in (0, 3):
@@ -85,7 +88,9 @@ def plain(theirs):
 
 
 def same(theirs, ours, ros2):
-    """Returns whether a value equals that in rovelog's JSON. Floats are compared bit for bit; all NaNs are equal."""
+    """Returns True if a value is equal to the value in the JSON output of rovelog. Floats are
+    compared bit for bit. All NaN values count as equal.
+    """
     if isinstance(ours, dict) and hasattr(theirs, "nsecs"):
         return theirs.to_nsec() == ours["sec"] * 10**9 + ours["nsec"]
     if isinstance(ours, dict) and list(ours) == ["sec", "nsec"]:
@@ -180,7 +185,7 @@ def verdict(ours, read, ros2):
 
 
 def refused(path):
-    """Returns whether the corpus expects that a bag is refused."""
+    """Returns True if readers must reject the bag according to its expected result."""
     expected = path.parent.parent / "expected" / path.parent.name / f"{path.stem}.json"
     return expected.exists() and json.loads(expected.read_text())["open"] == "refused"
 
@@ -189,7 +194,7 @@ def main():
     mode, binary, *folders = sys.argv[1:]
     wrong, bags, compared, intended = [], 0, 0, set()
     paths = [path for folder in folders for path in sorted(pathlib.Path(folder).glob("*.bag"))]
-    # A refused bag cannot be exported.
+    # A bag that readers must reject cannot be exported.
     paths = [path for path in paths if not refused(path)]
     with tempfile.TemporaryDirectory() as temporary:
         for path in paths:

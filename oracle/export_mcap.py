@@ -76,7 +76,8 @@ def compare_topic(name, topic, data, offset):
     timed = ours != 0
     want = ours[timed].astype(np.int64) * 1000 + offset
     assert np.array_equal(np.array(log_times, np.int64)[timed], want), f"{name}: log times"
-    # Rows of both are sorted by time. A row without a time stays where it is.
+    # The rows of pyulog and of the MCAP file are sorted by time. A row without a time stays in
+    # place.
     timestamps = data.data["timestamp"]
     assert len(ours) >= len(timestamps), name
     order = pyulog_columns.ordered(timestamps)

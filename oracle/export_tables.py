@@ -34,7 +34,9 @@ ARROW = {
 
 
 def export(binary, log, folder, *options):
-    """Exports a log. The exit code 3 is no failure if only bytes of the log were lost, but is one if a value is missing."""
+    """Exports a log. The exit code 3 means that some data is missing. This is a failure only if the
+    output cannot represent a value, and not if the log is damaged.
+    """
     done = subprocess.run([binary, "export", "-q", log, "-o", folder, *options], capture_output=True, check=False, timeout=600)
     said = done.stderr.decode()
     assert done.returncode in (0, 3), f"{log}: exit {done.returncode}: {said}"
@@ -71,7 +73,9 @@ def compare_csv(binary, log):
 
 
 def same(name, want, got):
-    """Returns whether columns are equal bit for bit. A NaN equals a NaN with the same bits."""
+    """Returns True if columns are equal bit for bit. Two NaN values are equal if they have the same
+    bits.
+    """
     want, got = np.ascontiguousarray(want), np.ascontiguousarray(got)
     assert want.shape == got.shape, f"{name}: {want.shape} but {got.shape}"
     assert want.dtype == got.dtype, f"{name}: {want.dtype} but {got.dtype}"
@@ -158,7 +162,7 @@ def compare_tables(binary, log):
             values += compare_table(log, name, table, data)
             values += compare_table(log, name, pyarrow.ipc.open_file(arrow).read_all(), data)
             check_sorted(name, parquet, table)
-            # polars and duckdb share no code with pyarrow, and must read the same.
+            # polars and duckdb share no code with pyarrow. They must read the same values.
             frame = polars.read_parquet(parquet)
             assert frame.to_arrow().cast(table.schema.remove_metadata()).equals(table.replace_schema_metadata(None)) or nan_equal(frame, table), name
             frame = polars.read_ipc(arrow)

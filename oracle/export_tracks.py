@@ -40,7 +40,7 @@ TEXTS = {
 
 
 def check_gpx(element):
-    """Fails if an element or a child of it violates GPX 1.1."""
+    """Fails if an element or one of its children violates the rules of GPX 1.1."""
     assert element.tag.startswith(GPX), element.tag
     name = element.tag.removeprefix(GPX)
     children = [child.tag.removeprefix(GPX) for child in element]

@@ -21,7 +21,7 @@ from pyulog.px4 import PX4ULog
 
 # Points of a report are 32-bit numbers, angles are computed from 32-bit quaternions.
 RELATIVE, ABSOLUTE, DEGREES = 2e-6, 1e-6, 2e-3
-# With fewer compared lines, this script must be wrong.
+# Minimum number of compared lines. If fewer lines are compared, this script contains a mistake.
 ENOUGH = 30
 # Logs of three generations of PX4.
 LOGS = ("sample_logging_tagged_and_default_params.ulg", "sample_log_small.ulg", "pyulog__sample_2016_original.ulg")
@@ -170,7 +170,8 @@ def main(binary, logs):
             wrong += compare(f"{log} {key}", key[0], start, line, data[0].data["timestamp"], function(data[0].data))
             of_log += 1
             points += len(line[0])
-        # Lines that only Flight Review draws. Records far outside of the flight do not count.
+        # Lines that only Flight Review draws. Lines that only consist of records far outside of the
+        # flight are ignored.
         last = start + max(seconds.max() for seconds, _ in ours.values() if len(seconds)) * 1e6
         for key, (topic, instance, function) in expected.items():
             data = [data for data in theirs.data_list if data.name == topic and data.multi_id == instance]

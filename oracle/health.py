@@ -32,7 +32,7 @@ FORK = multiprocessing.get_context("fork")
 
 LONGEST = (1 << 63) - 1
 
-# As in docs/guide/command-line.md: a gap is longer than so many periods, and so many of the fastest topics are asked.
+# As in docs/guide/command-line.md: a gap is longer than GAP periods, and the WITNESSES fastest topics may confirm it.
 GAP = 3
 WITNESSES = 32
 
@@ -48,7 +48,7 @@ def of_cat(binary, log):
 
 
 def interruptions(binary, log, places):
-    """Returns the spans of time from which the log itself says that records are missing."""
+    """Returns the time spans in which the log itself reports missing records."""
     spans = []
     if log.suffix == ".ulg":
         dropouts = json.loads(rovelog_cli.run(binary, "ulog", "dropouts", "-q", "-f", "json", str(log)))["dropouts"]
@@ -82,7 +82,9 @@ def joined(spans):
 
 
 def explains(spans, start, end, period):
-    """Returns whether a gap would be none without the time that the spans cover."""
+    """Returns True if the spans explain a gap. This is the case if the gap, without the time
+    covered by the spans, would be too short for a gap.
+    """
     covered = sum(max(0, min(last, end) - max(first, start)) for first, last in spans)
     return covered > 0 and end - start - covered <= GAP * period
 
@@ -216,7 +218,7 @@ def main():
             times, places = of_cat(binary, log)
             stops = interruptions(binary, log, places)
         except rovelog_cli.Refused:
-            # The checks of the formats decide whether a log may be refused.
+            # Whether rovelog may reject a log is checked elsewhere, in the check of its format.
             unread += 1
             continue
         independent = {}
@@ -229,13 +231,13 @@ def main():
         if set(found) != set(times):
             differences.append(f"{log.name}: topics {sorted(set(found) ^ set(times))}")
         judged = {}
-        # In the order of the log.
+        # The topics are judged in the order of the log.
         for name in (name for name in found if name in times):
             stamps = times[name]
             own = independent.get(name)
             said = int(found[name]["count"])
             if log.suffix == ".bag" and said > len(stamps) and counts(binary, log).get(name) == said:
-                # `cat` leaves out messages that cannot be decoded, although they have times.
+                # `cat` skips messages that cannot be decoded, although these messages have times.
                 undecoded += 1
                 continue
             # If pyulog reads the same records, its times are used.

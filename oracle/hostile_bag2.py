@@ -110,7 +110,9 @@ def displaced(data, places):
 
 
 def led_astray(size, named_last=True):
-    """Puts messages that are missing in the index after a damaged one. The index has the last one at another offset."""
+    """Writes a damaged message, followed by messages that are missing in the index. For the last of
+    these messages, the index contains a wrong offset.
+    """
     data, places = filled_chunk(size, lambda k: message(1, k), connection(0) + connection(1))
     last = message(0, 0) if named_last else b""
     named = index(0, [time(0) + u32(place) for place in range(1, 200)])

@@ -257,7 +257,7 @@ def b_index(entries):
 
 
 def b_indices(size):
-    """Writes an index in which no offset is that of a message."""
+    """Writes an index in which no offset is the offset of a message."""
     start = b_sound(min(size // 8, 4096))
     head = start.replace(bytes(8), struct.pack("<Q", len(start)), 1)
     return head + b_index(struct.pack("<IIQ", 1_600_000_000, 0, 5) * (size // 16))
@@ -338,7 +338,7 @@ def v_own_types(size):
 
 
 def v_own(size):
-    """Writes messages of that type which are all too short."""
+    """Writes messages of the declared type. All of them are too short."""
     own = sum(letter * weight for weight, letter in enumerate(b"OwnM", 119))
     return counted(V_HEAD, lambda k: v_message(own, float(k), bytes(400), 7), size)
 

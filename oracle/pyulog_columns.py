@@ -6,7 +6,7 @@ import io
 import numpy as np
 from pyulog import ULog
 
-# Damaged logs of which pyulog reads fewer rows. rovelog must have these rows in the same order.
+# Damaged logs from which pyulog reads fewer rows. rovelog must have these rows in the same order.
 FEWER = {"px4-ulog-rs__corrupt_unregistered_msg_id.ulg"}
 
 

@@ -89,7 +89,9 @@ INTENDED = [
 
 
 def ours(binary, path):
-    """Counts the records of each topic with rovelog. Topics of one name are added up."""
+    """Counts the records of each topic with rovelog. The numbers of all topics with the same name
+    are added.
+    """
     found = collections.Counter()
     for topic in rovelog_cli.document(binary, "topics", path)["topics"]:
         found[topic["name"].split("#")[0]] += int(topic["count"])
@@ -124,7 +126,7 @@ def counts_in_process(read, path):
 
 
 def result_of(read, binary, path):
-    """Returns `same`, or how the reader differs."""
+    """Returns `same`, or a description of how the other reader differs."""
     found = counts_in_process(read, path)
     if isinstance(found, str):
         return found

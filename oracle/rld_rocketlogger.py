@@ -31,12 +31,12 @@ INTENDED = {
     "Unsupported RocketLogger data file version": "a version that nobody has described (D18)",
 }
 
-# Files of which only rocketlogger reads rows.
+# Files in which only rocketlogger finds rows.
 REFUSED = {"no-channels": "rows of no bytes (D19)"}
 
 
 def peer(path):
-    """Reads a log with rocketlogger. Returns its error if it refuses the log."""
+    """Reads a log with rocketlogger. If rocketlogger rejects the log, returns the error."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -46,7 +46,9 @@ def peer(path):
 
 
 def ours(binary, path):
-    """Returns names, raw columns and timestamps with rovelog, or None if it refuses the log."""
+    """Returns the names, raw columns and timestamps that rovelog reads. Returns None if rovelog
+    rejects the log.
+    """
     done = subprocess.run([binary, "rld", "csv", "-q", str(path)], capture_output=True, check=False)
     if done.returncode not in (0, 3):
         return None

@@ -32,11 +32,14 @@ def repair():
 
 
 def same(kind, theirs, ours):
-    """Returns whether a value equals that in rovelog's JSON. Floats are compared bit for bit."""
+    """Returns True if a value is equal to the value in the JSON output of rovelog. Floats are
+    compared bit for bit.
+    """
     base, _, array = kind.partition("[")
     if array:
         if base in ("uint8", "char"):
-            # Text that is not base64 has another type: Python decodes a topic with the first definition that it finds.
+            # If the text is not base64, the value has another type. Python decodes all messages of
+            # a topic with the first definition that it finds.
             return base64.b64encode(bytes(theirs)).decode() == ours
         return len(theirs) == len(ours) and all(same(base, a, b) for a, b in zip(theirs, ours))
     if base in ("time", "duration"):
@@ -48,7 +51,7 @@ def same(kind, theirs, ours):
         code = "<f" if base == "float32" else "<d"
         return struct.pack(code, theirs) == struct.pack(code, ours)
     if base == "string":
-        # The value is no text if it has another type, as above.
+        # The value may also have another type than text, for the same reason as above.
         return theirs == ours or isinstance(ours, str) and theirs == base64.b64decode(ours).decode("utf-8", "rosmsg")
     if base == "bool":
         return bool(theirs) == ours

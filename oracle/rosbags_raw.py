@@ -16,7 +16,7 @@ import tempfile
 
 from rosbags.rosbag1 import Reader
 
-# Bags of which rosbags reads more than rovelog, with the reason.
+# Bags from which rosbags reads more messages than rovelog, with the reason.
 INTENDED = {
     "v2.0+connection-conflict.bag": "a connection number has two meanings, and rosbags takes one for both",
     "v2.0+connection-conflict+same-topic.bag": "the same, of one topic",

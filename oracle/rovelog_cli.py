@@ -6,7 +6,7 @@ import subprocess
 
 
 class Refused(RuntimeError):
-    """rovelog refuses the log."""
+    """rovelog rejects the log."""
 
 
 def run(binary, *args):

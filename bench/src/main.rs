@@ -1,4 +1,5 @@
-//! `bench WORK LOG` does one piece of work on a log. Prints the CPU time, the peak memory and what it counted.
+//! `bench WORK LOG` runs one benchmark (work) on a log. It prints the CPU time, the peak memory and
+//! a count, such as the number of messages.
 
 #[cfg(feature = "rld")]
 mod rld;
@@ -14,13 +15,14 @@ mod vel;
 use std::any::Any;
 use std::fs;
 
-/// A text for the result, and data that must stay in memory until the memory is measured.
+/// Result of a benchmark: a text to print, and data that must stay in memory until the peak memory
+/// has been measured.
 type Outcome = Result<(String, Box<dyn Any>), Box<dyn std::error::Error>>;
 
-/// A piece of work on the log at a path.
+/// Function that runs a benchmark on the log at a path.
 type Work = fn(&str) -> Outcome;
 
-/// The works of all formats.
+/// Benchmarks for all log formats, by name.
 const WORKS: &[&[(&str, Work)]] = &[
     #[cfg(feature = "ulog")]
     ulog::WORKS,
@@ -49,19 +51,19 @@ fn main() {
     }
 }
 
-/// Opens a log of any format, which reads its summary.
+/// Opens a log of any format, which includes reading its summary.
 fn info(log: &str) -> Outcome {
     let log = rovelog::open(log)?;
     Ok((format!("{} records", log.info().records), Box::new(log)))
 }
 
-/// Returns the user and system CPU time of all threads in seconds.
+/// Returns the CPU time of all threads in seconds, both in user mode and in the kernel.
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Returns the peak resident memory in MB without the pages of the mapped log.
+/// Returns the peak resident memory in MB, without the pages of the memory-mapped log.
 fn peak_megabytes() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = |key: &str| -> f64 {

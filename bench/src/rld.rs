@@ -1,4 +1,5 @@
-//! Works on RLD logs. `rld_work.py` has those of the peer, a Python package.
+//! Benchmarks for RLD logs. `rld_work.py` contains the same benchmarks for the Python package
+//! rocketlogger.
 
 use std::any::Any;
 
@@ -36,7 +37,8 @@ fn columns(log: &str, select: &Select, options: &ColumnOptions) -> Outcome {
         rows += batch.num_rows();
         columns += batch.num_columns();
     }
-    // The log stays mapped, so that its pages can be subtracted from the memory.
+    // The log stays memory-mapped until the end, so that its pages can be subtracted from the
+    // measured memory.
     Ok((format!("{rows} rows in {columns} column batches"), Box::new(log)))
 }
 
@@ -48,7 +50,8 @@ fn energy(log: &str) -> Outcome {
     Ok((format!("{} rows, power sums {}", stats.rows, powers.join(" ")), Box::new(log)))
 }
 
-/// Copies the file into a reused buffer: the limit for all works that read the whole file.
+/// Copies the whole file into a reused buffer. No benchmark that reads the whole file can be
+/// faster.
 fn copy_file(log: &str) -> Outcome {
     let log = open(log)?;
     let mut buffer = vec![1u8; 64 << 20];

@@ -1,5 +1,5 @@
-//! Works on bags: Rovelog and the crate `rosbag`. `rosbag_work.py`, `rosbags_work.py` and `rosbag_view.cpp`
-//! have those of other peers.
+//! Benchmarks for ROS bags, with Rovelog and with the crate `rosbag`. `rosbag_work.py`,
+//! `rosbags_work.py` and `rosbag_view.cpp` contain the same benchmarks for other libraries.
 
 use rovelog::rosbag12::BagReader;
 use rovelog::{AnyLog, LogReader, Select};
@@ -24,7 +24,7 @@ fn open(log: &str) -> Result<BagReader, Box<dyn std::error::Error>> {
     Ok(bag)
 }
 
-/// Adds up all bytes of a payload, as a checksum would.
+/// Adds all bytes of a payload, so that a benchmark reads every byte, as a checksum would.
 fn sum(payload: &[u8]) -> u64 {
     let (words, rest) = payload.as_chunks::<8>();
     let words = words.iter().fold(0u64, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
@@ -81,7 +81,8 @@ fn columns(log: &str) -> Outcome {
     Ok((format!("{rows} rows"), Box::new(bag)))
 }
 
-/// Reads the payloads of all messages with the crate `rosbag`, in file order and without connections.
+/// Reads the payloads of all messages with the crate `rosbag`, in file order and without
+/// connections.
 fn other(log: &str) -> Outcome {
     use rosbag::{ChunkRecord, MessageRecord, RosBag};
     let bag = RosBag::new(log)?;
@@ -102,14 +103,15 @@ fn number(bytes: &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize)
 }
 
-/// Splits the first record from `bytes`. Returns its header, its data and the rest.
+/// Divides `bytes` after the first record. Returns the header and the data of this record, and the
+/// remaining bytes.
 fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (header, rest) = bytes.get(4..)?.split_at_checked(number(bytes)?)?;
     let (data, rest) = rest.get(4..)?.split_at_checked(number(rest)?)?;
     Some((header, data, rest))
 }
 
-/// Returns the value of a header field.
+/// Returns the value of the header field `name`.
 fn field<'a>(mut header: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     while let Some((field, rest)) = header.get(4..).and_then(|rest| rest.split_at_checked(number(header)?)) {
         if let Some(value) = field.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
@@ -120,10 +122,10 @@ fn field<'a>(mut header: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// Reads connection, time and payload of each message in uncompressed chunks over a new mapping, without
-/// connections, index and order: the limit for any reader.
+/// Reads the connection, time and payload of each message in uncompressed chunks from a new memory
+/// mapping. It uses no connections, no index and no time order. No reader can be faster.
 fn bare(log: &str) -> Outcome {
-    // SAFETY: the log is not changed while it is measured.
+    // SAFETY: The log does not change while the benchmark runs.
     let map = unsafe { memmap2::Mmap::map(&std::fs::File::open(log)?)? };
     let (mut messages, mut total) = (0u64, 0u64);
     let mut rest = &map[13..];
@@ -144,10 +146,11 @@ fn bare(log: &str) -> Outcome {
     Ok((format!("{messages} messages {total:x}"), Box::new(map)))
 }
 
-/// Decompresses every chunk on one thread: the limit for any reader of a compressed bag.
+/// Decompresses every chunk on one thread. No single-threaded reader of a compressed bag can be
+/// faster.
 fn unpacked(log: &str) -> Outcome {
     use std::io::Read as _;
-    // SAFETY: the log is not changed while it is measured.
+    // SAFETY: The log does not change while the benchmark runs.
     let map = unsafe { memmap2::Mmap::map(&std::fs::File::open(log)?)? };
     let (mut chunks, mut bytes) = (0u64, 0u64);
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Works on ULogs: Rovelog, px4-ulog and yule_log.
+//! Benchmarks for ULog files, with Rovelog and with the crates px4-ulog and `yule_log`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::{Outcome, Work, info, ulog_limit};
 
-/// Topic of the works on one topic. It is the largest in the sample log of PX4.
+/// Topic for the benchmarks that read one topic. It is the largest topic in the sample log of PX4.
 const ONE: &str = "sensor_combined";
 
 pub(crate) const WORKS: &[(&str, Work)] = &[
@@ -67,7 +67,7 @@ fn rovelog_one(log: &str, keep: bool) -> Outcome {
     Ok((format!("{rows} rows"), Box::new(log)))
 }
 
-/// Three fields of each row of one topic, read in place.
+/// Reads three fields of each row of one topic, directly from the bytes of the row.
 fn rovelog_rows_by_place(log: &str) -> Outcome {
     let log = open(log)?;
     let topic = log.topic(ONE).ok_or("no such topic")?;
@@ -96,7 +96,7 @@ struct SensorCombined {
     accelerometer_m_s2: [f32; 3],
 }
 
-/// The same fields, as structs.
+/// Reads three fields of each row of one topic, after decoding the row to a struct.
 fn rovelog_rows_as_structs(log: &str) -> Outcome {
     let log = open(log)?;
     let topic = log.topic(ONE).ok_or("no such topic")?;
@@ -124,7 +124,7 @@ fn px4_kept(log: &str) -> Outcome {
     Ok((format!("{rows} rows"), Box::new(parsed)))
 }
 
-/// Keeps the typed columns of one topic in a callback of px4-ulog.
+/// Collects the typed columns of one topic in a callback of px4-ulog.
 fn px4_one(log: &str) -> Outcome {
     enum Column {
         U64(Vec<u64>),
@@ -178,7 +178,8 @@ fn px4_one(log: &str) -> Outcome {
     Ok((format!("{} rows", rows.unwrap_or(0)), Box::new(())))
 }
 
-/// Decodes the typed values of every row. yule_log builds no columns, which is less work.
+/// Decodes the typed values of every row with `yule_log`. It does not build columns, which is less
+/// work.
 fn yule_values(log: &str) -> Outcome {
     use yule_log::builder::ULogParserBuilder;
     use yule_log::model::msg::UlogMessage;

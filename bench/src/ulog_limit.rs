@@ -1,5 +1,6 @@
-//! The limit for every ULog reader: a loop that trusts the file and validates, counts and keeps nothing that
-//! its result does not need.
+//! The fastest possible ULog reader, as a lower limit for the time of all ULog benchmarks. It is a
+//! loop that trusts the file. It validates nothing, counts nothing, and keeps nothing that its
+//! result does not need.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,13 +10,13 @@ use memmap2::Mmap;
 
 use crate::Outcome;
 
-/// Number of rows that are copied together, while they are in the first-level cache.
+/// Number of rows that are copied together, so that they stay in the first-level processor cache.
 const GROUP: usize = 256;
 
 /// Size in bytes of the file header.
 const HEADER_BYTES: usize = 16;
 
-/// Reads the headers of all messages.
+/// Reads the headers of all messages and skips their payloads.
 pub(crate) fn hop(log: &str) -> Outcome {
     let map = map(log)?;
     let (mut messages, mut rows) = (0_u64, 0_u64);
@@ -26,7 +27,8 @@ pub(crate) fn hop(log: &str) -> Outcome {
     Ok((format!("{rows} rows in {messages} messages"), Box::new(map)))
 }
 
-/// Copies the fields of rows to columns in reused buffers. With a name, copies only this topic.
+/// Copies the fields of rows to columns in reused buffers. If `one` is given, copies only the topic
+/// with this name.
 pub(crate) fn gather(log: &str, one: Option<&str>) -> Outcome {
     let map = map(log)?;
     let mut formats: HashMap<&str, &str> = HashMap::new();
@@ -66,15 +68,15 @@ pub(crate) fn gather(log: &str, one: Option<&str>) -> Outcome {
 }
 
 fn map(log: &str) -> std::io::Result<Mmap> {
-    // SAFETY: The log does not change while it is measured.
+    // SAFETY: The log does not change while the benchmark runs.
     unsafe { Mmap::map(&File::open(log)?) }
 }
 
-/// Calls `visit` with type and payload of each message.
+/// Calls `visit` with the type and the payload of each message.
 fn each<'a>(map: &'a [u8], mut visit: impl FnMut(u8, &'a [u8])) {
     let mut at = HEADER_BYTES;
     while at + 3 <= map.len() {
-        // SAFETY: The loop condition makes sure that the header is within the file.
+        // SAFETY: The loop condition ensures that the message header is within the file.
         let (size, kind) = unsafe {
             let head = map.as_ptr().add(at);
             (usize::from(head.cast::<u16>().read_unaligned()), *head.add(2))
@@ -83,20 +85,20 @@ fn each<'a>(map: &'a [u8], mut visit: impl FnMut(u8, &'a [u8])) {
         if end > map.len() {
             break;
         }
-        // Prefetches the next messages while this one is processed.
+        // Prefetches the next messages into the processor cache while this message is processed.
         // SAFETY: A prefetch may have any address.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(map.as_ptr().wrapping_add(at + 4096).cast());
         }
-        // SAFETY: `end` is within the file.
+        // SAFETY: `end` is the offset of the end of the message, which is within the file.
         visit(kind, unsafe { map.get_unchecked(at + 3..end) });
         at = end;
     }
 }
 
-/// Adds the widths of the fields of a type. An array is one field.
+/// Adds the widths of the fields of a type to `widths`. An array counts as one field.
 fn flatten(formats: &HashMap<&str, &str>, name: &str, widths: &mut Vec<usize>) {
     for field in formats.get(name).copied().unwrap_or_default().split_terminator(';') {
         let ty = field.split(' ').next().unwrap_or_default();
@@ -116,7 +118,7 @@ fn flatten(formats: &HashMap<&str, &str>, name: &str, widths: &mut Vec<usize>) {
 
 struct Topic {
     rows: Vec<*const u8>,
-    /// Offset and width of each field, and its column.
+    /// Offset, width and column of each field.
     fields: Vec<(usize, usize, Vec<u8>)>,
     count: usize,
 }
@@ -133,8 +135,8 @@ impl Topic {
 
     fn copy(&mut self) {
         for (offset, width, column) in &mut self.fields {
-            // SAFETY: A field is within its row. Trailing padding, which rows do not have, is read from the next
-            // message.
+            // SAFETY: Each field is within its row. Rows lack the padding at their end, so the
+            // bytes of this padding are read from the next message.
             unsafe {
                 match *width {
                     1 => copy_each::<1>(&self.rows, *offset, column),
@@ -157,7 +159,7 @@ impl Topic {
     }
 }
 
-/// Copies a field of `N` bytes from each row.
+/// Copies a field of `N` bytes from each row to `column`.
 unsafe fn copy_each<const N: usize>(rows: &[*const u8], offset: usize, column: &mut [u8]) {
     for (row, to) in rows.iter().zip(column.chunks_exact_mut(N)) {
         let from: [u8; N] = unsafe { row.add(offset).cast::<[u8; N]>().read_unaligned() };

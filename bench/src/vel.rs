@@ -1,4 +1,4 @@
-//! Works on VEL logs.
+//! Benchmarks for VEL logs.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -25,7 +25,8 @@ fn open(log: &str) -> Result<VelReader, Box<dyn std::error::Error>> {
     Ok(log)
 }
 
-/// Reads header after header over a new mapping and validates nothing: the limit for any reader.
+/// Reads all message headers from a new memory mapping and validates nothing. No reader can be
+/// faster.
 fn bare_scan(log: &str) -> Outcome {
     let map = unsafe { Mmap::map(&File::open(log)?)? };
     let entries = u32::from_le_bytes(map[8..12].try_into()?);
@@ -54,7 +55,7 @@ fn points(log: &str, options: PointOptions) -> Outcome {
     Ok((format!("{count} points in {turns} revolutions, {sum:.1}"), Box::new(log)))
 }
 
-/// A folder that is removed when it is dropped, after the measurement.
+/// A folder that is removed when this value is dropped, after the measurement.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -63,8 +64,9 @@ impl Drop for Folder {
     }
 }
 
-/// Writes every image to its own file in memory, if `/dev/shm` exists. On ext4, finding a free inode is slow
-/// after many files were deleted, and each run deletes its files.
+/// Writes every image to a separate file in the memory file system `/dev/shm`, if it exists. On
+/// ext4, finding a free inode is slow after many files have been deleted, and each run of this
+/// benchmark deletes its files.
 fn jpeg_extracted(log: &str) -> Outcome {
     let log = open(log)?;
     let memory = PathBuf::from("/dev/shm");

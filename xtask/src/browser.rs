@@ -1,4 +1,4 @@
-//! Tests of reports and of `rovelog view` in a browser, and the pictures of the documentation.
+//! Tests reports and `rovelog view` in a browser, and makes the screenshots for the documentation.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,10 +11,11 @@ use anyhow::{Result, ensure};
 use crate::process::{run, run_or};
 use crate::{package, root};
 
-/// playwright drives Chromium, axe checks accessibility, pillow writes pictures with a palette.
+/// Python packages for the tests. playwright controls Chromium, axe checks accessibility, and
+/// pillow writes images with a palette.
 const PACKAGES: &[&str] = &["playwright==1.65.2", "axe-playwright-python==0.1.8", "pillow"];
 
-/// Returns the name of an installed Chromium.
+/// Returns the name of a Chromium browser that is installed.
 fn chromium() -> Option<OsString> {
     let named = env::var_os("ROVELOG_BROWSER");
     let common = ["chromium", "chromium-browser", "google-chrome", "chrome"].map(OsString::from);
@@ -25,15 +26,15 @@ fn chromium() -> Option<OsString> {
     })
 }
 
-/// Returns the path of a program, which Playwright needs instead of its name.
+/// Returns the path of a program. Playwright requires a path instead of the name of a program.
 fn path(program: &OsString) -> PathBuf {
     let folders = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file());
     found.unwrap_or_else(|| program.into())
 }
 
-/// Returns the command that runs a script of `crates/rovelog-view/tests`. Its first arguments are the
-/// browser and the `rovelog` of the wheel.
+/// Returns the command that runs a script in `crates/rovelog-view/tests`. Its first arguments are
+/// the browser and the `rovelog` program of the wheel.
 fn script(name: &str, chromium: &OsString) -> Result<Command> {
     let (python, _) = package::development("browser", PACKAGES)?;
     let rovelog = python.with_file_name("rovelog");
@@ -46,7 +47,7 @@ fn script(name: &str, chromium: &OsString) -> Result<Command> {
     Ok(script)
 }
 
-/// Runs the stage of `cargo xtask test`.
+/// Runs the stage of `cargo xtask test` that tests pages in a browser.
 pub(crate) fn check() -> Result<()> {
     let Some(chromium) = chromium() else {
         println!("SKIPPED: no Chromium (ROVELOG_BROWSER names one); the page of rovelog view is not tested");

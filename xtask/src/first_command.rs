@@ -1,5 +1,5 @@
-//! The first command of the README runs as it is written there. Its build has no optional features, so
-//! commands that need one must say how to get it.
+//! Checks that the first command in the README works as written there. Its build has no optional
+//! features. So commands that need such a feature must print how to get it.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::{place, root};
 
-/// Command lines and the feature that each needs.
+/// Command lines, each with the Cargo feature that it requires.
 const NEED_FEATURES: [(&[&str], &str); 5] = [
     (&["ingest", "logs/", "-o", "lake/"], "lake"),
     (&["lake", "check", "lake/"], "lake"),
@@ -17,7 +17,7 @@ const NEED_FEATURES: [(&[&str], &str); 5] = [
     (&["export", "corpus/ulog/all-basic-types.ulg", "-o", "all.mcap"], "mcap"),
 ];
 
-/// Runs the stage of `cargo xtask test`.
+/// Runs the stage of `cargo xtask test` that checks the README.
 pub(crate) fn check() -> Result<()> {
     let readme = fs::read_to_string(root().join("README.md"))?;
     let first = readme.lines().map(str::trim).find(|line| line.starts_with("cargo run --release -- info "));

@@ -1,5 +1,6 @@
-//! `cargo xtask lake`: tests the data source on Spark and Sail, and lakes as Delta tables. It is not part
-//! of `cargo xtask test` because Spark needs a JVM and 456 MB of packages.
+//! `cargo xtask lake`: tests the data source on Spark and Sail, and lakes as Delta tables. `cargo
+//! xtask test` does not include this, because Spark needs a Java virtual machine and 456 MB of
+//! packages.
 
 use std::process::Command;
 
@@ -11,11 +12,11 @@ use crate::{package, python, root};
 pub(crate) const SPARK: &str = "pyspark==4.3.0";
 pub(crate) const SAIL: [&str; 4] = ["pysail==0.7.2", "pyspark-client==4.2.0", "grpcio", "grpcio-status"];
 
-/// Packages for both engines: the test runner, and readers of lakes.
+/// Python packages for both engines: the test runner, and readers for the tables of a lake.
 const PACKAGES: [&str; 6] =
     ["pytest", "pandas>=2.2,<3", python::PYARROW, "deltalake==1.6.6", "duckdb==2.0.0", "polars==2.1.0"];
 
-/// Runs the subcommand.
+/// Runs the subcommand `cargo xtask lake`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "lake takes no options");
     let tests = root().join("crates/rovelog-python/engines");

@@ -1,7 +1,7 @@
-//! Maintenance tasks of Rovelog. `cargo xtask` lists them.
+//! Maintenance tasks of Rovelog. The command `cargo xtask` lists them.
 
 #![forbid(unsafe_code)]
-// Tasks print to the terminal.
+// The tasks print their results to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -26,13 +26,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use corpus_generator::root;
 
-/// The crates of the formats.
+/// Names of the crates that read and write log formats.
 const FORMAT_CRATES: &[&str] = &["ulog-format", "rld-format", "rosbag12", "vel-format"];
 
-/// A task.
+/// A task that `cargo xtask` can run.
 struct Task {
     name: &'static str,
-    /// Called with the arguments after the name.
+    /// Function that runs the task. It is called with the arguments after the name of the task.
     run: fn(&[String]) -> Result<()>,
     help: &'static str,
 }
@@ -50,7 +50,7 @@ const TASKS: &[Task] = &[
     task(
         "tidy",
         tidy::command,
-        "check dependencies, licences, import cycles, links, generated documents, file lengths",
+        "check dependencies, licenses, import cycles, links, generated documents, file lengths",
     ),
     task(
         "gen-corpus",

@@ -1,5 +1,5 @@
-//! `cargo xtask python`: builds the wheel, tests it, and uses it in an environment without other
-//! packages.
+//! `cargo xtask python`: builds the Python wheel, tests it, and uses it in an environment without
+//! any other packages.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::process::run;
 use crate::{place, python, root};
 
-/// Packages that the tests need.
+/// Python packages that the tests need.
 const PACKAGES: &[&str] = &[
     "maturin>=1.16,<2",
     "pytest",
@@ -35,10 +35,11 @@ const PACKAGES: &[&str] = &[
     python::ROCKETLOGGER,
 ];
 
-/// Platform tag of the published wheel: glibc 2.28 (2018) or later.
+/// Platform tag of the published wheel. The wheel requires glibc 2.28 (2018) or later.
 const MANYLINUX: &str = "manylinux_2_28";
 
-/// A fresh installation must open a log and decode it without any other package.
+/// Python program that opens a log and decodes it. A fresh installation must be able to run it
+/// without any other package.
 const SMOKE: &str = "\
 import sys, rovelog
 log = rovelog.open(sys.argv[1])
@@ -47,7 +48,7 @@ assert len(topic.table()) == topic.count == len(list(topic.messages())) > 0
 print(log)
 ";
 
-/// Runs the subcommand.
+/// Runs the subcommand `cargo xtask python`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     match args {
         [] => check(),
@@ -56,9 +57,11 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     }
 }
 
-/// Builds the wheel for all distributions with [`MANYLINUX`], and checks which libraries it needs.
+/// Builds the wheel for all Linux distributions that support [`MANYLINUX`], and checks which
+/// libraries the wheel needs.
 fn manylinux() -> Result<()> {
-    // zig links against any version of the C library. maturin fails if the wheel needs a later one.
+    // zig can link against any version of the C library. If the wheel requires a later version than
+    // it should, maturin fails.
     let python = python::with("manylinux", &[PACKAGES[0], "ziglang", "auditwheel"])?;
     let out = root().join("target/wheels-manylinux");
     let programs = python.parent().context("the interpreter is in a folder")?;
@@ -74,14 +77,15 @@ fn manylinux() -> Result<()> {
     Ok(())
 }
 
-/// Runs the stage of `cargo xtask test`.
+/// Runs the stage of `cargo xtask test` that tests the Python package.
 pub(crate) fn check() -> Result<()> {
     let python = python::with("package", PACKAGES)?;
     let wheel = wheel(&python, "dev")?;
     install(&python, &wheel)?;
     let folder = folder();
     run(Command::new(&python).args(["-m", "mypy", "python"]).current_dir(&folder))?;
-    // In the folder of the tests, Python imports the installed package rather than its sources.
+    // The tests run in their own folder. There, Python imports the installed package and not its
+    // sources.
     let tests = folder.join("tests");
     run(Command::new(&python).args(["-m", "mypy.stubtest", "rovelog._core"]).current_dir(&tests))?;
     run(Command::new(&python)
@@ -90,7 +94,7 @@ pub(crate) fn check() -> Result<()> {
     try_in_empty_environment(&wheel)
 }
 
-/// Packages that build the wheel.
+/// Python packages that are needed to build the wheel.
 pub(crate) const BUILDER: &[&str] = &[PACKAGES[0]];
 
 /// Returns the interpreter of an environment with the optimized wheel and `packages`.
@@ -98,8 +102,8 @@ pub(crate) fn release(name: &str, packages: &[&str]) -> Result<PathBuf> {
     Ok(environment("release", name, packages)?.0)
 }
 
-/// Returns the interpreter of an environment with the wheel of the tests and `packages`, and the path of
-/// the wheel.
+/// Returns the interpreter of an environment with the wheel for tests and `packages`, and the path
+/// of the wheel.
 pub(crate) fn development(name: &str, packages: &[&str]) -> Result<(PathBuf, PathBuf)> {
     environment("dev", name, packages)
 }
@@ -124,8 +128,8 @@ fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     }
     let mut build = Command::new(python);
     build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
-    // With the features of the tests, dependencies are those that other stages have built. Only pyo3 is
-    // compiled again, because maturin configures it differently.
+    // Other stages have already built the dependencies with the features for tests. With the same
+    // features, only pyo3 is compiled again, because maturin configures it differently.
     if profile == "dev" {
         build.args(["--features", "as-tested"]);
     }
@@ -157,7 +161,7 @@ fn try_in_empty_environment(wheel: &Path) -> Result<()> {
     smoke(&python)
 }
 
-/// Opens a log with an installed package, and runs its command line.
+/// Opens a log with an installed Python package, and runs the command line of the package.
 pub(crate) fn smoke(python: &Path) -> Result<()> {
     let log = root().join("corpus/ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg");
     run(Command::new(python).args(["-c", SMOKE]).arg(&log))?;

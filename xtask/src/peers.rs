@@ -1,4 +1,4 @@
-//! Readers that come with the distribution: python3-rosbag and librosbag-storage.
+//! Readers of bags that a Linux distribution provides: python3-rosbag and librosbag-storage.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use anyhow::Result;
 use crate::process::run_or;
 use crate::root;
 
-/// The distribution's Python interpreter.
+/// Path of the Python interpreter that the Linux distribution provides.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// Returns the distribution's Python interpreter if it has this module.
+/// Returns the Python interpreter of the Linux distribution, if the module is installed for it.
 pub(crate) fn distribution_python(module: &str) -> Option<PathBuf> {
     let python = PathBuf::from(PYTHON);
     let import = format!("import {module}");
@@ -19,8 +19,8 @@ pub(crate) fn distribution_python(module: &str) -> Option<PathBuf> {
     status.is_ok_and(|status| status.success()).then_some(python)
 }
 
-/// Builds `bench/rosbag_view.cpp`, and returns its path. Returns `None` if librosbag-storage is not
-/// installed.
+/// Builds `bench/rosbag_view.cpp`. Returns the path of the program, or `None` if librosbag-storage
+/// is not installed.
 pub(crate) fn rosbag_view() -> Result<Option<PathBuf>> {
     if !PathBuf::from("/usr/include/rosbag/view.h").is_file() {
         println!("SKIPPED: librosbag-storage is not installed (librosbag-storage-dev)");

@@ -1,4 +1,4 @@
-//! Python environments under `target/` with the packages that a task needs.
+//! Python environments in `target/`, with the packages that a task needs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::process::run;
 use crate::root;
 
-// Versions that the documents name.
+// The documents mention these versions.
 pub(crate) const MCAP: &str = "mcap==1.6.0";
 pub(crate) const NUMPY: &str = "numpy==2.4.6";
 pub(crate) const PYARROW: &str = "pyarrow==26.0.1";
@@ -17,8 +17,8 @@ pub(crate) const ROCKETLOGGER: &str = "rocketlogger==2.1.3";
 pub(crate) const ROSBAGS: &str = "rosbags==0.11.9";
 pub(crate) const VELODYNE_DECODER: &str = "velodyne-decoder==3.1.0";
 
-/// Returns the interpreter of the environment `target/python-<name>` with these packages. Creates it if
-/// it does not exist or has other packages.
+/// Returns the interpreter of the environment `target/python-<name>` with these packages. The
+/// environment is created if it does not exist, or if it contains other packages.
 pub(crate) fn with(name: &str, packages: &[&str]) -> Result<PathBuf> {
     let folder = root().join(format!("target/python-{name}"));
     let python = folder.join("bin/python");
@@ -35,20 +35,20 @@ pub(crate) fn with(name: &str, packages: &[&str]) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Returns the command that runs a script of `oracle/` in an environment with `packages`.
+/// Returns the command that runs a script in `oracle/`, in an environment with `packages`.
 pub(crate) fn script(name: &str, environment: &str, packages: &[&str]) -> Result<Command> {
     Ok(script_with(with(environment, packages)?, name))
 }
 
-/// Returns the command that runs a script of `oracle/` with this interpreter.
+/// Returns the command that runs a script in `oracle/` with this Python interpreter.
 pub(crate) fn script_with(python: PathBuf, name: &str) -> Command {
     let mut command = Command::new(python);
-    // `-B`: no bytecode next to the sources.
+    // `-B` prevents Python from writing bytecode files next to the sources.
     command.arg("-B").arg(root().join("oracle").join(name));
     command
 }
 
-/// Returns the command that runs a script of `oracle/` with pyulog.
+/// Returns the command that runs a script in `oracle/`, in an environment with pyulog.
 pub(crate) fn pyulog_script(name: &str) -> Result<Command> {
     script(name, "oracle-ulog", &[PYULOG, "numpy"])
 }

@@ -1,5 +1,5 @@
-//! Campaigns over damaged, hostile and many logs: `cargo xtask damage`, `faults`, `hostile` and `soak`.
-//! Their tables are in `docs/internals/reliability/`.
+//! Test campaigns with damaged logs, malicious logs and many logs: `cargo xtask damage`, `faults`,
+//! `hostile` and `soak`. The resulting tables are in `docs/internals/reliability/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::process::{blessing, cargo, run, run_or};
 use crate::{place, python, root};
 
-/// A page of `docs/internals/reliability/` with a table that a task writes.
+/// A page in `docs/internals/reliability/` with a table that a campaign generates.
 #[derive(Clone, Copy)]
 pub(crate) struct Page {
     file: &'static str,
     task: &'static str,
 }
 
-/// Line after the table of a page.
+/// Line that marks the end of the table in a page.
 const END: &str = "<!-- end -->\n";
 
 impl Page {
@@ -39,8 +39,8 @@ impl Page {
         fs::read_to_string(self.path()).with_context(|| format!("reading {}", self.path().display()))
     }
 
-    /// Prints a table that is the same in every run, and fails if the page has another one. With
-    /// `BLESS=1`, writes it to the page instead.
+    /// Prints a table that is the same in every run. Returns an error if the table in the page
+    /// differs. With `BLESS=1`, the table is written to the page instead.
     pub(crate) fn compare(self, table: &str) -> Result<()> {
         print!("{table}");
         let text = self.read()?;
@@ -52,7 +52,8 @@ impl Page {
         self.write(table)
     }
 
-    /// Prints a table whose figures differ between runs. With `BLESS=1`, writes it to the page.
+    /// Prints a table whose numbers differ between runs. With `BLESS=1`, the table is also written
+    /// to the page.
     pub(crate) fn record(self, table: &str) -> Result<()> {
         print!("{table}");
         if blessing() { self.write(table) } else { Ok(()) }
@@ -65,7 +66,7 @@ impl Page {
         Ok(())
     }
 
-    /// Returns the table of the page.
+    /// Returns the table that the page contains.
     pub(crate) fn table(self) -> Result<String> {
         Ok(self.split(&self.read()?)?.1.to_owned())
     }
@@ -75,8 +76,8 @@ impl Page {
         Ok(format!("{head}\n{}\n\n{tail}", table.trim_end()))
     }
 
-    /// Splits the text of a page into the parts before, in and after the table. The lines that mark
-    /// the table belong to the parts around it.
+    /// Divides the text of a page into the text before the table, the table, and the text after it.
+    /// The lines that mark the start and end of the table do not belong to the table.
     fn split(self, text: &str) -> Result<(&str, &str, &str)> {
         let start = format!("<!-- written by `BLESS=1 cargo xtask {}` -->\n", self.task);
         let parts = text.find(&start).and_then(|at| {
@@ -88,10 +89,10 @@ impl Page {
     }
 }
 
-/// Number of runs per log and kind of damage.
+/// Number of runs for each log and kind of damage.
 const SEEDS: &str = "5";
 
-/// Runs `cargo xtask damage`.
+/// Runs the subcommand `damage`.
 pub(crate) fn damage(args: &[String]) -> Result<()> {
     let [kind] = args else { bail!("usage: damage ulog | all | pages") };
     let (page, mut campaign, failure) = match kind.as_str() {
@@ -103,7 +104,7 @@ pub(crate) fn damage(args: &[String]) -> Result<()> {
     page.compare(&table(&mut campaign, failure)?)
 }
 
-/// Returns the command that damages one real ULog and runs other readers on it.
+/// Returns the command that damages one real ULog file and runs other readers on it.
 fn ulog_damage() -> Result<Command> {
     let Some(real) = corpus_generator::real() else {
         bail!("the damage is planned for one of the real logs")
@@ -113,23 +114,25 @@ fn ulog_damage() -> Result<Command> {
     Ok(script)
 }
 
-/// Returns the command that damages all logs of the corpus once in each way, and writes the recovered
-/// logs to a folder.
+/// Returns the command that damages each test log once with each kind of damage, and writes the
+/// recovered logs to a folder.
 pub(crate) fn recovered_logs(folder: &Path) -> Command {
     campaign(&["1", "--keep", &folder.to_string_lossy()])
 }
 
-/// Returns the command that damages pages, sectors and single bytes once in each way, and writes the
-/// damaged logs to a folder.
+/// Returns the command that damages pages, sectors and single bytes of each log once with each kind
+/// of damage, and writes the damaged logs to a folder.
 pub(crate) fn damaged_logs(folder: &Path) -> Command {
     campaign(&["--pages", "1", "--keep", &folder.to_string_lossy()])
 }
 
-/// Returns the damage campaign over the corpus, and over the real logs if there are any.
+/// Returns the command for the damage campaign. It uses the test logs, and the real logs if there
+/// are any.
 fn campaign(options: &[&str]) -> Command {
     let mut cargo = cargo(&["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--"]);
     cargo.args(options);
-    // The order matters: another log that damage mixes in is the next one of the same format.
+    // The order of the formats matters, because some kinds of damage mix a log with the next log of
+    // its format.
     let mut formats: Vec<_> = corpus_generator::formats().collect();
     formats.sort_unstable();
     for format in formats {
@@ -143,7 +146,7 @@ fn campaign(options: &[&str]) -> Command {
     cargo
 }
 
-/// Runs a command and returns the table that it prints.
+/// Runs a campaign. Returns the table that it prints.
 pub(crate) fn table(command: &mut Command, failure: &str) -> Result<String> {
     let output = command.stderr(Stdio::inherit()).output().context("starting the campaign")?;
     let table = String::from_utf8(output.stdout).context("the table is not text")?;
@@ -151,10 +154,10 @@ pub(crate) fn table(command: &mut Command, failure: &str) -> Result<String> {
     Ok(table)
 }
 
-/// Number of times that each command is killed.
+/// Number of times that each command is killed during the campaign.
 const KILLS: &str = "200";
 
-/// Runs `cargo xtask faults`.
+/// Runs the subcommand `faults`.
 pub(crate) fn faults(args: &[String]) -> Result<()> {
     let kills = match args {
         [] => KILLS,
@@ -165,11 +168,12 @@ pub(crate) fn faults(args: &[String]) -> Result<()> {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     let mut tests = cargo(&["test", "--quiet", "--workspace", "--all-features", "--test", "faults", "--"]);
-    // Other tests would delay a command, so that most kills came too early.
+    // If tests ran in parallel, a command would be slower, and most kills would come too early.
     tests.args(["--test-threads=1", "--nocapture"]);
     tests.env("ROVELOG_FAULTS", &folder).env("ROVELOG_KILLS", kills);
     run_or(&mut tests, "a command did not end as it has to")?;
-    // A part without its file was skipped, because a program or a permission is missing.
+    // If the file for a part of the table is missing, this part was skipped, because a program or a
+    // permission is missing.
     let mut skipped = Vec::new();
     let mut rows = |names: &[&'static str]| {
         let mut rows = String::new();
@@ -196,7 +200,7 @@ pub(crate) fn faults(args: &[String]) -> Result<()> {
     ))
 }
 
-/// Runs `cargo xtask hostile`.
+/// Runs the subcommand `hostile`.
 pub(crate) fn hostile(args: &[String]) -> Result<()> {
     let mut script = Command::new("python3");
     script.arg("-B").arg(root().join("oracle/hostile.py")).arg(place::binary()?);
@@ -217,14 +221,15 @@ pub(crate) fn hostile(args: &[String]) -> Result<()> {
     }
 }
 
-/// Runs `cargo xtask soak`.
+/// Runs the subcommand `soak`.
 pub(crate) fn soak(args: &[String]) -> Result<()> {
     let factor = match args {
         [] => "1",
         [factor] if factor.parse::<u32>().is_ok() => factor,
         _ => bail!("usage: soak [FACTOR]"),
     };
-    // The programs of the tests: optimization changes neither memory nor open files.
+    // The unoptimized programs of the tests are used. Optimization would change neither memory use
+    // nor the number of open files.
     run(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "rovelog"]))?;
     let program = place::target().join("debug").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
     let mut script = Command::new("python3");

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all checks of CI, the fastest first.
+//! `cargo xtask test`: runs all checks of the continuous integration, the fastest checks first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,11 +12,11 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::process::{self, blessing, cargo_package, run, shown};
 use crate::{FORMAT_CRATES, browser, first_command, package, place, tidy};
 
-/// The name of a stage and its check.
+/// Name and function of a stage.
 type Stage = (&'static str, fn() -> Result<()>);
 
-/// The stages before the tests of the workspace. Those come last, so that their results are printed
-/// last.
+/// Stages that run before the tests of the workspace. The tests come last, so that their results
+/// are at the end of the output.
 const STAGES: &[Stage] = &[
     ("format", || cargo(&["fmt", "--all", "--", "--check"])),
     ("tidy", tidy::check),
@@ -33,13 +33,14 @@ const STAGES: &[Stage] = &[
     ("browser", browser::check),
 ];
 
-/// Formats with which the facade must compile alone. The others are alike.
+/// Log formats with which the crate `rovelog` must compile alone. All other formats are built in
+/// the same way.
 const ALONE: [&str; 2] = ["ulog", "rld"];
 
-/// Crates whose tests also run without overflow checks, as in the programs of users.
+/// Crates whose tests also run without overflow checks, as in release builds.
 const RELEASE: [&str; 2] = ["ulog-format", "rld-format"];
 
-/// Runs the subcommand.
+/// Runs the subcommand `cargo xtask test`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "test takes no options; BLESS=1 is a variable");
     let mut times: Vec<(&str, Duration)> = Vec::new();
@@ -59,14 +60,15 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     if let Some(folder) = corpus_generator::real() {
         println!("with the real logs of {}", folder.display());
     }
-    // A test prints that it is skipped, but a runner hides the output of a passing test. So tests also
-    // write it to this file.
+    // A test that is skipped prints the reason, but a test runner hides the output of tests that
+    // pass. So tests also write the reason to this file.
     let skipped = place::target().join("skipped-tests.txt");
     let _ = fs::remove_file(&skipped);
     tests(&skipped).context("stage `tests` failed")
 }
 
-/// Prints the skipped tests by reason. Each line of `list` has a reason, a tab and the name of a test.
+/// Prints the skipped tests, grouped by reason. Each line of `list` contains a reason, a tab and
+/// the name of a test.
 fn print_skipped(list: &str) {
     let mut skipped: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (reason, test) in list.lines().filter_map(|line| line.split_once('\t')) {
@@ -100,7 +102,7 @@ fn features() -> Result<()> {
         check(&["-p", format])?;
         check(&["-p", format, "--all-features"])?;
     }
-    // A bag with compressed chunks is refused in a build that cannot decompress them.
+    // A build without decompression must refuse bags with compressed chunks.
     cargo(&["test", "--quiet", "-p", "rosbag12", "--no-default-features", "--test", "compressed"])?;
     for format in ALONE {
         check(&["-p", "rovelog", "--no-default-features", "--features", format])?;
@@ -108,8 +110,8 @@ fn features() -> Result<()> {
     Ok(())
 }
 
-/// Packages the crates as for publishing. Cargo warns about each test that a package leaves out, so its
-/// output is shown only if it fails.
+/// Packages the crates as for publishing. Cargo warns about each test file that a package does not
+/// include. So its output is only shown if packaging fails.
 fn packages() -> Result<()> {
     let mut package = cargo_package();
     let output = package.output().with_context(|| format!("starting {}", shown(&package)))?;
@@ -118,14 +120,14 @@ fn packages() -> Result<()> {
     Ok(())
 }
 
-/// Checks that the lock file of the fuzz targets is up to date. They are a workspace of their own, and
-/// no other stage builds them.
+/// Checks that the lock file of the fuzz targets is up to date. The fuzz targets are in a separate
+/// workspace, which no other stage builds.
 fn fuzz_lock_file() -> Result<()> {
     cargo(&["update", "--workspace", "--locked", "--manifest-path", "fuzz/Cargo.toml"])
 }
 
 fn release_tests() -> Result<()> {
-    // One command, so that shared dependencies are compiled once.
+    // A single command tests all crates, so that shared dependencies are compiled only once.
     let packages = RELEASE.iter().flat_map(|package| ["-p", package]);
     let args: Vec<_> = ["test", "--release"].into_iter().chain(packages).collect();
     cargo(&args)
@@ -143,7 +145,8 @@ fn tests(skipped: &Path) -> Result<()> {
     }
     let mut tests = cargo_command(&["nextest", "run", "--workspace", "--no-fail-fast"]);
     let mut runner = tests.env("ROVELOG_SKIPPED", skipped).stderr(Stdio::piped()).spawn()?;
-    // The summary of the runner is held back until the skipped tests are printed, so that it comes last.
+    // The summary of the test runner is printed after the list of skipped tests, so that it is at
+    // the end of the output.
     let mut summary = Vec::new();
     let lines = runner.stderr.take().context("standard error is piped")?;
     for line in BufReader::new(lines).lines() {
@@ -168,7 +171,7 @@ fn cargo(args: &[&str]) -> Result<()> {
 
 fn cargo_command(args: &[&str]) -> Command {
     let mut command = process::cargo(args);
-    // Snapshots are rewritten only on request.
+    // Snapshots are only rewritten if the user requests it.
     let update = if blessing() { "always" } else { "no" };
     command.env("INSTA_UPDATE", update);
     if std::env::var_os("CARGO_TERM_PROGRESS_WHEN").is_none() {

@@ -1,4 +1,4 @@
-//! `gen-corpus --large`: one large log for benchmarks.
+//! The subcommand `gen-corpus --large`, which generates a large log for benchmarks.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -11,36 +11,34 @@ use crate::{root, size};
 
 /// Recipe for the large logs of a format.
 pub(super) struct Large {
-    /// Start of the names of logs that are not made from another log.
+    /// Start of the file name of a log that is not built from another log.
     pub(super) stem: &'static str,
     /// Size in bytes of the log that benchmarks read.
     pub(super) default: u64,
-    /// If other logs can be repeated: the one to repeat, if it exists.
+    /// Function that returns the log whose messages are repeated by default, if that log exists.
+    /// `None` if the format does not support repeating a log.
     pub(super) from: Option<fn() -> Option<PathBuf>>,
-    /// Writes a log. Returns a description of its content.
+    /// Function that writes a log and returns a description of its content.
     pub(super) write: fn(&Order, &mut BufWriter<File>) -> Result<String>,
 }
 
-/// A log to make.
+/// Parameters of a log to generate.
 pub(super) struct Order {
     /// Approximate size in bytes.
     pub(super) size: u64,
-    /// A log to repeat.
+    /// Log whose messages are repeated.
     pub(super) from: Option<PathBuf>,
     /// Output path.
     pub(super) out: PathBuf,
 }
 
-/// Runs the subcommand without its first format argument: `[FORMAT] SIZE [--from FILE] [-o PATH]`.
+/// Runs the subcommand with the arguments `[FORMAT] SIZE [--from FILE] [-o PATH]`.
 pub(super) fn command(args: &[String]) -> Result<()> {
     let (first, rest) = args.split_first().context("--large needs a size: 400MB")?;
     let named = FORMATS.iter().find(|format| format.id == first);
-    let (size, rest) = match named {
-        Some(_) => rest.split_first().with_context(|| format!("--large {first} needs a size: 400MB"))?,
-        None => (first, rest),
-    };
-    let (mut from, mut out) = (None, None);
     let mut rest = rest.iter();
+    let size = if named.is_some() { rest.next().context("--large needs a size: 400MB")? } else { first };
+    let (mut from, mut out) = (None, None);
     while let Some(flag) = rest.next() {
         let place = match flag.as_str() {
             "--from" => &mut from,
@@ -60,39 +58,24 @@ pub(super) fn command(args: &[String]) -> Result<()> {
     format.make(&Order { size, from, out })
 }
 
-/// Returns the log of a format that benchmarks read. Makes it if it does not exist.
+/// Returns the path of a log with about `size` bytes, or of the log that benchmarks of the format
+/// read. The log is generated if it does not exist.
 ///
 /// # Errors
 ///
-/// If the format is unknown or the log cannot be written.
-pub fn large_log(format: &str) -> Result<PathBuf> {
-    known(format)?.log_of_size(None)
-}
-
-/// Returns a log of a format of about this size. Makes it if it does not exist.
-///
-/// # Errors
-///
-/// If the format is unknown or the log cannot be written.
-pub fn log_of_size(format: &str, size: u64) -> Result<PathBuf> {
-    known(format)?.log_of_size(Some(size))
-}
-
-fn known(format: &str) -> Result<&'static Format> {
-    FORMATS.iter().find(|known| known.id == format).context("a format with large logs")
+/// Returns an error if the format is unknown, or the log cannot be written.
+pub fn large_log(format: &str, size: Option<u64>) -> Result<PathBuf> {
+    let format = FORMATS.iter().find(|known| known.id == format).context("a format with large logs")?;
+    let size = size.unwrap_or(format.large.default);
+    let from = format.large.from.and_then(|from| from());
+    let out = format.path(size, from.as_deref());
+    if !out.is_file() {
+        format.make(&Order { size, from, out: out.clone() })?;
+    }
+    Ok(out)
 }
 
 impl Format {
-    fn log_of_size(&self, size: Option<u64>) -> Result<PathBuf> {
-        let size = size.unwrap_or(self.large.default);
-        let from = self.large.from.and_then(|from| from());
-        let out = self.path(size, from.as_deref());
-        if !out.is_file() {
-            self.make(&Order { size, from, out: out.clone() })?;
-        }
-        Ok(out)
-    }
-
     fn path(&self, size: u64, from: Option<&Path>) -> PathBuf {
         let stem =
             from.and_then(Path::file_stem).map_or(self.large.stem.into(), |stem| stem.to_string_lossy());
@@ -104,7 +87,7 @@ impl Format {
         if let Some(folder) = out.parent() {
             fs::create_dir_all(folder)?;
         }
-        // Written under another name until complete.
+        // If writing is interrupted, a later run must not take the incomplete file for a log.
         let partial = out.with_extension("partial");
         let file = File::create(&partial).with_context(|| format!("creating {}", partial.display()))?;
         let mut file = BufWriter::with_capacity(1 << 20, file);

@@ -1,14 +1,14 @@
-//! Writes bytes as the specification describes them.
+//! Writes bytes as the specifications describe them.
 //!
-//! Nothing here knows what a reader does: the corpus must not be able to agree with a mistake of
-//! ours, so neither our crates nor any other library of these formats may be used below this
-//! folder.
+//! The recipes in this folder must not use our own crates or other libraries for these formats.
+//! Otherwise, a mistake in a library could be in a test log and its expected result, and no test
+//! would find it.
 
 use base64::Engine as _;
 
-/// A value that can be written: numbers little endian, all else byte by byte.
+/// A value that can be written. Numbers are little endian.
 pub(crate) trait Laid {
-    /// Appends the bytes.
+    /// Appends the bytes of the value to `out`.
     fn lay(&self, out: &mut Vec<u8>);
 }
 
@@ -49,6 +49,12 @@ impl Laid for str {
     }
 }
 
+impl Laid for String {
+    fn lay(&self, out: &mut Vec<u8>) {
+        self.as_bytes().lay(out);
+    }
+}
+
 impl<A: Laid, B: Laid> Laid for (A, B) {
     fn lay(&self, out: &mut Vec<u8>) {
         self.0.lay(out);
@@ -72,14 +78,25 @@ macro_rules! lay {
 }
 pub(crate) use lay;
 
-/// Returns two lower-case digits for each byte.
+/// Changes bytes, to write damaged ones.
+pub(crate) fn changed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    change(&mut bytes);
+    bytes
+}
+
+/// Converts a number that is known to be small, such as a length.
+pub(crate) fn u32_of(number: impl TryInto<u32>) -> u32 {
+    number.try_into().ok().expect("less than 2^32")
+}
+
+/// Returns two lowercase hexadecimal digits for each byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
 }
 
-/// Returns bytes as text, with those that are not UTF-8 as `\xcf`. In a text with such bytes, a
-/// backslash is doubled.
+/// Converts bytes to text. A byte that is not valid UTF-8 is written as an escape sequence such as
+/// `\xcf`. If there is such a byte, backslashes are doubled, so that the text is unambiguous.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let is_utf8 = std::str::from_utf8(bytes).is_ok();
     let mut text = String::new();
@@ -90,17 +107,29 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns bytes in base64, as in the expected results.
+/// Encodes bytes as base64, the form of bytes in expected results.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Returns pseudorandom bytes without repetition (a linear congruential generator, high bits).
-pub(crate) fn noise(len: usize) -> Vec<u8> {
-    let mut state: u32 = 2_463_534_242;
-    let next = || {
+/// Returns pseudorandom bytes, the same on every machine. They are the high bits of a linear
+/// congruential generator, because its low bits repeat after a few numbers.
+pub(crate) fn random_bytes(mut state: u32) -> impl Iterator<Item = u8> {
+    std::iter::repeat_with(move || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         state.to_be_bytes()[0]
+    })
+}
+
+/// Returns pseudorandom bytes, the same on every machine.
+pub(crate) fn noise(len: usize) -> Vec<u8> {
+    random_bytes(2_463_534_242).take(len).collect()
+}
+
+/// Returns pseudorandom numbers, the same on every machine. Only their high bits are random.
+pub(crate) fn random_numbers() -> impl Iterator<Item = u64> {
+    let next = |state: &u64| {
+        Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
     };
-    std::iter::repeat_with(next).take(len).collect()
+    std::iter::successors(Some(1), next).skip(1)
 }

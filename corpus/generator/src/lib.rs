@@ -1,4 +1,4 @@
-//! Writes the test logs and their expected results; `cargo xtask gen-corpus` runs it.
+//! Writes the test logs and their expected results. It is run by `cargo xtask gen-corpus`.
 
 #![forbid(unsafe_code)]
 // The subcommand prints to the terminal.
@@ -22,7 +22,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub use large::{large_log, log_of_size};
+pub use large::large_log;
 pub use place::{files_below, real, root};
 
 /// Maximum size of a committed file.
@@ -31,33 +31,41 @@ const SIZE_LIMIT: usize = 64 * 1024;
 /// Files in `corpus/` that are written by hand.
 const BY_HAND: &[&str] = &["corpus/.gitattributes", "corpus/README.md"];
 
-/// A format: its id, its file extension, its cases by theme, and the recipe for its large logs.
+/// A log format.
 pub(crate) struct Format {
     id: &'static str,
     extension: &'static str,
+    /// Test cases, grouped by theme.
     cases: &'static [&'static [Case]],
+    /// Recipe for large logs.
     large: large::Large,
 }
 
 /// All formats, in the order of the manifest.
 const FORMATS: &[Format] = &[ulog::FORMAT, rld::FORMAT, rosbag::FORMAT, vel::FORMAT];
 
-/// One test file: name, purpose, the numbers of the rules in `docs/formats/<format>.md` that it
-/// tests, and its recipe.
+/// A test case, which is a log and its expected result.
 pub(crate) struct Case {
+    /// Name of the log without its extension.
     name: &'static str,
+    /// Purpose in the manifest.
     purpose: &'static str,
+    /// Rules in `docs/formats/<format>.md` that the case tests, such as `D12`.
     rules: &'static [&'static str],
+    /// Function that builds the log.
     recipe: fn() -> Made,
 }
 
-/// Result of a recipe: the file, and its expected result.
+/// Result of a recipe.
 pub(crate) struct Made {
+    /// Content of the log.
     bytes: Vec<u8>,
+    /// Expected result of reading the log, as described in `corpus/README.md`.
     expected: serde_json::Value,
 }
 
-/// Declares the cases of a theme: name, rules, purpose, and the steps that make the file.
+/// Declares the cases of a theme. Each line has a name, rules, a purpose, and the steps that build
+/// the log.
 macro_rules! cases {
     ($($name:literal [$($rule:ident)*] $purpose:literal => $recipe:expr;)*) => {
         pub(crate) const CASES: &[$crate::Case] = &[$($crate::Case {
@@ -70,12 +78,21 @@ macro_rules! cases {
 }
 use cases;
 
+/// Names that recipes of all formats use.
+mod prelude {
+    pub(crate) use serde_json::{Value as Json, json};
+
+    pub(crate) use crate::lay::{Laid, base64, changed, escaped, lay, noise, u32_of};
+    pub(crate) use crate::shape::{Shape, Value, Words, values};
+    pub(crate) use crate::{Made, cases};
+}
+
 /// Returns all cases of all formats, in the order of the manifest.
 fn all() -> impl Iterator<Item = (&'static Format, &'static Case)> {
     FORMATS.iter().flat_map(|format| format.cases().map(move |case| (format, case)))
 }
 
-/// Returns the formats that have cases, by id.
+/// Returns the identifiers of all formats.
 pub fn formats() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|format| format.id)
 }
@@ -86,11 +103,12 @@ impl Format {
     }
 }
 
-/// Runs the subcommand: writes, compares, or makes one large file.
+/// Runs the subcommand, which writes all files, compares them, or generates a large log.
 ///
 /// # Errors
 ///
-/// If the arguments are unknown, a file cannot be read or written, or a committed file differs.
+/// Returns an error if the arguments are invalid, a file cannot be read or written, or a committed
+/// file differs from its recipe.
 pub fn command(args: &[String]) -> Result<()> {
     match args {
         [] => write(),
@@ -100,63 +118,64 @@ pub fn command(args: &[String]) -> Result<()> {
     }
 }
 
-/// Writes every generated file and removes those of deleted cases.
+/// Writes all generated files, and removes the files of deleted cases.
 ///
 /// # Errors
 ///
-/// If a file cannot be read or written, or is larger than the limit.
+/// Returns an error if a file cannot be read or written, or exceeds the size limit.
 pub fn write() -> Result<()> {
-    let (files, cases) = generate()?;
-    for stray in strays(&files)? {
-        fs::remove_file(root().join(&stray)).with_context(|| format!("removing {stray}"))?;
-        println!("removed {stray}");
-    }
-    let mut changed = 0;
-    for (name, bytes) in &files {
+    let changes = changes()?;
+    for (name, bytes) in &changes {
         let path = root().join(name);
-        if fs::read(&path).is_ok_and(|old| old == *bytes) {
-            continue;
+        match bytes {
+            None => fs::remove_file(&path),
+            Some(bytes) => {
+                fs::create_dir_all(path.parent().context("every file has a folder")?)?;
+                fs::write(&path, bytes)
+            }
         }
-        fs::create_dir_all(path.parent().context("every file has a folder")?)?;
-        fs::write(&path, bytes).with_context(|| format!("writing {name}"))?;
-        changed += 1;
+        .with_context(|| format!("writing {name}"))?;
     }
-    println!("corpus: {cases} cases, {changed} files written");
+    println!("corpus: {} cases, {} files changed", all().count(), changes.len());
     Ok(())
 }
 
-/// Compares the committed files with the recipes.
+/// Compares the committed files with the results of the recipes.
 ///
 /// # Errors
 ///
-/// If a committed file differs from its recipe.
+/// Returns an error if a committed file differs from its recipe.
 pub fn check() -> Result<()> {
-    let (files, cases) = generate()?;
-    let mut wrong: Vec<_> = strays(&files)?.iter().map(|name| format!("{name}: no case makes it")).collect();
-    for (name, bytes) in &files {
-        match fs::read(root().join(name)) {
-            Ok(old) if old == *bytes => {}
-            Ok(_) => wrong.push(format!("{name}: differs")),
-            Err(error) => wrong.push(format!("{name}: {error}")),
-        }
-    }
+    let names: Vec<_> = changes()?.into_keys().collect();
     ensure!(
-        wrong.is_empty(),
-        "the corpus is not what its recipes make; run `cargo xtask gen-corpus`:\n  {}",
-        wrong.join("\n  ")
+        names.is_empty(),
+        "the corpus is not what its recipes make; run `cargo xtask gen-corpus`. These files are missing, \
+         differ, or belong to no case:\n  {}",
+        names.join("\n  ")
     );
-    println!("corpus: {cases} cases as their recipes make them");
+    println!("corpus: {} cases as their recipes make them", all().count());
     Ok(())
 }
 
-/// Returns all generated files by their path in the workspace, and the number of cases.
-fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
+/// Returns the files to write, or to remove if their content is `None`.
+fn changes() -> Result<BTreeMap<String, Option<Vec<u8>>>> {
+    let files = generate()?;
+    let mut changes: BTreeMap<_, _> = strays(&files)?.into_iter().map(|name| (name, None)).collect();
+    let differs = |name: &String, bytes: &[u8]| fs::read(root().join(name)).map_or(true, |old| old != *bytes);
+    let files = files.into_iter().filter(|(name, bytes)| differs(name, bytes));
+    changes.extend(files.map(|(name, bytes)| (name, Some(bytes))));
+    Ok(changes)
+}
+
+/// Returns all generated files by their path in the workspace.
+fn generate() -> Result<BTreeMap<String, Vec<u8>>> {
     let made: Vec<_> = all().map(|(format, case)| (format, case, (case.recipe)())).collect();
     let mut files = BTreeMap::new();
     for (format, case, made) in &made {
         let id = format!("{}/{}", format.id, case.name);
         let log = format!("corpus/{id}.{}", format.extension);
-        // Sorted keys, whatever order `serde_json` was built to keep.
+        // Another crate in the build may enable the feature of `serde_json` that preserves the
+        // order of keys, so they are sorted explicitly.
         let mut truth = made.expected.clone();
         truth.sort_all_objects();
         let truth = format!("{truth:#}\n").into_bytes();
@@ -168,13 +187,12 @@ fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
     files.insert("corpus/manifest.toml".to_owned(), manifest::to_text(&made).into_bytes());
     for format in FORMATS {
         let name = format!("docs/formats/{}.md", format.id);
-        let text = manifest::document(format, &name)?;
-        files.insert(name, text.into_bytes());
+        files.insert(name.clone(), manifest::document(format, &name)?.into_bytes());
     }
-    Ok((files, made.len()))
+    Ok(files)
 }
 
-/// Returns files of `corpus/` that neither a recipe made nor a person wrote.
+/// Returns the files in `corpus/` that no recipe generates and that are not in [`BY_HAND`].
 fn strays(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<String>> {
     let below = files_below(&root().join("corpus"))?.into_iter().map(|name| Path::new("corpus").join(name));
     let names = below.map(|name| name.to_string_lossy().replace('\\', "/"));
@@ -184,8 +202,8 @@ fn strays(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<String>> {
     Ok(names.filter(is_stray).collect())
 }
 
-/// Returns the codes of losses and notes that a format's expected results use, with the first such
-/// case.
+/// Returns the codes of losses and notes in the expected results of a format, each with the first
+/// case that has the code.
 pub fn words(format: &str) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
     for (_, case) in all().filter(|(of, _)| of.id == format) {
@@ -207,7 +225,8 @@ mod tests {
 
     use super::*;
 
-    /// Rules of each format's document: letters, and the number of rules for each.
+    /// For each format, the letters of the rules in its document, and the number of rules with each
+    /// letter.
     const RULES: &[(&str, &[(char, u32)])] = &[
         ("ulog", &[('D', 42), ('U', 6)]),
         ("rld", &[('D', 38)]),
@@ -215,11 +234,11 @@ mod tests {
         ("vel", &[('D', 38)]),
     ];
 
-    /// Rules about more subscriptions, bytes or variants than a small file has. Tests of the crates
-    /// cover them.
+    /// Rules without a case, because they are about more subscriptions, bytes or variants than a
+    /// small file can have. Tests in the crates cover them.
     const RULES_WITHOUT_CASE: &[&str] = &["ulog D38", "rld D36", "rosbag D6"];
 
-    /// Codes that no small file shows, or none that is read alone with default options.
+    /// Codes without a case, because they require a large file, several files, or other options.
     const WITHOUT_CASE: &[&str] = &[
         "table_from_first",
         "part_left_out",
@@ -275,15 +294,15 @@ mod tests {
             for lost in made.expected["lost"].as_array().into_iter().flatten() {
                 let place = |key: &str| lost[key].as_str().and_then(|s| s.parse::<usize>().ok());
                 let (start, end) = (place("start").unwrap(), place("end").unwrap());
-                // Bytes missing after the end of the file have an empty range, and so have those of a
-                // compressed chunk.
+                // If bytes are missing after the end of the file or of a compressed chunk, the
+                // range is empty.
                 let code = lost["code"].as_str().unwrap();
                 let at_end = ["rows_missing", "cut", "chunk_checksum", "lost_in_chunk"];
                 let empty = at_end.contains(&code) || code.starts_with("packed_");
                 assert!(before <= start && (start < end || empty && start == end), "{}", case.name);
                 before = end;
             }
-            // Offsets in a compressed bag count in its content.
+            // In a bag that is compressed as a whole, offsets refer to the decompressed content.
             let packed = [&b"\x1f\x8b"[..], b"BZh"].iter().any(|magic| made.bytes.starts_with(magic));
             assert!(packed || before <= made.bytes.len(), "{}", case.name);
         }

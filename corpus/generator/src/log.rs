@@ -1,9 +1,12 @@
-//! A test file during construction, and its expected result; for all formats.
+//! Builder for a test log and its expected result, for all formats.
 //!
-//! Each step writes bytes and notes at once what its author knows about them. Steps are called one
-//! after the other, so that a recipe reads like the file. The expected results are described in
-//! `corpus/README.md`; 64-bit integers, times and offsets are texts, because many JSON readers
-//! would round them.
+//! Each step appends bytes to the log, and adds what a reader must find in these bytes to the
+//! expected result. Steps are chained, so that a recipe has the same order as the file. For
+//! example, `plain().rows(0..5).lose("gap", noise).rows(5..9)` writes five rows, bytes that are
+//! lost, and four more rows.
+//!
+//! The form of expected results is described in `corpus/README.md`. Integers with 64 bits, times
+//! and offsets are strings, because many JSON readers would round them.
 
 use std::ops::Range;
 
@@ -11,20 +14,25 @@ use serde_json::{Value as Json, json};
 
 use super::Made;
 
-/// A log; `Own` holds the format-specific parts.
+/// A log that is being built.
 pub(crate) struct Log<Own> {
     pub(crate) bytes: Vec<u8>,
     pub(crate) topics: Vec<Topic>,
+    /// Offset and content of each expected record.
     records: Vec<(usize, Json)>,
+    /// Expected console lines.
     pub(crate) texts: Vec<Json>,
+    /// Code and byte range of each expected loss.
     pub(crate) lost: Vec<(&'static str, Range<usize>)>,
-    notes: Vec<(usize, &'static str)>,
-    /// Start and end of the data, if some times are far outside of it.
+    /// Offset and code of each expected note.
+    pub(crate) notes: Vec<(usize, &'static str)>,
+    /// Start and end of the data in nanoseconds, if some times are far outside of this range.
     data_ns: Option<[i64; 2]>,
+    /// Parts that only logs of one format have.
     pub(crate) own: Own,
 }
 
-/// A topic of the expected result.
+/// A topic in the expected result.
 pub(crate) struct Topic {
     pub(crate) name: String,
     pub(crate) type_name: String,
@@ -32,11 +40,12 @@ pub(crate) struct Topic {
     pub(crate) count: usize,
 }
 
-/// Codes of losses at the end of a file.
+/// Codes of losses that only occur at the end of a file. A log without other losses is truncated,
+/// not damaged.
 const MISSING: &[&str] = &["cut", "packed_cut", "packed_unchecked", "rows_missing"];
 
 impl<Own> Log<Own> {
-    /// Returns a log of these bytes.
+    /// Creates a log that starts with `bytes`.
     pub(crate) fn of(bytes: Vec<u8>, own: Own) -> Self {
         let (topics, records, texts) = (Vec::new(), Vec::new(), Vec::new());
         Self { bytes, topics, records, texts, lost: Vec::new(), notes: Vec::new(), data_ns: None, own }
@@ -47,7 +56,7 @@ impl<Own> Log<Own> {
         self.bytes.len()
     }
 
-    /// Applies steps for each item.
+    /// Calls `steps` for each item.
     pub(crate) fn each<T>(
         self,
         items: impl IntoIterator<Item = T>,
@@ -56,19 +65,19 @@ impl<Own> Log<Own> {
         items.into_iter().fold(self, steps)
     }
 
-    /// Adds bytes that the expected result does not mention.
+    /// Appends bytes without adding anything to the expected result.
     pub(crate) fn lay(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.bytes.extend_from_slice(bytes.as_ref());
         self
     }
 
-    /// Overwrites existing bytes.
+    /// Overwrites bytes at the offset `at`.
     pub(crate) fn set(mut self, at: usize, bytes: impl AsRef<[u8]>) -> Self {
         self.bytes[at..at + bytes.as_ref().len()].copy_from_slice(bytes.as_ref());
         self
     }
 
-    /// Adds bytes that are lost, as one range.
+    /// Appends bytes, and expects them to be lost as one range.
     pub(crate) fn lose(self, code: &'static str, bytes: impl AsRef<[u8]>) -> Self {
         let start = self.at();
         let log = self.lay(bytes);
@@ -76,43 +85,43 @@ impl<Own> Log<Own> {
         log.lose_range(code, start..end)
     }
 
-    /// Marks a range as lost.
+    /// Expects a range of bytes to be lost.
     pub(crate) fn lose_range(mut self, code: &'static str, range: Range<usize>) -> Self {
         self.lost.push((code, range));
         self
     }
 
-    /// Adds a note about the next bytes.
+    /// Expects a note about the next bytes.
     pub(crate) fn note(self, code: &'static str) -> Self {
         let at = self.at();
         self.note_at(at, code)
     }
 
-    /// Adds a note about another offset.
+    /// Expects a note about the bytes at `offset`.
     pub(crate) fn note_at(mut self, offset: usize, code: &'static str) -> Self {
         self.notes.push((offset, code));
         self
     }
 
-    /// Sets the start and the end of the data, in a log with times far outside of it.
+    /// Sets the expected time range of the data, for a log with times far outside of this range.
     pub(crate) fn data_between(mut self, start_ns: i64, end_ns: i64) -> Self {
         self.data_ns = Some([start_ns, end_ns]);
         self
     }
 
-    /// Adds a topic. Returns its number.
+    /// Adds a topic to the expected result. Returns the index of the topic.
     pub(crate) fn add_topic(&mut self, name: &str, type_name: &str, fields: Json) -> usize {
         let (name, type_name) = (name.to_owned(), type_name.to_owned());
         self.topics.push(Topic { name, type_name, fields, count: 0 });
         self.topics.len() - 1
     }
 
-    /// Adds a record, whose bytes follow.
+    /// Expects a record in the next bytes.
     pub(crate) fn record(&mut self, topic: usize, t_ns: Option<i128>, data: &Json) {
         self.record_at(self.at(), topic, t_ns, data);
     }
 
-    /// Adds a record at another offset.
+    /// Expects a record at the offset `at`.
     pub(crate) fn record_at(&mut self, at: usize, topic: usize, t_ns: Option<i128>, data: &Json) {
         let topic = &mut self.topics[topic];
         let t_ns = t_ns.map(|time| time.to_string());
@@ -120,7 +129,7 @@ impl<Own> Log<Own> {
         topic.count += 1;
     }
 
-    /// Puts bytes before the log.
+    /// Inserts bytes before the log.
     pub(crate) fn after(mut self, head: Vec<u8>) -> Self {
         let by = head.len();
         self.bytes = [head, self.bytes].concat();
@@ -130,7 +139,8 @@ impl<Own> Log<Own> {
         self
     }
 
-    /// Returns the file and its expected result; `head` adds what the steps do not say.
+    /// Returns the log and its expected result. `head` contains further members of the expected
+    /// result.
     pub(crate) fn made(mut self, head: Json) -> Made {
         let state = match &self.lost[..] {
             [] => "complete",
@@ -168,12 +178,13 @@ impl<Own> Log<Own> {
 }
 
 impl Made {
-    /// Keeps the expected result for a changed file.
+    /// Changes the content of the log, but not the expected result.
     pub(crate) fn map(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Self {
         Self { bytes: change(self.bytes), ..self }
     }
 
-    /// Returns a file that must be refused: the kind of the error, and words of its message.
+    /// Returns a log that a reader must reject with an error of this kind, whose message contains
+    /// `contains`.
     pub(crate) fn refused(bytes: Vec<u8>, [id, version]: [&str; 2], kind: &str, contains: &str) -> Self {
         let expected = json!({
             "format": {"id": id, "version": version},

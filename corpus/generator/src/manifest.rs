@@ -1,5 +1,5 @@
-//! Lists of the cases: `corpus/manifest.toml`, and the tables of `docs/formats/` that say which
-//! case tests which rule.
+//! Writes lists of the cases: `corpus/manifest.toml`, and the tables in `docs/formats/` that have
+//! the cases for each rule.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,11 +13,7 @@ use super::lay::hex;
 use super::{Case, Format, Made};
 use crate::root;
 
-#[derive(Serialize)]
-struct Manifest {
-    case: Vec<Entry>,
-}
-
+/// A case in the manifest.
 #[derive(Serialize)]
 struct Entry {
     id: String,
@@ -38,21 +34,22 @@ pub(crate) fn to_text(cases: &[(&Format, &Case, Made)]) -> String {
         size: made.bytes.len(),
         sha256: hex(&Sha256::digest(&made.bytes)),
     };
-    let case = cases.iter().map(entry).collect();
-    let tables = toml::to_string(&Manifest { case }).expect("plain tables");
+    let entries: Vec<_> = cases.iter().map(entry).collect();
+    let tables = toml::to_string(&BTreeMap::from([("case", entries)])).expect("plain tables");
     format!("# Written by `cargo xtask gen-corpus`; see README.md.\n\n{tables}")
 }
 
-/// Everything after this line is generated, up to the end of the file.
+/// Line in the document of a format after which the rest of the file is generated.
 const MARKER: &str = "<!-- written by `cargo xtask gen-corpus`; edit the recipes instead -->";
 
-/// Returns the text of a format's document with an updated table.
+/// Returns the document of a format with an updated table of rules.
 pub(crate) fn document(format: &Format, name: &str) -> Result<String> {
     let old = fs::read_to_string(root().join(name)).with_context(|| format!("reading {name}"))?;
     let (by_hand, _) = old.split_once(MARKER).with_context(|| format!("{name} has no marker"))?;
     Ok(format!("{by_hand}{MARKER}\n\n{}", table(format)))
 }
 
+/// Returns the table with the cases for each rule of a format.
 fn table(format: &Format) -> String {
     let mut rules: BTreeMap<(char, u32), Vec<&str>> = BTreeMap::new();
     for case in format.cases() {

@@ -1,4 +1,4 @@
-//! Folders: the workspace and the real logs.
+//! Locates the workspace and the real logs.
 
 use std::env;
 use std::fs;
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// Returns the top folder of the workspace.
+/// Returns the root folder of the workspace.
 pub fn root() -> PathBuf {
     let generator = Path::new(env!("CARGO_MANIFEST_DIR"));
     generator.ancestors().nth(2).unwrap_or(generator).to_owned()
 }
 
-/// Returns the folder of real logs, from `ROVELOG_REAL` or next to the checkout. Prints a note if it
-/// does not exist.
+/// Returns the folder of real logs. The environment variable `ROVELOG_REAL` overrides the default,
+/// which is a folder next to the checkout. If the folder does not exist, prints a note and returns
+/// `None`.
 pub fn real() -> Option<PathBuf> {
     let folder = env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
     if folder.is_dir() {
@@ -23,11 +24,12 @@ pub fn real() -> Option<PathBuf> {
     None
 }
 
-/// Returns the relative paths of all files below a folder, sorted, without build output and `.git`.
+/// Returns the relative paths of all files in a folder and its subfolders, in sorted order. Build
+/// output and `.git` are skipped.
 ///
 /// # Errors
 ///
-/// If a folder cannot be read.
+/// Returns an error if a folder cannot be read.
 pub fn files_below(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];

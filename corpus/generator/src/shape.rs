@@ -1,30 +1,32 @@
 //! Layouts of rows, and values for them.
 //!
-//! A shape is parsed from a format's own definition language; a row is a list of values. Both
-//! together give the bytes of the row, and the fields and data of the expected result, so that a
-//! recipe says each thing once.
+//! A [`Shape`] is parsed from a definition in the language of the log format, and a row is a list
+//! of [`Value`]s. The bytes of the row and the expected result are both computed from them, so that
+//! a recipe states each value only once.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::lay::{Laid, base64, escaped};
 
-/// Maximum nesting depth of `fields` in expected results: JSON readers commonly stop at 128 levels,
-/// and each nested type takes two.
+/// Maximum nesting depth of `fields` in expected results. Many JSON readers support at most 128
+/// levels, and each nested type needs two.
 const LISTED_DEPTH: usize = 32;
 
-/// Definition language.
+/// Language of a definition.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Words {
-    /// `uint8_t`; `char[n]` is a text that ends at its first NUL.
+    /// Definitions of `ULog`, with types such as `uint8_t`. An array `char[n]` is a text that ends
+    /// at its first NUL.
     Ulog,
-    /// `uint8`; arrays of it are bytes; lists and texts start with their length.
+    /// Definitions of ROS, with types such as `uint8`. An array of `uint8` is raw bytes. Lists and
+    /// texts start with their length.
     Ros,
 }
 
 /// Type of a field.
 #[derive(Clone, Debug)]
 pub(crate) enum Type {
-    /// Of this many bytes; any number but 0 is true.
+    /// A boolean with this size in bytes. Any number other than 0 is true.
     Bool(usize),
     Int {
         signed: bool,
@@ -35,19 +37,19 @@ pub(crate) enum Type {
     Text(usize),
     /// A text with a length prefix.
     String,
-    /// Bytes: this many, or with a length prefix.
+    /// Raw bytes. If the length is `None`, the bytes start with a length prefix.
     Blob(Option<usize>),
-    /// Seconds and nanoseconds; signed for a duration.
+    /// Seconds and nanoseconds. They are signed in a duration.
     Time {
         signed: bool,
     },
-    /// This many items, or items with a count prefix.
+    /// An array. If the number of items is `None`, the items start with their number.
     Array(Box<Type>, Option<usize>),
     Struct(Shape),
 }
 
 impl Type {
-    /// Parses a type; `known` finds the shapes that it may name.
+    /// Parses a type. `known` is called to look up the shape of a nested type.
     pub(crate) fn parse(text: &str, words: Words, known: &dyn Fn(&str) -> Shape) -> Self {
         if let Some((item, len)) = text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
             let len = (!len.is_empty()).then(|| len.parse().expect("a length"));
@@ -80,7 +82,7 @@ impl Type {
         }
     }
 
-    /// Returns the type's name in expected results.
+    /// Returns the name of the type in expected results.
     fn word(&self) -> String {
         match self {
             Self::Bool(_) => "bool".to_owned(),
@@ -104,18 +106,26 @@ impl Type {
         }
     }
 
-    /// Returns the size of a value in bytes, for types of fixed size.
+    /// Returns the size in bytes of a value. The type must have a fixed size.
     fn size(&self) -> usize {
         match self {
             Self::Bool(bytes) | Self::Int { bytes, .. } | Self::Float(bytes) | Self::Text(bytes) => *bytes,
             Self::Array(item, Some(len)) => len * item.size(),
-            Self::Struct(shape) => shape.fields.iter().map(|field| field.kind.size()).sum(),
+            Self::Struct(shape) => shape.size(0..shape.fields.len()),
             other => panic!("{} has no size", other.word()),
         }
     }
 }
 
-/// A name, and fields in order.
+/// Returns the name that readers show, which is `x#2` for a second `x`.
+pub(crate) fn numbered<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
+    match known.filter(|known| known.split('#').next() == Some(name)).count() {
+        0 => name.to_owned(),
+        n => format!("{name}#{}", n + 1),
+    }
+}
+
+/// Layout of a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) name: String,
@@ -124,33 +134,33 @@ pub(crate) struct Shape {
 
 #[derive(Clone, Debug)]
 struct Field {
-    /// The name that a reader gives: the second `x` is `x#2`.
+    /// Name of the field in readers, which call a second field `x` `x#2`.
     name: String,
     kind: Type,
 }
 
 impl Field {
-    /// Returns whether the field is padding, which `ULog` marks by its name.
+    /// Returns whether the field is padding. In `ULog`, padding fields have names such as
+    /// `_padding0`.
     fn is_padding(&self) -> bool {
         self.name.starts_with("_padding")
     }
 }
 
 impl Shape {
-    /// Parses fields of the form `type name`, separated by `;` or line ends; `known` finds the
-    /// shapes that they name.
+    /// Parses fields of the form `type name`, which are separated by `;` or line ends. `known` is
+    /// called to look up the shape of a nested type.
     pub(crate) fn parse(name: &str, text: &str, words: Words, known: &dyn Fn(&str) -> Shape) -> Self {
         let mut fields: Vec<Field> = Vec::new();
         for field in text.split([';', '\n']).map(str::trim_start).filter(|field| !field.is_empty()) {
             let (kind, name) = field.split_once(' ').expect("a type and a name");
-            let earlier = fields.iter().filter(|field| field.name.split('#').next() == Some(name)).count();
-            let name = if earlier > 0 { format!("{name}#{}", earlier + 1) } else { name.to_owned() };
+            let name = numbered(name, fields.iter().map(|field| &field.name));
             fields.push(Field { name, kind: Type::parse(kind, words, known) });
         }
         Self { name: name.to_owned(), fields }
     }
 
-    /// Returns `fields` of the expected result, without padding.
+    /// Returns the member `fields` of the expected result. Padding is omitted.
     pub(crate) fn fields(&self) -> Json {
         self.fields_to_depth(LISTED_DEPTH)
     }
@@ -166,26 +176,29 @@ impl Shape {
         self.fields.iter().filter(|field| !field.is_padding()).map(entry).collect()
     }
 
-    /// Returns the number of fields without the padding at the end.
+    /// Returns the number of fields before the padding at the end.
     fn trimmed_len(&self) -> usize {
         self.fields.iter().rposition(|field| !field.is_padding()).map_or(0, |i| i + 1)
     }
 
-    /// Returns the bytes of a row without the padding at its end, as PX4 writes it.
+    /// Returns the bytes of a row without the padding at its end, which PX4 does not write.
     pub(crate) fn trimmed(&self, values: &[Value]) -> Vec<u8> {
         self.first(values, self.trimmed_len())
     }
 
-    /// Returns the size of a row without the padding at its end.
-    pub(crate) fn trimmed_size(&self) -> usize {
-        self.fields[..self.trimmed_len()].iter().map(|field| field.kind.size()).sum()
+    fn size(&self, fields: std::ops::Range<usize>) -> usize {
+        self.fields[fields].iter().map(|field| field.kind.size()).sum()
     }
 
-    /// Returns the offset in a row and the size of the field with this name.
+    /// Returns the size in bytes of a row without the padding at its end.
+    pub(crate) fn trimmed_size(&self) -> usize {
+        self.size(0..self.trimmed_len())
+    }
+
+    /// Returns the offset in a row and the size in bytes of the field with this name.
     pub(crate) fn place(&self, name: &str) -> Option<(usize, usize)> {
         let at = self.position(name)?;
-        let size = |field: &Field| field.kind.size();
-        Some((self.fields[..at].iter().map(size).sum(), size(&self.fields[at])))
+        Some((self.size(0..at), self.size(at..at + 1)))
     }
 
     /// Returns the index of the field with this name.
@@ -193,12 +206,12 @@ impl Shape {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// Returns the bytes of a row with all its fields.
+    /// Returns the bytes of a row, including the padding at its end.
     pub(crate) fn full(&self, values: &[Value]) -> Vec<u8> {
         self.first(values, self.fields.len())
     }
 
-    /// Returns the bytes of the first `count` fields.
+    /// Returns the bytes of the first `count` fields of a row.
     pub(crate) fn first(&self, values: &[Value], count: usize) -> Vec<u8> {
         assert_eq!(values.len(), self.fields.len(), "values of {} do not match its fields", self.name);
         let mut out = Vec::new();
@@ -208,7 +221,7 @@ impl Shape {
         out
     }
 
-    /// Returns `data` of the expected result, without padding.
+    /// Returns the member `data` of the expected result. Padding is omitted.
     pub(crate) fn data(&self, values: &[Value]) -> Json {
         let pairs = self.fields.iter().zip(values).filter(|(field, _)| !field.is_padding());
         Json::Object(
@@ -217,27 +230,28 @@ impl Shape {
     }
 }
 
-/// A value; the type of its field determines its encoding.
+/// A value of a field. The type of the field determines how the value is encoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// Integer or bool.
+    /// An integer or boolean.
     Int(i128),
     Float(f64),
-    /// Text, padded with NUL, or bytes.
+    /// A text, which is padded with NUL, or raw bytes.
     Bytes(Vec<u8>),
-    /// Items of an array; fields of a nested type, with padding; seconds and nanoseconds.
+    /// The items of an array, the fields of a nested type including padding, or the seconds and
+    /// nanoseconds of a time.
     List(Vec<Value>),
-    /// These bytes for any type, with the expected JSON.
+    /// Bytes that are written regardless of the type, and the expected JSON.
     As(Vec<u8>, Json),
 }
 
 impl Value {
-    /// Returns the value of a type that readers do not know and keep as bytes.
+    /// Returns a value of a type that is unknown to readers, which return its bytes.
     pub(crate) fn opaque(type_name: &str, bytes: &[u8]) -> Self {
         Self::As(bytes.to_vec(), json!({"type": type_name, "hex": super::lay::hex(bytes)}))
     }
 
-    /// Appends the value's bytes.
+    /// Appends the bytes of the value to `out`.
     pub(crate) fn lay(&self, kind: &Type, out: &mut Vec<u8>) {
         let len = |items: usize| u32::try_from(items).expect("small").to_le_bytes();
         match (self, kind) {
@@ -281,7 +295,7 @@ impl Value {
         }
     }
 
-    /// Returns the value in the form of the expected results.
+    /// Returns the value as JSON for the expected result.
     pub(crate) fn json(&self, kind: &Type) -> Json {
         match (self, kind) {
             (Self::As(_, json), _) => json.clone(),
@@ -305,8 +319,9 @@ impl Value {
     }
 }
 
-/// Returns a float in JSON, which has no words for NaN and the infinities. A 32-bit float has its
-/// own shortest digits: 0.1, not 0.10000000149011612.
+/// Returns a float as JSON. NaN and infinities become strings, because JSON cannot represent them.
+/// A 32-bit float is written with the digits it needs, that is, as 0.1 and not as
+/// 0.10000000149011612.
 pub(crate) fn float(value: f64, bytes: usize) -> Json {
     if value.is_nan() {
         json!("NaN")
@@ -350,28 +365,10 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
     }
 }
 
-/// Lists the values of a row.
+/// Creates the values of a row.
 macro_rules! values {
     ($($value:expr),* $(,)?) => {
         Vec::<$crate::shape::Value>::from([$($crate::shape::Value::from($value)),*])
     };
 }
 pub(crate) use values;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_padding_at_the_end_of_the_top_is_trimmed() {
-        let known = |name: &str| {
-            Shape::parse(name, "uint8_t v;uint8_t _padding0;", Words::Ulog, &|_| panic!("no further type"))
-        };
-        let shape = Shape::parse("t", "uint16_t _padding0;e e;uint32_t _padding1;", Words::Ulog, &known);
-        let values = values![7, values![1, 2], 9];
-        assert_eq!(shape.trimmed(&values), [7, 0, 1, 2]);
-        assert_eq!(shape.full(&values), [7, 0, 1, 2, 9, 0, 0, 0]);
-        assert_eq!(shape.data(&values), json!({"e": {"v": 1}}));
-        assert_eq!(shape.trimmed_size(), 4);
-    }
-}

@@ -1,12 +1,12 @@
-//! Sizes in bytes with units.
+//! Parses sizes in bytes with units.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Parses `400MB`, `64KiB`, `1.5 GB` or a plain number of bytes.
+/// Parses a size such as `400MB`, `64KiB` or `1.5 GB`, or a plain number of bytes.
 ///
 /// # Errors
 ///
-/// If the text is no number with a known unit, or larger than 10^15 bytes.
+/// Returns an error if the text is not a number with a known unit, or exceeds 10^15 bytes.
 pub fn parse(text: &str) -> Result<u64> {
     let text = text.trim();
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -37,21 +37,10 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn units_without_i_are_decimal() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("17", 17),
-            ("400MB", 400_000_000),
-            ("64 KiB", 65_536),
-            ("1.5g", 1_500_000_000),
-            ("2GiB", 2_147_483_648),
-        ] {
+    fn sizes_are_parsed() {
+        for (text, bytes) in [("0", 0), ("400MB", 400_000_000), ("64 KiB", 65_536), ("1.5g", 1_500_000_000)] {
             assert_eq!(parse(text).unwrap(), bytes, "{text}");
         }
-    }
-
-    #[test]
-    fn other_texts_are_refused() {
         for text in ["", "MB", "12 parsecs", "-3MB", "99999999999999999999", "1..5MB"] {
             assert!(parse(text).is_err(), "{text}");
         }

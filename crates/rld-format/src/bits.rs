@@ -1,18 +1,19 @@
-//! Bits of rows: copies the words of rows, and transposes them to one bitmap per channel.
+//! Bits of rows. The words of many rows are copied, and then transposed into one bitmap for each
+//! channel.
 
 use rovelog_core::wire::U32Le;
 
 use crate::layout::column;
 
-/// Appends the word at `offset` of every row to `out`.
+/// Appends the 32-bit word at `offset` of every row to `out`. `row` is the size of a row in bytes.
 pub(crate) fn copy_words(rows: &[u8], row: usize, offset: usize, out: &mut Vec<u32>) {
     out.extend(column(rows, row, offset).map(|word: &U32Le| word.get()));
 }
 
 #[cfg(feature = "arrow")]
-/// Creates the bitmaps of eight adjacent bits of `words`, starting with bit `first`. Bit k of word
-/// i becomes bit i of map k, which is the bit order of Arrow. Each map has one byte for eight
-/// words; the last byte is padded with zeros.
+/// Transposes the eight bits `first` to `first + 7` of all `words` into eight bitmaps, one for each
+/// bit. Bit `first + k` of word i becomes bit i of bitmap k, which is the bit order of Arrow. A
+/// bitmap has one byte for every eight words, and its last byte is padded with zeros.
 pub(crate) fn transpose(words: &[u32], first: u32, maps: &mut [Vec<u8>; 8]) {
     maps.iter_mut().for_each(Vec::clear);
     let (groups, rest) = words.as_chunks::<8>();
@@ -34,7 +35,7 @@ fn push_columns(columns: u64, maps: &mut [Vec<u8>; 8]) {
 }
 
 #[cfg(feature = "arrow")]
-/// Transposes the 8x8 square of bits that starts at bit `first` of eight words.
+/// Transposes a square of eight by eight bits: the bits `first` to `first + 7` of eight words.
 #[inline]
 fn transpose_8x8(words: &[u32; 8], first: u32) -> u64 {
     let mut x = 0u64;

@@ -1,6 +1,6 @@
-//! Calibration files of the logger (`.dat`). They have the offsets and factors that convert
-//! converter codes to the units of channels. Version 2 has a magic number; version 1 is identified
-//! by its size.
+//! Calibration files of the logger (`.dat`). They contain the offset and the factor that convert
+//! the converter codes of each channel to its unit. Files of version 2 have a magic number. Files
+//! of version 1 are identified by their size.
 
 use rovelog_core::wire::{F64Le, I32Le};
 use zerocopy::FromBytes;
@@ -24,8 +24,8 @@ pub struct ChannelCalibration {
 }
 
 impl ChannelCalibration {
-    /// Returns the calibrated value of a converter code, which is `(code + offset) * scale`. Like
-    /// in the logger, it is rounded toward zero and clamped to 32 bits.
+    /// Returns the calibrated value of a converter code: `(code + offset) * scale`. The result is
+    /// rounded toward zero and clamped to 32 bits, as in the logger.
     #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate, and NaN is 0")]
     pub fn apply(&self, code: i32) -> i32 {
         ((f64::from(code) + f64::from(self.offset)) * self.scale).trunc() as i32
@@ -36,7 +36,7 @@ impl ChannelCalibration {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// The version of the file: 1 or 2.
+    /// Version of the calibration file: 1 or 2.
     pub version: u16,
     /// Time of the calibration in seconds of Unix time.
     pub time: i64,
@@ -78,7 +78,7 @@ impl Calibration {
         Ok(Self { version: 1, time: file.time.get(), channels: of(&POSITIONS_V1, &file.offset, &file.scale) })
     }
 
-    /// Returns the calibration of a channel.
+    /// Returns the calibration of the channel with this name.
     pub fn channel(&self, name: &str) -> Option<&ChannelCalibration> {
         self.channels.iter().find(|channel| channel.channel == name)
     }

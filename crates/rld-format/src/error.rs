@@ -1,4 +1,5 @@
-//! Errors of opening, measuring or writing RLD files. Damage is not an error but a diagnostic.
+//! Errors that occur when RLD files are opened, analyzed or written. Damage in a file is not an
+//! error but a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
@@ -13,37 +14,37 @@ pub enum RldError {
     /// The file ends inside its header.
     #[error("the file ends at byte {len}, inside its header of {header} bytes")]
     HeaderCut {
-        /// Length in bytes.
+        /// Size of the file in bytes.
         len: u64,
-        /// Length of the header in bytes, as far as it is known.
+        /// Size of the header in bytes, as far as it is known.
         header: u64,
     },
-    /// The file version is not supported.
+    /// The version in the header is not supported.
     #[error("unsupported file version {version} after the magic {magic}; supported: BLR% 1 and %RLD 2 to 4")]
     UnknownVersion {
-        /// The version in the header.
+        /// The unsupported version number.
         version: u16,
-        /// The magic as text.
+        /// Magic number of the file, as text.
         magic: String,
     },
-    /// The header is longer than the maximum.
+    /// The header is longer than the supported maximum.
     #[error("a header of {header} bytes, more than {max}")]
     HeaderTooLarge {
-        /// Length in bytes.
+        /// Size of the header in bytes.
         header: u64,
-        /// Maximum length in bytes.
+        /// Maximum size of a header in bytes.
         max: u64,
     },
     /// The header does not allow rows to be located.
     #[error("the rows of this log cannot be located: {why}")]
     NoLayout {
-        /// Reason.
+        /// Reason why rows cannot be located.
         why: String,
     },
-    /// The text is not the product of a voltage and a current.
+    /// The name of a power is not the product of a voltage and a current of the log.
     #[error("{text:?} is not a power like V1*I1 or (V1-V2)*I1; currents: {currents}")]
     NotAPower {
-        /// The text.
+        /// The invalid name.
         text: String,
         /// Names of the currents of the log.
         currents: String,
@@ -57,21 +58,21 @@ pub enum RldError {
     /// The request is invalid or impossible for this log.
     #[error("{why}")]
     Refused {
-        /// Reason.
+        /// Reason why the request was refused.
         why: String,
     },
     /// The files are not parts of the same recording.
     #[error("part {part} does not belong to this log: {why}")]
     NotAPart {
-        /// Number of the part; the first file is 0.
+        /// Number of the file that does not match. The first file has the number 0.
         part: usize,
-        /// The difference.
+        /// Difference between the file and the first file.
         why: &'static str,
     },
     /// The header, block or value cannot be written.
     #[error("this cannot be written as RLD: {why}")]
     NotWritable {
-        /// Reason.
+        /// Reason why the header, block or value cannot be written.
         why: String,
     },
     /// The text is not the logger's CSV.
@@ -79,13 +80,13 @@ pub enum RldError {
     BadCsv {
         /// Line number, counted from 1.
         line: u64,
-        /// Reason.
+        /// Reason why the line is invalid.
         why: String,
     },
     /// The file is not a calibration file.
     #[error("not a calibration file: {why}")]
     NotCalibration {
-        /// Reason.
+        /// Reason why the file was refused.
         why: String,
     },
     /// An error of the operating system during reading or writing.
@@ -145,4 +146,4 @@ impl RldError {
     }
 }
 
-rovelog_core::explained!(RldError, crate::wire::INFO.id);
+rovelog_core::impl_from_format_error!(RldError, crate::wire::INFO.id);

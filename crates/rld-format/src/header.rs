@@ -1,4 +1,5 @@
-//! Reads the header of a file. Its length fields can contradict each other and the channel table.
+//! Reads the header of an RLD file. The length fields of a header can contradict each other, or the
+//! position of the channel table.
 
 use rovelog_core::field_range;
 use rovelog_core::scan::NeedMore;
@@ -10,30 +11,33 @@ use crate::error::RldError;
 use crate::schema::{Notes, is_plausible};
 use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
-/// Number of bytes by which version 3 of the logger overstated the comment length (rule D29 of
-/// docs/formats/rld.md).
+/// Number of bytes by which version 3 of the logger overstated the length of the comment. This is
+/// rule D29 of docs/formats/rld.md.
 const COMMENT_EXCESS: u32 = 4;
 
-/// Maximum length of a header in bytes. 131 070 channels, the most that a header can count, fit
-/// with a comment.
+/// Maximum size of a header in bytes. The limit leaves room for 131 070 channels, the most that a
+/// header can count, and a comment.
 pub(crate) const HEADER_MAX: u64 = 4 << 20;
 
-/// The header as one interpretation of its length fields reads it.
+/// A header that was read under one interpretation of its length fields.
 pub(crate) struct ReadHeader {
     pub(crate) header: Header,
-    /// True if the channel table is one that a known writer can produce.
+    /// True if a known writer could have written the channel table.
     pub(crate) plausible: bool,
     pub(crate) notes: Notes,
 }
 
-/// Reads the header by the first of these comment lengths that gives a plausible channel table:
+/// Reads the header. Its length fields may be wrong, so several comment lengths are tried in this
+/// order:
 ///
 /// 1. the comment length in the lead-in
 /// 2. the comment length that follows from the header length
-/// 3. length 2 less four bytes, because of a bug of the logger (D29)
-/// 4. length 1 less four bytes
+/// 3. the second length less four bytes, because of a bug of the logger (rule D29 of
+///    docs/formats/rld.md)
+/// 4. the first length less four bytes
 ///
-/// If none of them does, the first one that fits into the file is used.
+/// The first length that gives a plausible channel table is used. If none of them does, the first
+/// length that fits into the file is used.
 pub(crate) fn read(
     head: &[u8],
     len: Option<u64>,
@@ -47,7 +51,7 @@ pub(crate) fn read(
     let by_field =
         field.checked_sub(table).and_then(|len| u32::try_from(len).ok()).filter(|len| *len != stated);
     let fits = |size: u64| size <= HEADER_MAX && len.is_none_or(|len| size <= len);
-    // Number of bytes that the longest interpretation needs.
+    // Number of bytes that the longest interpretation of the header needs.
     let longest =
         [Some(size), by_field.map(|_| field)].into_iter().flatten().filter(|size| fits(*size)).max();
     let Some(longest) = longest else {
@@ -61,7 +65,7 @@ pub(crate) fn read(
     }
     let binary = usize::from(lead_in.binary_count.get());
     let wrapped = field != size && field == size % (1 << 16);
-    // The bug of the logger can occur together with a damaged header length.
+    // The overstated comment length can occur together with a damaged header length.
     let excess = |len: u32| len.checked_sub(COMMENT_EXCESS).filter(|_| version.number == 3);
     let as_stated = fits(size).then_some(stated);
     let comment_lens = [as_stated, by_field, by_field.and_then(excess), as_stated.and_then(excess)];
@@ -137,7 +141,8 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     }
 }
 
-/// Returns the version of the file. With a damaged magic, the whole header is needed.
+/// Returns the file version. If the magic number is damaged, the version can only be determined
+/// from the whole header.
 pub(crate) fn version(
     head: &[u8],
     lead_in: &LeadIn,
@@ -155,8 +160,8 @@ pub(crate) fn version(
     })
 }
 
-/// Returns the version of a file without the magic, if everything else in its header is consistent:
-/// the version is known, the lengths agree, and the channel table is plausible.
+/// Returns the version of a file whose magic number is damaged. Everything else in the header must
+/// be consistent: the version is known, the lengths agree, and the channel table is plausible.
 fn without_magic(head: &[u8], lead_in: &LeadIn) -> Option<Result<&'static Version, NeedMore>> {
     let version = Version::of(lead_in.file_version.get())?;
     let length = u64::from(lead_in.header_length.get());
@@ -169,7 +174,7 @@ fn without_magic(head: &[u8], lead_in: &LeadIn) -> Option<Result<&'static Versio
     }
 }
 
-/// Returns whether a file that starts with `head` is an RLD file without the magic.
+/// Returns whether a file that starts with `head` is an RLD file whose magic number is damaged.
 pub(crate) fn recognizes(head: &[u8]) -> bool {
     LeadIn::ref_from_prefix(head)
         .is_ok_and(|(lead_in, _)| matches!(without_magic(head, lead_in), Some(Ok(_))))
@@ -196,7 +201,7 @@ mod tests {
         read(&header.to_bytes(), len, lead_in, Version::of(lead_in.file_version.get()).unwrap())
     }
 
-    /// Returns the diagnostics of a file that consists of this header.
+    /// Returns the diagnostics for a file that consists of only this header.
     fn noted(header: &Header) -> Vec<(&'static str, Range<u64>, String)> {
         let notes = understood(header, Some(header.size())).unwrap().unwrap().notes;
         notes.into_iter().map(|(rule, range, text)| (rule.name, range, text)).collect()
@@ -222,8 +227,8 @@ mod tests {
         assert_eq!(of(1 << 20, None).unwrap().err(), Some(NeedMore(size(1 << 20))));
     }
 
-    /// The length field has 16 bits. A header that is too long for it gets another message than a
-    /// wrong length does.
+    /// The length field has 16 bits. A header that is too long for this field gets a different
+    /// message than a header with a wrong length.
     #[test]
     fn a_length_field_is_contradicted_or_too_small_for_the_header() {
         let notes = |comment: usize, field: u16| {

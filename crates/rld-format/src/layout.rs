@@ -1,4 +1,5 @@
-//! Offsets of rows and values. They follow from the header, so any row is found by arithmetic.
+//! Offsets of rows and values. They follow from the header, so the offset of any row can be
+//! computed.
 
 use rovelog_core::text::count;
 use rovelog_core::wire::{I32Le, I64Le};
@@ -15,11 +16,11 @@ pub struct Slot {
     pub size: usize,
 }
 
-/// Offsets of rows within the file and of values within a row, see "Data Block Offsets" in the
+/// Offsets of rows within the file, and of values within a row. See "Data Block Offsets" in the
 /// specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Offset of the first block.
+    /// Offset of the first block from the start of the file. This is also the size of the header.
     pub header: u64,
     /// Number of 32-bit words before the analog values of a row.
     pub words: usize,
@@ -33,28 +34,30 @@ pub struct Layout {
     pub block: u64,
 }
 
-/// A run of blocks at regular distances. It ends at the end of the file or at blocks that are left
-/// out.
+/// Blocks that follow each other without missing or added bytes between them. A run ends at the end
+/// of the file, or before blocks that are skipped because their total length is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockRun {
-    /// Offset of the first block.
+    /// Offset of the first block of the run.
     pub(crate) at: u64,
-    /// Number of rows before the first block, including rows that were left out.
+    /// Number of rows in the file before this run, including the rows of skipped blocks.
     pub(crate) before: u64,
-    /// Number of rows before the first block that were left out.
+    /// Number of rows in the blocks that were skipped before this run, because bytes are missing or
+    /// were added.
     pub(crate) left_out: u64,
 }
 
 impl BlockRun {
-    /// Returns the run that starts with the first block of a file.
+    /// Returns the run that starts with the first block of a file, at offset `at`.
     pub(crate) fn from(at: u64) -> Self {
         Self { at, before: 0, left_out: 0 }
     }
 }
 
 impl Layout {
-    /// Creates the layout for a header. The first block is at `header_end`. `extra_word` adds the
-    /// word that releases 2.0 to 2.0.1 wrote to each row if there are no binary channels.
+    /// Creates the layout for a header. The first block is at offset `header_end`. If `extra_word`
+    /// is true, each row starts with an additional word, as written by releases 2.0 to 2.0.1 for
+    /// logs without binary channels.
     ///
     /// # Errors
     /// Returns the reason as text if a size in the header does not allow rows to be located.
@@ -84,12 +87,12 @@ impl Layout {
         if declared && at == 0 {
             return Err("rows without channels".to_owned());
         }
-        // Does not overflow: at most 2^32 rows of 2^20 bytes.
+        // This does not overflow: a block has at most 2^32 rows of 2^20 bytes.
         let block = BLOCK_TIMES_LEN + block_rows * at as u64;
         Ok(Self { header: header_end, words, slots, row: at, block_rows, block })
     }
 
-    /// Returns the size in bytes of the blocks that hold `rows` rows. All blocks but the last are
+    /// Returns the total size in bytes of the blocks for `rows` rows. All blocks but the last are
     /// full.
     pub fn body(&self, rows: u64) -> u128 {
         if self.block_rows == 0 {
@@ -101,8 +104,8 @@ impl Layout {
         u128::from(full) * u128::from(self.block) + last
     }
 
-    /// Returns the number of complete rows in blocks of `len` bytes in total. A block that ends
-    /// within its times has no rows.
+    /// Returns the number of complete rows in consecutive blocks with a total size of `len` bytes.
+    /// If the last block ends within its block times, it has no rows.
     pub fn rows_in(&self, len: u64) -> u64 {
         if self.row == 0 {
             return 0;
@@ -128,24 +131,26 @@ impl Layout {
         self.header + block * self.block
     }
 
-    /// Returns a reference to the times of a block. `None` if the file ends before their end.
+    /// Returns a reference to the times of a block. Returns `None` if the file ends within these
+    /// times.
     pub(crate) fn block_times<'a>(&self, file: &'a [u8], block: u64) -> Option<&'a BlockTimes> {
         times_at(file, self.block_at(block))
     }
 
-    /// Returns the number of blocks that hold `rows` rows.
+    /// Returns the number of blocks that are needed for `rows` rows.
     pub fn blocks(&self, rows: u64) -> u64 {
         if self.block_rows == 0 { 0 } else { rows.div_ceil(self.block_rows) }
     }
 }
 
-/// Returns a reference to the block times at offset `at`. `None` if the file ends before their end.
+/// Returns a reference to the block times at offset `at`. Returns `None` if the file ends within
+/// these times.
 pub(crate) fn times_at(file: &[u8], at: u64) -> Option<&BlockTimes> {
     let from = usize::try_from(at).ok()?;
     BlockTimes::ref_from_prefix(file.get(from..)?).ok().map(|(block_times, _)| block_times)
 }
 
-/// Returns the analog value stored in `bytes`, sign extended. There must be 1 to 8 bytes.
+/// Returns the analog value stored in `bytes`, sign extended. `bytes` must have 1 to 8 bytes.
 #[inline]
 pub(crate) fn value(bytes: &[u8]) -> i64 {
     if let Ok(value) = I32Le::ref_from_bytes(bytes) {
@@ -157,7 +162,8 @@ pub(crate) fn value(bytes: &[u8]) -> i64 {
     wide.get() << unused >> unused
 }
 
-/// Returns references to the numbers at `offset` within each row of `rows`.
+/// Returns references to the values at `offset` within each row of `rows`. `row` is the size of a
+/// row in bytes.
 #[inline]
 pub(crate) fn column<'a, T>(rows: &'a [u8], row: usize, offset: usize) -> impl Iterator<Item = &'a T>
 where
@@ -168,7 +174,7 @@ where
     })
 }
 
-/// Returns the analog values in `slot` of each row of `rows`.
+/// Returns the analog values in `slot` of each row of `rows`. `row` is the size of a row in bytes.
 #[inline]
 pub(crate) fn values(rows: &[u8], row: usize, slot: Slot) -> impl Iterator<Item = i64> {
     rows.chunks_exact(row).map(move |row| value(&row[slot.offset..slot.offset + slot.size]))
@@ -198,16 +204,16 @@ mod tests {
         for rows in 0..20 {
             let body = u64::try_from(layout.body(rows)).unwrap();
             assert_eq!(layout.rows_in(body), rows);
-            // Up to three more bytes are less than a row or than block times.
+            // Three more bytes are too few for another row or for block times.
             assert_eq!(layout.rows_in(body + 3), rows);
         }
         assert_eq!(layout.row_at(4), 100 + 44 + 32 + 4);
-        // Rows of 0 bytes, and blocks of 0 rows.
+        // A layout can have rows of 0 bytes, or blocks of 0 rows.
         assert_eq!(Layout { row: 0, block: 32, ..layout.clone() }.rows_in(100), 0);
         assert_eq!(Layout { block_rows: 0, block: 32, ..layout }.rows_in(100), 0);
     }
 
-    /// A block size of 0 and a header without channels are only valid if the header counts no rows
+    /// A block size of 0, or a header without channels, is only valid if the header counts no rows
     /// and no blocks.
     #[test]
     fn counted_rows_require_channels_and_a_block_size() {

@@ -2,10 +2,12 @@
 //!
 //! # Open
 //!
-//! [`RldReader::open`] takes a path, [`RldReader::from_bytes`] bytes in memory or in a mapped file, and
-//! [`RldReader::options`] has further options.
-//! [`Rld::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
-//! error: an error means that nothing can be read.
+//! - [`RldReader::open`] opens a log at a path.
+//! - [`RldReader::from_bytes`] opens a log in memory or in a mapped file.
+//! - [`RldReader::options`] sets options and then opens a log.
+//! - [`Rld::stream`](Format::stream) reads a log from a pipe, and buffers only a part of it.
+//!
+//! Damage is not an error. An error means that nothing can be read.
 //!
 //! ```no_run
 //! use rld_format::{Format, LogStream, ReadOptions, Rld, RldReader};
@@ -21,9 +23,10 @@
 //!
 //! # Inspect
 //!
-//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) what was recorded,
-//! and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes;
-//! [`mod@diagnostics`] lists the rules.
+//! - [`info`](LogReader::info) returns the summary.
+//! - [`topics`](LogReader::topics) returns the recorded topics.
+//! - [`diagnostics`](LogReader::diagnostics) returns every problem that was found in the bytes. The
+//!   module [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
 //! # use rld_format::{LogReader, RldReader};
@@ -43,9 +46,9 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) returns records in time order, `records_in_file_order` in the
-//! order of the file. A row is a record. [`RldReader::row`] returns any row in constant time, with
-//! its raw and physical values.
+//! [`records`](LogReader::records) returns records in time order, and `records_in_file_order`
+//! returns them in the order of the file. Each row is a record. [`RldReader::row`] returns any row
+//! in constant time, with its raw and physical values.
 //!
 //! ```no_run
 //! # use rld_format::{LogReader, RldReader, Select};
@@ -63,8 +66,8 @@
 //! # Columns
 //!
 //! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) returns a topic as
-//! Arrow record batches: the time `t_ns`, then its fields. `RldReader::columns_with` selects raw or
-//! physical values and the time axis.
+//! Arrow record batches. Their columns are the time `t_ns` and the fields of the topic.
+//! `RldReader::columns_with` selects raw or physical values and the time axis.
 //!
 //! ```no_run
 //! # use rld_format::{LogReader, RldReader, Select};
@@ -80,8 +83,8 @@
 //!
 //! # Write
 //!
-//! A [`LogSpec`] makes the header, [`RldWriter`] writes block by block, and [`SplitWriter`] writes
-//! a recording in parts.
+//! A [`LogSpec`] describes the header of a new log. [`RldWriter`] writes a log block by block, and
+//! [`SplitWriter`] writes a recording that is split into several files.
 //!
 //! ```
 //! use rld_format::unit::Unit;
@@ -107,7 +110,7 @@
 //! # Recover
 //!
 //! [`recover`](LogReader::recover) writes every intact record of a damaged log to a new file and
-//! accounts for every byte. [`slice`](LogReader::slice) writes a part by topic and time;
+//! accounts for every byte. [`slice`](LogReader::slice) writes a part of a log, by topic and time.
 //! [`Rld::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
@@ -121,22 +124,24 @@
 //!
 //! # Levels
 //!
-//! Lowest first; each is usable without those above it:
+//! The API has several levels, from low to high. Each level can be used without the levels above
+//! it.
 //!
-//! - [`wire`]: the bytes, declared in the order of the specification, and the table of versions;
-//!   used for reading and writing.
-//! - [`layout`] and [`mod@unit`]: the positions of rows and values, and how raw integers become
+//! - [`wire`] declares the bytes in the order of the specification, for reading and writing. It
+//!   also has the table of file versions.
+//! - [`layout`] computes the offsets of rows and values. [`mod@unit`] converts raw integers to
 //!   physical values.
-//! - `validate` (private): what a file contains, by its header and its length; used by all readers.
-//! - [`RldReader`]: random access to files in memory or mapped, split recordings as one log, any
-//!   row in constant time; [`RldStream`]: one pass over a pipe. [`Row`] reads bits, raw and
-//!   physical values in place.
-//! - [`clock`]: what block times tell about the clocks, and the time axes of rows.
-//! - [`analysis`]: merged currents, exact statistics, charge and energy, windows, events, states,
-//!   levels.
-//! - `RldReader::columns_with`: rows as Arrow record batches (feature `arrow`).
-//! - [`LogReader::recover`], [`RldReader::scrub`], [`RldWriter`], [`csv`], [`calibration`]: new
-//!   logs from logs or from scratch; other files of the logger.
+//! - `validate` (private) determines the content of a file from its header and its size. All
+//!   readers use it.
+//! - [`RldReader`] gives random access to files in memory or in mapped files. A split recording is
+//!   one log, and any row is found in constant time. [`RldStream`] reads a pipe in one pass.
+//!   [`Row`] reads bits, raw values and physical values in place.
+//! - [`clock`] interprets block times and computes the times of rows.
+//! - [`analysis`] has merged currents, exact statistics, charge and energy, windows, events, states
+//!   and levels of detail.
+//! - `RldReader::columns_with` returns rows as Arrow record batches (feature `arrow`).
+//! - [`LogReader::recover`], [`RldReader::scrub`] and [`RldWriter`] write new logs. [`csv`] reads
+//!   and writes the logger's CSV, and [`calibration`] reads its calibration files.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -187,13 +192,13 @@ pub use state::AMBIENT;
 pub use stream::RldStream;
 pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter, Written, encode_row, set_counts};
 
-// Re-exported for users who depend on this crate alone.
+// These items are re-exported for users who depend on this crate alone.
 pub use rovelog_core;
 pub use rovelog_core::{
     Error, Format, LogReader, LogStream, OpenOptions, ReadOptions, RecoverOptions, Result, Select,
 };
 
-/// Syslog severity with which the comment is returned as a text: `info`.
+/// Syslog severity of the log's comment, which is returned as a text message: `info`.
 const COMMENT_LEVEL: u8 = 6;
 
 /// The RLD format.
@@ -221,8 +226,8 @@ impl Format for Rld {
         Ok(scan::open_with(bytes, companions, options)?)
     }
 
-    /// Joins the parts of a split recording, which can be given in any order. `Align` is ignored,
-    /// because all parts have the same clock.
+    /// Joins the parts of a split recording, which can be given in any order. The option `Align` is
+    /// ignored, because the times of all parts are on the same clock.
     fn merge(logs: &[&RldReader], _: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
         Ok(edit::merge(logs, out)?)
     }
@@ -232,7 +237,7 @@ impl RldReader {
     /// Opens an RLD log with the default options. The file is read into memory.
     ///
     /// # Errors
-    /// If the file cannot be read or is not an RLD log. Damage is not an error:
+    /// Returns an error if the file cannot be read or is not an RLD log. Damage is not an error:
     /// [`diagnostics`](LogReader::diagnostics) lists it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
@@ -241,12 +246,12 @@ impl RldReader {
     /// Opens an RLD log in memory with the default options.
     ///
     /// # Errors
-    /// If the bytes are not an RLD log.
+    /// Returns an error if the bytes are not an RLD log.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
         Self::options().from_bytes(bytes)
     }
 
-    /// Returns the options with which an RLD log is opened.
+    /// Returns the options for opening an RLD log.
     ///
     /// ```no_run
     /// let log = rld_format::RldReader::options().strict(true).open("power.rld")?;
@@ -308,7 +313,8 @@ impl LogReader for RldReader {
     }
 
     fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
-        // After missing or added bytes, the offset of a row depends on all block times before it.
+        // If bytes are missing or were added, the offset of a row depends on the times of all
+        // blocks before the row. So the ranges that are needed cannot be computed in advance.
         (!self.is_suspect || self.unread.is_empty()).then(|| self.still_needed(select))
     }
 
@@ -316,7 +322,8 @@ impl LogReader for RldReader {
         &self.diagnostics
     }
 
-    /// Returns the comment, which is the only text in the format, at the start time of the log.
+    /// Returns the comment in the header, which is the only text in an RLD log. Its time is the
+    /// start time of the log.
     fn texts(&self) -> Option<Texts<'_>> {
         let comment = self.header().comment_text();
         let text = Text::new(self.info.start, wire::LEAD_IN_LEN, COMMENT_LEVEL, comment);

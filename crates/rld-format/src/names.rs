@@ -1,10 +1,12 @@
-//! File names of recordings in several files. The parts of `x.rld` are `x_p1.rld`, `x_p2.rld` and
-//! so on, and its ambient file is `x-ambient.rld` in the same folder.
+//! File names of recordings that consist of several files. If the first part is `x.rld`, the other
+//! parts are `x_p1.rld`, `x_p2.rld` and so on. The ambient file, which contains the sensor values,
+//! is `x-ambient.rld` in the same folder.
 
-/// Maximum number of parts of a recording.
+/// Maximum number of files into which a recording is split.
 const MAX_PARTS: usize = 100_000;
 
-/// Returns the name of a part: `x.rld` for part 0, `x_p1.rld` for part 1.
+/// Returns the file name of a part, if the first part is called `name`. For example, part 1 of
+/// `x.rld` is `x_p1.rld`.
 pub(crate) fn part_name(name: &str, part: usize) -> String {
     if part == 0 {
         return name.to_owned();
@@ -15,10 +17,10 @@ pub(crate) fn part_name(name: &str, part: usize) -> String {
     }
 }
 
-/// Suffix that the name of an ambient file adds to that of its log.
+/// Suffix by which the name of an ambient file differs from the name of its log.
 const AMBIENT_SUFFIX: &str = "-ambient";
 
-/// Returns the name of the ambient file of a log: `x-ambient.rld`.
+/// Returns the file name of a log's ambient file, for example `x-ambient.rld` for `x.rld`.
 fn ambient_name(name: &str) -> String {
     match name.rsplit_once('.') {
         Some((stem, extension)) => format!("{stem}{AMBIENT_SUFFIX}.{extension}"),
@@ -26,14 +28,14 @@ fn ambient_name(name: &str) -> String {
     }
 }
 
-/// Returns whether this is the name of the first ambient file among the companions of a log. Names
-/// of further parts of an ambient file, such as `x-ambient_p1.rld`, do not count.
+/// Returns whether this is the name of an ambient file, for example `x-ambient.rld`. Returns false
+/// for the other parts of a split ambient file, such as `x-ambient_p1.rld`.
 pub(crate) fn is_ambient(name: &str) -> bool {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem).ends_with(AMBIENT_SUFFIX)
 }
 
-/// Returns the names of the existing files that belong to `name`: parts up to the first missing
-/// one, then the ambient file and its parts.
+/// Returns the names of the existing files that belong to the log `name`. These are its parts up to
+/// the first missing part, then the ambient file and the parts of the ambient file.
 pub(crate) fn companions(name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     let parts = |first: String, from: usize| {
         (from..MAX_PARTS).map(move |part| part_name(&first, part)).take_while(|name| exists(name))

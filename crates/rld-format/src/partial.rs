@@ -1,5 +1,5 @@
-//! Logs of which only parts are fetched. The header and the times of some blocks are enough to
-//! locate rows and to compute their times.
+//! Reading of logs of which only some byte ranges are fetched, for example from a server. The
+//! header and the times of some blocks are enough to locate rows and to compute their times.
 
 use std::ops::Range;
 
@@ -14,20 +14,20 @@ use crate::reader::RldReader;
 use crate::validate::{may_have_extra_word, validate};
 use crate::wire::{BLOCK_TIMES_LEN, LeadIn};
 
-/// Minimum and maximum number of blocks whose times are fetched before the rows. They are spread
-/// over the log, one for each [`SPACING`] bytes.
+/// Minimum and maximum number of blocks whose times are fetched before the rows. These blocks are
+/// spread evenly over the log, one for each [`SPACING`] bytes.
 const SAMPLE_BLOCKS: (u64, u64) = (2, 128);
 
-/// Distance between these blocks in bytes. Ranges closer than this are fetched together with the
-/// bytes between them, so a smaller distance would save nothing.
+/// Distance in bytes between the blocks whose times are fetched. Ranges that are closer together
+/// than this are fetched as one range, so a smaller distance would save nothing.
 const SPACING: u64 = 1 << 20;
 
-/// Number of blocks after those that the header counts whose times are fetched. The logger updates
-/// the counts after it has written a block.
+/// Number of blocks after the counted blocks whose times are fetched, too. The header may count too
+/// few blocks, because the logger writes each block before it updates the counts.
 const UNCOUNTED_BLOCKS: u64 = 4;
 
-/// Fetches the parts that opening needs: the header, the times of the last blocks, and the times of
-/// the second block if rows may have an extra word.
+/// Fetches the ranges that are needed to open a log: the header and the times of the last blocks.
+/// If rows may have an extra word, the times of the second block are fetched, too.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let size = file.size();
     let mut head = file.read(0..END.min(size))?;
@@ -48,15 +48,15 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     file.fetch(&blocks.map(|block| block_times(layout, block)).collect::<Vec<_>>())
 }
 
-/// Returns the byte range of the times of a block.
+/// Returns the byte range of a block's times in the file.
 fn block_times(layout: &Layout, block: u64) -> Range<u64> {
     let at = layout.block_at(block);
     at..at + BLOCK_TIMES_LEN
 }
 
 impl RldReader {
-    /// Returns the ranges to fetch next in order to read the selected rows: first block times,
-    /// until the times of all rows are known, then the rows.
+    /// Returns the byte ranges that must be fetched next to read the selected rows. At first, these
+    /// are ranges of block times. When the times of all rows are known, these are the rows.
     pub(crate) fn still_needed(&self, select: &Select) -> Vec<Range<u64>> {
         let Some(table) = self.table.as_ref().filter(|_| !self.unread.is_empty()) else { return Vec::new() };
         let layout = &table.layout;
@@ -71,8 +71,8 @@ impl RldReader {
         let last = select.start.filter(|_| select.last_before).and_then(|start| self.last_before(start));
         rows.extend(last.map(|row| row..row + 1));
         let Some(part) = self.parts.first() else { return Vec::new() };
-        // No block is left out while parts of the log are missing, so rows are where the header
-        // says.
+        // If some ranges have not been fetched, opening does not skip blocks of a wrong length. So
+        // each row is at the offset that follows from the header.
         let ranges = rows.into_iter().map(|rows| rows.start..rows.end.min(part.rows));
         let bytes = ranges.filter(|rows| rows.start < rows.end).map(|rows| {
             let block = layout.block_at(rows.start / layout.block_rows);
@@ -81,9 +81,10 @@ impl RldReader {
         self.unread.missing(bytes)
     }
 
-    /// Returns the ranges of block times that are needed to compute the times of rows: those of
-    /// blocks spread over the log, and then, by bisection, those between two blocks if a clock did
-    /// not advance as the rows did.
+    /// Returns the byte ranges of block times that must be fetched next to compute the times of
+    /// rows. At first, these are the times of blocks spread evenly over the log. If the clocks and
+    /// the rows advanced differently between two of these blocks, the block in the middle is
+    /// fetched next, so that a gap is found by bisection.
     fn times_needed(&self, layout: &Layout) -> Vec<Range<u64>> {
         let Some(last) = layout.blocks(self.rows).checked_sub(1) else { return Vec::new() };
         let samples = (self.info.size / SPACING).clamp(SAMPLE_BLOCKS.0, SAMPLE_BLOCKS.1).min(last);

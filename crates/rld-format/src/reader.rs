@@ -1,5 +1,5 @@
-//! The random-access reader of a log in memory or in mapped files: one file, or the parts of a
-//! split recording.
+//! Reader with random access to a log in memory or in mapped files. The log is one file, or
+//! consists of the parts of a split recording.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -17,27 +17,29 @@ use crate::state::{self, AMBIENT};
 use crate::validate::Validated;
 use crate::wire::{BlockTimes, Header};
 
-/// An opened RLD log. Opening reads the header and the times of each block; rows are decoded on
-/// request.
+/// An opened RLD log. Opening reads the header and the times of each block. Rows are decoded only
+/// when they are requested.
 #[derive(Debug)]
 pub struct RldReader {
     pub(crate) parts: Vec<Part>,
-    /// The segments of all files, in ascending order of rows.
+    /// Segments of all files, in ascending order of row numbers. Within a segment, no blocks are
+    /// skipped.
     pub(crate) segments: Vec<Segment>,
     pub(crate) validated: Validated,
-    /// `None` if the header does not allow rows to be located.
+    /// Channels and layout of rows. `None` if the header does not allow rows to be located.
     pub(crate) table: Option<Table>,
     pub(crate) blocks: Blocks,
-    /// Times of rows, on the clock of the log.
+    /// Times of all rows, on the clock that the log uses.
     pub(crate) times: TimeMap,
     pub(crate) report: ClockReport,
     pub(crate) rows: u64,
     pub(crate) topics: Vec<Topic>,
     pub(crate) info: LogInfo,
     pub(crate) diagnostics: Diagnostics,
-    /// Ranges of the first file that were not fetched.
+    /// Byte ranges of the first file that have not been fetched.
     pub(crate) unread: Unread,
-    /// True if block times are invalid or go back, so that bytes may be missing or added.
+    /// True if some block times are invalid or earlier than those of the previous block. Bytes of
+    /// the file may then be missing or added.
     pub(crate) is_suspect: bool,
     pub(crate) ambient: Option<Box<RldReader>>,
 }
@@ -46,36 +48,39 @@ pub struct RldReader {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) bytes: Bytes,
-    /// Offset of the first byte of the file in the concatenated files of the log.
+    /// Offset of the first byte of this file, counted through the files of the log as if they were
+    /// concatenated.
     pub(crate) base: u64,
     pub(crate) header: Header,
-    /// Number of the first row of the file, counted in the log.
+    /// Number of the file's first row, counted from the start of the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
-    /// Number of rows that the header does not count.
+    /// Number of rows at the end of the file that the header does not count. They are not read.
     pub(crate) left_out: u64,
 }
 
-/// Rows of a file in blocks at regular distances. A file has one segment, and another one after
-/// each range of blocks that are left out.
+/// Rows of a file in consecutive blocks, without missing or added bytes between the blocks. An
+/// undamaged file has one segment. After each range of skipped blocks, another segment starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    /// Index of the file.
+    /// Index of the file in the list of the log's files.
     pub(crate) part: usize,
-    /// Offset of the first block in that file.
+    /// Offset of the segment's first block from the start of the file.
     pub(crate) at: u64,
-    /// Number of the first row, counted in the log.
+    /// Number of the segment's first row, counted from the start of the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
 }
 
 impl Segment {
-    /// Returns the offset of a row within its file. `row` is counted in the log.
+    /// Returns the offset of a row from the start of the file. The row number is counted from the
+    /// start of the log.
     pub(crate) fn row_at(&self, layout: &Layout, row: u64) -> u64 {
         self.at + layout.row_from(row - self.row)
     }
 
-    /// Returns the offset of a block within its file. `block` is counted in the segment.
+    /// Returns the offset of a block from the start of the file. The block number is counted from
+    /// the start of the segment.
     pub(crate) fn block_at(&self, layout: &Layout, block: u64) -> u64 {
         self.at + block * layout.block
     }
@@ -89,7 +94,8 @@ impl Part {
 }
 
 impl RldReader {
-    /// Adds the ambient file of this recording as a second topic.
+    /// Adds the rows of an ambient file, which contains the sensor values of the same recording, as
+    /// a second topic.
     #[must_use]
     pub fn with_ambient(mut self, mut ambient: Self) -> Self {
         ambient.set_time_base(self.times.base);
@@ -109,11 +115,12 @@ impl RldReader {
         self
     }
 
-    /// Computes the times of rows on a clock, and the values that depend on them.
+    /// Computes the times of all rows on the clock of `base`, and sets the start, the end and the
+    /// UTC offset of the log.
     pub(crate) fn set_time_base(&mut self, base: TimeBase) {
         let topic = &mut self.topics[0];
-        // Each row of an ambient file is a block with its own times, so its times are interpolated
-        // between block times.
+        // Each row of an ambient file is a block of its own with stored times. So the times of rows
+        // are interpolated between block times.
         let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
         self.times = self.blocks.map(TimeOptions::new(axis, base));
         topic.first = self.times.timestamp(0);
@@ -128,14 +135,15 @@ impl RldReader {
         };
     }
 
-    /// Reports a file that is named like a part of the log but does not belong to it.
+    /// Reports a file that has the name of a part of this log but does not belong to it.
     pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
         let size = self.info.size;
         self.diagnostics.push(&rules::PART_LEFT_OUT, size..size, || format!("{name}: {why}"));
         self.info.problems = self.diagnostics.total();
     }
 
-    /// Returns the topic of the rows: `samples`, or `ambient` if the log is an ambient file itself.
+    /// Returns the topic that contains the rows of this log. Its name is `samples`, or `ambient` if
+    /// the log is an ambient file.
     pub fn rows_topic(&self) -> &Topic {
         &self.topics[0]
     }
@@ -145,12 +153,12 @@ impl RldReader {
         &self.validated.header
     }
 
-    /// Returns the header, the bytes and the range of row numbers of each file.
+    /// Returns the header, the bytes and the range of row numbers of each file of the log.
     pub fn parts(&self) -> impl Iterator<Item = (&Header, &Bytes, Range<u64>)> {
         self.parts.iter().map(|part| (&part.header, &part.bytes, part.row..part.row + part.rows))
     }
 
-    /// Returns the channels: binary ones first.
+    /// Returns the channels of the log. Binary channels come before analog channels.
     pub fn channels(&self) -> &[Channel] {
         &self.validated.channels
     }
@@ -158,7 +166,7 @@ impl RldReader {
     /// Returns the index of the channel with this name.
     ///
     /// # Errors
-    /// Returns an error if there is none.
+    /// Returns an error if the log has no channel with this name.
     pub fn channel(&self, name: &str) -> Result<usize, RldError> {
         let at = self.channels().iter().position(|channel| &*channel.name == name);
         at.ok_or_else(|| RldError::NoChannel { name: name.to_owned() })
@@ -172,25 +180,27 @@ impl RldReader {
         self.validated.layout.as_ref().map_err(|why| RldError::NoLayout { why: why.clone() })
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows in the log.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Returns the row with this number. Takes constant time.
+    /// Returns the row with this number in constant time. Returns `None` if there is no such row.
     pub fn row(&self, row: u64) -> Option<Row<'_>> {
         let (segment, table) = (self.segment_of(row)?, self.table.as_ref()?);
         let at = segment.row_at(&table.layout, row);
         Some(Row::new(self.parts[segment.part].slice(at, at + table.layout.row as u64), table))
     }
 
-    /// Returns the bytes of `rows` in runs that have no block times within. Each item is the number
-    /// of the first row and the bytes of the run. A run has at most `at_most` rows.
+    /// Returns the bytes of the rows in the range `rows`. Each item of the iterator has the number
+    /// of its first row, and the bytes of at most `at_most` consecutive rows that belong to the
+    /// same block.
     pub fn runs(&self, rows: Range<u64>, at_most: u64) -> Runs<'_> {
         Runs { reader: self, next: rows.start, end: rows.end.min(self.rows), at_most: at_most.max(1) }
     }
 
-    /// Returns the stored times of all blocks, each with the number of the first row of its block.
+    /// Returns the stored times of all blocks. Each item also has the number of the block's first
+    /// row.
     pub fn block_times(&self) -> impl Iterator<Item = (u64, &BlockTimes)> {
         self.segments.iter().flat_map(move |segment| {
             let layout = self.table.as_ref().map(|table| &table.layout);
@@ -203,29 +213,30 @@ impl RldReader {
         })
     }
 
-    /// Returns the reader of the ambient file, if there is one.
+    /// Returns the reader of the ambient file. Returns `None` if the log has no ambient file.
     pub fn ambient(&self) -> Option<&Self> {
         self.ambient.as_deref()
     }
 
-    /// Returns the gaps, steps and delays of the clocks, as found in the block times.
+    /// Returns the gaps, clock steps and delays that were found in the block times.
     pub fn clock_report(&self) -> &ClockReport {
         &self.report
     }
 
-    /// Returns the times of rows.
+    /// Computes the times of rows with these options.
     pub fn times(&self, options: TimeOptions) -> TimeMap {
         self.blocks.map(options)
     }
 
-    /// Returns the times that records have. They are on the Unix clock, or on the monotonic clock
-    /// if the Unix clock was set during the log or
-    /// [`ReadOptions::clock`](rovelog_core::ReadOptions::clock) selects it.
+    /// Returns the times of records. They are on the Unix clock, with two exceptions: they are on
+    /// the monotonic clock if the Unix clock was set during the log, or if
+    /// [`ReadOptions::clock`](rovelog_core::ReadOptions::clock) selects the monotonic clock.
     pub fn record_times(&self) -> &TimeMap {
         &self.times
     }
 
-    /// Returns the rows within the time window and the blocks of a selection, as ascending ranges.
+    /// Returns the rows that match both the time window and the byte range of blocks in a
+    /// selection, as ascending ranges of row numbers.
     pub fn rows_selected(&self, select: &Select) -> Vec<Range<u64>> {
         let within = self.rows_within(select);
         match &select.blocks {
@@ -239,8 +250,8 @@ impl RldReader {
         }
     }
 
-    /// Returns the rows of the blocks that start in a range of bytes, as ascending ranges, at most
-    /// one for each segment.
+    /// Returns the rows of all blocks that start within a range of bytes, as ascending ranges of
+    /// row numbers. There is at most one range for each segment.
     fn rows_of_blocks(&self, bytes: &Range<u64>) -> Vec<Range<u64>> {
         let Some(layout) = self.table.as_ref().map(|table| &table.layout) else { return Vec::new() };
         let of_segment = |segment: &Segment| {
@@ -265,7 +276,7 @@ impl RldReader {
         self.segments.iter().map(of_segment).filter(|rows| !rows.is_empty()).collect()
     }
 
-    /// Returns the rows within the time window of a selection, as ascending ranges.
+    /// Returns the rows within the time window of a selection, as ascending ranges of row numbers.
     fn rows_within(&self, select: &Select) -> Vec<Range<u64>> {
         if select.start.is_none() && select.end.is_none() {
             let all = 0..self.rows;
@@ -274,7 +285,7 @@ impl RldReader {
         self.times.rows_between(select.start, select.end)
     }
 
-    /// Returns the table.
+    /// Returns the channels and the layout of rows.
     pub(crate) fn table(&self) -> Result<&Table, RldError> {
         self.layout()?;
         self.table.as_ref().ok_or_else(|| RldError::refused("this log has no channels"))
@@ -294,13 +305,14 @@ impl RldReader {
         Some(Record::new(topic, time, place.offset, place.seq, row.bytes(), table))
     }
 
-    /// Returns the offset of a row in the concatenated files.
+    /// Returns the offset of a row, counted through the files of the log as if they were
+    /// concatenated.
     fn offset_of(&self, row: u64) -> u64 {
         let place = self.segment_of(row).zip(self.table.as_ref());
         place.map_or(0, |(segment, table)| self.parts[segment.part].base + segment.row_at(&table.layout, row))
     }
 
-    /// Returns the selected rows of both topics in time order.
+    /// Returns the selected rows of the log and its ambient file as records in time order.
     pub(crate) fn records_in_order<'a>(
         &'a self,
         select: &Select,
@@ -310,13 +322,14 @@ impl RldReader {
         places.filter_map(|place| self.record_at(place))
     }
 
-    /// Returns the reader that has the rows of a topic: this one, or that of the ambient file.
+    /// Returns the reader that has the rows of a topic: this reader, or the reader of the ambient
+    /// file.
     pub(crate) fn of_topic(&self, topic: &Topic) -> Result<&Self, RldError> {
         let reader = if topic.id.index() == 0 { Some(self) } else { self.ambient() };
         reader.ok_or_else(|| RldError::refused("this log has no ambient file"))
     }
 
-    /// Returns all rows as records in file order, with those of the ambient file last.
+    /// Returns all rows as records in file order. Rows of the ambient file come last.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> {
         let rows = |topic: u32, reader: Option<&'_ Self>| {
             (0..reader.map_or(0, |reader| reader.rows)).map(move |seq| (topic, seq))
@@ -325,8 +338,8 @@ impl RldReader {
         places.filter_map(|(topic, seq)| self.record_at(self.place(topic, seq)))
     }
 
-    /// Returns the last row before the start of the window, for each topic that `select` wants it
-    /// of.
+    /// Returns the last row before the time window for each topic for which `select` requests this
+    /// row.
     fn last_before_window(&self, select: &Select) -> Vec<Place> {
         let last = |topic: &Topic| {
             let reader = if topic.id.0 == 0 { self } else { self.ambient()? };
@@ -338,19 +351,20 @@ impl RldReader {
         places
     }
 
-    /// Returns the last row before a time.
+    /// Returns the number of the last row before the time `start`.
     pub(crate) fn last_before(&self, start: i64) -> Option<u64> {
         self.times.rows_between(None, Some(start)).last().map(|rows| rows.end - 1)
     }
 
-    /// Returns the sort key of a row.
+    /// Returns the sort key of a row, which consists of its time and its offset.
     fn place(&self, topic: u32, row: u64) -> Place {
         let reader = if topic == 0 { self } else { self.ambient().unwrap_or(self) };
         Place { time: sort_time(&reader.times, row), offset: reader.offset_of(row), topic, seq: row }
     }
 }
 
-/// Iterator over runs of rows that have no block times within.
+/// Iterator over the bytes of rows. Each item has the bytes of consecutive rows of the same block,
+/// see [`RldReader::runs`].
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     reader: &'a RldReader,
@@ -378,17 +392,17 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
-/// Maximum number of rows in a group. The rows of a group are sorted together.
+/// Maximum number of rows in a group. Rows of the same group are sorted together.
 const MAX_GROUP_ROWS: u64 = 1 << 14;
 
-/// The selected rows of both topics, in groups.
+/// Selected rows of the log and its ambient file, divided into groups for sorting.
 struct Selected<'a> {
     reader: &'a RldReader,
-    /// For each group, the topic, the rows, and the range of their times.
+    /// For each group, the topic number, the range of row numbers, and the range of times.
     groups: Vec<(u32, Range<u64>, RangeInclusive<i64>)>,
 }
 
-/// Returns the time by which a row is sorted. Rows without a time come first.
+/// Returns the time by which a row is sorted. Rows without a time come before all others.
 fn sort_time(times: &TimeMap, row: u64) -> i64 {
     times.time(row).unwrap_or(i64::MIN)
 }
@@ -402,8 +416,8 @@ impl<'a> Selected<'a> {
             for rows in reader.rows_selected(select) {
                 let mut from = rows.start;
                 while from < rows.end {
-                    // A group does not extend beyond its piece of the time map. So its first row
-                    // has the minimum time and its last row the maximum.
+                    // All rows of a group are on the same straight piece of the time map. So the
+                    // first row has the minimum time and the last row the maximum.
                     let piece = reader.times.piece(from).map_or(rows.end, |piece| piece.end);
                     let to = rows.end.min(piece).min(from + MAX_GROUP_ROWS);
                     let span = sort_time(&reader.times, from)..=sort_time(&reader.times, to - 1);

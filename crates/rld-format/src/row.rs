@@ -1,20 +1,22 @@
-//! A row: its bits, raw integers and physical values, read without copying.
+//! A row of a log. Bits, raw integers and physical values are read from the bytes of the file
+//! without copying.
 
 use std::sync::Arc;
 
 use rovelog_core::wire::U32Le;
-use rovelog_core::{Decode, Error, ErrorKind, Result, Schema, Topic, Value};
+use rovelog_core::{Decode, Error, ErrorKind, Fields, Result, Topic};
 use zerocopy::FromBytes;
 
 use crate::layout::{Layout, value};
 use crate::schema::Channel;
 
-/// The channels and their layout, which are needed to read values from rows.
+/// The channels of a log and the layout of its rows. Both are needed to read values from rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) channels: Vec<Channel>,
     pub(crate) layout: Layout,
-    pub(crate) schema: Arc<Schema>,
+    /// Layout of the values that are computed from a row.
+    pub(crate) fields: Arc<rovelog_core::layout::Layout>,
 }
 
 impl Table {
@@ -32,24 +34,26 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Creates a row from its bytes, which must have the length of a row.
+    /// Creates a row from `bytes`, which must have exactly the size of a row.
     pub(crate) fn new(bytes: &'a [u8], table: &'a Table) -> Self {
         Self { bytes, table }
     }
 
-    /// Returns the bytes of the row: words of bits, then analog values.
+    /// Returns the bytes of the row. Words with the bits of binary channels come first, followed by
+    /// the analog values.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Returns a word of 32 bits as stored, including bits that belong to no channel.
+    /// Returns the 32-bit word with this index as stored. It may include bits that belong to no
+    /// channel.
     pub fn word(&self, word: usize) -> Option<u32> {
         let words = self.bytes.get(..4 * self.table.layout.words)?;
         <[U32Le]>::ref_from_bytes(words).ok()?.get(word).map(|word| word.get())
     }
 
-    /// Returns the bit of a binary channel. The first channel is the least significant bit of the
-    /// first word.
+    /// Returns the value of a binary channel. Channel 0 is the least significant bit of the first
+    /// word.
     pub fn bit(&self, channel: usize) -> Option<bool> {
         (channel < self.table.binary())
             .then(|| self.word(channel / 32))
@@ -57,14 +61,14 @@ impl<'a> Row<'a> {
             .map(|w| w >> (channel % 32) & 1 == 1)
     }
 
-    /// Returns the raw integer of an analog channel.
+    /// Returns the raw integer of an analog channel. Returns `None` if the channel is not analog.
     pub fn raw(&self, channel: usize) -> Option<i64> {
         let slot = self.table.layout.slots.get(channel.checked_sub(self.table.binary())?)?;
         Some(value(&self.bytes[slot.offset..slot.offset + slot.size]))
     }
 
-    /// Returns whether the value of an analog channel is in range by its linked bit. True without a
-    /// link.
+    /// Returns whether the value of a channel is within its measuring range, according to the
+    /// linked range bit. Returns true if the channel has no link.
     pub fn is_valid(&self, channel: usize) -> Option<bool> {
         match self.table.channels.get(channel)?.valid {
             Some(bit) => self.bit(bit),
@@ -72,26 +76,31 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the physical value of an analog channel in the unit of its channel, correctly
+    /// Returns the physical value of an analog channel in the unit of the channel, correctly
     /// rounded.
     pub fn physical(&self, channel: usize) -> Option<f64> {
         Some(self.table.channels.get(channel)?.physical()?.apply(self.raw(channel)?))
     }
 
-    fn value(&self, channel: usize) -> Value {
+    /// Appends the value of a channel as [`fields`](crate::schema::fields) lays it out.
+    fn put(&self, channel: usize, out: &mut Vec<u8>) {
         if let Some(bit) = self.bit(channel) {
-            return Value::Bool(bit);
+            return out.push(bit.into());
         }
-        if self.is_valid(channel) == Some(false) {
-            return Value::Null;
+        let Some(raw) = self.raw(channel) else { return };
+        let channel = &self.table.channels[channel];
+        if let Some(bit) = channel.valid {
+            out.push(self.bit(bit).unwrap_or(true).into());
         }
-        let raw = || self.raw(channel).map_or(Value::Null, |raw| Value::Int(raw, 64));
-        self.physical(channel).map_or_else(raw, Value::F64)
+        match channel.physical() {
+            Some(scale) => out.extend_from_slice(&scale.apply(raw).to_le_bytes()),
+            None => out.extend_from_slice(&raw.to_le_bytes()),
+        }
     }
 }
 
 impl Decode for Table {
-    fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
+    fn fields<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Fields<'a>> {
         if payload.len() != self.layout.row {
             let why = format!(
                 "a row of {} bytes, but rows of {} have {}",
@@ -102,7 +111,8 @@ impl Decode for Table {
             return Err(Error::new(crate::wire::INFO.id, ErrorKind::Malformed, None, why));
         }
         let row = Row::new(payload, self);
-        let fields = self.channels.iter().enumerate();
-        Ok(Value::Struct(fields.map(|(i, channel)| (Arc::clone(&channel.name), row.value(i))).collect()))
+        let mut bytes = Vec::with_capacity(9 * self.channels.len());
+        (0..self.channels.len()).for_each(|channel| row.put(channel, &mut bytes));
+        Ok(Fields { layout: &self.fields, bytes: bytes.into() })
     }
 }

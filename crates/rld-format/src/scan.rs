@@ -1,4 +1,5 @@
-//! Opens a log: validates its files one after the other and tracks their block times.
+//! Opening of a log. The files of the log are validated one after the other, and their block times
+//! are tracked.
 
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ use crate::validate::{Validated, validate};
 use crate::watch::RowChecks;
 use crate::wire::BLOCK_TIMES_LEN;
 
-/// Validates a complete file.
+/// Validates the header of a complete file in memory.
 pub(crate) fn validate_file(bytes: &[u8]) -> Result<Validated, RldError> {
     let len = bytes.len() as u64;
     match validate(bytes, Some(len))? {
@@ -28,8 +29,9 @@ pub(crate) fn validate_file(bytes: &[u8]) -> Result<Validated, RldError> {
     }
 }
 
-/// Validates a part of the log whose first file is `first`. Nine fields of the lead-in and the
-/// channel table must be equal in both.
+/// Validates a file as a part of the log whose first file is `first`. Nine fields of the lead-in
+/// must equal those of the first file. The channel tables must be equal, too, unless the table of
+/// this file is invalid.
 pub(crate) fn validate_part(bytes: &[u8], first: &Validated) -> Result<Validated, &'static str> {
     let own = validate_file(bytes).map_err(|_| "it does not open")?;
     let (a, b) = (&first.header.lead_in, &own.header.lead_in);
@@ -56,18 +58,19 @@ impl RldReader {
     /// Opens the log in `bytes`.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not an RLD file, end inside its header, or have an unknown
+    /// Returns an error if the bytes are not an RLD file, end inside the header, or have an unknown
     /// version. Damage is not an error: it is reported by
     /// [`diagnostics`](rovelog_core::LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, RldError> {
         Self::join(vec![bytes], options)
     }
 
-    /// Opens the parts of a split recording as one log, in order. Offsets count through all parts.
+    /// Opens the parts of a split recording as one log. The parts must be in order. Offsets are
+    /// counted through all parts as if they were concatenated.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new), and an error if the header of a part does not
-    /// match that of the first.
+    /// Returns the errors of [`new`](Self::new). Returns an error if the header of a part does not
+    /// match the header of the first part.
     pub fn join(parts: Vec<Bytes>, options: &ReadOptions) -> Result<Self, RldError> {
         let mut parts = parts.into_iter();
         let first = parts.next().ok_or_else(|| RldError::refused("a log has at least one file"))?;
@@ -82,7 +85,8 @@ impl RldReader {
         Ok(opened.finish())
     }
 
-    /// Opens the same files again, with the rows that their headers do not count.
+    /// Opens the files of this log again. This time, the rows after those that the headers count
+    /// are read, too.
     pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
         let left_out = |part: &Part| part.left_out;
         let first = self.parts.first().map_or(0, left_out);
@@ -98,14 +102,14 @@ impl RldReader {
     }
 }
 
-/// Opens a log with its companion files, which are in the order of [`names::companions`]. Files
-/// that do not belong to the log are reported and left out.
+/// Opens a log with its companion files: further parts and an ambient file. They must be in the
+/// order of [`names::companions`]. Files that do not belong to the log are reported and ignored.
 pub(crate) fn open_with(
     first: Bytes,
     companions: Vec<Companion>,
     options: &ReadOptions,
 ) -> Result<RldReader, RldError> {
-    // If the user opens an ambient file, its companions are its own parts.
+    // If the file to open is itself an ambient file, it has no ambient file of its own.
     let alone = validate_file(&first)?.is_ambient();
     let mut parts = companions;
     let first_ambient = parts.iter().position(|(name, _)| !alone && names::is_ambient(name));
@@ -126,7 +130,8 @@ pub(crate) fn open_with(
     Ok(log)
 }
 
-/// Joins the longest sequence of files, starting with the first, that forms one log.
+/// Opens a log that consists of `first` and of the files in `parts`, in order. If a file does not
+/// belong to the log, this file and all later files are left out.
 fn join_longest(
     first: Bytes,
     parts: Vec<Companion>,
@@ -137,6 +142,8 @@ fn join_longest(
     let mut files = vec![first];
     files.extend(parts);
     match RldReader::join(files.clone(), options) {
+        // The files before the first foreign file still form a log, so these files are opened again
+        // without the rest.
         Err(RldError::NotAPart { part, why }) => {
             let why = format!("{why}; later parts are left out with it");
             left_out.extend(names.get(part - 1).map(|name| (name.clone(), why)));
@@ -147,14 +154,14 @@ fn join_longest(
     }
 }
 
-/// Returns a function that adds diagnostics about a part to the log's diagnostics.
+/// Returns a function that adds diagnostics about part `part` to the diagnostics of the log.
 fn part_notes(diagnostics: &mut Diagnostics, part: usize) -> impl FnMut(&'static Rule, Range<u64>, String) {
     move |rule, range, text| {
         diagnostics.push(rule, range, || if part == 0 { text } else { format!("part {part}: {text}") });
     }
 }
 
-/// A log that is being opened, file by file.
+/// A log that is being opened. Its files are added one after the other.
 pub(crate) struct LogOpener {
     pub(crate) validated: Validated,
     table: Option<Table>,
@@ -165,8 +172,8 @@ pub(crate) struct LogOpener {
     tracker: Tracker,
     row_checks: RowChecks,
     diagnostics: Diagnostics,
-    /// The unread ranges in the options are ranges of the first file. Other files are read
-    /// completely.
+    /// Options for reading. The unread ranges in these options apply to the first file. Other files
+    /// are read completely.
     options: ReadOptions,
     is_suspect: bool,
     rows: u64,
@@ -209,7 +216,8 @@ impl LogOpener {
         }
     }
 
-    /// Adds a file. `own` is its validated header; `None` for the first file.
+    /// Adds a file to the log. `own` is the validated header of the file, or `None` for the first
+    /// file, whose header has already been set.
     pub(crate) fn add_part(&mut self, bytes: Bytes, own: Option<Validated>) {
         let number = self.parts.len();
         let base = self.size;
@@ -221,8 +229,8 @@ impl LogOpener {
                 self.note(number, base, rule, range.clone(), text);
             }
         } else {
-            // A valid lead-in before an invalid channel table, as written by releases 2.0.0-beta1
-            // to 2.0.1.
+            // The lead-in is valid, but the channel table after it is not. Releases 2.0.0-beta1 to
+            // 2.0.1 wrote such files.
             let at = own.header.size() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
             let text = "its channel table is invalid".to_owned();
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
@@ -248,7 +256,7 @@ impl LogOpener {
         });
     }
 
-    /// Adds the blocks of a file and returns its last run of blocks.
+    /// Adds the blocks of a file. Returns the run of blocks that contains the last block.
     fn add_blocks(&mut self, part: &Part, number: usize, own: &Validated) -> BlockRun {
         let is_whole = number > 0 || self.options.unread.is_empty();
         let mut block_scan = BlockScan::new(own, is_whole);
@@ -280,7 +288,7 @@ impl LogOpener {
         block_scan.run()
     }
 
-    /// Adds a block of `rows` rows at offset `at` of the file.
+    /// Adds a block of `rows` rows at offset `at` from the start of the file.
     fn add_block(&mut self, part: &Part, segment: &Segment, at: u64, rows: u64) {
         let Some(table) = &self.table else { return };
         let Some(block_times) = times_at(&part.bytes, at) else { return };
@@ -289,7 +297,7 @@ impl LogOpener {
         let is_unread = |range: Range<u64>| number == 0 && self.options.unread.touches(&range);
         if is_unread(at..at + BLOCK_TIMES_LEN) {
             self.tracker.skip_unread(rows);
-            // Times of these rows are counted from the last block whose times were read.
+            // The times of these rows are computed from the last block whose times have been read.
             if let Some(last) = self.blocks.list.last_mut() {
                 last.rows += rows;
             }

@@ -1,11 +1,13 @@
-//! The channel table: names, units, scales and links. The same in all versions.
+//! The channel table of the header: names, units, scales and links of channels. Its layout is the
+//! same in all versions.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use rovelog_core::layout::{Element, Layout, Len};
 use rovelog_core::names::UniqueNames;
 use rovelog_core::text::up_to_nul;
-use rovelog_core::{Field, FieldType, Rule, Scalar, Schema};
+use rovelog_core::{Rule, Scalar};
 
 use crate::diagnostics as rules;
 use crate::unit::{Scale, Unit, raw_unit};
@@ -15,32 +17,38 @@ use crate::wire::{CHANNEL_LEN, ChannelRecord, Header, LeadIn, NO_LINK, Version};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Channel {
-    /// The name. Unique in the log, because a second `V1` becomes `V1#2`.
+    /// Name of the channel. Names are unique within a log: a second channel `V1` is renamed to
+    /// `V1#2`.
     pub name: Arc<str>,
-    /// The unit of physical values.
+    /// Unit of the channel's physical values.
     pub unit: Unit,
-    /// The exponent of ten: physical = raw * 10^scale. 0 for binary channels.
+    /// Exponent of ten of the channel: a physical value is the raw value times 10^scale. 0 for
+    /// binary channels.
     pub scale: i32,
-    /// Size of a raw value in bytes; 0 for binary channels.
+    /// Size of a raw value in bytes. 0 for binary channels.
     pub size: usize,
-    /// Index of the binary channel whose bit is 1 if a value is in range.
+    /// Index of the binary channel that states whether the value of this channel is within its
+    /// measuring range. `None` if there is no such channel.
     pub valid: Option<usize>,
-    /// True for a binary channel.
+    /// True if the channel is binary.
     pub is_binary: bool,
 }
 
 impl Channel {
-    /// Returns the scale for physical values; `None` for binary channels and exponents beyond 30.
+    /// Returns the scale that converts raw to physical values. Returns `None` for binary channels,
+    /// and for exponents beyond 30.
     pub fn physical(&self) -> Option<Scale> {
         if self.is_binary { None } else { Scale::new(self.scale) }
     }
 
-    /// Returns the unit of raw values as the logger's CSV writes it, for example `10nV`.
+    /// Returns the unit of the channel's raw values in the notation of the logger's CSV, for
+    /// example `10nV`.
     pub fn raw_unit(&self) -> String {
         raw_unit(self.unit, self.scale)
     }
 
-    /// Returns the unit of physical values, for example `V`, or `unit:77` for an unknown code.
+    /// Returns the unit of the channel's physical values, for example `V`, or `unit:77` for an
+    /// unknown unit code.
     pub fn unit_text(&self) -> String {
         match self.unit {
             Unit::Other(_) => self.unit.to_string(),
@@ -52,8 +60,8 @@ impl Channel {
 /// Diagnostics to report, each with its rule, byte range and message.
 pub(crate) type Notes = Vec<(&'static Rule, Range<u64>, String)>;
 
-/// Returns whether a known writer can have written a channel table: names are printable, units are
-/// known, and exponents, links and sizes are in range.
+/// Returns whether a known writer could have written this channel table. Names must be printable
+/// and units known. Exponents, links and sizes must have values that loggers use.
 pub(crate) fn is_plausible(channels: &[ChannelRecord], binary: usize, version: &Version) -> bool {
     channels.iter().enumerate().all(|(i, channel)| {
         let name = is_printable(&channel.name);
@@ -70,8 +78,8 @@ fn is_printable(name: &[u8; 16]) -> bool {
     !name.is_empty() && name.iter().all(|byte| (0x20..0x7f).contains(byte))
 }
 
-/// Returns the index of the linked channel. Returns the stored link as an error if it refers to no
-/// channel of the table.
+/// Returns the index of the channel that `channel` links to, or `None` if it has no link. If the
+/// link refers to no channel of the table, returns the stored number as an error.
 fn link(channel: &ChannelRecord, channels: usize, version: &Version) -> Result<Option<usize>, u16> {
     let raw = channel.valid_link.get();
     if raw == NO_LINK {
@@ -81,8 +89,8 @@ fn link(channel: &ChannelRecord, channels: usize, version: &Version) -> Result<O
     index.filter(|index| *index < channels).map(Some).ok_or(raw)
 }
 
-/// Returns the channels of a header, and adds diagnostics about them to `notes`. `at` is the offset
-/// of the channel table.
+/// Returns the channels of a header, and appends diagnostics about them to `notes`. `at` is the
+/// offset of the channel table.
 pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut Notes) -> Vec<Channel> {
     let binary = usize::from(header.lead_in.binary_count.get());
     let mut names = UniqueNames::default();
@@ -98,7 +106,7 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
             note(&rules::NAME_ALIAS, format!("channel {i}: BME280_preas is BME280_press"));
             "BME280_press".clone_into(&mut name);
         }
-        let unique = names.give(&name);
+        let unique = names.assign(&name);
         if unique != name {
             note(
                 &rules::NAME_REPEATED,
@@ -109,7 +117,7 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         let is_binary = i < binary;
         let unit = Unit::of(record.unit.get(), version.unit_zero_is_unitless);
         if let Unit::Other(code) = unit {
-            note(&rules::UNKNOWN_UNIT, format!("channel {i} ({name}) has unit {code}"));
+            note(&rules::UNKNOWN_UNIT, format!("channel {i} ({name}) has the unknown unit code {code}"));
         } else if unit.is_binary() != is_binary {
             let kind = if is_binary { "binary" } else { "analog" };
             note(
@@ -117,7 +125,8 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
                 format!("channel {i} ({name}) is among the {kind} channels, but has the unit {unit}"),
             );
         }
-        // Messages number channels as links do, from 0 or from 1.
+        // Messages number channels in the same way as links in the file, which count from 0 or from
+        // 1.
         let number = |index: usize| index + usize::from(version.link_base);
         let subject = format!("channel {} ({name})", number(i));
         let valid = match link(record, header.channels.len(), version) {
@@ -136,7 +145,10 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         };
         let scale = if is_binary { 0 } else { record.scale.get() };
         if Scale::new(scale).is_none() {
-            note(&rules::SCALE_REFUSED, format!("channel {i} ({name}) has scale 10^{scale}"));
+            note(
+                &rules::SCALE_REFUSED,
+                format!("channel {i} ({name}) has the scale 10^{scale}: only raw values are read"),
+            );
         }
         let size = if is_binary { 0 } else { usize::from(record.data_size.get()) };
         list.push(Channel { name: name.into(), unit, scale, size, valid, is_binary });
@@ -144,8 +156,8 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
     list
 }
 
-/// Returns whether these are the channels of an ambient file, which has only sensor channels and
-/// blocks of one row.
+/// Returns whether these are the channels of an ambient file. Such a file has only sensor channels,
+/// and each of its blocks has one row.
 pub(crate) fn is_ambient(lead_in: &LeadIn, channels: &[Channel]) -> bool {
     let sensor =
         |channel: &Channel| channel.name.starts_with("TSL4531_") || channel.name.starts_with("BME280_");
@@ -153,25 +165,28 @@ pub(crate) fn is_ambient(lead_in: &LeadIn, channels: &[Channel]) -> bool {
     is_slow && !channels.is_empty() && channels.iter().all(sensor)
 }
 
-/// Returns the fields of a row: bits and physical values. A channel with an unsupported scale has
-/// raw values.
-pub(crate) fn schema(channels: &[Channel], name: &str) -> Schema {
-    let field = |channel: &Channel| {
+/// Returns the layout of the values computed from a row: bits and physical values. A channel with an
+/// unsupported scale has raw values. A channel with a link has no value where its bit is 0.
+pub(crate) fn fields(channels: &[Channel], name: &str) -> Layout {
+    let mut builder = Layout::builder(name);
+    for channel in channels {
         let raw = format!("int{}", 8 * channel.size);
-        match channel.physical() {
-            _ if channel.is_binary => {
-                Field::new(Arc::clone(&channel.name), FieldType::Scalar(Scalar::Bool), "bit")
-            }
+        let number = |scalar| match channel.valid {
+            Some(_) => Element::Optional(scalar),
+            None => Element::Scalar(scalar),
+        };
+        let (element, source, unit) = match channel.physical() {
+            _ if channel.is_binary => (Element::Scalar(Scalar::Bool), "bit".to_owned(), None),
             Some(_) => {
-                let ty = FieldType::Scalar(Scalar::Float64);
-                let source = format!("{raw} * 10^{}", channel.scale);
-                let field = Field::new(Arc::clone(&channel.name), ty, source);
-                let unit = channel.unit_text();
-                if unit.is_empty() { field } else { field.with_unit(unit) }
+                let unit = Some(channel.unit_text()).filter(|unit| !unit.is_empty());
+                (number(Scalar::Float64), format!("{raw} * 10^{}", channel.scale), unit)
             }
-            None => Field::new(Arc::clone(&channel.name), FieldType::Scalar(Scalar::Int64), raw)
-                .with_unit(channel.raw_unit()),
+            None => (number(Scalar::Int64), raw, Some(channel.raw_unit())),
+        };
+        builder.field(Arc::clone(&channel.name), element, Len::One, source);
+        if let Some(unit) = unit {
+            builder.unit(unit);
         }
-    };
-    Schema { name: name.to_owned(), fields: channels.iter().map(field).collect() }
+    }
+    builder.finish()
 }

@@ -1,4 +1,4 @@
-//! The summary of a log, and the details of `info` that are specific to this format.
+//! The summary of a log, and the details of `info` that only RLD logs have.
 
 use std::sync::Arc;
 
@@ -11,13 +11,15 @@ use crate::row::Table;
 use crate::schema;
 use crate::validate::Validated;
 
-/// Name of the topic that has the rows of a log.
+/// Name of the topic that contains the rows of a log.
 const SAMPLES: &str = "samples";
 
-/// Name of the topic that has the rows of the ambient file.
+/// Name of the topic that contains the rows of an ambient file, which are values of environmental
+/// sensors.
 pub const AMBIENT: &str = "ambient";
 
-/// The results of reading a log, as the reader and the stream both have them.
+/// Results of reading a log, from which the summary is created. Both
+/// [`RldReader`](crate::RldReader) and [`RldStream`](crate::RldStream) provide them.
 pub(crate) struct ReadResult<'a> {
     pub(crate) validated: &'a Validated,
     pub(crate) size: u64,
@@ -26,9 +28,9 @@ pub(crate) struct ReadResult<'a> {
     /// Number of rows in the last block.
     pub(crate) last_rows: u64,
     pub(crate) parts: usize,
-    /// Number of gaps, and their total duration in nanoseconds.
+    /// Number of gaps, and total duration of the gaps in nanoseconds.
     pub(crate) gaps: (u64, i128),
-    /// True if all block times were read.
+    /// True if the times of all blocks have been read.
     pub(crate) is_whole: bool,
     pub(crate) first: Option<Timestamp>,
     pub(crate) last: Option<Timestamp>,
@@ -36,20 +38,21 @@ pub(crate) struct ReadResult<'a> {
     pub(crate) report: Option<&'a ClockReport>,
 }
 
-/// Returns the table and the topic of a log. The table is `None` if rows cannot be located.
+/// Returns the topic of a log's rows, and a table with their channels and layout. The table is
+/// `None` if the header does not allow rows to be located.
 pub(crate) fn topic(validated: &Validated) -> (Option<Table>, Topic) {
     let name = if validated.is_ambient() { AMBIENT } else { SAMPLES };
     let table = validated.layout.as_ref().ok().map(|layout| Table {
         channels: validated.channels.clone(),
         layout: layout.clone(),
-        schema: Arc::new(schema::schema(&validated.channels, name)),
+        fields: Arc::new(schema::fields(&validated.channels, name)),
     });
-    let schema = table.as_ref().map(|table| Arc::clone(&table.schema));
+    let schema = table.as_ref().map(|table| Arc::clone(table.fields.schema()));
     (table, Topic::new(TopicId(0), name.to_owned(), name.to_owned(), schema))
 }
 
-/// Divides `rows` rows into blocks of `size` rows, and returns the number of rows in the last
-/// block.
+/// Returns the number of rows in the last block if `rows` rows are divided into blocks of `size`
+/// rows.
 pub(crate) fn last_rows(rows: u64, size: u64) -> u64 {
     match rows.checked_rem(size) {
         Some(0) => size.min(rows),
@@ -57,7 +60,7 @@ pub(crate) fn last_rows(rows: u64, size: u64) -> u64 {
     }
 }
 
-/// Creates the summary.
+/// Creates the summary of a log.
 pub(crate) fn info(result: &ReadResult<'_>) -> LogInfo {
     let mut info = LogInfo::new(result.validated.version.number.to_string(), result.size);
     info.dialect = Some("rocketlogger");
@@ -69,8 +72,8 @@ pub(crate) fn info(result: &ReadResult<'_>) -> LogInfo {
     info
 }
 
-/// Counts the diagnostics and derives the state. A file that ends between two rows is truncated,
-/// just like one that ends within a row.
+/// Adds the counts of diagnostics to the summary and derives the state of the log. A log is
+/// truncated if its file ends within a row, and also if rows are missing after a complete row.
 pub(crate) fn apply_diagnostics(info: &mut LogInfo, diagnostics: &Diagnostics) {
     info.set_state(diagnostics, &rules::CUT);
     let count = |rule: &Rule| diagnostics.counts().get(rule.code).copied().unwrap_or_default();
@@ -82,7 +85,7 @@ pub(crate) fn apply_diagnostics(info: &mut LogInfo, diagnostics: &Diagnostics) {
     }
 }
 
-/// Returns the true sample rate in Hz for a nominal rate.
+/// Returns the true sample rate in Hz for a nominal sample rate.
 pub(crate) fn true_rate(rate: u16) -> f64 {
     f64::from(rate) * 1e9 / TRUE_SECOND as f64
 }
@@ -103,8 +106,8 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
     ));
     let size = u64::from(lead_in.data_block_size.get());
     let last = result.last_rows;
-    // True if all blocks but the last are full. Each part of a split recording can end in a short
-    // block.
+    // True if all blocks but the last are full. In a split recording, blocks in the middle can be
+    // short, because each part can end with a short block.
     let full = result.rows - last == result.blocks.saturating_sub(1).saturating_mul(size);
     let text = match result.blocks {
         0 => "none".to_owned(),
@@ -121,7 +124,8 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
             ("last_rows", Value::count(last)),
         ]),
     ));
-    // Charge and energy count each row for one period of the converter.
+    // Charge and energy are sums over rows, and each row lasts one true sampling period. This
+    // detail is the total duration of these periods.
     let measured = crate::clock::span(result.rows, rate);
     if let (Ok(measured), true) = (i64::try_from(measured), rate > 0 && result.rows > 0) {
         let seconds = rovelog_core::time::Seconds;
@@ -162,7 +166,8 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
     details.push(Detail::new("device", mac.clone(), Value::Text(mac)));
     let started = i128::from(lead_in.start_sec.get()) * 1_000_000_000 + i128::from(lead_in.start_nsec.get());
     if let Ok(started) = i64::try_from(started) {
-        // Hidden because it is wrong by minutes in many published logs. No time depends on it.
+        // The start time is hidden, because it is wrong by minutes in many published logs. It is
+        // used only for rows before the first valid block time.
         details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
     }
     details.push(Detail::hidden("software", Value::Text(result.validated.version.software.to_owned())));
@@ -188,13 +193,13 @@ fn channels(validated: &Validated) -> Detail {
     Detail::new("channels", names.join(" "), Value::List(list.collect()))
 }
 
-/// Creates the detail `timing`. `rate` is the true rate in Hz.
+/// Creates the detail `timing` of `info`. `rate` is the true sample rate in Hz.
 fn clock(report: &ClockReport, rate: f64) -> Detail {
     let mut text = Vec::new();
     if let Some(ppm) = report.slope_ppm {
         if report.mismatch {
             let used = rate / (1.0 + ppm / 1e6);
-            // The smallest number of digits that shows the difference.
+            // Use the smallest number of digits with which the two rates look different.
             let digits = (2..9).find(|digits| format!("{used:.digits$}") != format!("{rate:.digits$}"));
             let digits = digits.unwrap_or(2);
             text.push(format!(

@@ -1,15 +1,16 @@
-//! The stream reader: one pass over `Read` in bounded memory, with the same rows as the
-//! random-access reader. The rows of a block are returned once the times of the next block were
-//! read, because these show that no byte of the block is missing. A few blocks are buffered to find
-//! where reading resumes.
+//! The stream reader. It reads the input once in bounded memory, and returns the same rows as the
+//! random-access reader. The rows of a block are returned after the times of the next block have
+//! been read. These times show that no byte of the block is missing. If bytes are missing, a few
+//! blocks are buffered to find the block at which reading resumes.
 //!
-//! Times are counted at the true rate from the first block time of each segment without a gap,
-//! because later block times are not known yet. They differ from the robust fit of the
-//! random-access reader by the delay of that block time, at most half a millisecond in known logs.
+//! The times of rows are counted at the true rate from the first block time of each segment without
+//! a gap, because later block times are not known yet. The random-access reader fits a line to all
+//! block times instead. The two times of a row differ by the delay of the first block time, which
+//! is at most half a millisecond in known logs.
 //!
-//! The times are on the Unix clock, even if that clock is set later in the log, because this is not
-//! known at the start. On request ([`ReadOptions::clock`]) they are on the monotonic clock, without
-//! UTC.
+//! The times are on the Unix clock, even if the Unix clock is set later in the log, because this is
+//! not known at the start. If [`ReadOptions::clock`] selects the monotonic clock, the times are on
+//! that clock and have no UTC.
 
 use std::io::Read;
 
@@ -34,18 +35,19 @@ use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, Header};
 #[derive(Debug)]
 struct Input<R> {
     source: Source<R>,
-    /// Offset of the first byte that was not consumed yet.
+    /// Offset of the first byte that has not been consumed yet.
     at: u64,
 }
 
 impl<R: Read> Input<R> {
-    /// Returns the buffered bytes that were not consumed yet.
+    /// Returns the buffered bytes that have not been consumed yet.
     fn ahead(&self) -> &[u8] {
         let window = self.source.window();
         &window.data[usize::try_from(self.at - window.base).expect("within the window")..]
     }
 
-    /// Skips `bytes` bytes, or fewer if the input ends before. Returns the number of bytes skipped.
+    /// Skips `bytes` bytes. If the input ends earlier, skips the remaining bytes. Returns the
+    /// number of skipped bytes.
     fn skip_up_to(&mut self, bytes: u64) -> std::io::Result<u64> {
         let mut skipped = 0;
         while skipped < bytes && self.need(1)? {
@@ -56,7 +58,8 @@ impl<R: Read> Input<R> {
         Ok(skipped)
     }
 
-    /// Buffers the next `bytes` bytes. Returns false if the input ends before.
+    /// Buffers the next `bytes` bytes. Returns false if the input ends before it has that many
+    /// bytes.
     fn need(&mut self, bytes: u64) -> std::io::Result<bool> {
         let until = self.at.saturating_add(bytes);
         if self.source.window().end() < until {
@@ -65,7 +68,8 @@ impl<R: Read> Input<R> {
         Ok(self.source.window().end() >= until)
     }
 
-    /// Returns the times of a block, if the input has them and `rows` bytes after them.
+    /// Returns the block times at the read position. Returns `None` if the input ends before `rows`
+    /// bytes after these times.
     fn block_times(&mut self, rows: u64) -> std::io::Result<Option<BlockTimes>> {
         if !self.need(BLOCK_TIMES_LEN + rows)? {
             return Ok(None);
@@ -74,7 +78,7 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// An RLD log from a stream. Buffers the header, or the current block and a few more.
+/// An RLD log that is read from a stream. At most the header and a few blocks are in memory.
 #[derive(Debug)]
 pub struct RldStream<R> {
     input: Input<R>,
@@ -85,9 +89,9 @@ pub struct RldStream<R> {
     base: TimeBase,
     row_checks: RowChecks,
     block_scan: BlockScan,
-    /// Upper bound of the number of rows of the current block that were not returned yet.
+    /// Upper bound for the number of rows in the current block that have not been returned yet.
     left: u64,
-    /// The times of the last block.
+    /// Times of the last block that was read.
     block_times: Option<BlockTimes>,
     diagnostics: Diagnostics,
     rows: u64,
@@ -102,7 +106,7 @@ impl<R: Read> RldStream<R> {
     /// Reads the header of a log.
     ///
     /// # Errors
-    /// Returns an error if the input cannot be read, is not an RLD file, ends inside its header, or
+    /// Returns an error if the input cannot be read, is not an RLD file, ends inside the header, or
     /// has an unknown version.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, RldError> {
         let (source, validated) =
@@ -141,13 +145,13 @@ impl<R: Read> RldStream<R> {
         &self.validated.header
     }
 
-    /// Returns the channels: binary ones first.
+    /// Returns the channels of the log. Binary channels come before analog channels.
     pub fn channels(&self) -> &[Channel] {
         &self.validated.channels
     }
 
-    /// Returns whether there is another row. If it is the first row of a block, reads the times of
-    /// the block.
+    /// Returns whether there is another row. If this is the first row of a block, the times of the
+    /// block are read.
     fn has_row(&mut self) -> Result<bool, RldError> {
         let Some(table) = &self.table else { return Ok(false) };
         let row = table.layout.row as u64;
@@ -175,7 +179,8 @@ impl<R: Read> RldStream<R> {
         }
     }
 
-    /// Returns the next item of the block scan. Reads from the input until the scan can decide.
+    /// Returns the next step of the block scan. Reads from the input until the scan has enough
+    /// bytes for a decision.
     fn step(&mut self) -> Result<Step, RldError> {
         loop {
             match self.block_scan.next(self.input.source.window()) {
@@ -188,8 +193,8 @@ impl<R: Read> RldStream<R> {
     /// Reads the times of the next block.
     fn block(&mut self) -> Result<(), RldError> {
         let Some(block_times) = self.input.block_times(0)? else { return Ok(()) };
-        // The last block may have fewer rows, but this is only known after it and does not matter
-        // before.
+        // The last block may have fewer rows than a full block. This is only known at the end of
+        // the block, and the times of its rows do not depend on it.
         let rows = u64::from(self.validated.header.lead_in.data_block_size.get());
         let diagnostics = &mut self.diagnostics;
         let change = self.tracker.block(self.input.at, &block_times, self.rows, rows, |rule, range, text| {
@@ -204,8 +209,8 @@ impl<R: Read> RldStream<R> {
         Ok(())
     }
 
-    /// Skips the rows that the header does not count, and returns their number. It stops at a block
-    /// whose times do not follow those of the previous block.
+    /// Skips the rows at the end of the input that the header does not count, and returns their
+    /// number. Stops at a block whose times do not continue those of the previous block.
     fn skip_uncounted_rows(&mut self) -> Result<u64, RldError> {
         let Some(layout) = self.validated.full_block_layout() else { return Ok(0) };
         let (block_rows, row) = (layout.block_rows, layout.row);
@@ -229,7 +234,7 @@ impl<R: Read> RldStream<R> {
         Ok(rows)
     }
 
-    /// Reads the bytes after the last row, and reports what they are.
+    /// Reads the bytes after the last row, and adds diagnostics about them.
     fn end(&mut self) -> Result<(), RldError> {
         if self.done {
             return Ok(());

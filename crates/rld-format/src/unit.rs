@@ -1,29 +1,31 @@
-//! Units of channels: their codes and names, and the conversion of raw to physical values.
+//! Units of channels. This module defines the codes and names of units, and converts raw to
+//! physical values.
 
 use std::fmt;
 
-/// The unit of a channel's physical values, the same in all versions.
+/// Unit of a channel's physical values. The meaning of a value is the same for all file versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unit {
-    /// No unit is defined: code 0xFFFFFFFF, and code 0 before version 3. A logger without a
+    /// The unit is not defined. Its code is 0xFFFFFFFF, or 0 before version 3. A logger without a
     /// calibration stores this code.
     Undefined,
-    /// A number without a unit: code 0 since version 3.
+    /// The values are numbers without a unit. The code is 0, since version 3.
     Unitless,
     /// Volt.
     Volt,
     /// Ampere.
     Ampere,
-    /// A binary channel.
+    /// The channel is binary.
     Binary,
-    /// A binary channel that is 1 if the value of another channel is in range.
+    /// The channel is binary. Its value is 1 if the value of another channel is within its
+    /// measuring range.
     RangeValid,
     /// Lux.
     Lux,
     /// Degrees Celsius.
     Celsius,
-    /// An integer.
+    /// The values are integers without a unit.
     Integer,
     /// Percent.
     Percent,
@@ -31,12 +33,12 @@ pub enum Unit {
     Pascal,
     /// Second.
     Second,
-    /// A code that no known version defines.
+    /// The code of the unit, if no known version defines this code.
     Other(u32),
 }
 
 impl Unit {
-    /// Returns the unit for a code in a file, see "Unit codings" in the specification.
+    /// Returns the unit for a code in a file. See "Unit codings" in the specification.
     pub const fn of(code: u32, unit_zero_is_unitless: bool) -> Self {
         match code {
             0 if unit_zero_is_unitless => Self::Unitless,
@@ -55,7 +57,7 @@ impl Unit {
         }
     }
 
-    /// Returns the code that version 4 uses for this unit.
+    /// Returns the unit's code in files of version 4.
     pub const fn code(self) -> u32 {
         match self {
             Self::Unitless => 0,
@@ -74,7 +76,8 @@ impl Unit {
         }
     }
 
-    /// Returns the symbol without a prefix, such as `V`. Empty if the unit has no symbol.
+    /// Returns the symbol of the unit without a prefix, such as `V`. Returns an empty string if the
+    /// unit has no symbol.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Volt => "V",
@@ -115,14 +118,15 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Maximum magnitude of the exponent of ten for physical values. Raw values have no such limit.
+/// Maximum magnitude of the exponent of ten for conversion to physical values. Channels with larger
+/// exponents have raw values only.
 pub const MAX_SCALE: i32 = 30;
 
-/// The power of ten that converts raw integers of a channel to physical values.
+/// The power of ten by which raw integers of a channel are multiplied to get physical values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     exponent: i32,
-    /// 10^|exponent|. Exact for exponents up to 22.
+    /// The value 10^|exponent|. It is exact for exponents up to 22.
     power: f64,
 }
 
@@ -133,8 +137,9 @@ impl Scale {
             .then(|| Self { exponent, power: 10f64.powi(exponent.abs()) })
     }
 
-    /// Returns the power of ten to divide by, if one division of an exact integer gives the
-    /// correctly rounded value.
+    /// Returns the power of ten by which raw integers are divided. Returns `None` if the exponent
+    /// is positive or below -22, because a single division does not give the correctly rounded
+    /// value in these cases.
     pub fn divisor(self) -> Option<f64> {
         (-22..=0).contains(&self.exponent).then_some(self.power)
     }
@@ -143,7 +148,8 @@ impl Scale {
     ///
     /// Integers of up to 53 bits and powers of ten up to 10^22 are exact as `f64`, so their
     /// quotient is rounded only once. Multiplying by 10^-8, which is not exact, would give a wrong
-    /// last digit for every eighth value. Larger values are converted by way of decimal text.
+    /// last digit for every eighth value. Larger values are formatted as decimal text, and the text
+    /// is parsed.
     pub fn apply(self, raw: i64) -> f64 {
         let exact = raw.unsigned_abs() <= 1 << 53 && self.exponent.abs() <= 22;
         match (exact, self.exponent <= 0) {
@@ -153,7 +159,7 @@ impl Scale {
         }
     }
 
-    /// Returns an exact sum times 10^exponent, correctly rounded.
+    /// Returns `raw` * 10^exponent, correctly rounded. `raw` may be a sum of many values.
     pub fn apply_wide(self, raw: i128) -> f64 {
         match i64::try_from(raw) {
             Ok(raw) => self.apply(raw),
@@ -162,8 +168,8 @@ impl Scale {
     }
 }
 
-/// Returns the unit of raw values as the logger's CSV writes it, for example `10nV`, or `1e5 V` if
-/// there is no prefix for the scale.
+/// Returns the unit of raw values in the notation of the logger's CSV, for example `10nV`. If there
+/// is no prefix for the scale, the notation is `1e5 V`.
 pub fn raw_unit(unit: Unit, scale: i32) -> String {
     let symbol = unit.symbol();
     let prefix = match scale {
@@ -195,8 +201,8 @@ pub fn raw_unit(unit: Unit, scale: i32) -> String {
 mod tests {
     use super::*;
 
-    /// The standard library rounds decimal text correctly, so it is the reference for the fast
-    /// method.
+    /// The standard library rounds decimal text correctly. So it serves as the reference for the
+    /// faster conversion.
     #[test]
     fn physical_values_are_correctly_rounded() {
         let mut state = 7u64;

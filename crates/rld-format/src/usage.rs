@@ -1,4 +1,4 @@
-//! Size of a log by content: headers, block times and rows.
+//! Number of bytes that a log uses for each kind of content: headers, block times and rows.
 
 use rovelog_core::LogReader as _;
 use rovelog_core::usage::{Usage, UsageTally};

@@ -1,11 +1,11 @@
-//! Validation of a file by its header and its length: layout, number of rows, lost bytes.
+//! Validation of a file by its header and size: layout, number of rows and lost bytes.
 //!
 //! All functions are pure. The reader, the stream and recovery share them.
 
-use rovelog_core::text::count;
 use std::ops::Range;
 
 use rovelog_core::scan::NeedMore;
+use rovelog_core::text::count;
 use rovelog_core::{Rule, field_range};
 use zerocopy::FromBytes;
 
@@ -17,8 +17,8 @@ use crate::layout::{BlockRun, Layout, times_at};
 use crate::schema::{Channel, Notes, channels, is_ambient};
 use crate::wire::{BLOCK_TIMES_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
-/// Number of bytes that a stream may buffer to find out whether rows have an extra word. A block of
-/// one second at 64 kSPS with all channels has 2.3 MB.
+/// Maximum number of bytes that a stream buffers to find out whether rows have an extra word. For
+/// comparison, a block of one second at 64 kSPS with all channels has 2.3 MB.
 const LOOK_AHEAD: u64 = 4 << 20;
 
 /// The validated header of a file.
@@ -28,36 +28,35 @@ pub(crate) struct Validated {
     pub(crate) version: &'static Version,
     pub(crate) channels: Vec<Channel>,
     pub(crate) layout: Result<Layout, String>,
-    /// Number of rows by the header; `None` if its counts contradict each other.
+    /// Number of rows according to the header. `None` if its counts contradict each other.
     pub(crate) declared: Option<u64>,
-    /// Number of rows to read beyond those that the header counts. Only recovery reads them.
+    /// Number of rows to read after those that the header counts. Only recovery reads such rows.
     pub(crate) extra_rows: u64,
-    /// True if the channel table is one that a known writer can produce.
+    /// True if a known writer could have written the channel table.
     pub(crate) plausible: bool,
     pub(crate) notes: Notes,
 }
 
 impl Validated {
-    /// Returns whether this is an ambient file.
+    /// Returns whether the file is an ambient file, which contains sensor values.
     pub(crate) fn is_ambient(&self) -> bool {
         is_ambient(&self.header.lead_in, &self.channels)
     }
 }
 
-/// Row counts of a file, and diagnostics about the bytes that are not part of any row.
+/// Number of rows in a file, and diagnostics about bytes that do not belong to any row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extent {
     /// Number of rows that are read.
     pub(crate) rows: u64,
-    /// Number of rows that the header counts but the file is too short for.
+    /// Number of rows that the header counts, but for which the file is too short.
     pub(crate) missing: u64,
-    /// Number of rows in the file that the header does not count.
+    /// Number of rows in the file that the header does not count. They are not read.
     pub(crate) left_out: u64,
     pub(crate) notes: Notes,
 }
 
-/// Validates the file that starts with `head`. `len` is the length of the file, `None` if it is
-/// unknown.
+/// Validates the file that starts with `head`. `len` is the file size, or `None` if unknown.
 pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated, NeedMore>, RldError> {
     let Ok((lead_in, _)) = LeadIn::ref_from_prefix(head) else {
         let known = head.len().min(MAGIC.len());
@@ -99,36 +98,37 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
     }
     let rate = lead_in.sample_rate.get();
     if (1..1000).contains(&rate) && !is_ambient(lead_in, &channels) {
-        let text = format!("{} per second: means or single samples", count(rate, "row"));
+        let text = format!("{} per second can be means or single samples", count(rate, "row"));
         notes.push((&rules::AVERAGED, field_range!(0, LeadIn, sample_rate), text));
     }
     Ok(Ok(Validated { header, version, channels, layout, declared, extra_rows: 0, plausible, notes }))
 }
 
-/// Returns the number of rows by the lead-in; `None` if its counts contradict each other.
+/// Returns the number of rows by the lead-in, or `None` if its counts contradict each other.
 fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
     let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
     let size = u64::from(lead_in.data_block_size.get());
     let agree = if size == 0 { rows == 0 && blocks == 0 } else { rows.div_ceil(size) == blocks };
     if !agree {
-        let text = format!("{} in {} of {size}", count(rows, "row"), count(blocks, "block"));
+        let (rows, blocks) = (count(rows, "row"), count(blocks, "block"));
+        let text = format!("the header contradicts itself: {rows} in {blocks} of {size} rows");
         notes.push((&rules::COUNTS_DISAGREE, field_range!(0, LeadIn, data_block_size..=sample_count), text));
     }
     agree.then_some(rows)
 }
 
 /// Returns whether a release from 2.0.0-beta1 to 2.0.1 may have written the file. These releases
-/// wrote a word of binary values even without binary channels.
+/// wrote a word of bits in each row even if there were no binary channels.
 pub(crate) fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
     version.number == 4 && lead_in.binary_count.get() == 0
 }
 
-/// Number of pairs of blocks that are compared if the first pair contradicts the header.
+/// Number of pairs of blocks to compare if the times of the first pair contradict the header.
 const PAIRS: u64 = 8;
 
-/// Returns whether rows have an extra word (D28): the times of the first blocks are where they must
-/// be with that word, and not where they must be without it. If there is only one block, the file
-/// size decides.
+/// Returns whether rows have an extra word (rule D28 of docs/formats/rld.md). With the extra word,
+/// the first blocks have different offsets than without it, so their times show which offsets are
+/// right. If there is only one block, the file size decides.
 fn has_extra_word(
     header: &Header,
     head: &[u8],
@@ -146,7 +146,7 @@ fn has_extra_word(
         return Err(NeedMore(until.min(LOOK_AHEAD)));
     }
     if (head.len() as u64) < until {
-        // With one block, only the file size can decide.
+        // The file has only one block, so only the file size can decide.
         let (Some(len), Some(rows)) = (len, declared) else { return Ok(false) };
         let body = u128::from(len.saturating_sub(end));
         return Ok(plain.body(rows) != body && extra.body(rows) == body);
@@ -156,15 +156,16 @@ fn has_extra_word(
         let [first, second] = [first, first + 1].map(|block| layout.block_times(head, block));
         first.zip(second).filter(|_| within)
     };
-    // The header is contradicted only if both clocks agree.
+    // An extra word contradicts the header, so the times on both clocks must confirm it.
     let follows = |at| pair(&plain, at).is_some_and(|(first, second)| clock::follows(first, second));
     let extra_follows =
         |at| pair(&extra, at).is_some_and(|(first, second)| clock::follows_on_both_clocks(first, second));
     if follows(0) || !extra_follows(0) {
         return Ok(false);
     }
-    // One pair can match by chance. So a short file must not have the size that it has without
-    // extra words, and more of the next pairs must match with the word than without.
+    // A single pair of block times may match by chance. So there are two further checks. First, the
+    // size of a short file must not be the size without extra words. Second, more of the next pairs
+    // must match with extra words than without.
     let until = (extra.block_at(PAIRS) + BLOCK_TIMES_LEN).min(LOOK_AHEAD);
     if (head.len() as u64) < until && len.is_none() {
         return Err(NeedMore(until));
@@ -178,17 +179,18 @@ fn has_extra_word(
     Ok(number(&extra_follows) > number(&follows))
 }
 
-/// Size of a file system page in bytes. A file can end at a page boundary within a block.
+/// Page size of the file system in bytes. A truncated file can end at a page boundary in a block.
 const PAGE: u64 = 4096;
 
-/// Returns whether a file ends within a block of 2^31 bytes, where files of 1.1.4 and earlier end.
+/// Returns whether the size of a file is within one block of 2^31 bytes. The logger's software up
+/// to version 1.1.4 cannot write larger files, so the recording was cut off.
 fn stops_at_2_gib(version: &Version, len: u64, block: u64) -> bool {
     version.number <= 3 && len.abs_diff(1 << 31) <= block.max(PAGE)
 }
 
 impl Validated {
-    /// Returns this part of a log with the layout of the first part, because the bytes that decide
-    /// on the extra word (D28) can be cut or damaged in a later part.
+    /// Replaces the layout of this part by that of the log's first part. The bytes that show an
+    /// extra word (rule D28 of docs/formats/rld.md) can be damaged in a later part.
     pub(crate) fn with_rows_of(mut self, first: &Self) -> Self {
         if self.layout.as_ref().map(|own| own.words) != first.layout.as_ref().map(|layout| layout.words) {
             self.notes.retain(|(rule, ..)| *rule != &rules::EXTRA_WORD);
@@ -198,21 +200,22 @@ impl Validated {
         self
     }
 
-    /// Returns the layout if the header counts full blocks only, so that more blocks can follow.
+    /// Returns the layout if the header counts only full blocks, so that more blocks can follow.
     pub(crate) fn full_block_layout(&self) -> Option<&Layout> {
         let layout = self.layout.as_ref().ok()?;
         let full = layout.row > 0 && self.declared?.checked_rem(layout.block_rows) == Some(0);
         full.then_some(layout)
     }
 
-    /// Returns the number of rows to read; `None` means all complete rows.
+    /// Returns the number of rows to read. `None` means that all complete rows are read.
     pub(crate) fn rows_to_read(&self) -> Option<u64> {
         self.declared.map(|rows| rows.saturating_add(self.extra_rows))
     }
 
-    /// Returns the number of rows in `bytes` after those that the header counts. The logger updates
-    /// the counts after it has written a block. The times of these blocks must continue each other.
-    /// `last` is the last run of blocks.
+    /// Returns the number of rows in `bytes` that follow the rows counted in the header. The logger
+    /// writes each block before it updates the counts, so the last blocks may not be counted. The
+    /// times of these blocks must continue the times of the blocks before. `last` is the last run
+    /// of blocks.
     pub(crate) fn count_uncounted_rows(&self, bytes: &[u8], last: &BlockRun) -> u64 {
         let (Some(layout), Some(declared)) = (self.full_block_layout(), self.declared) else { return 0 };
         let counted = declared.checked_sub(last.before).map(|rows| layout.body(rows));
@@ -222,6 +225,7 @@ impl Validated {
         let physical = layout.rows_in((bytes.len() as u64).saturating_sub(from));
         let mut before = (declared > last.before).then(|| times_at(bytes, from - layout.block)).flatten();
         let mut rows = 0;
+        // A block is not part of the log if its times do not continue those of the block before.
         while rows < physical {
             let here = times_at(bytes, from + rows / layout.block_rows * layout.block);
             let follows = here.is_some_and(|here| match before {
@@ -238,7 +242,7 @@ impl Validated {
     }
 
     /// Returns the row counts of a file of `len` bytes. `last` is the last run of blocks.
-    /// `uncounted` is the number of rows that are known to follow those that the header counts.
+    /// `uncounted` is the known number of rows that follow those counted in the header.
     pub(crate) fn extent(&self, len: u64, last: &BlockRun, uncounted: u64) -> Extent {
         let end = self.header.size();
         let mut extent = Extent::default();
@@ -265,14 +269,14 @@ impl Validated {
         let physical = last.before + layout.rows_in(body);
         let rows = rows_to_read.unwrap_or(physical).min(physical);
         let body_of = |rows: u64| layout.body(rows.saturating_sub(last.before));
-        // At most `body`, because `rows` is at most the number of rows in the file.
+        // The size is at most `body`, because the file has at least `rows` rows.
         let used = u64::try_from(body_of(rows)).unwrap_or(body).min(body);
         let mut rest = end + used..len;
         let mut left_out = 0;
         if uncounted > 0 {
             let body = u64::try_from(body_of(rows + uncounted)).unwrap_or(body).min(body);
             let text = format!(
-                "{} not counted by the header: left out; `rovelog recover` keeps them",
+                "left out {} that the header does not count; `rovelog recover` keeps them",
                 count(uncounted, "row")
             );
             note(&rules::HEADER_BEHIND, rest.start..end + body, text);
@@ -283,22 +287,22 @@ impl Validated {
         let read = rows.saturating_sub(last.left_out);
         let counted = |rows| {
             let physical = physical.saturating_sub(last.left_out);
-            format!("the header counts {}, {physical} in the file", count(rows, "row"))
+            format!("the header counts {}, but the file has {physical}", count(rows, "row"))
         };
         let counted = rows_to_read.filter(|_| missing > 0).map(counted);
         if rest.start < len {
-            let bytes = len - rest.start;
+            let bytes = count(len - rest.start, "byte");
             if missing > 0 || rows_to_read.is_none() {
                 let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
-                note(&rules::CUT, rest, format!("{} of what would be row {read}{why}", count(bytes, "byte")));
+                note(&rules::CUT, rest, format!("row {read} is truncated after {bytes}{why}"));
             } else {
-                note(&rules::TRAILING_BYTES, rest, format!("{} after the last row", count(bytes, "byte")));
+                note(&rules::TRAILING_BYTES, rest, format!("the file ends with {bytes} of other data"));
             }
         } else if let Some(counted) = counted {
             note(&rules::ROWS_MISSING, len..len, counted);
         }
         if missing > 0 && stops_at_2_gib(self.version, len, layout.block) {
-            let text = format!("{len} bytes: the logger's files could not grow beyond 2 GiB");
+            let text = format!("the file ends at {len} bytes, because the logger could write at most 2 GiB");
             note(&rules::STOPPED_AT_2_GIB, len..len, text);
         }
         (extent.rows, extent.missing, extent.left_out) = (read, missing, left_out);
@@ -319,7 +323,7 @@ mod tests {
     /// Duration of a block of 20 rows at 1 kSPS, in nanoseconds.
     const PERIOD: i128 = 20 * 1_003_520;
 
-    /// Returns the header of a log with one value in a row and 20 rows in a block.
+    /// Returns the header of a log with a single analog channel and 20 rows per block.
     fn head(version: u16, rows: u64) -> Header {
         let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
         let mut header =
@@ -341,7 +345,8 @@ mod tests {
         notes.iter().map(|(_, _, text)| &**text).collect()
     }
 
-    /// Returns the header and `len` bytes of noise, with block times at offsets within the noise.
+    /// Returns `header` followed by `len` bytes of noise. `times` lists offsets within the noise at
+    /// which block times are stored, each with its time in nanoseconds.
     fn log(header: &Header, len: usize, times: &[(usize, i128)]) -> Vec<u8> {
         let mut bytes = header.to_bytes();
         let start = bytes.len();
@@ -362,7 +367,7 @@ mod tests {
         }
         for head in [&b"%RLC"[..], b"RLD%", b"ULog\x01"] {
             assert!(matches!(validate(head, Some(5)), Err(RldError::NotRld)), "{head:?}");
-            // The rest of a header tells whether only the magic is damaged.
+            // A file with a damaged magic number is recognized by the rest of its header.
             assert!(matches!(validate(head, None), Ok(Err(NeedMore(LEAD_IN_LEN)))), "{head:?}");
         }
     }
@@ -403,7 +408,7 @@ mod tests {
             found.map(|notes| named(&notes).contains(&("extra_word", header.size()..header.size())))
         };
         let in_file = |header: &Header, bytes: &[u8]| is_extra(header, bytes, Some(bytes.len() as u64));
-        // With one block, the size decides.
+        // If the file has one block, its size decides.
         for rows in [3, 20] {
             for (version, body, extra) in
                 [(4, rows * 8, true), (4, rows * 4, false), (4, rows * 8 + 1, false), (3, rows * 8, false)]
@@ -418,15 +423,16 @@ mod tests {
         (bits.channels[0].unit, bits.channels[0].scale) = (U32Le::new(Unit::Binary.code()), I32Le::new(0));
         (bits.lead_in.binary_count, bits.lead_in.header_length) = (U16Le::new(1), U16Le::new(116));
         assert_eq!(in_file(&bits, &log(&bits, 32 + 36, &[(0, 0)])), Ok(false), "it has bits");
-        // With two blocks, the times of the second one decide.
+        // If the file has two blocks, the times of the second block decide.
         let header = head(4, 40);
         let extra = log(&header, 192 + 32, &[(0, 0), (192, PERIOD)]);
-        // A stream requests these times, and more of them if they contradict the header.
+        // A stream requests the bytes up to the times of the second block. If these times
+        // contradict the header, it requests the times of more blocks.
         for len in [extra.len() - 1, extra.len()] {
             let need = if len < extra.len() { extra.len() } else { 88 + 8 * 192 + 32 } as u64;
             assert_eq!(is_extra(&header, &extra[..len], None), Err(NeedMore(need)));
         }
-        // If the times match only with the word, the size decides.
+        // If the times match only with the extra word, the file size decides.
         for (rows, body, found) in [(40, 224, false), (40, 228, true), (41, 224 + 32 + 4, false)] {
             let header = head(4, rows);
             let bytes = log(&header, body, &[(0, 0), (192, PERIOD)]);
@@ -437,7 +443,8 @@ mod tests {
         let both = log(&header, 192 + 40, &[(0, 0), (112, PERIOD), (192, PERIOD)]);
         let neither = log(&header, 192 + 40, &[(0, 0)]);
         assert_eq!((in_file(&header, &both), in_file(&header, &neither)), (Ok(false), Ok(false)));
-        // If the clock went back at the second block, most of the counted blocks decide.
+        // If the clock went back at the second block, the layout is used that fits most of the
+        // first blocks.
         let plain = |n: u32| (112 * n as usize, i128::from(n) * PERIOD);
         let extra = |n: u32| (192 * n as usize, i128::from(n) * PERIOD);
         let first = [(0, 3 * PERIOD), (192, 4 * PERIOD)];
@@ -446,7 +453,8 @@ mod tests {
             (5, vec![plain(3), plain(4)], false),
             (2, vec![plain(3), plain(4)], true),
             (5, vec![(2 * 192, 5 * PERIOD), plain(6), plain(7)], true),
-            // The header is right if the second block follows the first.
+            // The header is right if, with the layout of the header, the second block follows the
+            // first.
             (5, vec![(112, 4 * PERIOD), (2 * 192, 5 * PERIOD), (3 * 192, 6 * PERIOD)], false),
         ] {
             let header = head(4, 20 * counted);
@@ -503,7 +511,7 @@ mod tests {
         assert_eq!(uncounted(20, 2 * 112, &[(0, PERIOD), (112, 0)], None), 0, "an earlier block");
         assert_eq!(uncounted(20, 3 * 112, &[(0, 0), (112, PERIOD), (224, 0)], None), 20);
         assert_eq!(uncounted(25, 3 * 112, &three, None), 0, "the last block that is counted is not full");
-        // There is no block before them.
+        // The file has no counted block before the uncounted rows.
         assert_eq!(uncounted(0, 112, &three[..1], None), 20);
         let last = BlockRun { at: 88 + 112, before: 20, left_out: 20 };
         assert_eq!(uncounted(20, 2 * 112, &three[1..2], Some(last)), 20);
@@ -550,11 +558,12 @@ mod tests {
                 .map(|(rule, range, text)| (rule.name, range.start - end..range.end - end, text));
             (extent.rows, extent.missing, extent.left_out, notes.collect::<Vec<_>>())
         };
-        let cut = "3 bytes of what would be row 2; the header counts 20 rows, 2 in the file".to_owned();
+        let cut =
+            "row 2 is truncated after 3 bytes; the header counts 20 rows, but the file has 2".to_owned();
         assert_eq!(extent(20, 43, 0), (2, 18, 0, vec![("cut", 40..43, cut)]));
         let uncounted =
-            "30 rows not counted by the header: left out; `rovelog recover` keeps them".to_owned();
-        let rest = ("trailing_bytes", 296..299, "3 bytes after the last row".to_owned());
+            "left out 30 rows that the header does not count; `rovelog recover` keeps them".to_owned();
+        let rest = ("trailing_bytes", 296..299, "the file ends with 3 bytes of other data".to_owned());
         assert_eq!(
             extent(20, 299, 30),
             (20, 0, 30, vec![("header_behind", 112..296, uncounted), rest.clone()])
@@ -562,7 +571,8 @@ mod tests {
         assert_eq!(extent(50, 299, 0), (50, 0, 0, vec![rest]));
     }
 
-    /// Validates a file of `len` bytes whose header counts `rows` rows in blocks of 256 032 bytes.
+    /// Computes the row counts of a file of `len` bytes whose header counts `rows` rows in blocks
+    /// of 256 032 bytes.
     fn limited(version: u16, rows: u64, len: u64) -> Extent {
         let mut header = head(version, 0);
         header.lead_in.data_block_size = U32Le::new(64_000);
@@ -574,16 +584,15 @@ mod tests {
     #[test]
     fn files_limited_to_2_gib_are_read_to_their_end() {
         let names = |extent: &Extent| extent.notes.iter().map(|note| note.0.name).collect::<Vec<_>>();
-        // The header counts rows of 3 GB in total.
+        // The header counts 750 000 000 rows, which would take 3 GB.
         let (rows, len) = (750_000_000, (1 << 31) - 1);
         let file = limited(3, rows, len);
         assert_eq!(names(&file), ["cut", "stopped_at_2_gib"]);
-        // The file has 8387 full blocks and a part of one.
+        // The file has full blocks and a part of another block.
         let body = len - (56 + 4 + 28);
-        let (full, rest) = (body / 256_032, body % 256_032);
-        assert_eq!(file.rows, full * 64_000 + (rest - 32) / 4);
+        assert_eq!(file.rows, body / 256_032 * 64_000 + (body % 256_032 - 32) / 4);
         assert_eq!(file.missing, rows - file.rows);
-        // Not reported for other versions, other file sizes, and complete files.
+        // The diagnostic is not reported for other versions, other file sizes, and complete files.
         assert_eq!(names(&limited(4, rows, len)), ["cut"]);
         assert_eq!(names(&limited(3, rows, len - 300_001)), ["cut"]);
         assert_eq!(names(&limited(3, 8387 * 64_000, 88 + 8387 * 256_032)), [""; 0]);

@@ -1,8 +1,8 @@
-//! Checks of the rows for bits that belong to no channel, and for values that show known faults of
-//! the logger's software.
+//! Checks the rows of a log for bits that belong to no channel, and for values that show known
+//! faults of the logger's software.
 //!
-//! The first rows are enough for most logs. All rows are checked only if the version and the rate
-//! are those of a known fault.
+//! For most logs, only the first rows are checked. All rows are checked only if the log has the
+//! version and the rate of a known fault.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::validate::Validated;
 /// Number of rows that are checked for set bits that belong to no channel.
 const DIRTY_ROWS: u64 = 1024;
 
-/// Checks the rows of a log, which must be passed in order.
+/// Checks the rows of a log. The rows must be passed in order.
 #[derive(Debug)]
 pub(crate) struct RowChecks {
     /// Number of the row at which the checks end.
@@ -27,38 +27,44 @@ pub(crate) struct RowChecks {
     means: Option<WrappedMeans>,
 }
 
-/// Checks for set bits that belong to no channel (D8).
+/// Check for set bits that belong to no channel (rule D8 of docs/formats/rld.md).
 #[derive(Debug)]
 struct DirtyBits {
     binary: usize,
-    /// Names of the channels whose range bits are unreliable in a log that has such bits (D35).
+    /// Names of the channels whose range bits cannot be trusted if the log has set bits that belong
+    /// to no channel (rule D35 of docs/formats/rld.md).
     untrusted: Vec<String>,
 }
 
-/// Checks a current for values that wrapped around, which occurs at 32 kSPS or more (D33).
+/// Check of a current channel for values that wrapped around, which occurs at 32 kSPS and above
+/// (rule D33 of docs/formats/rld.md).
 #[derive(Debug)]
 struct CurrentWrap {
     channel: usize,
     name: String,
-    /// Nine tenths of the full scale of the current, in raw units.
+    /// Nine tenths of the current's full scale, in raw units. Values beyond this threshold are near
+    /// the end of the range.
     threshold: u64,
     last: Option<i64>,
-    /// The jump that is not closed yet: the first row after it, the offset of that row, and the
-    /// values before and after the jump.
+    /// The last jump from one end of the range to the other, if the current has not jumped back
+    /// yet: the first row after the jump, the offset of this row, and the values before and after
+    /// the jump.
     jump: Option<(u64, u64, i64, i64)>,
     /// Offset of the end of the last row that was checked.
     end: u64,
 }
 
-/// Checks for means of sums that overflowed 32 bits, which occurs below 1000 rows per second (D34).
+/// Check for wrong means in logs below 1000 rows per second: the logger computed the means from
+/// sums that overflowed 32 bits (rule D34 of docs/formats/rld.md).
 #[derive(Debug)]
 struct WrappedMeans {
-    /// Number of converter samples that are averaged to one row.
+    /// Number of converter samples whose mean is stored in one row.
     of: u32,
-    /// Upper bound of a mean of a sum that was taken modulo 2^32.
+    /// Upper bound of a mean if the sum was taken modulo 2^32.
     bound: i64,
     channels: Vec<(usize, String)>,
-    /// For each channel, the first value just below the bound, with its row and offset.
+    /// For each channel, the first value that is just below `bound`, with its row number and
+    /// offset.
     high: Vec<Option<(u64, u64, i64)>>,
 }
 
@@ -89,7 +95,7 @@ impl RowChecks {
         watch
     }
 
-    /// Checks row `number`, which is stored at offset `at`.
+    /// Checks row `number`, which is stored at offset `at`, for all known faults.
     pub(crate) fn row(
         &mut self,
         number: u64,
@@ -112,7 +118,7 @@ impl RowChecks {
             );
             if !untrusted.is_empty() {
                 let text = format!(
-                    "the range bits of {} are unreliable: use stats --ranges values",
+                    "the range bits of {} are unreliable; use the measured values instead: stats --ranges values",
                     untrusted.join(", ")
                 );
                 note(&rules::VALIDITY_UNTRUSTED, at..at + words, text);
@@ -129,7 +135,7 @@ impl RowChecks {
         }
     }
 
-    /// Skips rows that were not read. Jumps of values across them are not detected.
+    /// Skips rows that have not been read. Jumps of values across these rows are not detected.
     pub(crate) fn skip_unread(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
         for wrap in &mut self.wraps {
             wrap.close(&mut note);
@@ -137,13 +143,14 @@ impl RowChecks {
         }
     }
 
-    /// Reports the problems that are only known after the last row.
+    /// Reports the faults that can be recognized only after the last row.
     pub(crate) fn end(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
         self.wraps.iter_mut().for_each(|wrap| wrap.close(&mut note));
         for (high, (_, name)) in self.means.iter().flat_map(|means| means.high.iter().zip(&means.channels)) {
             let (Some((row, at, value)), Some(means)) = (high, &self.means) else { continue };
             let text = format!(
-                "row {row}: {name} is {value}, just below 2^32 / {}, and no value in the log is below 0: subtract it",
+                "row {row}: {name} is {value}, just below 2^32 / {0}, and no value in the log is below 0: \
+                 subtract 2^32 / {0}",
                 means.of
             );
             note(&rules::MEANS_WRAPPED, *at..at + size_of::<u32>() as u64, text);
@@ -152,7 +159,7 @@ impl RowChecks {
 }
 
 impl DirtyBits {
-    /// Returns the last word of bits if it has set bits that belong to no channel.
+    /// Returns the last 32-bit word of a row if it has set bits that belong to no channel.
     fn word(&self, row: Row<'_>) -> Option<u32> {
         let last = row.word(self.binary / 32)?;
         (last >> (self.binary % 32) != 0).then_some(last)
@@ -160,8 +167,8 @@ impl DirtyBits {
 }
 
 impl CurrentWrap {
-    /// Creates the check of a channel; `None` if the channel is not a current with a known full
-    /// scale.
+    /// Creates the check for a channel. Returns `None` if the channel is not a current with a known
+    /// full scale.
     fn new(index: usize, channel: &Channel) -> Option<Self> {
         let nanoamperes: i64 = match channel.name.as_bytes() {
             [b'I', .., b'H'] => 500_000_000,
@@ -169,7 +176,7 @@ impl CurrentWrap {
             _ => return None,
         };
         let full: i64 = match channel.unit {
-            // Without a calibration, the 16-bit codes of the converter are stored.
+            // Without a calibration, a channel stores the 16-bit codes of the converter.
             _ if channel.is_binary => return None,
             Unit::Undefined if channel.scale == 0 => 1 << 15,
             Unit::Ampere if (-12..=-9).contains(&channel.scale) => {
@@ -188,7 +195,7 @@ impl CurrentWrap {
         row: Row<'_>,
         note: &mut impl FnMut(&'static Rule, Range<u64>, String),
     ) {
-        // Values out of range are not used, so they are not checked.
+        // Values outside of the measuring range are not used, so they are not checked.
         let value = row.raw(self.channel).filter(|_| row.is_valid(self.channel) == Some(true));
         let jumped = self.last.zip(value).is_some_and(|(last, value)| {
             let is_near = |value: i64| value.unsigned_abs() >= self.threshold;
@@ -222,7 +229,8 @@ impl WrappedMeans {
         Self { of, bound: (1 << 32) / i64::from(of), channels, high }
     }
 
-    /// Checks a row. Returns false if a value shows that sums did not wrap around in this log.
+    /// Checks a row. Returns false if a value of this row could not result from sums modulo 2^32,
+    /// so that the log does not have the fault.
     fn row(&mut self, number: u64, at: u64, row: Row<'_>) -> bool {
         for ((channel, _), high) in self.channels.iter().zip(&mut self.high) {
             let value = row.raw(*channel).unwrap_or_default();

@@ -1,12 +1,12 @@
 //! The bytes of an RLD file, declared in the order of the specification.
 //!
 //! Section names are those of the published "RocketLogger Data (RLD) Format Specification", which
-//! describes version 2. [`VERSIONS`] lists what the other versions changed: the bytes are the same
-//! in all of them, only meanings differ. Everything is little endian, packed and unaligned. A
-//! fixed-size structure is declared once for binrw and for the zero-copy view.
+//! describes version 2. [`VERSIONS`] lists the changes in other versions: the layout of the bytes
+//! is the same in all versions, and only meanings differ. All values are little endian, packed and
+//! unaligned. A fixed-size structure is declared once for both binrw and the zero-copy view.
 //!
-//! These declarations read *and* write. Other modules interpret the values and resolve
-//! contradictions between them.
+//! These declarations are used for reading *and* writing. Other modules interpret the values and
+//! resolve contradictions between them.
 
 use std::io::Cursor;
 
@@ -19,7 +19,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::names;
 
-/// Name, file extensions and signatures of the format.
+/// Name, file extensions and signatures of the RLD format.
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "rld",
     name: "RLD",
@@ -30,46 +30,49 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
     files: Some(Files { others: names::companions, part: names::part_name }),
 };
 
-/// The first four bytes of a file of version 2 to 4. As a number, it is `0x444C5225`, see
-/// "Lead-In".
+/// The first four bytes of a file of version 2 to 4. As a number, they are `0x444C5225`. See
+/// "Lead-In" in the specification.
 pub const MAGIC: [u8; 4] = *b"%RLD";
 
-/// The first four bytes of a file of version 1. Not in the specification: taken from the first
-/// public writer.
+/// The first four bytes of a file of version 1. The specification does not define them. They come
+/// from the source code of the logger's first public release.
 pub const MAGIC_V1: [u8; 4] = *b"BLR%";
 
-/// The first four bytes of a calibration file of version 2. Not in the specification.
+/// The first four bytes of a calibration file of version 2. The specification does not describe
+/// calibration files.
 pub const CALIBRATION_MAGIC: [u8; 4] = *b"%RLC";
 
-/// Value of `valid_link` for a channel without a link. Not in the specification: taken from the
-/// writer.
+/// Value of `valid_link` for a channel without a link. The specification does not define this
+/// value. It comes from the source code of the logger.
 pub const NO_LINK: u16 = 0xFFFF;
 
-/// Maximum length of a comment in bytes. The 16-bit header length allows no more.
+/// Maximum length of a comment in bytes. The header length has 16 bits, so the header has no room
+/// for a longer comment.
 pub const COMMENT_MAX: u32 = 65_479;
 
-/// Differences between the file versions; everything else is the same in all.
+/// A file version of RLD. The fields are the properties in which the versions differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// `file_version`.
+    /// Number of the version, which is stored in `file_version`.
     pub number: u16,
-    /// The magic number of this version.
+    /// Magic number of files of this version.
     pub magic: [u8; 4],
-    /// The releases of the logger that wrote this version.
+    /// Releases of the logger's software that write this version.
     pub software: &'static str,
-    /// The number by which links refer to the first channel: 0 or 1.
+    /// The number with which links refer to the first channel: 0 or 1.
     pub link_base: u16,
-    /// True if unit 0 means "without a unit"; in earlier versions it means "undefined".
+    /// True if unit code 0 means "without a unit". In earlier versions, this code means
+    /// "undefined".
     pub unit_zero_is_unitless: bool,
-    /// Largest unit code that writers of this version use, apart from 0xFFFFFFFF.
+    /// Largest unit code that loggers write in files of this version, apart from 0xFFFFFFFF.
     pub last_unit: u32,
-    /// True if a comment ends with at least one NUL.
+    /// True if at least one NUL follows the text of a comment.
     pub comment_has_nul: bool,
-    /// True if comments are padded to a multiple of four bytes.
+    /// True if comments are padded with NUL to a multiple of four bytes.
     pub comment_is_padded: bool,
 }
 
-/// The versions, in order.
+/// All file versions, in ascending order.
 pub const VERSIONS: [Version; 4] = [
     Version {
         number: 1,
@@ -114,91 +117,94 @@ pub const VERSIONS: [Version; 4] = [
 ];
 
 impl Version {
-    /// Returns the version with this number.
+    /// Returns the file version with this number.
     pub fn of(number: u16) -> Option<&'static Self> {
         VERSIONS.iter().find(|version| version.number == number)
     }
 }
 
-/// The start of the file, see "Lead-In".
+/// The start of an RLD file. See "Lead-In" in the specification.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct LeadIn {
-    /// [`MAGIC`], or [`MAGIC_V1`] in version 1.
+    /// Magic number: [`MAGIC`], or [`MAGIC_V1`] in version 1.
     pub magic: [u8; 4],
-    /// The file version, 1 to 4: see [`VERSIONS`].
+    /// File version, 1 to 4. See [`VERSIONS`].
     pub file_version: U16Le,
-    /// The offset of the first block: 56 plus the comment length plus 28 for each channel.
+    /// Offset of the first block: 56 plus the comment length, plus 28 for each channel.
     pub header_length: U16Le,
     /// Number of rows in a full block.
     pub data_block_size: U32Le,
-    /// Number of blocks in this file. The last one can be shorter.
+    /// Number of blocks in this file. The last block can be shorter than the others.
     pub data_block_count: U32Le,
     /// Number of rows in this file.
     pub sample_count: U64Le,
-    /// Nominal number of rows per second. The true rate is 3125/3136 of it.
+    /// Nominal number of rows per second. The true rate is 3125/3136 of this number.
     pub sample_rate: U16Le,
     /// MAC address of the logger, in the order in which its octets are printed.
     pub mac: [u8; 6],
-    /// Start of the measurement in seconds of Unix time, the same in all parts of a split
-    /// recording.
+    /// Start time of the measurement in seconds of Unix time. All parts of a split recording have
+    /// the same start time.
     pub start_sec: I64Le,
     /// Nanoseconds to add to `start_sec`.
     pub start_nsec: I64Le,
-    /// Length of the comment in bytes, with padding.
+    /// Length of the comment in bytes, including padding.
     pub comment_length: U32Le,
-    /// Number of binary channels, nb.
+    /// Number of binary channels.
     pub binary_count: U16Le,
-    /// Number of analog channels, na.
+    /// Number of analog channels.
     pub analog_count: U16Le,
 }
 
 const _: () = assert!(size_of::<LeadIn>() == 56);
 
-/// An entry of the channel table, see "Channels". The table has nb binary channels followed by na
-/// analog ones.
+/// An entry of the channel table, see "Channels" in the specification. Entries of binary channels
+/// come before those of analog channels.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct ChannelRecord {
-    /// The unit's code; 5 to 10 and 0xFFFFFFFF are newer than the specification.
+    /// Code of the channel's unit. The codes 5 to 10 and 0xFFFFFFFF are newer than the
+    /// specification.
     pub unit: U32Le,
-    /// The exponent of ten: physical = raw * 10^scale. Ignored for binary channels.
+    /// Exponent of ten of the channel: a physical value is the raw value times 10^scale. Ignored
+    /// for binary channels.
     pub scale: I32Le,
     /// Size of a value in bytes. Ignored for binary channels.
     pub data_size: U16Le,
-    /// Number of the binary channel whose bit is 1 if a value is in range, or [`NO_LINK`]. See
-    /// [`Version::link_base`].
+    /// Number of the binary channel that states whether the value of this channel is within its
+    /// measuring range. [`NO_LINK`] if there is none. Numbers count from [`Version::link_base`].
     pub valid_link: U16Le,
-    /// The name, padded with NUL.
+    /// Name of the channel, padded with NUL.
     pub name: [u8; 16],
 }
 
 const _: () = assert!(size_of::<ChannelRecord>() == 28);
 
-/// The start of a block: the time of its first row on two clocks, see "Channel Data".
+/// The start of a block: the time of the block's first row on two clocks. See "Channel Data" in the
+/// specification.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct BlockTimes {
-    /// Seconds of Unix time, by the clock that is set from the network.
+    /// Seconds of Unix time, by the logger's clock that is set from the network.
     pub realtime_sec: I64Le,
-    /// Nanoseconds to add to `realtime_sec`. Can be negative in version 4.
+    /// Nanoseconds to add to `realtime_sec`. They can be negative in version 4.
     pub realtime_nsec: I64Le,
-    /// Seconds of the monotonic clock.
+    /// Seconds on the monotonic clock, which starts with the logger's computer.
     pub monotonic_sec: I64Le,
-    /// Nanoseconds to add to `monotonic_sec`. Can be negative in version 4.
+    /// Nanoseconds to add to `monotonic_sec`. They can be negative in version 4.
     pub monotonic_nsec: I64Le,
 }
 
 const _: () = assert!(size_of::<BlockTimes>() == 32);
 
-/// A calibration file of version 2. Not in the specification: taken from the writer. Values are
-/// in the order V1 V2 V3 V4 I1L I1H I2L I2H DT.
+/// A calibration file of version 2. The specification does not describe it, so this layout comes
+/// from the source code of the logger. Values are in the order V1 V2 V3 V4 I1L I1H I2L I2H DT.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
@@ -208,30 +214,30 @@ pub struct CalibrationV2 {
     pub magic: [u8; 4],
     /// Always 2.
     pub file_version: U16Le,
-    /// Always 16, the offset of the field `offset`.
+    /// Always 16, which is the offset of the field `offset`.
     pub header_length: U16Le,
-    /// Unix seconds of the calibration.
+    /// Time of the calibration in seconds of Unix time.
     pub time: U64Le,
-    /// Integers to add to a converter code.
+    /// For each channel, the integer that is added to a converter code.
     pub offset: [I32Le; 9],
-    /// Factors of the sum.
+    /// For each channel, the factor by which the sum of converter code and offset is multiplied.
     pub scale: [F64Le; 9],
 }
 
 const _: () = assert!(size_of::<CalibrationV2>() == 124);
 
-/// A calibration file of version 1, identified by its size. Values are in the order I1H I1L V1
-/// V2 I2H I2L V3 V4.
+/// A calibration file of version 1. It has no magic number and is identified by its size. Values
+/// are in the order I1H I1L V1 V2 I2H I2L V3 V4.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct CalibrationV1 {
-    /// Unix seconds of the calibration.
+    /// Time of the calibration in seconds of Unix time.
     pub time: I64Le,
-    /// Integers to add to a converter code.
+    /// For each channel, the integer that is added to a converter code.
     pub offset: [I32Le; 8],
-    /// Factors of the sum.
+    /// For each channel, the factor by which the sum of converter code and offset is multiplied.
     pub scale: [F64Le; 8],
 }
 
@@ -247,13 +253,13 @@ pub const CHANNEL_LEN: u64 = size_of::<ChannelRecord>() as u64;
 pub const BLOCK_TIMES_LEN: u64 = size_of::<BlockTimes>() as u64;
 
 impl LeadIn {
-    /// Returns the number of binary and analog channels.
+    /// Returns the total number of binary and analog channels.
     pub fn channels(&self) -> u64 {
         u64::from(self.binary_count.get()) + u64::from(self.analog_count.get())
     }
 
-    /// Returns the size of a header with this lead-in, in bytes. `header_length` is this size
-    /// modulo 2^16.
+    /// Returns the size in bytes of a header with this lead-in. The field `header_length` stores
+    /// this size modulo 2^16.
     pub fn header_size(&self) -> u64 {
         LEAD_IN_LEN + u64::from(self.comment_length.get()) + CHANNEL_LEN * self.channels()
     }
@@ -264,11 +270,12 @@ impl LeadIn {
     }
 }
 
-/// The header: lead-in, comment, channel table, see "File Header".
+/// The header of an RLD file: lead-in, comment and channel table. See "File Header" in the
+/// specification.
 ///
-/// To parse it, `left` is the number of bytes up to the end of the file. The header must fit into
-/// them before anything is allocated. `comment_len` replaces the comment length of the lead-in if
-/// that one is wrong.
+/// The parser takes two arguments. `left` is the number of bytes up to the end of the file. If the
+/// header does not fit into them, it is refused before memory is allocated. `comment_len` replaces
+/// the comment length of the lead-in if that length is wrong.
 #[binrw]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[brw(little)]
@@ -278,10 +285,10 @@ pub struct Header {
     #[br(assert(LEAD_IN_LEN + u64::from(comment_len.unwrap_or(lead_in.comment_length.get()))
         + CHANNEL_LEN * lead_in.channels() <= left, "a header that passes the end of {left} bytes"))]
     pub lead_in: LeadIn,
-    /// The comment with its padding.
+    /// The comment, including padding.
     #[br(count = comment_len.unwrap_or(lead_in.comment_length.get()))]
     pub comment: Vec<u8>,
-    /// The channel table, binary channels first.
+    /// The channel table. Binary channels come before analog channels.
     #[br(count = lead_in.channels())]
     pub channels: Vec<ChannelRecord>,
 }
@@ -295,12 +302,12 @@ impl Header {
         Self::read_args(&mut Cursor::new(bytes), (bytes.len() as u64, comment_len))
     }
 
-    /// Returns the size of this header in bytes: the offset of the first block.
+    /// Returns the size of this header in bytes, which is the offset of the first block.
     pub fn size(&self) -> u64 {
         LEAD_IN_LEN + self.comment.len() as u64 + CHANNEL_LEN * self.channels.len() as u64
     }
 
-    /// Returns the bytes of the header.
+    /// Returns the encoded header.
     ///
     /// # Panics
     /// Never panics: writing to memory does not fail.
@@ -310,32 +317,34 @@ impl Header {
         out.into_inner()
     }
 
-    /// Returns the comment up to its first NUL; bytes that are not UTF-8 are replaced.
+    /// Returns the comment up to its first NUL. Bytes that are not UTF-8 are replaced.
     pub fn comment_text(&self) -> String {
         padded(&self.comment)
     }
 }
 
 impl ChannelRecord {
-    /// Returns the name up to its first NUL; bytes that are not UTF-8 are replaced.
+    /// Returns the channel's name up to its first NUL. Bytes that are not UTF-8 are replaced.
     pub fn name_text(&self) -> String {
         padded(&self.name)
     }
 }
 
 impl BlockTimes {
-    /// Returns the time on the Unix clock in nanoseconds. Exact for any bytes.
+    /// Returns the block time on the Unix clock in nanoseconds. The result is exact for any stored
+    /// values.
     pub fn realtime(&self) -> i128 {
         i128::from(self.realtime_sec.get()) * 1_000_000_000 + i128::from(self.realtime_nsec.get())
     }
 
-    /// Returns the time on the monotonic clock in nanoseconds. Exact for any bytes.
+    /// Returns the block time on the monotonic clock in nanoseconds. The result is exact for any
+    /// stored values.
     pub fn monotonic(&self) -> i128 {
         i128::from(self.monotonic_sec.get()) * 1_000_000_000 + i128::from(self.monotonic_nsec.get())
     }
 
     /// Creates block times from nanoseconds on the Unix clock and on the monotonic clock. Returns
-    /// `None` if the seconds do not fit 64 bits.
+    /// `None` if the seconds do not fit into 64 bits.
     pub fn new(realtime: i128, monotonic: i128) -> Option<Self> {
         let split = |time: i128| {
             let sec = i64::try_from(time.div_euclid(1_000_000_000)).ok()?;

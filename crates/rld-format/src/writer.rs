@@ -1,7 +1,8 @@
-//! Writes new logs and exact copies. A header is validated before it is written; the blocks follow.
+//! Writing of new logs and exact copies. The header is validated and written first. The blocks
+//! follow.
 //!
-//! The counts in the header must match the blocks. A writer that can seek corrects them when it
-//! finishes. Other writers need the right counts from the start.
+//! The counts in the header must match the blocks. A writer whose output can seek corrects the
+//! counts at the end. Other writers need the right counts from the start.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -17,18 +18,20 @@ use crate::wire::{
     BLOCK_TIMES_LEN, BlockTimes, COMMENT_MAX, ChannelRecord, Header, LeadIn, NO_LINK, Version,
 };
 
-/// Specification of a channel of a new log.
+/// Description of a channel of a new log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelSpec {
-    /// The name, of at most 16 bytes.
+    /// Name of the channel, with at most 16 bytes.
     pub name: String,
-    /// The unit. [`Unit::Binary`] and [`Unit::RangeValid`] make the channel binary.
+    /// Unit of the channel's physical values. [`Unit::Binary`] and [`Unit::RangeValid`] make the
+    /// channel binary.
     pub unit: Unit,
-    /// The exponent of ten.
+    /// Exponent of ten of the channel: a physical value is the raw value times 10^scale.
     pub scale: i32,
     /// Size of a raw value in bytes: 1, 2, 4 or 8. Ignored for binary channels.
     pub size: u16,
-    /// The name of the binary channel that is 1 if a value is in range.
+    /// Name of the binary channel that states whether the value of this channel is within its
+    /// measuring range.
     pub valid: Option<String>,
 }
 
@@ -38,17 +41,19 @@ impl ChannelSpec {
         Self { name: name.into(), unit: Unit::Binary, scale: 0, size: 0, valid: None }
     }
 
-    /// Creates a binary channel that is 1 if values of other channels are in range.
+    /// Creates a binary channel that states whether values of other channels are within their
+    /// measuring range.
     pub fn range(name: impl Into<String>) -> Self {
         Self { unit: Unit::RangeValid, ..Self::bit(name) }
     }
 
-    /// Creates an analog channel with values of 32 bits.
+    /// Creates an analog channel with 32-bit values.
     pub fn analog(name: impl Into<String>, unit: Unit, scale: i32) -> Self {
         Self { name: name.into(), unit, scale, size: 4, valid: None }
     }
 
-    /// Links the channel to the binary channel that is 1 if its values are in range.
+    /// Sets the name of the binary channel that states whether the value of this channel is within
+    /// its measuring range.
     #[must_use]
     pub fn valid_if(mut self, name: impl Into<String>) -> Self {
         self.valid = Some(name.into());
@@ -56,7 +61,7 @@ impl ChannelSpec {
     }
 }
 
-/// Specification of a new log.
+/// Description of a new log, from which its header is created.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogSpec {
     /// The file version, 1 to 4.
@@ -65,18 +70,18 @@ pub struct LogSpec {
     pub rate: u16,
     /// Number of rows in a full block.
     pub block_rows: u32,
-    /// The MAC address.
+    /// MAC address of the logger.
     pub mac: [u8; 6],
     /// Start of the measurement in nanoseconds of Unix time.
     pub start: i64,
-    /// The comment. It must not contain NUL.
+    /// Comment of the log. It must not contain NUL.
     pub comment: String,
-    /// The channels, with binary channels first.
+    /// Channels of the log. Binary channels must come before analog channels.
     pub channels: Vec<ChannelSpec>,
 }
 
 impl LogSpec {
-    /// Creates a specification of version 4 without channels. Its blocks last one second.
+    /// Creates a description of a log of version 4 without channels. Each block lasts one second.
     pub fn new(rate: u16) -> Self {
         Self {
             version: 4,
@@ -99,6 +104,7 @@ impl LogSpec {
         if self.rate == 0 || self.block_rows == 0 {
             return Err(RldError::not_writable("a rate or a block of 0 rows"));
         }
+        // A NUL in the comment is refused, because readers end the comment at the first NUL.
         if self.comment.contains('\0') {
             return Err(RldError::not_writable("a comment with a NUL in it"));
         }
@@ -112,6 +118,7 @@ impl LogSpec {
         if comment.len() as u64 > u64::from(COMMENT_MAX) {
             return Err(RldError::not_writable(format!("a comment of {} bytes", comment.len())));
         }
+        // The channel table must have all binary channels before the analog ones.
         let binary = self.channels.iter().take_while(|channel| channel.unit.is_binary()).count();
         let channels: Result<Vec<_>, _> = self
             .channels
@@ -135,6 +142,8 @@ impl LogSpec {
             binary_count: U16Le::new(count(binary)?),
             analog_count: U16Le::new(count(self.channels.len() - binary)?),
         };
+        // The length of the header is only known after the comment and the channels have been
+        // created.
         let mut header = Header { lead_in, comment, channels: channels? };
         let length = u16::try_from(header.size())
             .map_err(|_| RldError::not_writable(format!("a header of {} bytes", header.size())))?;
@@ -194,12 +203,12 @@ impl LogSpec {
     }
 }
 
-/// Encodes a row, which has words of bits followed by the values of the analog channels. Appends it
-/// to `out`.
+/// Encodes a row and appends it to `out`. A row consists of words of bits, followed by the values
+/// of the analog channels.
 ///
 /// # Errors
 /// Returns an error if the number of words or values differs from the layout, or if a value does
-/// not fit its size.
+/// not fit into its size.
 pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<u8>) -> Result<(), RldError> {
     if words.len() != layout.words || values.len() != layout.slots.len() {
         let (w, v) = (layout.words, layout.slots.len());
@@ -209,6 +218,8 @@ pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<
         out.extend(word.to_le_bytes());
     }
     for (slot, value) in layout.slots.iter().zip(values) {
+        // Shifting the value to the left and back drops the upper bits. If this changes the value,
+        // it does not fit.
         let unused = 64 - 8 * slot.size;
         if value << unused >> unused != *value {
             return Err(RldError::not_writable(format!("{value} does not fit {} bytes", slot.size)));
@@ -226,11 +237,11 @@ pub struct RldWriter<W> {
     layout: Layout,
     rows: u64,
     blocks: u64,
-    /// True after a block that is not full. No block can follow it.
+    /// True if a block was written that is not full. No block can follow such a block.
     closed: bool,
 }
 
-/// Number of rows, blocks and bytes that were written.
+/// Number of rows, blocks and bytes that have been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Written {
@@ -240,8 +251,9 @@ pub struct Written {
 }
 
 impl<W: Write> RldWriter<W> {
-    /// Creates a writer and writes the header unchanged. Its counts must match the blocks that
-    /// follow, unless [`finish_in_place`](Self::finish_in_place) corrects them.
+    /// Creates a writer and writes the header unchanged. The counts in the header must match the
+    /// blocks that follow, unless [`finish_in_place`](Self::finish_in_place) corrects the counts at
+    /// the end.
     ///
     /// # Errors
     /// Returns an error if the header allows no rows, or if writing fails.
@@ -266,9 +278,9 @@ impl<W: Write> RldWriter<W> {
     /// # Errors
     /// Returns an error in these cases:
     ///
-    /// - The times are invalid (rule D26 of docs/formats/rld.md).
-    /// - `rows` does not consist of complete rows, or has too many of them.
-    /// - The block follows a block that is not full.
+    /// - The block times are invalid (rule D26 of docs/formats/rld.md).
+    /// - `rows` does not consist of complete rows, or has more rows than a full block.
+    /// - The previous block is not full.
     /// - Writing fails, or has failed before.
     pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         if !is_plausible(block_times) {
@@ -279,7 +291,8 @@ impl<W: Write> RldWriter<W> {
         self.copy_block(block_times, rows)
     }
 
-    /// Writes a block of an existing log. Its times may be invalid.
+    /// Writes a block of an existing log. Unlike in [`block`](Self::block), the block times may be
+    /// invalid.
     pub(crate) fn copy_block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         let count = (rows.len() / self.layout.row) as u64;
         if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
@@ -293,7 +306,8 @@ impl<W: Write> RldWriter<W> {
         Ok(self.out.write_all(rows)?)
     }
 
-    /// Writes the times of a block with `rows` rows. Its rows are written by [`rows`](Self::rows).
+    /// Writes the times of a block that will have `rows` rows. The rows must then be written by
+    /// [`rows`](Self::rows).
     pub(crate) fn start_block(&mut self, block_times: &BlockTimes, rows: u64) -> Result<(), RldError> {
         if self.closed {
             return Err(RldError::not_writable("a block after one that was not full"));
@@ -309,7 +323,7 @@ impl<W: Write> RldWriter<W> {
         Ok(self.out.write_all(rows)?)
     }
 
-    /// Returns the number of bytes written so far.
+    /// Returns the number of bytes of the file that have been written so far.
     pub fn bytes(&self) -> u64 {
         self.header.size() + self.blocks * BLOCK_TIMES_LEN + self.rows * self.layout.row as u64
     }
@@ -333,7 +347,7 @@ impl<W: Write> RldWriter<W> {
 }
 
 impl<W: Write + Seek> RldWriter<W> {
-    /// Finishes a log and writes its counts into the header, as the logger does.
+    /// Finishes a log and corrects the counts in the header, as the logger does.
     ///
     /// # Errors
     /// Returns an error if there are more than 2^32 blocks, or if writing fails.
@@ -348,7 +362,7 @@ impl<W: Write + Seek> RldWriter<W> {
     }
 }
 
-/// Sets the counts of rows and blocks in a header.
+/// Sets the number of rows and the number of blocks in a header.
 ///
 /// # Errors
 /// Returns an error if there are more than 2^32 blocks.
@@ -361,8 +375,9 @@ pub fn set_counts(header: &mut Header, rows: u64) -> Result<(), RldError> {
     Ok(())
 }
 
-/// Writes a split recording. Like the logger, it starts a new file before a block that would make
-/// the current file too large. Every file has a complete header with its own counts.
+/// Writes a split recording. If a block would make the current file too large, a new file is
+/// started before this block, as in the logger. Every file has a complete header with its own
+/// counts.
 #[derive(Debug)]
 pub struct SplitWriter<W, F> {
     create: F,
@@ -373,16 +388,16 @@ pub struct SplitWriter<W, F> {
 }
 
 impl<W: Write + Seek, F: FnMut(usize) -> std::io::Result<W>> SplitWriter<W, F> {
-    /// Creates a writer of parts with at most `limit` bytes each, or with one block if that is
+    /// Creates a writer of files with at most `limit` bytes each. A file with a single block may be
     /// larger. `create` opens the file for a part number.
     pub fn new(header: Header, limit: u64, create: F) -> Self {
         Self { create, header, limit, current: None, parts: Vec::new() }
     }
 
-    /// Writes a block.
+    /// Writes a block, to a new file if the current file has no room for it.
     ///
     /// # Errors
-    /// Returns the errors of [`RldWriter::block`], and an error if a file cannot be created.
+    /// Returns the errors of [`RldWriter::block`]. Returns an error if a file cannot be created.
     pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         let size = BLOCK_TIMES_LEN + rows.len() as u64;
         if let Some(full) = self.current.take_if(|part| part.blocks > 0 && part.bytes() + size > self.limit) {
@@ -398,7 +413,7 @@ impl<W: Write + Seek, F: FnMut(usize) -> std::io::Result<W>> SplitWriter<W, F> {
         }
     }
 
-    /// Finishes the last file and returns the counts of each file.
+    /// Finishes the last file, and returns the number of rows, blocks and bytes of each file.
     ///
     /// # Errors
     /// Returns an error if writing fails.

@@ -1,5 +1,6 @@
-//! The reader and the stream must agree on all bytes, and declarations with zero-copy views. The
-//! order of records is that of a plain sort.
+//! The reader and the stream must return the same results for all logs, and the declarations for
+//! reading must agree with the zero-copy views. Records must be in the same order as after a plain
+//! sort.
 
 mod support;
 
@@ -7,13 +8,13 @@ use rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
 use rld_format::wire::{BlockTimes, Header, LeadIn};
 use rld_format::{RldReader, RldStream};
 use rovelog_core::{LogReader, LogStream, ReadOptions, Record, Select};
-use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
+use rovelog_testing::{Dribble, Log, READ_SIZES, assert_alike, check_order};
 use serde_json::{Value as Json, json};
 use support::{LOGS, open, picture, picture_of_stream, readable, stream, try_open};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Replaces the times by those of a stream, which counts at the true rate from the first block
-/// time.
+/// Replaces the times in `picture` with the times of a stream, which are counted at the true rate
+/// from the first block time.
 fn with_stream_times(log: &RldReader, mut picture: Json) -> Json {
     let times = log.times(TimeOptions::new(TimeAxis::TrueRate, TimeBase::Unix));
     let time = |row: u64| times.time(row).map_or(Json::Null, |nanos| nanos.to_string().into());
@@ -25,7 +26,7 @@ fn with_stream_times(log: &RldReader, mut picture: Json) -> Json {
     if !picture["data_ns"].is_null() {
         picture["data_ns"] = Json::Array(vec![picture["start_ns"].clone(), picture["end_ns"].clone()]);
     }
-    // A stream uses the Unix clock, because it does not know that the clock will be set.
+    // A stream uses the Unix clock, because it cannot know that the clock will be set later.
     if picture["clock"] == "boot" {
         (picture["clock"], picture["utc"]) = ("unix".into(), Json::Null);
     }
@@ -47,7 +48,7 @@ fn check_stream(log: &Log, sizes: &[usize]) {
 #[test]
 fn streams_of_any_chunk_size_equal_the_reader() {
     for log in LOGS.corpus() {
-        for sizes in PIECES {
+        for sizes in READ_SIZES {
             check_stream(&log, sizes);
         }
     }
@@ -70,7 +71,8 @@ fn streams_equal_the_reader_on_real_logs() {
                     log.name
                 );
                 assert_eq!(got.time.map(|t| t.nanos), times.time(got.seq), "{}", log.name);
-                // The times of the fit differ by at most the delay of block times.
+                // The times of the fit and those of the stream differ by at most the delay of block
+                // times.
                 let apart = got.time.expect("a time").nanos - want.time.expect("a time").nanos;
                 let slack = if reader.clock_report().mismatch { 15_000_000 } else { 600_000 };
                 assert!(apart.abs() <= slack, "{}: {apart} ns", log.name);
@@ -85,7 +87,7 @@ fn streams_equal_the_reader_on_real_logs() {
 fn declarations_and_views_agree() {
     for (log, reader) in readable() {
         let header = reader.header();
-        // A damaged magic is replaced.
+        // If the magic number is damaged, the header has the correct magic number instead.
         let mut bytes = log.bytes.to_vec();
         bytes[..4].copy_from_slice(&header.lead_in.magic);
         let view = LeadIn::ref_from_prefix(&bytes).expect("an opened log has a lead-in").0;
@@ -107,7 +109,7 @@ fn declarations_and_views_agree() {
 #[test]
 fn records_are_ordered_by_time_and_offset() {
     for (log, reader) in readable() {
-        // Rows without a time come first.
+        // Records without a time come before all others.
         let time = |record: &Record<'_>| record.time.map_or(i64::MIN, |time| time.nanos);
         check_order(&log.name, &reader, reader.records_in_file_order().map(|record| (time(&record), record)));
     }

@@ -1,5 +1,5 @@
-//! Compares sums, merged currents and powers with those of an independent parser. Compares windows,
-//! events, states and levels with direct passes.
+//! Sums, merged currents and powers are compared with those of an independent parser. Windows,
+//! events, states and levels are compared with direct passes over the rows.
 
 mod support;
 
@@ -117,7 +117,8 @@ fn a_power_can_be_named_in_either_order() {
     assert!(error.next.expect("a next step").contains("multiply a voltage by a current"));
 }
 
-/// The merged sums of any parts are the sums of the whole.
+/// If a log is divided into ranges of rows, the merged sums of the ranges are the sums over the
+/// whole log.
 #[test]
 fn sums_do_not_depend_on_the_parts() {
     let Some(reader) = log("test_unsupported") else { return };
@@ -135,7 +136,7 @@ fn sums_do_not_depend_on_the_parts() {
         assert_eq!(total.currents, want.currents, "{step}");
         assert_eq!(total, want, "{step}");
     }
-    // Sums of currents and powers are the same without those of channels.
+    // If the sums of channels are not requested, the sums of currents and powers are the same.
     let mut currents = reader.accumulator(&options.only_currents()).expect("rows");
     let got = currents.stats(0..reader.rows());
     assert!(got.channels.iter().all(|sums| sums.count == 0));
@@ -156,7 +157,7 @@ fn windows_contain_the_rows_that_start_in_them() {
     for window in &windows {
         assert_eq!(window.rows.start, next);
         next = window.rows.end;
-        // Row r starts at r * 1 003 520 ns.
+        // Row r starts r * 1 003 520 ns after the first row.
         let starts = |row: u64| i128::from(row) * i128::from(TRUE_SECOND) / 1000;
         assert_eq!(starts(window.rows.start) / i128::from(second), i128::from(window.number));
         total.merge(&window.stats);
@@ -173,8 +174,8 @@ fn windows_contain_the_rows_that_start_in_them() {
     assert!(first.rem_euclid(second) < 1_003_520, "{first}");
 }
 
-/// Events are joined if there are fewer rows between them than requested. No row is lost between
-/// others.
+/// Events are joined if there are fewer rows between them than requested. Rows between joined
+/// events belong to the joined event.
 #[test]
 fn events_are_joined_across_fewer_rows_than_requested() {
     let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
@@ -198,8 +199,8 @@ fn events_are_joined_across_fewer_rows_than_requested() {
     assert_eq!(events(4).first(), Some(&(1..12)));
 }
 
-/// Rows belong to windows by their times, not by their numbers, so windows within a gap are
-/// skipped.
+/// The times of rows, not their numbers, decide to which window they belong. So windows within a
+/// gap are skipped.
 #[test]
 fn windows_within_a_gap_are_skipped() {
     const BLOCK: i128 = 20 * 1_003_520;
@@ -207,7 +208,8 @@ fn windows_within_a_gap_are_skipped() {
     let header = LogSpec { block_rows: 20, channels, ..LogSpec::new(1000) }.header().expect("valid");
     let mut writer = RldWriter::new(Cursor::new(Vec::new()), header).expect("memory");
     let rows = vec![0; 20 * writer.layout().row];
-    // The clocks were set back before the last block.
+    // After three regular blocks, two blocks are much later. Then the clocks go back, and the last
+    // block is regular again.
     for block in [0, 1, 2, 500_000_000, 500_000_001, 5] {
         let at = block * BLOCK;
         let times = BlockTimes::new(1_700_000_000_000_000_000 + at, 987_000 + at).expect("in range");
@@ -252,7 +254,8 @@ fn states_and_events_are_those_of_a_plain_scan() {
     assert_eq!(above, (0..reader.rows()).filter(|row| value(*row) >= mean).count() as u64);
     assert!(events.windows(2).all(|pair| pair[0].end < pair[1].start));
 
-    // With joining and a minimum length, there are fewer events, and only short ones are dropped.
+    // If events are joined and have a minimum length, there are fewer events, and only short events
+    // are dropped.
     let threshold = Threshold::new(mean, mean).joined_within(50).at_least(20);
     let joined: Vec<_> =
         Events::of_channel(&reader, &mut sums, v1, threshold).map(|event| event.rows).collect();
@@ -293,7 +296,7 @@ fn levels_equal_direct_passes_over_any_rows() {
     assert!(Levels::build(&mut sums, 10, 63).is_err());
 }
 
-/// Range bits of 1.1 to 1.1.2 stay 1 if digital inputs are off.
+/// In logs of the releases 1.1 to 1.1.2, range bits stay 1 if digital inputs are off.
 #[test]
 fn ranges_are_derived_if_bits_are_unreliable() {
     let reader = open(&LOGS.case("validity-untrusted").bytes);
@@ -308,7 +311,7 @@ fn ranges_are_derived_if_bits_are_unreliable() {
     assert_eq!(sources(&list[0].clone().deriving()), want);
     assert_eq!(sources(&list[1].clone().deriving()), [Source::Low; 10]);
 
-    // Sums use the same ranges.
+    // Sums use the same ranges as merged values.
     for margin in [0, 2] {
         let options = StatsOptions::default().with_margin(margin).deriving_ranges();
         let mut sums = reader.accumulator(&options).expect("rows");
@@ -320,11 +323,11 @@ fn ranges_are_derived_if_bits_are_unreliable() {
     }
 }
 
-/// If bits are reliable, values select the same ranges except near changes of range: 48 of 131 000
-/// rows of one log differ, and none of others.
+/// If range bits are reliable, ranges that are inferred from values are the same, except near
+/// changes of range. In one log, 48 of 131 000 rows differ. In the other logs, no row differs.
 #[test]
 fn derived_ranges_agree_with_reliable_bits() {
-    // Skipped, because the two ranges of these synthetic logs are independent of each other.
+    // Synthetic logs are skipped, because their two ranges are independent of each other.
     for log in LOGS.real().iter().filter(|log| log.name.starts_with("test_")) {
         let reader = open(&log.bytes);
         let both = |current: &Current| current.valid.is_some() && current.high.is_some();

@@ -1,4 +1,4 @@
-//! Columns of every log must equal its records.
+//! The columns of every log must equal the records of the log.
 #![cfg(feature = "arrow")]
 
 mod support;
@@ -13,7 +13,7 @@ use rovelog_core::{LogReader, Select, Value};
 use rovelog_testing::{Log, timed_rows, value_at};
 use support::{LOGS, open, try_open};
 
-/// Returns the time and the JSON of each row of a batch.
+/// Returns the time and the values of each row in a batch. The values are JSON text.
 fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
     timed_rows(batch).into_iter().map(|(time, value)| (time, value.to_json())).collect()
 }
@@ -45,7 +45,7 @@ fn check(log: &Log, limit: usize) {
     got.truncate(limit);
     assert!(got == want, "{}: columns differ from records", log.name);
 
-    // Raw values equal those of rows, in batches of any size.
+    // Raw values in columns equal the raw values of rows, for any size of batches.
     let options = ColumnOptions::raw().with_batch_rows(3);
     let mut row = 0;
     for batch in reader.columns_with(&Select::all(), &options).expect("rows").take(limit / 3) {
@@ -109,8 +109,8 @@ fn buffers_are_reused_after_a_batch_is_dropped() {
     assert_eq!(first, address());
 }
 
-/// Computes a value of a merged current from the definition: the low value if the bit is set in all
-/// rows within the margin.
+/// Computes a value of a merged current according to its definition: the value of the low channel
+/// is used if the range bit is 1 in all rows within the margin.
 fn merged_row(reader: &RldReader, name: &str, margin: u64, row: u64) -> (Source, i64) {
     let channel = |suffix: &str| reader.channel(&format!("{name}{suffix}")).ok();
     let (low, high, bit) = (channel("L"), channel("H"), channel("L_valid"));
@@ -125,8 +125,8 @@ fn merged_row(reader: &RldReader, name: &str, margin: u64, row: u64) -> (Source,
     }
     match (value(row, high), low) {
         (None, _) => (Source::Missing, 0),
-        // High values are in 1 nA and low values in 10 pA, so the factor is 100 if there is a low
-        // channel.
+        // High values are in units of 1 nA and low values in units of 10 pA. So the factor is 100
+        // if there is a low channel.
         (Some(high), Some(_)) if set(row) => (Source::Transition, 100 * high),
         (Some(high), Some(_)) => (Source::High, 100 * high),
         (Some(high), None) => (Source::High, high),
@@ -142,7 +142,7 @@ fn merged_currents_are_columns_of_their_own() {
             for current in currents(reader.channels()) {
                 let name = current.name.as_str();
                 let select = Select::all().with_fields([name]);
-                // Margins cross the edges of batches, because batches end at any row.
+                // A batch can end at any row, so margins must extend beyond the edges of batches.
                 let raw = ColumnOptions::raw().with_merged(merging).with_batch_rows(37);
                 let physical = ColumnOptions::physical().with_merged(merging).with_times(None);
                 let mut physical = reader.columns_with(&select, &physical).expect("rows");
@@ -185,7 +185,7 @@ fn merged_currents_are_columns_of_their_own() {
             }
         }
     }
-    // The corpus alone has 50 such columns.
+    // The corpus alone has 50 columns of merged currents.
     let min = if LOGS.folder().is_some() { 51 } else { 50 };
     assert!(checked >= min, "only {checked} rows");
 }

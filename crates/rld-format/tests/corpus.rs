@@ -1,4 +1,5 @@
-//! Every corpus case against its expected result, which follows from the recipe, not from a reader.
+//! Every corpus case is compared with its expected result, which follows from the recipe of the
+//! case and not from a reader.
 
 mod support;
 

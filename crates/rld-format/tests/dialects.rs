@@ -1,4 +1,5 @@
-//! The logger's CSV, calibration files, and scrubbing, on files that the logger wrote.
+//! Tests of the logger's CSV, of calibration files and of scrubbing, with files that the logger
+//! wrote.
 
 mod support;
 
@@ -43,8 +44,8 @@ fn csv_equals_that_of_the_logger_byte_for_byte() {
     }
 }
 
-/// Returns the properties in which two logs differ: names, units, range flags, rows, UTC block
-/// times, and the header.
+/// Returns the properties in which two logs differ: channel names, units, range bits, rows, UTC
+/// block times, and the header.
 fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
     let told = |channel: &Channel| {
         let known = !channel.is_binary && !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
@@ -78,7 +79,8 @@ fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
     same.into_iter().filter(|(_, same)| !same).map(|(what, _)| what).collect()
 }
 
-/// Importing the CSV of a log gives an equal log, or the difference is reported.
+/// If the CSV of a log is imported, the new log equals the original log, or the difference was
+/// reported.
 #[test]
 fn csv_is_imported_as_an_equal_log() {
     let (mut equal, mut said) = (0, 0);
@@ -89,7 +91,8 @@ fn csv_is_imported_as_an_equal_log() {
             match import(&csv[..], 0) {
                 Ok(imported) => {
                     let differs = differences(&log, &open(&imported.bytes.into()));
-                    // Import counts blocks at the true rate, so times from dates can be right.
+                    // The import counts blocks at the true rate. So the imported times can be right
+                    // even if the CSV only has dates.
                     let silent = written.lost.is_empty();
                     let right = differs.is_empty() == silent || style == CsvStyle::Dates && !silent;
                     assert!(right, "{}: {differs:?}, {:?}", named.name, written.lost);
@@ -103,7 +106,8 @@ fn csv_is_imported_as_an_equal_log() {
     assert!(equal >= 40 && said >= 40, "{equal} equal, {said} said");
 }
 
-/// The text has the file version and the scale of a channel without a unit, so both are restored.
+/// The CSV contains the file version and the scale of a channel without a unit, so both are
+/// restored.
 #[test]
 fn version_and_scales_are_restored_from_csv() {
     for name in ["test_full", "test_unsupported", "v4_split-ambient"] {
@@ -124,7 +128,8 @@ fn version_and_scales_are_restored_from_csv() {
     }
 }
 
-/// The text has only UTC. A jump by years, or back, is a clock that was set and not a gap.
+/// The CSV contains only UTC times. A jump by years, or a jump back, means that the clock was set.
+/// It is not a gap.
 #[test]
 fn setting_the_clock_is_not_imported_as_a_gap() {
     for name in ["clock-step-of-years", "clock-step-back"] {
@@ -143,7 +148,8 @@ fn setting_the_clock_is_not_imported_as_a_gap() {
     }
 }
 
-/// A text of version 2 with newer units becomes a log of version 4. This is reported.
+/// If a CSV of version 2 has channels with newer units, the imported log has version 4. This is
+/// reported.
 #[test]
 fn changing_the_version_on_import_is_reported() {
     let text = "RocketLogger CSV File\nFile Version,2\nBlock Size,1\nSample Rate,1\nComment,a\n\n,T [mdegC]\n1.0,5\n";
@@ -158,7 +164,7 @@ fn changing_the_version_on_import_is_reported() {
     assert!(import(other.as_bytes(), 0).is_err());
 }
 
-/// Up to version 2, block times are dates, and bits have a space before them.
+/// Up to version 2, block times are dates, and a space precedes each bit.
 #[test]
 fn csv_of_version_2_is_written() {
     let log = open(&LOGS.case("v2").bytes);
@@ -198,13 +204,14 @@ fn errors_in_csv_state_the_line() {
     assert_eq!(log.row(1).and_then(|row| row.raw(1)), Some(-6));
 }
 
-/// Version 2 writes block times as dates like `ctime`, and a space before each binary value.
+/// Version 2 writes block times as dates in the format of `ctime`, and a space before each binary
+/// value.
 #[test]
 fn csv_of_version_2_is_read() {
     let head = "RocketLogger CSV File\nFile Version,2\nBlock Size,500\nBlock Count,5                   \n\
         Sample Count,2500                \nSample Rate,1000\nMAC Address,12:34:56:78:90:ab\n\
         Start Time,Tue Nov 14 23:13:20 2023\nComment,no comment\n\n,DI1,I1L_valid,V1 [10nV],I1L [10pA],I1H [nA]\n";
-    // There are two blocks per second, and a minute is missing before the last block.
+    // There are two blocks per second. A minute is missing before the last block.
     let dates = ["23:13:20", "23:13:20", "23:13:21", "23:13:21", "23:14:25"];
     let mut text = head.to_owned();
     for row in 0..2500 {
@@ -226,8 +233,8 @@ fn csv_of_version_2_is_read() {
         assert_eq!((row.bit(0), row.bit(1)), (Some(n % 2 == 1), Some(true)));
         assert_eq!((row.raw(2), row.raw(3), row.raw(4)), (Some(335_338_378 - n), Some(n), Some(-n)));
     }
-    // The first block is at 22:13:20 UTC, the next ones follow at the true rate, and the gap is
-    // where the dates have it.
+    // The first block is at 22:13:20 UTC. The following blocks continue at the true rate. The gap
+    // is where the dates show it.
     let first = 1_700_000_000_000_000_000;
     assert_eq!(i128::from(log.header().lead_in.start_sec.get()) * 1_000_000_000, first);
     let block_times: Vec<_> =
@@ -251,7 +258,8 @@ fn calibration_files_are_read() {
         for (i, channel) in calibration.channels.iter().enumerate() {
             assert_eq!(want["positions"][i], channel.channel);
             assert_eq!(want["offset"][i], channel.offset);
-            // Compared as text, because the JSON reader can be wrong in the last digit.
+            // The numbers are compared as text, because the JSON parser can be wrong in the last
+            // digit.
             assert!(text.contains(&format!("{:?}", channel.scale)), "{name} {}", channel.scale);
         }
         assert_eq!(want["offset"].as_array().map(Vec::len), Some(calibration.channels.len()));

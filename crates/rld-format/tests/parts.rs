@@ -1,4 +1,5 @@
-//! Logs in several files, and logs of which only parts were fetched.
+//! Tests of logs that consist of several files, and of logs of which only some byte ranges were
+//! fetched.
 
 mod support;
 
@@ -32,7 +33,7 @@ fn layout() -> Layout {
     Layout::of(&header(), header().size(), false).expect("rows")
 }
 
-/// Returns four blocks of a log. `first` is the number of the first one.
+/// Returns four consecutive blocks of a log. `first` is the number of the first of these blocks.
 fn blocks(first: u64) -> Vec<u8> {
     let mut out = Vec::new();
     for block in first..first + 4 {
@@ -53,7 +54,7 @@ fn join(files: &[Vec<u8>], options: &ReadOptions) -> Result<RldReader, RldError>
     RldReader::join(files.iter().map(|bytes| Bytes::copy_from_slice(bytes)).collect(), options)
 }
 
-/// Returns the values of all rows.
+/// Returns the values of channel 1 in all rows.
 fn values(log: &RldReader) -> Vec<i64> {
     (0..log.rows()).map(|row| log.row(row).and_then(|row| row.raw(1)).expect("a value")).collect()
 }
@@ -111,7 +112,7 @@ fn diagnostics_state_the_part_and_its_byte_range() {
     let start = base + header().size();
     let table = ("table_from_first", start - 56..start, "part 1: its channel table is invalid".to_owned());
     assert_eq!(notes(&log), [table, note(1, 80, 5), note(2, 160, 2)]);
-    // The totals of gaps and rows.
+    // The summary has the total number of gaps and their total duration.
     let missing = Value::Int(i64::try_from(7 * BLOCK).expect("small"), 64);
     let gaps = Value::record([("count", Value::count(2)), ("missing_ns", missing)]);
     assert!(log.info().details.iter().any(|detail| detail.key == "gaps" && detail.value == gaps));
@@ -119,7 +120,7 @@ fn diagnostics_state_the_part_and_its_byte_range() {
     assert_eq!((topic.count, topic.bytes, topic.timed), (12 * ROWS, 12 * ROWS * 8, 12 * ROWS));
 }
 
-/// Bits that belong to no channel occur in the first file or in the second.
+/// Bits that belong to no channel occur in the first or in the second file.
 #[test]
 fn row_diagnostics_have_offsets_in_the_concatenated_files() {
     for part in [0, 1] {
@@ -149,8 +150,8 @@ fn blocks_that_no_header_counts_are_recovered_from_every_part() {
     assert_eq!(values(&open(&out.into())), (0..240).collect::<Vec<i64>>());
 }
 
-/// The first file decides whether rows have an extra word, because a cut part may be too short to
-/// decide.
+/// The first file decides whether rows have an extra word, because a truncated later part may be
+/// too short to decide.
 #[test]
 fn a_cut_part_has_the_layout_of_the_first_file() {
     let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
@@ -175,13 +176,13 @@ fn a_cut_part_has_the_layout_of_the_first_file() {
     assert_eq!(lost, layout.row as u64 - 1);
 }
 
-/// `recover` reports what was left out of a log.
+/// `recover` reports which parts of a log it could not keep.
 #[test]
 fn recovery_of_parts_reports_what_it_left_out_and_repaired() {
     let mut behind = header();
     set_counts(&mut behind, 2 * ROWS).expect("counts");
     let mut files = [file(&behind, 0), file(&header(), 4), file(&header(), 8)];
-    // The second block of the second file has lost a byte, and the third file ends with noise.
+    // A byte is missing in the second block of the second file, and the third file ends with noise.
     files[1].remove(usize::try_from(layout().row_at(25)).expect("small"));
     files[2].extend([7; 5]);
     let log = join(&files, &ReadOptions::default()).expect("parts");
@@ -193,7 +194,8 @@ fn recovery_of_parts_reports_what_it_left_out_and_repaired() {
     assert_eq!((report.details[0].key, &report.details[0].value), ("repaired", &repaired));
 }
 
-/// The parts of a log become one file with all rows but those of a short block before a gap.
+/// When parts are merged into one file, all rows are kept except those of a short block before a
+/// gap.
 #[test]
 fn merged_parts_report_the_rows_that_do_not_fit() {
     // If less than half a block is missing, there is no gap, and rows only move to other blocks.
@@ -276,16 +278,16 @@ fn companions_are_parts_ambient_files_or_left_out() {
         ("x-ambient_p1.rld", ambient(2)),
     ];
     assert_eq!(opened(first(), parts), (vec![160, 4], none.to_vec()));
-    // The name of a log itself may end in `-ambient`.
+    // The name of the log itself may end with `-ambient`.
     let parts = vec![
         ("x-ambient_p1.rld", file(&header(), 4)),
         ("x-ambient-ambient.rld", ambient(0)),
         ("x-ambient-ambient_p1.rld", ambient(2)),
     ];
     assert_eq!(opened(first(), parts), (vec![160, 4], none.to_vec()));
-    // An ambient file that is opened itself has its own parts.
+    // If an ambient file is opened directly, its own parts are opened with it.
     assert_eq!(opened(ambient(0), vec![("x-ambient_p1.rld", ambient(2))]), (vec![4], none.to_vec()));
-    // Other files with such names are left out.
+    // Files that have the name of an ambient file but are no ambient files are left out.
     let (counts, left_out) = opened(first(), vec![("x-ambient.rld", file(&header(), 4))]);
     assert_eq!(
         (counts, left_out),
@@ -303,7 +305,8 @@ fn companions_are_parts_ambient_files_or_left_out() {
     assert_eq!((counts, left_out), (vec![160], vec![why]));
 }
 
-/// Opens two files. The ranges `unread` of the first one were not fetched and contain noise.
+/// Opens a log of two files. The byte ranges `unread` of the first file have not been fetched and
+/// contain noise.
 fn open_partially(unread: &[(u64, u64)], change: impl Fn(&mut [Vec<u8>; 2])) -> RldReader {
     let mut files = [file(&header(), 0), file(&header(), 4)];
     let (mut read, mut at) = (Vec::new(), 0);
@@ -324,7 +327,7 @@ fn open_partially(unread: &[(u64, u64)], change: impl Fn(&mut [Vec<u8>; 2])) -> 
 fn missing_block_times_are_counted_from_earlier_blocks() {
     let whole = open_partially(&[], |_| {});
     let at = layout().block_at(2);
-    // One byte of the times that was not fetched is enough.
+    // If a single byte of a block's times has not been fetched, the times are not read.
     for unread in [(at, at + 32), (at, at + 1), (at + 31, at + 32)] {
         let log = open_partially(&[unread], |_| {});
         assert_eq!((log.rows(), notes(&log)), (160, Vec::new()), "{unread:?}");
@@ -332,7 +335,7 @@ fn missing_block_times_are_counted_from_earlier_blocks() {
             assert_eq!(a.time, b.time, "{unread:?}: row {}", a.seq);
         }
     }
-    // Ranges next to the times do not matter.
+    // If bytes directly before or after the times have not been fetched, the times are read.
     for unread in [(at - 1, at), (at + 32, at + 33)] {
         let log = open_partially(&[unread], |files| {
             files[0][usize::try_from(at).expect("small")..][..32].fill(0x7F);
@@ -351,7 +354,7 @@ fn rows_that_were_not_fetched_are_not_checked() {
     let at = |row| layout().row_at(row);
     let dirty = |row: u64, part: usize| {
         let byte = usize::try_from(at(row)).expect("small");
-        // The last byte of row 5 was not fetched.
+        // The last byte of row 5 has not been fetched.
         let log = open_partially(&[(at(5) + 7, at(5) + 8)], |files| files[part][byte] |= 4);
         notes(&log).len()
     };
@@ -359,7 +362,7 @@ fn rows_that_were_not_fetched_are_not_checked() {
     assert_eq!(dirty(25, 0), 1, "the next block");
 }
 
-/// Missing bytes can be found only if all block times are known.
+/// Missing bytes can be detected only if the times of all blocks have been fetched.
 #[test]
 fn missing_bytes_are_found_in_completely_fetched_files() {
     let byte = usize::try_from(layout().row_at(25)).expect("small");

@@ -1,6 +1,6 @@
-//! Defects of rocketlogger 2.1.3 ("the peer"). The name of each test is the right behavior, and its
-//! comment says what the peer does. All tests run on the corpus or on logs made here; real logs are
-//! used if present.
+//! Defects of the Python package `rocketlogger` 2.1.3, which is called "the peer" here. The name of
+//! each test states the right behavior, and its comment states what the peer does instead. All
+//! tests run with the corpus or with generated logs. Real logs are used if present.
 
 mod support;
 
@@ -15,17 +15,17 @@ use rovelog_testing::Log;
 use serde_json::Value as Json;
 use support::{LOGS, open};
 
-/// Returns a log of the corpus.
+/// Opens the corpus case with this name.
 fn case(name: &str) -> RldReader {
     open(&LOGS.case(name).bytes)
 }
 
-/// Returns a real log, if present.
+/// Returns the real log with this name. Returns `None` if it is not present.
 fn field(name: &str) -> Option<Log> {
     LOGS.real_log(name)
 }
 
-/// Returns the raw values in the recipe of a corpus case.
+/// Returns the raw values that the recipe of a corpus case specifies.
 fn laid(name: &str) -> Vec<Vec<i64>> {
     let expected = LOGS.expected(name);
     let number = |value: &Json| value.as_str().and_then(|text| text.parse().ok()).expect("an integer");
@@ -43,7 +43,8 @@ fn raw(log: &RldReader) -> Vec<Vec<i64>> {
     (0..log.rows()).map(row).collect()
 }
 
-/// Returns a log with one voltage at 64 kSPS and blocks of one second, with `rows` rows in total.
+/// Returns a log with one voltage channel at 64 kSPS. It has `rows` rows in total, and blocks of
+/// one second.
 fn fast(rows: u64, first: i128) -> Vec<u8> {
     let mut spec = LogSpec::new(64_000);
     spec.block_rows = 64_000;
@@ -64,7 +65,8 @@ fn fast(rows: u64, first: i128) -> Vec<u8> {
     writer.finish().expect("memory takes it").0
 }
 
-/// The peer fails with "RocketLogger file magic mismatch", because it knows only one magic number.
+/// The peer fails with "RocketLogger file magic mismatch", because it knows only one magic
+/// number.
 #[test]
 fn version_1_is_read() {
     let log = case("v1");
@@ -75,7 +77,8 @@ fn version_1_is_read() {
     }
 }
 
-/// The peer refuses a last block that is not full, and drops its rows with `recovery=True`.
+/// The peer refuses a file whose last block is not full. With `recovery=True`, it drops the rows of
+/// that block.
 #[test]
 fn rows_of_a_short_last_block_are_kept() {
     let log = case("last-block-short");
@@ -86,7 +89,7 @@ fn rows_of_a_short_last_block_are_kept() {
     }
 }
 
-/// The peer keeps whole blocks: 4000 of these 4999 rows, and an error without `recovery=True`.
+/// The peer keeps only whole blocks: 4000 of these 4999 rows. Without `recovery=True`, it fails.
 #[test]
 fn every_complete_row_before_a_cut_is_kept() {
     let log = case("cut-in-row");
@@ -98,7 +101,7 @@ fn every_complete_row_before_a_cut_is_kept() {
     }
 }
 
-/// At 64 kSPS, the peer keeps 64 000 of 127 999 rows because four bytes are missing.
+/// At 64 kSPS, the peer keeps only 64 000 of 127 999 rows, because four bytes are missing.
 #[test]
 fn a_second_of_rows_is_not_dropped_for_four_bytes() {
     let mut bytes = fast(128_000, 1_700_000_000_000_000_000);
@@ -108,8 +111,8 @@ fn a_second_of_rows_is_not_dropped_for_four_bytes() {
     assert_eq!(log.row(127_998).and_then(|row| row.raw(0)), Some(127_998));
 }
 
-/// The extra word of 2.0.0-beta1 to 2.0.1 shifts every value. The peer refuses the size, and with
-/// `recovery=True` silently returns wrong numbers.
+/// The extra word of the releases 2.0.0-beta1 to 2.0.1 shifts every value. The peer refuses the
+/// file because of its size. With `recovery=True`, the peer silently returns wrong numbers.
 #[test]
 fn the_extra_word_of_2_0_is_left_out() {
     for name in ["extra-word", "extra-word+cut"] {
@@ -119,8 +122,8 @@ fn the_extra_word_of_2_0_is_left_out() {
     }
 }
 
-/// A comment length that is four bytes too large (1.1 and 1.1.1) shifts the channel table. The peer
-/// fails with "`KeyError`: 4294967288".
+/// In files of the releases 1.1 and 1.1.1, the comment length is four bytes too large, which shifts
+/// the channel table. The peer fails with "`KeyError`: 4294967288".
 #[test]
 fn the_comment_length_of_1_1_is_corrected() {
     let log = case("comment-excess");
@@ -146,7 +149,8 @@ fn a_comment_that_is_not_ascii_is_read() {
     assert_eq!(case("comment-utf8").header().comment_text(), "5 °C x");
 }
 
-/// The peer uses the unit, so a unit that contradicts its position moves every later channel.
+/// The peer decides by the unit whether a channel is binary. If the unit contradicts the position
+/// of the channel, the peer reads all later channels from wrong offsets.
 #[test]
 fn the_position_of_a_channel_decides_whether_it_is_binary() {
     let log = case("kind-mismatch");
@@ -154,8 +158,9 @@ fn the_position_of_a_channel_decides_whether_it_is_binary() {
     assert_eq!(raw(&log), laid("kind-mismatch"));
 }
 
-/// The peer removes merged channels and renumbers links, even "no link" (65535). So `get_validity`
-/// fails with an `IndexError` after `merge_channels`.
+/// When the peer merges channels, it removes the original channels and renumbers all links, even
+/// the number 65535, which means "no link". So `get_validity` fails with an `IndexError` after
+/// `merge_channels`.
 #[test]
 fn merged_and_other_channels_keep_their_validity() {
     let log = case("range-switches");
@@ -169,7 +174,7 @@ fn merged_and_other_channels_keep_their_validity() {
     }
 }
 
-/// The peer's absolute times are `f64`, which are multiples of 256 ns in this decade.
+/// The peer computes absolute times as `f64`. In this decade, such times are multiples of 256 ns.
 #[test]
 fn absolute_times_are_exact() {
     let first = 1_700_000_000_000_000_123;
@@ -185,12 +190,13 @@ fn absolute_times_are_exact() {
             );
         }
     }
-    // As `f64`, the times of the first two rows have another difference.
+    // As `f64`, the difference between the times of the first two rows is wrong by more than 60 ns.
     let apart = (start + 15_680) as f64 - start as f64;
     assert!((apart - 15_680.0).abs() > 60.0, "{apart} ns");
 }
 
-/// The peer interpolates between blocks, so the times of a log with one block are `NaT`.
+/// The peer interpolates times between blocks. So in a log with a single block, all its times are
+/// `NaT`.
 #[test]
 fn a_log_of_one_block_has_absolute_times() {
     let log = open(&fast(10, 1_700_000_000_000_000_000).into());
@@ -203,7 +209,7 @@ fn a_log_of_one_block_has_absolute_times() {
     }
 }
 
-/// The peer fails with a `TypeError`, because numpy has no integers of three bytes.
+/// The peer fails with a `TypeError`, because numpy has no 24-bit integers.
 #[test]
 fn values_of_three_bytes_are_read() {
     let log = case("data-sizes");
@@ -211,8 +217,8 @@ fn values_of_three_bytes_are_read() {
     assert_eq!(raw(&log), laid("data-sizes"));
 }
 
-/// The peer fails with a `TypeError` for more than 64 bits, because numpy has no integers of three
-/// words.
+/// The peer fails with a `TypeError` for more than 64 binary channels, because numpy has no
+/// 96-bit integers.
 #[test]
 fn more_than_64_bits_are_read() {
     let log = case("binary-70");
@@ -225,15 +231,15 @@ fn more_than_64_bits_are_read() {
     }
 }
 
-/// The peer multiplies by a power of ten that no `f64` represents exactly. Every eighth voltage and
-/// four of ten currents have a wrong last digit.
+/// The peer multiplies by a power of ten that no `f64` represents exactly. So the last digit is
+/// wrong for every eighth voltage, and for four of ten currents.
 #[test]
 fn physical_values_are_correctly_rounded() {
     let mut others = 0;
     for (exponent, power) in [(-8, 1e-8), (-9, 1e-9), (-11, 1e-11)] {
         let scale = Scale::new(exponent).expect("in range");
         for raw in (0..2_000_000_i64).step_by(997).flat_map(|raw| [raw, -raw]) {
-            // Parsing decimal text rounds once, and correctly.
+            // Parsing decimal text rounds only once, so its result is correctly rounded.
             let want: f64 = format!("{raw}e{exponent}").parse().expect("a number");
             assert_eq!(scale.apply(raw).to_bits(), want.to_bits(), "{raw}e{exponent}");
             others += usize::from((raw as f64 * power).to_bits() != want.to_bits());
@@ -242,8 +248,8 @@ fn physical_values_are_correctly_rounded() {
     assert!(others > 1000, "{others} products differ");
 }
 
-/// Lost blocks are only visible as a jump of the block times. The peer spreads the rows before the
-/// jump over the gap.
+/// Only a jump of the block times shows that blocks are missing. The peer spreads the rows before
+/// the jump over the gap.
 #[test]
 fn gaps_are_reported_and_rows_are_not_spread_over_them() {
     let log = case("gap");

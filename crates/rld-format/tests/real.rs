@@ -1,4 +1,5 @@
-//! Compares real logs with the results of an independent parser. Skipped if there are no real logs.
+//! Real logs are compared with the results of an independent parser. The tests are skipped if there
+//! are no real logs.
 
 mod support;
 
@@ -137,7 +138,8 @@ fn every_real_log_equals_its_expected_result() {
     }
 }
 
-/// rocketlogger returns 4000 rows in its recovery mode, and an error otherwise.
+/// The Python package `rocketlogger` returns 4000 rows of this log in its recovery mode. Without
+/// this mode, it fails.
 #[test]
 fn rows_before_a_cut_are_all_read() {
     let Some(log) = LOGS.real_log("test_truncated") else { return };
@@ -159,7 +161,7 @@ fn a_split_recording_is_one_log_without_a_gap() {
     let single = open(&file("v4_split_p1.rld"));
     assert_eq!(log.row(1400).expect("a row").bytes(), single.row(400).expect("a row").bytes());
 
-    // Without the second part, there is a gap of five blocks.
+    // If the second part is missing, there is a gap of five blocks.
     let parts = ["v4_split.rld", "v4_split_p2.rld"].map(file).to_vec();
     let log = RldReader::join(parts, &ReadOptions::default()).expect("two parts");
     let gaps = &log.clock_report().gaps;

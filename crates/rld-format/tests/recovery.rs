@@ -1,5 +1,5 @@
-//! Recovered logs open without loss and have every intact row. Slices and copies have the selected
-//! rows.
+//! Recovered logs must open without loss and contain every intact row. Slices and copies must
+//! contain the selected rows.
 
 mod support;
 
@@ -28,12 +28,12 @@ fn recovered_logs_are_undamaged_and_have_every_row() {
         assert_eq!(again.info().state, State::Complete, "{}: {:?}", log.name, again.diagnostics().list());
         assert_eq!(again.rows(), report.records, "{}", log.name);
         assert!(report.records >= reader.rows(), "{}", log.name);
-        // Recovery drops exactly the bytes that `check` reports as lost.
+        // Recovery drops exactly the bytes that reading reports as lost.
         assert_eq!(report.lost_bytes(), reader.info().lost.bytes, "{}", log.name);
         for row in 0..reader.rows() {
             assert_eq!(values(&again, row), values(&reader, row), "{} row {row}", log.name);
         }
-        // Recovering a recovered log changes nothing.
+        // If a recovered log is recovered again, it does not change.
         let (_, second) = recovered(&again);
         assert!(second.unchanged, "{}", log.name);
     }
@@ -75,7 +75,7 @@ fn a_slice_has_the_rows_of_its_window() {
         for row in 0..part.rows() {
             assert_eq!(values(&part, row), values(&reader, from as u64 + row), "{}", log.name);
         }
-        // Times differ by at most the delay of block times.
+        // The times of rows in the log and in the slice differ by at most the delay of block times.
         let first = part.records_in_file_order().next().and_then(|r| r.time).expect("a time").nanos;
         let slack = if reader.clock_report().mismatch { 15_000_000 } else { 600_000 };
         assert!((first - start).abs() <= slack, "{}: {} ns", log.name, first - start);

@@ -1,4 +1,4 @@
-//! Existing logs are written back byte for byte, and new logs are read as specified.
+//! Existing logs are written back byte for byte. New logs are read as they were specified.
 
 mod support;
 
@@ -20,7 +20,7 @@ use support::{open, readable};
 fn every_log_is_written_back_byte_for_byte() {
     let (mut logs, mut whole) = (0, 0);
     for (log, reader) in readable() {
-        // A damaged magic is replaced.
+        // If the magic number is damaged, the writer writes the correct magic number.
         let mut bytes = log.bytes.to_vec();
         bytes[..4].copy_from_slice(&reader.header().lead_in.magic);
         assert!(bytes.starts_with(&reader.header().to_bytes()), "the header of {}", log.name);
@@ -89,7 +89,8 @@ fn all_versions_are_written_as_they_are_read() {
         let bytes = Bytes::from(out.into_inner());
         assert_eq!((written.rows, written.blocks, written.bytes), (9, 3, bytes.len() as u64));
         let log = open(&bytes);
-        // The comment of version 1 has no padding, so blocks can start at odd offsets.
+        // In version 1, comments have no padding, so blocks can start at offsets that are not
+        // multiples of four.
         let notes: Vec<_> = log.diagnostics().list().iter().map(|d| d.rule.name).collect();
         assert!(notes.iter().all(|name| *name == "unaligned_header" && version == 1), "{notes:?}");
         assert_eq!((log.rows(), log.header().comment_text().as_str()), (9, "written here"));
@@ -98,7 +99,7 @@ fn all_versions_are_written_as_they_are_read() {
         assert_eq!((row.bit(0), row.bit(1)), (Some(false), Some(true)));
         assert_eq!([row.raw(2), row.raw(3), row.raw(4)], [Some(7), Some(-7), Some(i64::MIN + 7)]);
 
-        // Without seeking, the counts must be right from the start.
+        // If the output cannot seek, the counts in the header must be right from the start.
         let mut header = spec(version).header().expect("valid");
         set_counts(&mut header, 9).expect("few");
         let mut writer = RldWriter::new(Vec::new(), header).expect("memory");
@@ -128,7 +129,8 @@ fn unrepresentable_specifications_are_refused() {
     refuse(|s| (s.version, s.channels[2].unit) = (2, Unit::Lux), "has no unit");
     let mut writer = RldWriter::new(Vec::new(), spec(4).header().expect("valid")).expect("memory");
     let four = rows(writer.layout(), 0, 4);
-    // A reader would ignore these times and take the block for misplaced.
+    // A reader would ignore these invalid times, and would assume that bytes before the block are
+    // missing.
     let far = BlockTimes::new((1 << 33) * 1_000_000_000, 0).expect("in range");
     let long = BlockTimes { monotonic_nsec: I64Le::new(1_000_000_000), ..block_times(0) };
     for invalid in [far, long] {
@@ -141,8 +143,8 @@ fn unrepresentable_specifications_are_refused() {
     assert!(encode_row(layout, &[], &[0, 0, 0], &mut Vec::new()).is_err());
 }
 
-/// After an output error, the writer keeps reporting it. If it wrote more rows after the hole, they
-/// would be read as other rows.
+/// After an output error, the writer reports the error again for each call. If it wrote more rows
+/// after the missing bytes, they would be read at wrong offsets.
 #[test]
 fn a_failed_output_cannot_be_finished() {
     let mut header = spec(4).header().expect("valid");
@@ -156,7 +158,7 @@ fn a_failed_output_cannot_be_finished() {
     assert!(writer.finish().is_err());
 }
 
-/// A file that the test can read after its writer was dropped.
+/// An output file that the test can read after the writer was dropped.
 #[derive(Clone, Default)]
 struct Shared(Rc<RefCell<Cursor<Vec<u8>>>>);
 

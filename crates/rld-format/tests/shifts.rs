@@ -1,5 +1,5 @@
-//! Logs in which bytes are missing or were added. Every undamaged block is read with its own times,
-//! and no row is invented.
+//! Tests of logs in which bytes are missing or were added. Every undamaged block must be read with
+//! its own times, and no row may be invented.
 
 mod support;
 
@@ -25,7 +25,7 @@ fn spec() -> LogSpec {
     LogSpec { block_rows: 20, channels: channels.chain(analog).collect(), ..LogSpec::new(1000) }
 }
 
-/// Returns row `i`. No two rows are equal.
+/// Returns the bytes of row `i`. The bytes of any two rows differ.
 fn row(layout: &rld_format::layout::Layout, i: u64) -> Vec<u8> {
     let mut out = Vec::new();
     let value = i64::try_from(i).expect("small");
@@ -45,7 +45,7 @@ fn times(block: u64) -> BlockTimes {
     BlockTimes::new(1_700_000_000_123_456_789 + at, 987_654_321_000 + at).expect("in range")
 }
 
-/// Returns a log of `blocks` blocks. The last block has 7 rows.
+/// Returns a log of `blocks` blocks. The last block has only 7 rows.
 fn log(blocks: u64) -> Bytes {
     let header = spec().header().expect("valid");
     let mut writer = RldWriter::new(Cursor::new(Vec::new()), header).expect("memory");
@@ -58,7 +58,7 @@ fn log(blocks: u64) -> Bytes {
     writer.finish_in_place().expect("memory").0.into_inner().into()
 }
 
-/// Number and time of each row of a log, by its bytes.
+/// Number and time of each row of a log, with the bytes of the row as the key.
 type RowTimes = HashMap<Vec<u8>, (u64, i64)>;
 
 fn known(log: &RldReader) -> RowTimes {
@@ -66,16 +66,16 @@ fn known(log: &RldReader) -> RowTimes {
     records.map(|r| (r.payload.to_vec(), (r.seq, r.time.expect("a time").nanos))).collect()
 }
 
-/// The rows that are read from a damaged log.
+/// Rows that were read from a damaged log.
 struct DamagedRows {
     log: RldReader,
-    /// Numbers of undamaged rows.
+    /// Numbers of the rows that are also in the undamaged log.
     rows: Vec<u64>,
-    /// Numbers of rows that the undamaged log does not have.
+    /// Numbers of the rows that are not in the undamaged log.
     invented: Vec<u64>,
 }
 
-/// Reads a damaged log by all readers, which must agree.
+/// Reads a damaged log with all readers. Their results must be the same.
 fn read(bytes: &Bytes, known: &RowTimes, what: &str) -> DamagedRows {
     let log = open(bytes);
     let layout = log.layout().expect("rows").clone();
@@ -83,7 +83,7 @@ fn read(bytes: &Bytes, known: &RowTimes, what: &str) -> DamagedRows {
     for record in log.records_in_file_order() {
         match known.get(&record.payload.to_vec()) {
             Some((number, time)) => {
-                // Each row has its own time, no matter which rows were left out before it.
+                // Each row has its own time, regardless of which rows before it were left out.
                 let off = record.time.expect("a time").nanos.abs_diff(*time);
                 assert!(off < 1000, "{what}: row {number} is off by {off} ns");
                 rows.push(*number);
@@ -91,11 +91,11 @@ fn read(bytes: &Bytes, known: &RowTimes, what: &str) -> DamagedRows {
             None => invented.push(record.seq),
         }
     }
-    // Every byte is in the header, in a block, or in a lost range.
+    // Every byte of the file is part of the header, of a block, or of a lost range.
     let used = layout.header + u64::try_from(layout.body(log.rows())).expect("within the file");
     let lost = &log.info().lost;
     assert_eq!(used + lost.bytes, bytes.len() as u64, "{what}: {:?}", log.diagnostics().list());
-    // The stream returns the same rows and diagnostics.
+    // The stream returns the same rows and diagnostics as the reader.
     let mut piped = stream(bytes, &[61]);
     let mut records = log.records_in_file_order();
     while let Some(got) = piped.next_record().expect("readable") {
@@ -106,7 +106,7 @@ fn read(bytes: &Bytes, known: &RowTimes, what: &str) -> DamagedRows {
     assert_eq!(piped.diagnostics().list(), log.diagnostics().list(), "{what}");
     assert_eq!(piped.info().lost, *lost, "{what}");
     drop(records);
-    // Recovery drops the same bytes and writes an undamaged log.
+    // Recovery drops the bytes that the reader reported as lost, and writes an undamaged log.
     let mut out = Vec::new();
     let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory");
     assert_eq!((report.records, &report.lost), (log.rows(), &lost.ranges), "{what}");
@@ -116,7 +116,7 @@ fn read(bytes: &Bytes, known: &RowTimes, what: &str) -> DamagedRows {
         let off = a.time.expect("a time").nanos.abs_diff(b.time.expect("a time").nanos);
         assert!(a.payload == b.payload && off < 1000, "{what}: row {}", a.seq);
     }
-    // If the file is divided into ranges, each row is in exactly one of them.
+    // If the file is divided into byte ranges, each row is selected by exactly one of these ranges.
     let mut divided = Vec::new();
     for part in 0..7 {
         let mut select = Select::all();
@@ -146,7 +146,7 @@ fn a_lost_or_doubled_byte_loses_its_block() {
             let what = format!("byte {at}, lost {lose}");
             let found = read(&bytes.into(), &known, &what);
             let block = (at as u64 - layout.header) / layout.block;
-            // The last block looks like one that was cut, so its damage is not detected.
+            // The last block looks like a truncated block, so damage in it is not detected.
             if block == 5 {
                 assert!(found.rows.len() >= 80, "{what}");
                 continue;
@@ -174,7 +174,7 @@ fn lost_and_doubled_pages_lose_the_blocks_they_overlap() {
     let mut random = rovelog_testing::Random(7);
     for round in 0..120 {
         let (page, count) = (1 + random.below(pages - 5), 1 + random.below(3));
-        // Pages of the file system, and ranges of other lengths.
+        // The removed ranges are pages of the file system, or ranges of any other length.
         let (from, to) = match round % 4 {
             0 => (page * PAGE + random.below(PAGE), page * PAGE + PAGE + random.below(3 * PAGE)),
             _ => (page * PAGE, (page + count) * PAGE),
@@ -189,7 +189,8 @@ fn lost_and_doubled_pages_lose_the_blocks_they_overlap() {
         let what = format!("{from}..{to}, {}", if round % 2 == 0 { "lost" } else { "doubled" });
         let found = read(&bytes.into(), &known, &what);
         assert!(found.invented.is_empty(), "{what}: {:?}", found.log.diagnostics().list());
-        // The damaged blocks are lost, and the block before them, whose length is unknown.
+        // The damaged blocks are lost. The block before them is also lost, because its length is
+        // unknown.
         let touched = (to - from) as u64 / layout.block + 3;
         assert!(found.log.rows() >= reader.rows() - touched * ROWS, "{what}: {} rows", found.log.rows());
         assert!(found.rows.is_sorted(), "{what}: copies are left out");
@@ -208,11 +209,12 @@ fn line_feed_conversion_invents_no_rows() {
     assert!(bytes.len() > whole.len() + 20, "{} line feeds", bytes.len() - whole.len());
     let found = read(&bytes.into(), &known, "text");
     assert!(found.invented.is_empty(), "{:?}", found.log.diagnostics().list());
-    // Blocks without a line feed are intact and must be found.
+    // Blocks that contain no line feed are intact and must be found.
     assert!(!found.rows.is_empty());
 }
 
-/// Overwriting bytes does not move blocks, so no more rows are lost than overwritten.
+/// Overwritten bytes do not change the offsets of blocks. So no more rows are lost than those that
+/// were overwritten.
 #[test]
 fn overwritten_bytes_move_no_block() {
     let whole = log(40);
@@ -235,7 +237,8 @@ fn overwritten_bytes_move_no_block() {
     }
 }
 
-/// A sector of zeros has no valid times. The times of its rows are counted from other blocks.
+/// A sector of zeros contains no valid block times. So the times of its rows are counted from other
+/// blocks.
 #[test]
 fn zeros_are_not_block_times() {
     let whole = log(40);
@@ -278,7 +281,8 @@ fn bytes_lost_among_rows_of_zeros_lose_their_block() {
     }
 }
 
-/// If no block times follow, nothing shows where rows are, and nothing is left out.
+/// If no block times follow, nothing in the file shows at which offsets rows start. So no block is
+/// left out.
 #[test]
 fn without_block_times_nothing_is_left_out() {
     let whole = log(6);
@@ -344,7 +348,7 @@ fn uncounted_blocks_are_found_after_a_shift() {
     let whole = log(6);
     let layout = open(&whole).layout().expect("rows").clone();
     let mut bytes = whole.to_vec();
-    // The header counts four of the six blocks.
+    // The header counts only four of the six blocks.
     bytes[12..16].copy_from_slice(&4_u32.to_le_bytes());
     bytes[16..24].copy_from_slice(&(4 * ROWS).to_le_bytes());
     bytes.remove(usize::try_from(layout.row_at(25)).expect("small"));

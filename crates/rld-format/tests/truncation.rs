@@ -1,14 +1,14 @@
-//! Logs that are cut at every length and damaged at every byte: no panic, no loss before the
-//! damage, and every byte is accounted for.
+//! Logs are truncated at every length and damaged at every byte. No function may panic, nothing
+//! before the damage may be lost, and every byte must be accounted for.
 
 mod support;
 
 use rld_format::RldReader;
 use rovelog_core::{Bytes, LogReader, LogStream, Select};
-use rovelog_testing::flips;
+use rovelog_testing::bit_flips;
 use support::{LOGS, open, try_open};
 
-/// Opens a damaged log. Every byte must be accounted for, and every record must decode.
+/// Opens a damaged log. Every byte must be accounted for, and every record must be decodable.
 fn reopen(bytes: &Bytes, what: &str) -> Option<RldReader> {
     let log = try_open(bytes)?;
     let mut used = log.header().size();
@@ -26,7 +26,7 @@ fn reopen(bytes: &Bytes, what: &str) -> Option<RldReader> {
     Some(log)
 }
 
-/// Returns the number of complete rows in the first `len` bytes.
+/// Returns the number of complete rows in the first `len` bytes of a log.
 fn whole_rows(log: &RldReader, len: usize) -> u64 {
     let layout = log.layout().expect("rows");
     let rows = layout.rows_in((len as u64).saturating_sub(layout.header));
@@ -70,7 +70,7 @@ fn flipped_bytes_cause_no_panic() {
     let mut tried = 0;
     for log in LOGS.corpus() {
         let step = if log.bytes.len() > 2000 { 7 } else { 1 };
-        for (at, mask, bytes) in flips(&log.bytes, (0..log.bytes.len()).step_by(step)) {
+        for (at, mask, bytes) in bit_flips(&log.bytes, (0..log.bytes.len()).step_by(step)) {
             reopen(&bytes, &format!("{} byte {at} ^ {mask:#x}", log.name));
             tried += 1;
         }
@@ -78,7 +78,8 @@ fn flipped_bytes_cause_no_panic() {
     assert!(tried > 40_000, "only {tried} flips were tried");
 }
 
-/// Real logs are cut at every byte of the header, around every block and its times, and in between.
+/// Real logs are truncated at every byte of the header, at bytes around every block and its times,
+/// and at some bytes between them.
 #[test]
 fn real_logs_are_read_up_to_a_cut_anywhere() {
     for log in LOGS.real() {

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for problem in bag.diagnostics().list() {
         println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
-    // What only this format has: where the definition of each type comes from.
+    // Only the reader of ROS bags reports the source of each definition.
     for (topic, connection) in bag.topics().iter().zip(bag.connections()) {
         let source = connection.definition().map_or("nothing", |definition| definition.source.name());
         println!("{} is decoded by: {source}", topic.type_name);

@@ -1,7 +1,7 @@
-//! Topics as Arrow columns, straight from the bytes of the bag by the layout of each type.
+//! Reads topics as Arrow columns, directly from the payloads in the bag.
 //!
-//! Rows come in file order; the first column, `t_ns`, is the stamp of the record. Messages that
-//! cannot be decoded have no row; they are counted.
+//! Rows are in file order. The first column, `t_ns`, is the time of the record. A message that
+//! cannot be decoded has no row, and the number of such messages is reported.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -19,20 +19,20 @@ use crate::reader::BagReader;
 use crate::tables::Connection;
 use crate::v2;
 
-/// Rows from which a batch is handed out.
+/// Number of rows at which a batch is returned.
 const BATCH_ROWS: usize = 1024;
 
-/// Bytes of messages from which a batch is handed out.
+/// Number of payload bytes at which a batch is returned.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Bytes of messages of all topics from which all batches are handed out.
+/// Total number of payload bytes, over all topics, at which the batches of all topics are returned.
 const ALL_BYTES: usize = 4 * BATCH_BYTES;
 
-/// Bytes of the bag that are scanned at once.
+/// Number of bytes in the file that are scanned in one step.
 const STRIDE: u64 = 1 << 20;
 
 impl BagReader {
-    /// Returns one topic as record batches of about a thousand rows.
+    /// Returns the rows of one topic as record batches of about 1000 rows each.
     pub(crate) fn topic_batches(
         &self,
         topic: TopicId,
@@ -45,13 +45,15 @@ impl BagReader {
         Ok(OneTopic::new(schema, ColumnBatches::new(self, select, Some(topic.id))))
     }
 
-    /// Returns all selected topics that can be decoded as record batches, in one pass over the bag.
+    /// Returns the rows of all selected topics as record batches. Topics that cannot be decoded are
+    /// omitted. The bag is read once for all topics.
     pub fn batches(&self, select: &Select) -> ColumnBatches<'_> {
         ColumnBatches::new(self, select, None)
     }
 
-    /// Returns how many of the selected messages have no row, by topic. Bags have hardly ever any:
-    /// only once columns had to leave one out, they are counted.
+    /// Returns, by topic, the number of selected messages that have no row because they cannot be
+    /// decoded. Such messages are rare, so they are counted only if an earlier export has omitted a
+    /// message.
     pub(crate) fn without_row(&self, select: &Select) -> Vec<(TopicId, u64)> {
         if !self.has_undecodable.load(Ordering::Relaxed) {
             return Vec::new();
@@ -63,7 +65,7 @@ impl BagReader {
     }
 }
 
-/// Returns the definition that decodes a topic, or why there is none.
+/// Returns the definition that decodes the messages of a topic.
 fn definition_of<'a>(topic: &Topic, connection: &'a Connection) -> Result<&'a Definition, BagError> {
     connection.definition.as_deref().map_err(|why| match why {
         Some(why) => BagError::Undecodable { topic: topic.name.clone(), why: why.clone() },
@@ -71,7 +73,7 @@ fn definition_of<'a>(topic: &Topic, connection: &'a Connection) -> Result<&'a De
     })
 }
 
-/// Returns the columns of a topic.
+/// Returns a builder for the Arrow columns of a topic.
 fn builder(
     topic: &Topic,
     connection: &Connection,
@@ -92,11 +94,15 @@ fn builder(
     VariableBuilder::new(&definition.layout, select, metadata(pairs))
 }
 
-/// What is being collected of one topic.
+/// Rows of one topic that have not been returned yet.
 struct TopicBuilder<'a> {
+    /// Index of the topic whose rows are built.
     topic: TopicId,
+    /// Definition that decodes the messages of the topic.
     definition: &'a Definition,
+    /// Builder of the Arrow columns.
     rows: VariableBuilder,
+    /// Number of payload bytes that were added to `rows`.
     bytes: usize,
 }
 
@@ -108,7 +114,7 @@ impl<'a> TopicBuilder<'a> {
         Some(Self { topic: topic.id, definition, rows, bytes: 0 })
     }
 
-    /// Returns whether the message can be decoded.
+    /// Adds a message as a row. Returns false if the message cannot be decoded.
     #[inline]
     fn push(&mut self, payload: &[u8], time: i64) -> bool {
         let decodes = self.definition.layout.decodes(payload, !self.definition.is_guess());
@@ -125,26 +131,32 @@ impl<'a> TopicBuilder<'a> {
     }
 }
 
-/// Record batches of several topics, in one pass; each batch is of one topic.
+/// Iterator over record batches of several topics. All rows of a batch belong to one topic.
 pub struct ColumnBatches<'a> {
     reader: &'a BagReader,
+    /// Selection of the caller: topics and times of the messages that are read.
     select: Select,
-    /// One topic, whatever its name.
+    /// The topic that is read. `None` if all selected topics are read.
     only: Option<TopicId>,
-    /// By topic. Made with the first row: who only asks for a schema does not wait for all topics.
+    /// By index of the topic, true if the topic is read. The list is filled when the first row is
+    /// read. Filling it takes time, and a caller that needs only the schema should not wait.
     wanted: Vec<bool>,
-    /// By topic; empty where a topic is not wanted or not met yet.
+    /// By index of the topic, the rows that have not been returned yet. `None` if no row of the
+    /// topic was read so far.
     builders: Vec<Option<Box<TopicBuilder<'a>>>>,
-    /// Bytes of messages that were taken since all builders were empty.
+    /// Number of payload bytes in all builders.
     held: usize,
-    /// By topic, messages that cannot be decoded.
+    /// By index of the topic, the number of messages that cannot be decoded.
     undecodable: Vec<u64>,
+    /// Finished batches that have not been returned yet.
     ready: VecDeque<Result<(TopicId, RecordBatch), ArrowError>>,
-    /// Blocks still to be scanned, and the scanner over the current one.
+    /// Blocks of records that have not been scanned yet. Used before V2.0.
     blocks: std::ops::Range<usize>,
+    /// Cursor over the block of records that is being scanned. Used before V2.0.
     cursor: Option<Cursor<'a>>,
-    /// The way through chunks, of a bag of V2.0.
-    pass: Option<v2::Pass<'a>>,
+    /// Pass over the chunks of a V2.0 bag.
+    pass: Option<v2::ChunkPass<'a>>,
+    /// True after the remaining rows of all builders were returned.
     flushed: bool,
 }
 
@@ -166,7 +178,7 @@ impl<'a> ColumnBatches<'a> {
         }
     }
 
-    /// Scans one stride further; false at the end of the bag.
+    /// Scans the next part of the bag. Returns false at the end of the bag.
     fn advance(&mut self) -> bool {
         let reader = self.reader;
         if self.wanted.is_empty() {
@@ -176,10 +188,12 @@ impl<'a> ColumnBatches<'a> {
             self.wanted = reader.topics().iter().map(wants).collect();
             self.builders.resize_with(self.wanted.len(), || None);
             self.undecodable.resize(self.wanted.len(), 0);
-            if reader.scanner.v2.is_some() {
-                self.pass = Some(v2::Pass::new(reader, &self.wanted, &self.select));
+            if reader.is_chunked() {
+                self.pass = Some(v2::ChunkPass::new(reader, &self.wanted, &self.select));
             }
         }
+        // If many topics have few rows each, their rows together use too much memory. Return them
+        // early.
         if self.held >= ALL_BYTES {
             self.hand_out();
         }
@@ -211,7 +225,7 @@ impl<'a> ColumnBatches<'a> {
             }
         };
         if let Some(pass) = &mut self.pass {
-            return pass.chunk(|_, met, payload| take(met.connection, met.time, payload));
+            return pass.chunk(|_, message, payload| take(message.connection, message.time(), payload));
         }
         if self.cursor.is_none() {
             let is_wanted = |number: &usize| {
@@ -224,22 +238,21 @@ impl<'a> ColumnBatches<'a> {
             };
             let Some(block) = self.blocks.clone().find(is_wanted) else { return false };
             self.blocks.start = block + 1;
-            let scanner = &reader.scanner;
-            self.cursor =
-                Some(Cursor::block(&reader.bytes, &reader.index, &scanner.tables, scanner.version, block));
+            self.cursor = Some(reader.cursor(reader.index.blocks.bytes_of(block)));
         }
         let Some(cursor) = &mut self.cursor else { return false };
-        let more = cursor.messages(cursor.at + STRIDE, |_, message| {
-            let payload = &reader.bytes[message.payload_at..message.payload_at + message.len];
-            take(message.connection, message.time(), payload);
+        let more = cursor.messages(cursor.at + STRIDE, |message| {
+            take(message.connection, message.time(), message.payload(&reader.bytes));
         });
         if !more {
+            // The cursor has reached the end of its block, so the next call starts with the next
+            // block.
             self.cursor = None;
         }
         true
     }
 
-    /// Makes batches of all rows that are in builders.
+    /// Finishes the batches of all builders that have rows.
     fn hand_out(&mut self) {
         for builders in self.builders.iter_mut().flatten().filter(|builders| builders.rows.rows() > 0) {
             self.ready.push_back(builders.finish());

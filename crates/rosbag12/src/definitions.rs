@@ -1,4 +1,5 @@
-//! The definitions of a bag, and which of them decodes a topic's messages (section 6.5).
+//! Message definitions in a bag, and the choice of the definition that decodes a topic (section 6.5
+//! of docs/formats/rosbag.md).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -10,33 +11,34 @@ use rovelog_core::layout::{Layout, TextDecoding};
 use crate::msg::{DefinitionError, FullText, SumMatch, Types, known, name_of_sum};
 use crate::options::BagOptions;
 
-/// Bytes of a definition that are read.
+/// Maximum size in bytes of the text of a definition. Longer texts are truncated.
 const MAX_TEXT: usize = 4 << 20;
 
-/// The sum of a type without fields and constants.
+/// md5 sum of a message type that has neither fields nor constants.
 const EMPTY_SUM: &[u8] = b"d41d8cd98f00b204e9800998ecf8427e";
 
-/// Bytes of texts that are looked up for definitions that lack them, beyond those of the bag
-/// itself.
-const ELSEWHERE: u64 = 64 << 20;
+/// Limit in bytes on the texts of other definitions that are parsed to resolve missing types. Eight
+/// times the size of the texts in the bag is added to this limit. Without a limit, malicious bags
+/// could take very long.
+const MAX_OTHER_TEXT: u64 = 64 << 20;
 
-/// Where the definition of a topic comes from.
+/// Source of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// A definition record of the same topic, type and md5 sum.
+    /// A definition record that has the topic, type and md5 sum of the messages.
     Topic,
-    /// Another definition of the bag with the same md5 sum.
+    /// Another definition record in the bag that has the same md5 sum.
     SameMd5,
-    /// Another definition of the bag with the same type.
+    /// Another definition record in the bag that has the same type name.
     SameType,
-    /// The built-in catalogue, by the md5 sum or by the type.
+    /// The built-in catalogue of common types. The type was found by its md5 sum or by its name.
     Catalogue,
-    /// A definition that the caller gave.
+    /// A definition that the caller has provided.
     Layout,
 }
 
 impl Source {
-    /// Returns the word used in text and JSON.
+    /// Returns the name of this source in text and JSON output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Topic => "topic",
@@ -48,80 +50,98 @@ impl Source {
     }
 }
 
-/// A definition in use.
+/// A definition that decodes messages.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Definition {
-    /// Where it comes from.
+    /// Source of the definition.
     pub source: Source,
-    /// Its full text, or the own text of the type for one of the catalogue.
+    /// Full text of the definition. A definition from the catalogue has only the text of its root
+    /// type.
     pub text: Arc<[u8]>,
-    /// Its types.
+    /// Root type of the definition and all types that it needs.
     pub types: Arc<Types>,
-    /// How it agrees with the md5 sum that the bag gives.
+    /// Result of comparing the definition with the md5 sum in the bag.
     pub sum: SumMatch,
-    /// How payloads are decoded by it.
+    /// Layout that decodes payloads according to the definition.
     pub layout: Arc<Layout>,
 }
 
 impl Definition {
-    /// Returns whether it is only a guess, so that a payload that does not fit it exactly is left
-    /// as bytes.
+    /// Returns whether the definition is only a guess. If a payload does not match a guessed
+    /// definition exactly, the raw bytes of the payload are returned.
     pub fn is_guess(&self) -> bool {
         !matches!(self.source, Source::Topic) && !matches!(self.sum, SumMatch::V2 | SumMatch::V1)
     }
 }
 
-/// A definition record.
+/// Content of a definition record in the bag.
 #[derive(Debug)]
 struct Record {
+    /// Topic name as stored in the record.
     topic: Box<[u8]>,
+    /// Type name as stored in the record.
     ty: Arc<[u8]>,
+    /// md5 sum as stored in the record.
     md5: Arc<[u8]>,
+    /// Text of the definition.
     text: Arc<[u8]>,
-    /// The first record with this type and text, which is compiled for all of them.
+    /// Index of the first record that has the same type and text. The text is compiled once for all
+    /// such records.
     same: usize,
+    /// Offset in the file of the record.
     at: u64,
 }
 
-/// A text that was compiled.
+/// Result of compiling a definition: its types, and the layout that decodes payloads.
 type Compiled = (Arc<Types>, Arc<Layout>);
 
-/// What a text is compiled of: a record, or a type of the catalogue or the layouts.
+/// Source of the text of a definition that is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Of {
+enum TextSource {
     Record(usize),
     Named(Source, String),
 }
 
-/// The type of a definition and its text, by which equal ones are found.
+/// Type name and text of a definition, which are the key of compiled definitions.
 type TypeAndText = (Arc<[u8]>, Arc<[u8]>);
 
-/// All definitions of a bag.
+/// All message definitions that are available for a bag.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
+    /// All definition records of the bag that differ in topic, type, md5 sum or text.
     records: Vec<Record>,
+    /// Map from a topic name to the indices of its definition records.
     by_topic: HashMap<Box<[u8]>, Vec<usize>>,
+    /// Map from the type and text of a definition to the index of the first record with both.
     by_text: HashMap<TypeAndText, usize>,
+    /// Map from an md5 sum to the indices of the first definition records with this md5 sum.
     by_md5: HashMap<Box<[u8]>, Vec<usize>>,
+    /// Map from a type name to the indices of the first definition records with this type.
     by_type: HashMap<Box<[u8]>, Vec<usize>>,
-    /// The own text of each type: its record, and where in the text.
+    /// Map from a type name to the definition record that contains the text of this type, and the
+    /// range of this text in the record.
     own_text: HashMap<String, (usize, Range<usize>)>,
-    /// By type, given by the caller.
+    /// Map from a type name to the definition that the caller has provided for this type.
     layouts: BTreeMap<String, Vec<u8>>,
+    /// Maximum nesting depth of types in a definition.
     nesting: usize,
-    /// How the texts of messages are decoded.
+    /// Setting for decoding texts in messages.
     pub(crate) decoding: TextDecoding,
-    /// What was compiled already; a failure with the number of records at that time.
-    compiled: HashMap<Of, (usize, Result<Compiled, DefinitionError>)>,
-    /// Bytes of texts compiled and looked up so far, and of those in the bag.
+    /// Results of compiling definitions. Each result has the number of definition records at the
+    /// time of compiling.
+    compiled: HashMap<TextSource, (usize, Result<Compiled, DefinitionError>)>,
+    /// Total size in bytes of all texts that were compiled or looked up. The limit on parsed texts
+    /// applies to this size.
     used: u64,
+    /// Total size in bytes of all definitions in the bag.
     bytes: u64,
 }
 
-/// What was found for a topic: a definition, or why there is none; the offset of what could not be
-/// used.
-pub(crate) type Found = (Result<Arc<Definition>, Option<DefinitionError>>, Option<(u64, DefinitionError)>);
+/// Result of looking up the definition of a topic. The first part is the definition, or the reason
+/// why there is none. The second part is set if the bag defines the topic, but this definition
+/// cannot be used: the offset of the definition and the reason.
+pub(crate) type Lookup = (Result<Arc<Definition>, Option<DefinitionError>>, Option<(u64, DefinitionError)>);
 
 impl Definitions {
     pub(crate) fn new(options: &BagOptions) -> Self {
@@ -130,7 +150,7 @@ impl Definitions {
         Self { layouts, nesting, decoding, ..Self::default() }
     }
 
-    /// Takes a definition record; whether it is new.
+    /// Adds a definition record of the bag. Returns whether an equal record was not added before.
     pub(crate) fn take(&mut self, topic: &[u8], ty: &[u8], md5: &[u8], text: &[u8], at: u64) -> bool {
         let text = &text[..text.len().min(MAX_TEXT)];
         let same = |index: &usize| {
@@ -142,7 +162,7 @@ impl Definitions {
         }
         let number = self.records.len();
         for (map, key) in [(&mut self.by_topic, topic), (&mut self.by_md5, md5), (&mut self.by_type, ty)] {
-            // The first few of a kind are all that is ever tried.
+            // When a definition is looked up, only the first records with the same key are tried.
             let list = map.entry(key.into()).or_default();
             if list.len() < 8 {
                 list.push(number);
@@ -163,6 +183,8 @@ impl Definitions {
         self.bytes += text.len() as u64;
         let (ty, text): (Arc<[u8]>, Arc<[u8]>) = (ty.into(), text.into());
         let same = *self.by_text.entry((Arc::clone(&ty), Arc::clone(&text))).or_insert(number);
+        // Thousands of topics may have the same definition, so records with equal definitions share
+        // its text.
         let shared = self.records.get(same);
         let (ty, text) = shared.map_or((ty, text), |first| (Arc::clone(&first.ty), Arc::clone(&first.text)));
         let md5 =
@@ -172,7 +194,7 @@ impl Definitions {
     }
 
     /// Returns the definition that decodes the messages of a topic.
-    pub(crate) fn find(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Found {
+    pub(crate) fn find(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Lookup {
         let mut unusable = None;
         let mut why = None;
         let list =
@@ -181,6 +203,7 @@ impl Definitions {
             let record = &self.records[*index];
             (&*record.ty, &*record.md5) == (ty, md5)
         });
+        // The md5 sum `*` matches any definition, so it cannot identify a definition.
         let by_sum = if md5.len() == 32 { list(&self.by_md5, md5) } else { Vec::new() };
         let candidates: Vec<_> = of_topic
             .map(|index| (Source::Topic, index))
@@ -190,7 +213,7 @@ impl Definitions {
         for (source, index) in candidates {
             let record = &self.records[index];
             let (at, ty, text) = (record.at, Arc::clone(&record.ty), Arc::clone(&record.text));
-            match self.definition(Of::Record(record.same), source, &ty, text, md5) {
+            match self.definition(TextSource::Record(record.same), source, &ty, text, md5) {
                 Ok(found) => return (Ok(found), unusable),
                 Err(error) if source == Source::Topic => {
                     unusable = Some((at, error.clone()));
@@ -201,12 +224,13 @@ impl Definitions {
         }
         let name = String::from_utf8_lossy(ty);
         let sum = std::str::from_utf8(md5).ok().and_then(name_of_sum);
-        // A known type of another sum is another type.
+        // The type name is used only if there is no md5 sum, because a type with the same name but
+        // a different md5 sum is a different type.
         let by_name = (md5.len() != 32).then_some(&*name);
         for name in sum.into_iter().chain(by_name) {
             if let Some(text) = known(name)
                 && let Ok(found) = self.definition(
-                    Of::Named(Source::Catalogue, name.to_owned()),
+                    TextSource::Named(Source::Catalogue, name.to_owned()),
                     Source::Catalogue,
                     name.as_bytes(),
                     text.as_bytes().into(),
@@ -217,7 +241,7 @@ impl Definitions {
             }
         }
         if let Some(text) = self.layouts.get(&*name) {
-            let (of, text) = (Of::Named(Source::Layout, name.to_string()), text.as_slice().into());
+            let (of, text) = (TextSource::Named(Source::Layout, name.to_string()), text.as_slice().into());
             match self.definition(of, Source::Layout, ty, text, md5) {
                 Ok(found) => return (Ok(found), unusable),
                 Err(error) => why = why.or(Some(error)),
@@ -228,7 +252,7 @@ impl Definitions {
 
     fn definition(
         &mut self,
-        of: Of,
+        of: TextSource,
         source: Source,
         ty: &[u8],
         text: Arc<[u8]>,
@@ -244,8 +268,7 @@ impl Definitions {
         Ok(Arc::new(Definition { source, text, types, sum, layout }))
     }
 
-    /// Returns whether the type, the sum and the definition that a connection states agree with each
-    /// other, as far as its own text says.
+    /// Returns whether the type, md5 sum and definition of a connection agree with each other.
     pub(crate) fn are_in_agreement(&self, ty: &[u8], md5: &[u8], text: &[u8]) -> bool {
         let name = String::from_utf8_lossy(ty);
         let sum = std::str::from_utf8(md5).ok().and_then(name_of_sum);
@@ -254,12 +277,14 @@ impl Definitions {
                 .is_ok_and(|types| types.agrees(md5, text) != SumMatch::No)
     }
 
-    /// Compiles a text, once. What failed is tried again only while there is new to be found and
-    /// work left.
-    fn compile(&mut self, of: Of, name: &str, text: &[u8]) -> Result<Compiled, DefinitionError> {
-        let budget = ELSEWHERE + 8 * self.bytes;
+    /// Compiles the text of a definition, or returns the result of an earlier call. After a
+    /// failure, compiling is tried again if definition records were added since, until the limit on
+    /// parsed texts is reached.
+    fn compile(&mut self, of: TextSource, name: &str, text: &[u8]) -> Result<Compiled, DefinitionError> {
+        let budget = MAX_OTHER_TEXT + 8 * self.bytes;
         match self.compiled.get(&of) {
             Some((_, Ok(compiled))) => return Ok(compiled.clone()),
+            // No definition record was added since the failure, so compiling would fail again.
             Some((records, Err(error))) if *records == self.records.len() || self.used > budget => {
                 return Err(error.clone());
             }
@@ -281,7 +306,7 @@ impl Definitions {
         compiled
     }
 
-    /// Returns the own text of a type from anywhere in the bag, the catalogue or the layouts.
+    /// Returns the text of a type. The text comes from the bag, the catalogue or the caller.
     fn own_text(&self, name: &str) -> Option<Vec<u8>> {
         let from_bag = || {
             let (record, range) = self.own_text.get(name)?;
@@ -291,7 +316,7 @@ impl Definitions {
         from_bag().or_else(|| known(name).map(|text| text.as_bytes().to_vec())).or_else(from_layout)
     }
 
-    /// Returns the text of the definition record of a topic, as it is in the bag.
+    /// Returns the text of the definition record that has this topic, type and md5 sum, as stored.
     pub(crate) fn text_of(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&[u8]> {
         let record = |index: &usize| &self.records[*index];
         let same = |record: &&Record| (&*record.topic, &*record.ty, &*record.md5) == (topic, ty, md5);

@@ -1,11 +1,11 @@
-//! The diagnostics of bags, in one table. Codes and names are stable. Those of files that are
+//! Table of all diagnostics of bags. Codes and names are stable. The diagnostics of files that are
 //! compressed as a whole are in `rovelog_core::packed`.
 
 rovelog_core::rules! {
     LOST "E-BAG-001" "gap" DataLost
         "lost range: no valid record was found up to the next valid one"
     CUT "E-BAG-002" "cut" DataLost
-        "a record that is cut by the end of the file"
+        "a record truncated at the end of the file"
     BAD_RECORD "E-BAG-003" "bad_record" DataLost
         "a record with valid lengths, but an invalid header"
     TOO_MANY_TOPICS "E-BAG-004" "too_many_topics" DataLost
@@ -14,15 +14,15 @@ rovelog_core::rules! {
         "the version line of a section beyond the limit of sections"
 
     CHUNK_DAMAGED "E-BAG-009" "chunk_damaged" DataLost
-        "a chunk whose packed data are damaged or cut: what they still give is read"
+        "a chunk whose compressed data are damaged or truncated: the part before the damage is read"
     CHUNK_CHECKSUM "E-BAG-010" "chunk_checksum" DataLost
         "a chunk that fails a checksum of its compression: its messages are kept, and may be wrong"
     CHUNK_UNREADABLE "E-BAG-011" "chunk_unreadable" DataLost
-        "a chunk of an unknown compression, or whose data are not compressed as it says"
+        "a chunk with an unknown compression, or whose data are not compressed as its header says"
     CHUNK_TOO_LARGE "E-BAG-012" "chunk_too_large" DataLost
-        "a chunk that unpacks to more than it claims and than is allowed: the rest is not read"
+        "a chunk whose decompressed data exceed both the size in its header and the limit: the rest is not read"
     LOST_IN_CHUNK "E-BAG-013" "lost_in_chunk" DataLost
-        "bytes of a chunk in which no record could be recognised"
+        "bytes of a chunk in which no record could be recognized"
     ENCRYPTED "E-BAG-014" "encrypted" DataLost
         "an encrypted chunk or connection record, which cannot be read"
 
@@ -35,7 +35,7 @@ rovelog_core::rules! {
     RAW_PADDING "W-BAG-104" "raw_padding" Note
         "padding after the bag header outside of any record, written by recorders of December 2009"
     UNINDEXED "W-BAG-105" "unindexed" Note
-        "messages without an index: the bag was not closed, or its writer made none"
+        "a bag without an index: it was not closed, or its writer made no index"
     INDEX_DIFFERS "W-BAG-106" "index_differs" Note
         "an index that does not match the messages of the bag: not used"
     INDEX_POS_WRONG "W-BAG-107" "index_pos_wrong" Note
@@ -43,7 +43,7 @@ rovelog_core::rules! {
     INDEX_UNUSABLE "W-BAG-108" "index_unusable" Note
         "an index record of another version, or whose length is not 16 bytes per entry"
     NO_DEFINITION "W-BAG-109" "no_definition" Note
-        "a topic without a definition of its type: its messages are kept as bytes"
+        "a topic without a definition of its type: its messages are kept as raw bytes"
     DEFINITION_ELSEWHERE "W-BAG-110" "definition_elsewhere" Note
         "a topic without its own definition: decoded with a definition from another source"
     DEFINITION_DIFFERS "W-BAG-111" "definition_differs" Note
@@ -73,7 +73,7 @@ rovelog_core::rules! {
     DEFINITION_REPEATED "W-BAG-125" "definition_repeated" Note
         "a repeated definition of a topic in one section"
     DEFINITION_LATE "W-BAG-126" "definition_late" Note
-        "a definition after messages of its topic: these cannot be decoded from a pipe"
+        "a definition after messages of its topic: in a stream, these messages cannot be decoded"
     BAG_HEADER_LATE "W-BAG-127" "bag_header_late" Note
         "a bag header that is not the first record of its section, which reference readers do not find"
     CHUNK_OPEN "W-BAG-128" "chunk_open" Note
@@ -81,25 +81,25 @@ rovelog_core::rules! {
     CHUNK_LENGTH "W-BAG-129" "chunk_length" Note
         "a chunk with another length than its header says"
     CHUNK_SIZE "W-BAG-130" "chunk_size" Note
-        "a chunk that unpacks to another length than its header says"
+        "a chunk that decompresses to another length than its header says"
     CHUNK_HEADLESS "W-BAG-131" "chunk_headless" Note
-        "messages outside of any chunk: the header of theirs is lost"
+        "messages outside of any chunk, because the header of their chunk is lost"
     CONNECTION_CONFLICT "W-BAG-132" "connection_conflict" Note
-        "a number that two connections have: the record in front of a message decides"
+        "an id that two connections share: the last connection record before a message applies"
     OTHER_TOPIC "W-BAG-133" "other_topic" Note
         "a connection that was recorded under another topic than its publisher named"
     OP_DAMAGED "W-BAG-134" "op_damaged" Note
-        "a record with a damaged op, whose fields say what it is"
+        "a record with a damaged op: the right op follows from its other fields"
     OLD_INDEX "W-BAG-135" "old_index" Note
-        "an index in front of further chunks, as appending to a bag leaves it"
+        "an index before the last chunks, which became outdated when messages were appended to the bag"
     INDEX_LENGTH "W-BAG-136" "index_length" Note
-        "index data of another length than their count says, as recorders of before September 2010 wrote them, or version"
+        "index data of another version, or whose length does not match their count, as recorders before September 2010 wrote them"
     CONNECTION_DAMAGED "W-BAG-137" "connection_damaged" Note
-        "a connection whose data are no fields, lack its type, md5 sum or definition, or contradict each other where the index has better ones"
+        "a connection record whose data cannot be parsed, lack the type, md5 sum or definition, or contradict each other while another record of the connection is consistent"
     ZEROS_BEFORE_INDEX "W-BAG-138" "zeros_before_index" Note
-        "zero bytes between chunks and index, as `rosbag reindex` leaves them: all chunks of the index are there"
+        "zero bytes between chunks and index, as `rosbag reindex` leaves them: all chunks of the index were found"
     VERSION_LINE_DAMAGED "W-BAG-139" "version_line_damaged" Note
-        "a V2.0 bag whose version line is damaged, missing or not at its start: read from its first record on; `rovelog recover` writes one"
+        "a bag whose version line is damaged, missing or not at its start: read from its first record on; `rovelog recover` writes one"
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! Errors of opening, reading or writing a bag. Damage is not an error: it is a diagnostic.
+//! Errors that occur when a bag is opened, read or written. Damage is not an error, but is reported
+//! as a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
 
 use crate::msg::DefinitionError;
 
-/// The errors of this crate.
+/// Errors that this crate returns.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BagError {
@@ -15,86 +16,91 @@ pub enum BagError {
     /// The file ends inside the version line.
     #[error("the file ends at byte {len}, inside the version line of a ROS bag")]
     VersionLineCut {
-        /// Length in bytes.
+        /// Size in bytes of the file.
         len: u64,
     },
-    /// The file starts like a version line, but the line is invalid.
+    /// The file starts with the first bytes of a version line, but the version line is invalid.
     #[error("the version line at the start of the file is broken")]
     BadVersionLine,
-    /// A version that this crate does not read.
-    #[error("a ROS bag of version {version}: V2.0, V1.2 and earlier are read")]
+    /// The file is a bag of a version that this crate does not read.
+    #[error("ROS bags of version {version} cannot be read: only V2.0, V1.2 and earlier are supported")]
     OtherVersion {
-        /// The version as the file has it: `2.0`.
+        /// Version as stored in the file, such as `2.1`.
         version: String,
     },
-    /// A chunk whose compression is not built in, because the feature `compressed` is off.
+    /// A chunk is compressed, but the crate feature `compressed` is disabled.
     #[error("the chunk at byte {at} is compressed with {name}, which this build cannot decompress")]
     CompressionNotBuiltIn {
-        /// Offset of the chunk.
+        /// Offset of the compressed chunk.
         at: u64,
-        /// Name of the compression in the chunk's header: `lz4` or `bz2`.
+        /// Name of the compression, `lz4` or `bz2`.
         name: &'static str,
     },
-    /// A partly read bag whose index does not describe the parts that were not read.
-    #[error("this bag has no usable index: what is in it is known only when all of it is read")]
+    /// Only parts of the bag were fetched, and the bag has no usable index for the parts that were
+    /// not fetched.
+    #[error("this bag has no usable index, so its content is only known after all of it is read")]
     PartlyRead,
-    /// A record from a pipe that is larger than the buffer may become.
-    #[error("a record of {len} bytes at byte {at}: a pipe is read with at most {limit} bytes in memory")]
+    /// A record in a stream exceeds the maximum size for records in a stream.
+    #[error(
+        "the record at byte {at} has {len} bytes, but a pipe is read with at most {limit} bytes in memory"
+    )]
     RecordTooLarge {
-        /// Offset of the record.
+        /// Offset of the record in the stream.
         at: u64,
-        /// Bytes that it needs, as far as they are known.
+        /// Size in bytes of the record. If the length of the record is not known completely, a
+        /// lower bound.
         len: u64,
-        /// Maximum in bytes.
+        /// Maximum size in bytes of a record in a stream.
         limit: u64,
     },
-    /// A topic that the bag does not have.
+    /// The bag has no topic with this name.
     #[error("the bag has no topic {topic}")]
     NoSuchTopic {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
     },
-    /// A topic whose messages cannot be decoded.
+    /// The messages of a topic cannot be decoded, because the definition of the topic cannot be
+    /// used.
     #[error("topic {topic} cannot be decoded: {why}")]
     Undecodable {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
-        /// Reason.
+        /// Reason why the definition of the topic cannot be used.
         why: DefinitionError,
     },
-    /// A topic without any definition.
+    /// A topic has no message definition.
     #[error("topic {topic} cannot be decoded: no definition of {ty}")]
     NoDefinition {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
-        /// Its type.
+        /// Message type of the topic.
         ty: String,
     },
-    /// A message that does not fit its definition.
-    #[error("a message of {topic} of {len} bytes: {why}")]
+    /// The payload of a message does not match the definition of its topic.
+    #[error("a message of {topic} with {len} bytes does not match its definition: {why}")]
     Payload {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
-        /// Length in bytes.
+        /// Size in bytes of the payload.
         len: usize,
-        /// Reason.
+        /// Reason why the payload does not match, in words.
         why: String,
     },
-    /// A record that cannot be written.
+    /// A record cannot be written to a bag.
     #[error("{what} cannot be written: {why}")]
     BadRecord {
-        /// What was to be written.
+        /// Description of the record.
         what: String,
-        /// Reason.
+        /// Reason why the record cannot be written.
         why: &'static str,
     },
-    /// V2.0 bags and older ones in one merge.
+    /// The logs to merge contain both V2.0 bags and older bags.
     #[error("V2.0 bags and older bags cannot be merged")]
     MixedVersions,
-    /// Bags whose clocks cannot be aligned.
+    /// The clocks of the bags to merge cannot be aligned. Contains the reason.
     #[error("{0}")]
     Clocks(&'static str),
-    /// An error of the operating system during reading or writing.
+    /// The operating system returned an error while reading or writing.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -106,8 +112,8 @@ impl BagError {
                 ErrorKind::NotThisFormat,
                 Some(0),
                 Some(
-                    "a V2.0 bag is read without a version line if a record follows in the first 64 KiB; \
-                     one of before V1.0, which has none, by the library on request (open_v0)",
+                    "V2.0 bags are read without a version line if their first record is in the first 64 KiB; \
+                     bags older than V1.0, which have no version line, can be read with `open_v0` of the library",
                 ),
             ),
             Self::VersionLineCut { len } => {
@@ -145,7 +151,7 @@ impl BagError {
                 (ErrorKind::InvalidArgument, None, Some("see docs/formats/rosbag.md, section 7"))
             }
             Self::Clocks(_) => {
-                (ErrorKind::InvalidArgument, None, Some("if they share a clock: --time-base boot"))
+                (ErrorKind::InvalidArgument, None, Some("if the logs share a clock, use --time-base boot"))
             }
             Self::MixedVersions => (
                 ErrorKind::InvalidArgument,
@@ -157,4 +163,4 @@ impl BagError {
     }
 }
 
-rovelog_core::explained!(BagError, crate::wire::INFO.id);
+rovelog_core::impl_from_format_error!(BagError, crate::wire::INFO.id);

@@ -1,4 +1,4 @@
-//! Headers of records: their fields by name, and the macros that declare them.
+//! Record headers, which are lists of named fields, and the macros that declare typed headers.
 
 use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 
@@ -6,29 +6,29 @@ use binrw::{BinRead, BinResult, Endian, binrw};
 use rovelog_core::wire::counted;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Maximum number of fields of a header.
+/// Maximum number of fields in a record header.
 pub(crate) const MAX_FIELDS: u32 = 256;
 
-/// `<field_len><field_name>=<field_value>`.
+/// A header field, encoded as `<field_len><field_name>=<field_value>`.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// Length of name, `=` and value.
+    /// Size in bytes of the field name, the character `=` and the field value.
     #[br(temp)]
     #[bw(try_calc = u32::try_from(name.len() + 1 + value.len()))]
     len: u32,
-    /// "Any printable ASCII character (0x20 - 0x7e), except = (0x3d)", at least one.
+    /// Name of the field: at least one printable ASCII character (0x20 to 0x7e), except `=`.
     #[br(parse_with = name, args(all, len))]
     pub name: &'a [u8],
-    /// Everything behind the first `=`.
+    /// Value of the field, which is all bytes after the first `=`.
     #[brw(magic = b'=')]
     #[br(parse_with = counted, args(all, u64::from(len) - name.len() as u64 - 1))]
     pub value: &'a [u8],
 }
 
-/// Reads the name of a field of `len` bytes.
+/// Reads the name of a header field that has `len` bytes in total.
 #[inline]
 fn name<'a, R: Read + Seek>(
     reader: &mut R,
@@ -44,21 +44,21 @@ fn name<'a, R: Read + Seek>(
     Ok(name)
 }
 
-/// Returns whether a field may have this name.
+/// Returns whether `name` is a valid field name.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| (0x20..=0x7e).contains(byte))
 }
 
-/// Returns the fields of a header, up to the first bytes that are none.
+/// Returns the fields of a header, up to the first invalid field.
 pub(crate) fn fields_of(header: &[u8]) -> impl Iterator<Item = Field<'_>> {
     let mut reader = Cursor::new(header);
     std::iter::from_fn(move || Field::read_args(&mut reader, (header,)).ok())
 }
 
-/// Declares the names of the header fields.
+/// Declares the names of header fields that the specifications define.
 macro_rules! names {
     ($($name:ident = $text:literal,)*) => {
-        /// The names of the header fields that have a meaning.
+        /// Names of the header fields that the specifications define.
         #[derive(Clone, Copy)]
         pub(crate) enum Name { $($name,)* }
 
@@ -93,7 +93,7 @@ names! {
     IndexPos = b"index_pos",
     Ver = b"ver",
     Count = b"count",
-    // V2.0 only.
+    // The following fields occur only in V2.0.
     Conn = b"conn",
     Time = b"time",
     Compression = b"compression",
@@ -110,21 +110,23 @@ names! {
     MessageDefinition = b"message_definition",
 }
 
-/// The fields of a header, by name.
+/// Values of the fields in a record header.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
-    /// "Header fields may appear in any order." Of a field that is repeated the last value.
+    /// Value of each field, by its name. Fields may appear in any order. If a name occurs more than
+    /// once, the last value is used.
     values: [Option<&'a [u8]>; Name::COUNT],
-    /// Number of fields that repeat the name of another.
-    pub(crate) repeated: u32,
-    /// Number of fields with other names.
+    /// Number of fields whose name occurred before in the same header.
+    pub(crate) duplicates: u32,
+    /// Number of fields whose name is not defined by the specification.
     pub(crate) unknown: u32,
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the fields of a header; `None` if they do not fill it, or are too many.
+    /// Reads the fields of a header. Returns `None` if the fields do not fill the header exactly,
+    /// or if there are more than [`MAX_FIELDS`].
     pub(crate) fn read(header: &'a [u8]) -> Option<Self> {
-        let mut found = Self { values: [None; Name::COUNT], repeated: 0, unknown: 0 };
+        let mut found = Self { values: [None; Name::COUNT], duplicates: 0, unknown: 0 };
         let mut reader = Cursor::new(header);
         for _ in 0..MAX_FIELDS {
             if reader.position() == header.len() as u64 {
@@ -134,7 +136,7 @@ impl<'a> Fields<'a> {
             match Name::of(field.name) {
                 Some(name) => {
                     let before = found.values[name as usize].replace(field.value);
-                    found.repeated += u32::from(before.is_some());
+                    found.duplicates += u32::from(before.is_some());
                 }
                 None => found.unknown += 1,
             }
@@ -147,9 +149,10 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The value of a header field.
+/// Value of a header field, as a typed reference into the bytes of the header.
 pub(crate) trait Value<'a>: Sized {
-    /// `None` if the value has another width, or is missing and must not be.
+    /// Reads the value of a field. Returns `None` if the value has the wrong size, or if a required
+    /// value is missing.
     fn read(value: Option<&'a [u8]>) -> Option<Self>;
 
     fn stored(&self) -> Option<&[u8]>;
@@ -175,7 +178,8 @@ impl<'a> Value<'a> for Option<&'a [u8]> {
     }
 }
 
-/// A number is where it is stored, so that its place is known.
+// Numbers are references into the header, so that a caller can compute their offset from their
+// address.
 impl<'a, T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned> Value<'a> for &'a T {
     fn read(value: Option<&'a [u8]>) -> Option<Self> {
         T::ref_from_bytes(value?).ok()
@@ -186,7 +190,7 @@ impl<'a, T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned> Value<'
     }
 }
 
-/// Declares a structure of header fields, each by its name.
+/// Declares a structure whose members are the values of header fields.
 macro_rules! fields {
     ($(#[$doc:meta])* $kind:ident {
         $($(#[$field_doc:meta])* $field:ident: $ty:ty = $name:ident,)*
@@ -196,13 +200,13 @@ macro_rules! fields {
         pub struct $kind<'a> { $($(#[$field_doc])* pub $field: $ty,)* }
 
         impl<'a> $kind<'a> {
-            /// Returns the structure; `None` if a field that it requires is missing or has another
-            /// width.
+            /// Creates the structure from the fields of a header. Returns `None` if a required
+            /// field is missing or has the wrong size.
             pub(crate) fn from_fields(fields: &Fields<'a>) -> Option<Self> {
                 Some(Self { $($field: fields.get(Name::$name)?,)* })
             }
 
-            /// Returns the fields that are present, in the order of their declaration.
+            /// Returns the fields that are present, in the order of declaration.
             pub(crate) fn stored_fields(&self) -> impl Iterator<Item = Field<'_>> {
                 [$((Name::$name, $crate::headers::Value::stored(&self.$field)),)*].into_iter().filter_map(|(name, value)| {
                     Some(Field { name: name.text(), value: value? })
@@ -214,7 +218,8 @@ macro_rules! fields {
 
 pub(crate) use fields;
 
-/// Declares the headers of all kinds of records: the op, and each field by its name.
+/// Declares the headers of all record types, each with its op (the number of the type) and its
+/// fields.
 macro_rules! headers {
     ($(#[$about:meta])* $Header:ident; $($(#[$doc:meta])* $op:literal $kind:ident {
         $($(#[$field_doc:meta])* $field:ident: $ty:ty = $name:ident,)*
@@ -223,7 +228,7 @@ macro_rules! headers {
             $crate::headers::fields! { $(#[$doc])* $kind { $($(#[$field_doc])* $field: $ty = $name,)* } }
 
             impl $kind<'_> {
-                /// The field `op` of its records.
+                /// Value of the field `op` in headers of this type.
                 pub const OP: u8 = $op;
             }
         )*
@@ -233,18 +238,20 @@ macro_rules! headers {
         #[non_exhaustive]
         pub enum $Header<'a> {
             $($(#[$doc])* $kind($kind<'a>),)*
-            /// Any other op.
+            /// A header whose op (record type) the specification does not define.
             Unknown(u8),
         }
 
         impl<'a> $Header<'a> {
-            /// The ops that have a meaning.
+            /// All values of the field `op` that the specification defines.
             pub(crate) const OPS: &'static [u8] = &[$($op),*];
 
-            /// Returns what the fields say, and the op that is meant if the one that is stored is
-            /// damaged: it is none, or that of another record, and the fields are those of a record.
-            /// `None` if the op is missing, or has a meaning and the fields have none.
-            pub(crate) fn meant(fields: &Fields<'a>) -> Option<(Self, Option<u8>)> {
+            /// Interprets the fields of a header whose op (record type) may be damaged.
+            ///
+            /// If the fields do not match the stored op, but match another op, the stored op is
+            /// damaged. In this case, the second value of the result is the matching op. Returns
+            /// `None` if the op is missing, or if the op is defined and the fields match no op.
+            pub(crate) fn interpret(fields: &Fields<'a>) -> Option<(Self, Option<u8>)> {
                 let op = *fields.get::<&u8>(Name::Op)?;
                 let is_known = Self::OPS.contains(&op);
                 if is_known && let Some(header) = Self::of_op(fields, op) {
@@ -254,7 +261,7 @@ macro_rules! headers {
                 meant.or((!is_known).then_some((Self::Unknown(op), None)))
             }
 
-            /// Returns what the fields say if they are those of this op.
+            /// Returns a header with the op (record type) `op`, if the fields match this op.
             fn of_op(fields: &Fields<'a>, op: u8) -> Option<Self> {
                 Some(match op {
                     $($op => Self::$kind($kind::from_fields(fields)?),)*
@@ -262,7 +269,7 @@ macro_rules! headers {
                 })
             }
 
-            /// Returns its op.
+            /// Returns the op of the header, that is, the number of the record type.
             pub fn op(&self) -> u8 {
                 match self {
                     $(Self::$kind(_) => $op,)*
@@ -270,23 +277,25 @@ macro_rules! headers {
                 }
             }
 
-            /// Reads a header, without the lengths around it. `None` if its fields do not fill it,
-            /// a name is not printable, the op is missing, or a field that the op requires is
-            /// missing or of another width.
+            /// Reads a header. Returns `None` if the fields do not fill the header exactly, a name
+            /// is not printable, the op is missing, or a required field is missing or has the wrong
+            /// size.
             pub fn read(header: &'a [u8]) -> Option<Self> {
                 let fields = Fields::read(header)?;
                 Self::of_op(&fields, *fields.get::<&u8>(Name::Op)?)
             }
 
-            /// Returns the head of a record with this header, as it is stored.
+            /// Returns the encoded head of a record with this header, that is, the header and both
+            /// length fields.
             ///
             /// # Panics
-            /// As [`head_of`].
+            /// Panics in the cases listed at [`head_of`].
             pub fn to_head(&self, data_len: u32) -> Vec<u8> {
                 self.write(|fields| head_of(fields, data_len))
             }
 
-            /// Returns its fields in the byte order of their names, as recorders wrote them.
+            /// Calls `write` with the fields of the header. The fields are sorted by name, as in
+            /// bags from recorders.
             pub(crate) fn write<T>(&self, write: impl FnOnce(&[Field<'_>]) -> T) -> T {
                 let op = self.op();
                 let mut fields = vec![Field { name: Name::Op.text(), value: std::slice::from_ref(&op) }];

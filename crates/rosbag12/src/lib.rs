@@ -2,11 +2,11 @@
 //!
 //! # Open
 //!
-//! [`BagReader::open`] takes a path, [`BagReader::from_bytes`] bytes in memory or in a mapped file, and
-//! [`BagReader::options`] has further options.
-//! [`Rosbag::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
-//! error: an error means that nothing can be read. [`BagReader::new`] and [`BagStream::new`] take
-//! [`BagOptions`]: [`ReadOptions`] and options of bags, such as definitions that a bag lacks.
+//! [`BagReader::open`] opens a file, [`BagReader::from_bytes`] opens a bag in memory or in a mapped
+//! file, and [`BagReader::options`] sets options before opening. [`Rosbag::stream`](Format::stream)
+//! reads a pipe and buffers only a part of the bag. An error means that nothing can be read. Damage
+//! is not an error. [`BagReader::new`] and [`BagStream::new`] take [`BagOptions`], which contain
+//! [`ReadOptions`] and options that only bags have, such as definitions that a bag lacks.
 //!
 //! ```no_run
 //! use rosbag12::{BagReader, Format, LogStream, ReadOptions, Rosbag};
@@ -115,23 +115,23 @@
 //!
 //! # Levels
 //!
-//! Lowest first; each is usable without those above it:
+//! From low to high. Each level can be used without those above it.
 //!
-//! - [`wire`] and [`v2::wire`]: the bytes, declared in the order of the specification; used for
-//!   reading and writing.
-//! - `scan`, `validate`, `shapes`, `old` (private): one scanner of the records of valid and damaged
+//! - [`wire`] and [`v2::wire`]: structures of the format, in the order of the specification. They are
+//!   used for reading and writing.
+//! - `scan`, `validate`, `shapes`, `old` (private): one scanner for the records of valid and damaged
 //!   bags.
-//! - [`msg`]: message definitions, their sums, and the layouts that they describe; independent of
-//!   bags.
-//! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass
-//!   over a pipe, in bounded memory. Both return [`Record`](rovelog_core::Record)s.
-//! - [`LogReader::recover`]: every intact message of a damaged bag, with an account of every byte.
-//! - [`LogReader::slice`] and [`Rosbag::merge`](Format::merge): a part of a bag, or several bags, as
-//!   a new bag.
-//! - [`BagWriter`]: V1.2 bags, byte for byte as the original recorder wrote them; [`v2::Writer`]:
-//!   V2.0 bags.
-//! - [`columns`](rovelog_core::TopicRef#method.columns) and `BagReader::batches`: topics as Arrow
-//!   record batches (feature `arrow`).
+//! - [`msg`]: message definitions, their md5 sums and their layouts. It does not depend on bags.
+//! - [`BagReader`]: random access to a bag in memory or in a mapped file. [`BagStream`]: one pass over
+//!   a stream, in bounded memory. Both return [`Record`](rovelog_core::Record)s.
+//! - [`LogReader::recover`]: writes every intact message of a damaged bag, and accounts for every
+//!   byte.
+//! - [`LogReader::slice`] and [`Rosbag::merge`](Format::merge): write a part of a bag, or several
+//!   bags, as a new bag.
+//! - [`BagWriter`]: writes V1.2 bags, byte for byte like the original recorder. [`v2::Writer`]:
+//!   writes V2.0 bags.
+//! - [`columns`](rovelog_core::TopicRef#method.columns) and `BagReader::batches`: return topics as
+//!   Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
@@ -143,17 +143,19 @@ mod edit;
 mod error;
 mod headers;
 mod index;
+mod index_offsets;
+mod info;
+mod message;
 pub mod msg;
-mod named;
-mod notes;
 mod old;
 mod options;
+mod position;
 mod reader;
+mod reports;
 mod scan;
 mod sections;
 mod shapes;
 mod start;
-mod state;
 mod stream;
 mod tables;
 mod usage;
@@ -190,13 +192,14 @@ pub use tables::{Connection, Publisher};
 pub use version::Version;
 pub use writer::{BagWriter, ConnectionId};
 
-// Users of this crate alone find here the traits that open and read a log, and core itself.
+// `rovelog_core` is exported again, so that users of this crate need no dependency on
+// `rovelog-core`.
 pub use rovelog_core;
 pub use rovelog_core::{
     Error, Format, LogReader, LogStream, OpenOptions, ReadOptions, RecoverOptions, Result, Select,
 };
 
-/// The format of ROS 1 bags: V2.0, V1.2 and before.
+/// The format of ROS 1 bags: V2.0, V1.2 and earlier versions.
 #[derive(Clone, Copy, Debug)]
 pub struct Rosbag;
 
@@ -226,7 +229,7 @@ impl BagReader {
     /// Opens a bag with the default options. The file is read into memory.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a bag. Damage is not an error:
+    /// Returns an error if the file cannot be read or is not a bag. Damage is not an error.
     /// [`diagnostics`](LogReader::diagnostics) lists it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
@@ -235,7 +238,7 @@ impl BagReader {
     /// Opens a bag in memory with the default options.
     ///
     /// # Errors
-    /// If the bytes are not a bag.
+    /// Returns an error if the bytes are not a bag.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
         Self::options().from_bytes(bytes)
     }
@@ -261,7 +264,7 @@ impl LogReader for BagReader {
     }
 
     fn losses(&self) -> &Ledger {
-        self.known_losses()
+        self.current_losses()
     }
 
     fn verify(&self) -> &Ledger {
@@ -284,9 +287,9 @@ impl LogReader for BagReader {
         if let Some(refused) = refuse(self, &self.options.read.unread, select) {
             return Box::new(std::iter::once(Err(refused)));
         }
-        if self.scanner.v2.is_some() {
-            let mut records = self.chunked_in_time(select);
-            return Box::new(std::iter::from_fn(move || records.next_or_loss()));
+        if self.is_chunked() {
+            let mut records = self.chunked_by_time(select);
+            return Box::new(std::iter::from_fn(move || records.next_or_error()));
         }
         Box::new(self.places(select).map(|place| Ok(self.record_at(place)?)))
     }
@@ -325,7 +328,7 @@ impl LogReader for BagReader {
     }
 
     fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
-        self.still_needed(select)
+        self.needed_chunks(select)
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -333,7 +336,7 @@ impl LogReader for BagReader {
     }
 
     fn usage(&self) -> Vec<Usage> {
-        usage::usage(self.whole())
+        usage::usage(self.scanned().as_deref().unwrap_or(self))
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {

@@ -1,4 +1,5 @@
-//! Bags of before V1.2: lines of text in front of each message, and no definitions (section 4).
+//! Parses bags before V1.2 (section 4 of docs/formats/rosbag.md). In these bags, lines of text
+//! precede the messages, and there are no message definitions.
 
 use std::collections::HashMap;
 
@@ -7,13 +8,13 @@ use rovelog_core::scan::{NeedMore, Window};
 use crate::version::Version;
 use crate::wire::OldStamp;
 
-/// Bytes of one line of text.
+/// Maximum size in bytes of a text line.
 const MAX_LINE: u64 = 64 << 10;
 
-/// Topics that the table of a V1.0 bag may name.
+/// Maximum number of topics in the table of a V1.0 bag.
 const MAX_TOPICS: u64 = 65_536;
 
-/// A topic of a V1.0 or V0 bag.
+/// A topic in the table of a V1.0 or V0 bag.
 #[derive(Clone, Debug)]
 struct TableTopic {
     topic: Vec<u8>,
@@ -21,52 +22,66 @@ struct TableTopic {
     ty: Vec<u8>,
 }
 
-/// The topics of a V1.0 or V0 bag.
+/// Table of topics at the start of a V1.0 or V0 bag.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
+    /// Topics in the order of the table.
     topics: Vec<TableTopic>,
-    /// The first one of each name.
+    /// Map from a topic name to the index of the first topic with this name.
     by_name: HashMap<Vec<u8>, usize>,
 }
 
-/// The record of a message.
+/// A message record of a bag before V1.2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OldRecord<'a> {
+    /// Name of the topic.
     pub(crate) topic: &'a [u8],
+    /// md5 sum of the message type.
     pub(crate) md5: &'a [u8],
+    /// Name of the message type.
     pub(crate) ty: &'a [u8],
-    /// Bytes of its lines.
+    /// Size in bytes of the text lines before the message.
     pub(crate) lines: u64,
+    /// Offset of the end of the message record.
     pub(crate) end: u64,
 }
 
-/// What is at a place.
+/// Result of testing whether a message record starts at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OldProbe<'a> {
     Good(OldRecord<'a>),
-    /// A record that the file cuts.
+    /// A message record that is truncated at the end of the file.
     Cut,
-    /// No record.
+    /// Bytes that are not a message record.
     Bad,
 }
 
-/// Returns the line at `at`, without its LF, and where the next one starts; `Ok(Err(true))` where
-/// the file cuts it, `Ok(Err(false))` where it is none.
-fn line(window: Window<'_>, at: u64) -> Result<Result<(&[u8], u64), bool>, NeedMore> {
+/// Result of testing whether a line of text starts at an offset.
+enum Line<'a> {
+    /// Text of the line without its LF, and the offset of the next line.
+    Text(&'a [u8], u64),
+    /// A line that is truncated at the end of the file.
+    Cut,
+    /// Bytes that are not a line of text.
+    Bad,
+}
+
+fn line(window: Window<'_>, at: u64) -> Result<Line<'_>, NeedMore> {
+    let is_text = |bytes: &[u8]| bytes.iter().all(|byte| *byte >= 0x20);
     let mut len = 256;
     loop {
         let bytes = window.upto(at, len)?;
         if let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let line = &bytes[..end];
-            let is_text = line.iter().all(|byte| *byte >= 0x20);
-            return Ok(if is_text { Ok((line, at + end as u64 + 1)) } else { Err(false) });
+            return Ok(if is_text(line) { Line::Text(line, at + end as u64 + 1) } else { Line::Bad });
         }
         if (bytes.len() as u64) < len {
-            return Ok(Err(bytes.iter().all(|byte| *byte >= 0x20)));
+            return Ok(if is_text(bytes) { Line::Cut } else { Line::Bad });
         }
         if len >= MAX_LINE {
-            return Ok(Err(false));
+            return Ok(Line::Bad);
         }
+        // The window grows in steps. Lines are short, so a stream should not wait for many bytes.
         len *= 4;
     }
 }
@@ -75,14 +90,13 @@ fn is_md5(line: &[u8]) -> bool {
     line == b"*" || (line.len() == 32 && line.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Looks at the message at `at`.
+/// Tests whether a message record starts at offset `at`.
 pub(crate) fn probe<'a>(
     window: Window<'a>,
     at: u64,
     version: Version,
     table: &'a Table,
 ) -> Result<OldProbe<'a>, NeedMore> {
-    let failed = |cut| Ok(if cut { OldProbe::Cut } else { OldProbe::Bad });
     let (topic, md5, ty, behind) = match version {
         Version::V0 => match table.topics.first() {
             Some(one) => (&*one.topic, &*one.md5, &*one.ty, at),
@@ -90,8 +104,9 @@ pub(crate) fn probe<'a>(
         },
         Version::V1_0 => {
             let (topic, behind) = match line(window, at)? {
-                Ok(found) => found,
-                Err(cut) => return failed(cut),
+                Line::Text(topic, behind) => (topic, behind),
+                Line::Cut => return Ok(OldProbe::Cut),
+                Line::Bad => return Ok(OldProbe::Bad),
             };
             let Some(number) = table.by_name.get(topic) else { return Ok(OldProbe::Bad) };
             let known = &table.topics[*number];
@@ -102,9 +117,11 @@ pub(crate) fn probe<'a>(
             let mut behind = at;
             for (number, slot) in lines.iter_mut().enumerate() {
                 let (text, next) = match line(window, behind)? {
-                    Ok(found) => found,
-                    Err(cut) => return failed(cut),
+                    Line::Text(text, next) => (text, next),
+                    Line::Cut => return Ok(OldProbe::Cut),
+                    Line::Bad => return Ok(OldProbe::Bad),
                 };
+                // The md5 sum is the only line with a fixed form, so most damage is detected here.
                 if number == 1 && !is_md5(text) {
                     return Ok(OldProbe::Bad);
                 }
@@ -122,8 +139,8 @@ pub(crate) fn probe<'a>(
     Ok(OldProbe::Good(OldRecord { topic, md5, ty, lines: behind - at, end }))
 }
 
-/// Returns the table of topics in front of the messages of a V1.0 or V0 bag, and where it ends;
-/// `None` where it is broken.
+/// Returns the table of topics of a V1.0 or V0 bag, and the offset after the table. Returns `None`
+/// if the table is invalid.
 pub(crate) fn table(
     window: Window<'_>,
     version: Version,
@@ -132,7 +149,7 @@ pub(crate) fn table(
     let mut at = from;
     let mut count = 1;
     if version == Version::V1_0 {
-        let Ok((digits, behind)) = line(window, at)? else { return Ok(None) };
+        let Line::Text(digits, behind) = line(window, at)? else { return Ok(None) };
         let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.trim().parse::<u64>().ok());
         let Some(number) = number.filter(|number| *number <= MAX_TOPICS) else { return Ok(None) };
         (count, at) = (number, behind);
@@ -141,20 +158,21 @@ pub(crate) fn table(
     for _ in 0..count {
         let mut lines = [&[][..]; 3];
         for slot in &mut lines {
-            let Ok((text, behind)) = line(window, at)? else { return Ok(None) };
+            let Line::Text(text, behind) = line(window, at)? else { return Ok(None) };
             (*slot, at) = (text, behind);
         }
         let [topic, md5, ty] = lines.map(<[u8]>::to_vec);
         if !is_md5(&md5) {
             return Ok(None);
         }
+        // If a topic name occurs twice, the first topic with this name is used.
         table.by_name.entry(topic.clone()).or_insert(table.topics.len());
         table.topics.push(TableTopic { topic, md5, ty });
     }
     Ok(Some((table, at)))
 }
 
-/// Returns the number of bytes of the lines in front of a message of an old version.
+/// Returns the size in bytes of the text lines before a message.
 pub(crate) fn lines_len(version: Version, topic: &[u8], md5: &[u8], ty: &[u8]) -> usize {
     match version {
         Version::V1_1 => topic.len() + md5.len() + ty.len() + 3,

@@ -1,25 +1,28 @@
-//! How to read a bag, beyond what all formats share.
+//! Options for reading a bag.
 
 use std::collections::BTreeMap;
 
 use rovelog_core::ReadOptions;
 
-/// How to read a bag.
+/// Options for reading a bag, including options that only bags have.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BagOptions {
-    /// What all formats share.
+    /// Options for reading that all formats share.
     pub read: ReadOptions,
-    /// Definitions for types that a bag does not define, by full type name: full text, or the
-    /// type's own text.
+    /// Map from the full name of a type to its definition, for types that the bag does not define.
+    /// A definition is a full text with all nested types, or only the text of the type itself.
     pub layouts: BTreeMap<String, Vec<u8>>,
-    /// Indexed bags of V2.0 of fewer bytes than this, unpacked, are read whole when they are
-    /// opened: 32 MiB. Larger ones are described by their index, if it agrees with itself, and each
-    /// chunk is checked when it is read.
+    /// Decompressed size in bytes from which a V2.0 bag is opened by its index instead of being
+    /// scanned. The default is 32 MiB.
+    ///
+    /// Smaller bags are scanned when they are opened. A larger bag is opened by its index only if
+    /// the index is consistent. Each chunk is then compared with the index when the chunk is read.
     pub indexed_from: u64,
-    /// Read the file as a bag of before V1.0, which has no version line by which it could be told.
+    /// True to read the file as a bag before V1.0. Such a bag has no version line, so this version
+    /// cannot be detected automatically.
     pub version_0: bool,
-    /// Bytes of one record that a pipe is read into memory for: 1 GiB.
+    /// Maximum size in bytes of one record in a stream. The default is 1 GiB.
     pub streamed_record: u64,
 }
 
@@ -42,14 +45,14 @@ impl From<&ReadOptions> for BagOptions {
 }
 
 impl BagOptions {
-    /// Returns the same options with a definition for a type.
+    /// Adds a definition for a type that the bag does not define.
     #[must_use]
     pub fn with_layout(mut self, ty: impl Into<String>, text: impl Into<Vec<u8>>) -> Self {
         self.layouts.insert(ty.into(), text.into());
         self
     }
 
-    /// Returns the same options for a bag of before V1.0.
+    /// Sets [`version_0`](Self::version_0) to true, so that the file is read as a bag before V1.0.
     #[must_use]
     pub fn as_version_0(mut self) -> Self {
         self.version_0 = true;

@@ -1,6 +1,6 @@
-//! The random-access reader: a bag in memory or in a mapped file.
+//! Random-access reader of a bag in memory or in a mapped file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{Range, RangeInclusive};
 #[cfg(feature = "arrow")]
 use std::sync::atomic::AtomicBool;
@@ -13,43 +13,52 @@ use rovelog_core::text::escape_bytes;
 use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;
-use crate::index::{Cursor, Index, Message, Record as Met, payload};
+use crate::index::{Cursor, Index, RecordRef, payload};
+use crate::message::MessageRef;
+use crate::message::usize_of;
 use crate::options::BagOptions;
 use crate::scan::{Scanner, Step};
-use crate::sections::{Differences, Section, differences};
+use crate::sections::{Differences, Section};
 use crate::shapes::Head;
-use crate::tables::{Connection, Publisher, Tables, usize_of};
-use crate::v2::{Comparison, Compression};
+use crate::tables::{Connection, Publisher, Tables};
+use crate::v2::{Comparison, Compression, MessageMerge};
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};
 
-/// A bag, opened. Opening scans over the record headers once; messages are decoded when asked for.
+/// An opened bag. Opening scans all records once. Messages are decoded on request.
 #[derive(Debug)]
 pub struct BagReader {
+    /// Bytes of the bag.
     pub(crate) bytes: Bytes,
+    /// Tables and diagnostics that the scan at opening has filled.
     pub(crate) scanner: Scanner,
+    /// Index of the records in a bag before V2.0. Built by the scan at opening.
     pub(crate) index: Index,
+    /// Summary of the bag for `info`.
     pub(crate) info: LogInfo,
+    /// Options with which the bag was opened.
     pub(crate) options: BagOptions,
-    /// Of the chunks that are made of this bag, if set.
+    /// Compression of chunks in bags that are written from this bag. `None` if the caller has set
+    /// no compression.
     pub(crate) compression: Option<Compression>,
+    /// Results of comparing the chunks of a V2.0 bag with its index.
     pub(crate) comparison: Comparison,
-    /// Whether columns had to leave out a message that cannot be decoded.
+    /// True if an export to columns has omitted a message, because the message cannot be decoded.
     #[cfg(feature = "arrow")]
     pub(crate) has_undecodable: AtomicBool,
 }
 
 impl BagReader {
-    /// Opens the bag that `bytes` holds.
+    /// Opens the bag in `bytes`.
     ///
     /// # Errors
-    /// Returns an error if the bytes are no ROS 1 bag. Damage is
-    /// no error: it is in [`diagnostics`](rovelog_core::LogReader::diagnostics).
+    /// Returns an error if the bytes are not a ROS 1 bag. Damage is not an error.
+    /// [`diagnostics`](rovelog_core::LogReader::diagnostics) lists it.
     #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
         let head = &bytes[..bytes.len().min(Scanner::START)];
         let mut scanner = Scanner::start(head, options)?;
-        if scanner.version == Version::V2_0 {
+        if scanner.line.version == Version::V2_0 {
             return Self::chunked(bytes, scanner, options);
         }
         if !options.read.unread.is_empty() {
@@ -57,18 +66,18 @@ impl BagReader {
         }
         let mut index = Index::default();
         let window = Window::whole(&bytes);
-        let take = |index: &mut Index, met: crate::scan::Met, tables: &mut Tables| {
-            let stats = &mut tables.connections[met.connection as usize].stats;
-            index.message(met.at, met.connection, met.time, stats);
+        let take = |index: &mut Index, message: MessageRef, tables: &mut Tables| {
+            let stats = &mut tables.connections[message.connection as usize].stats;
+            index.add_message(&message, stats);
         };
         loop {
-            scanner.messages(&bytes, |met, tables| take(&mut index, met, tables));
-            // The window is the whole file, so there is never more to ask for.
+            scanner.messages(&bytes, |message, tables| take(&mut index, message, tables));
+            // The window is the whole file, so a scan step never needs more bytes.
             match scanner.step(window).expect("the window reaches the end of the file") {
-                Step::Message(met) => take(&mut index, met, &mut scanner.tables),
+                Step::Message(message) => take(&mut index, message, &mut scanner.tables),
                 Step::Record { .. } => {}
-                Step::Passed { at, end } => index.skip(at..end),
-                Step::Lost { at, end, .. } => index.lose(at..end),
+                Step::Skipped { at, end } => index.add_skipped(at..end),
+                Step::Lost { at, end, .. } => index.add_lost(at..end),
                 Step::End => break,
             }
         }
@@ -92,176 +101,192 @@ impl BagReader {
         }
     }
 
-    /// Opens a bag of V2.0, of which `scanner` has read the version line.
+    /// Opens a V2.0 bag. A large bag with a consistent index is opened by its index. `scanner` has
+    /// read the version line before.
     fn chunked(bytes: Bytes, mut scanner: Scanner, options: &BagOptions) -> Result<Self, BagError> {
         let begin = || Scanner::start(&bytes[..bytes.len().min(Scanner::START)], options);
         let mut index = Index::default();
         let unread = &options.read.unread;
+        // A small bag is always scanned, because scanning it is fast and finds damage.
         let by_index = !options.read.read_all
             && options.read.packing.is_none()
             && scanner.read_index(&bytes, unread).is_some()
-            && (scanner.chunked().cost() >= options.indexed_from || !unread.is_empty());
+            && (scanner.content.cost() >= options.indexed_from || !unread.is_empty());
         if !unread.is_empty() && !by_index {
             return Err(BagError::PartlyRead);
         }
         if by_index {
-            scanner.believe_index();
+            scanner.finish_from_index();
         } else {
             scanner = begin()?;
             let late = scanner.read_all(&bytes, &mut index, options, &[]);
+            // Some messages came before the connection record with their connection id. Scan the
+            // bag again with these connection records known from the start.
             if !late.is_empty() {
                 (scanner, index) = (begin()?, Index::default());
                 scanner.read_all(&bytes, &mut index, options, &late);
             }
         }
-        for chunk in &scanner.chunked().chunks {
+        for chunk in &scanner.content.chunks {
+            // If the crate feature for compressed chunks is disabled, return an error. Without this
+            // check, every compressed chunk would be reported as damaged.
             chunk.extent.check_built_in()?;
         }
         index.blocks.finish(bytes.len() as u64);
         Ok(Self::of(bytes, scanner, index, options))
     }
 
-    /// Opens a bag of before V1.0, which has no version line: on request only, because anything
-    /// could be one.
+    /// Opens a bag before V1.0. Such a bag has no version line, so any file could be such a bag.
+    /// The caller must therefore request this version explicitly.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Returns an error in the same cases as [`new`](Self::new).
     pub fn open_v0(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
         Self::new(bytes, &options.clone().as_version_0())
     }
 
     /// Returns the version of the bag.
     pub fn version(&self) -> Version {
-        self.scanner.version
+        self.scanner.line.version
     }
 
-    /// Returns the version line without its end.
+    /// Returns whether this is a V2.0 bag, whose messages are in chunks.
+    pub(crate) fn is_chunked(&self) -> bool {
+        self.scanner.line.version == Version::V2_0
+    }
+
+    /// Returns the version line without its line end.
     pub fn version_line(&self) -> &str {
         &self.scanner.line.text
     }
 
-    /// Returns the connections; each has the same index as its topic.
+    /// Returns the connections. The connection and the topic with the same index belong together.
     pub fn connections(&self) -> &[Connection] {
         &self.scanner.tables.connections
     }
 
-    /// Returns the bags in this file, with the state of their indices.
+    /// Returns the sections, that is, the bags within this file, with the state of their indices.
     pub fn sections(&self) -> &[Section] {
         &self.scanner.sections
     }
 
-    /// Returns how the index of a topic differs from its messages in a section, entry by entry;
-    /// before V2.0 only.
+    /// Compares the index entries of a topic in a section with the messages of the topic, entry by
+    /// entry. For V2.0 bags, the result is always zero.
     pub fn index_differences(&self, section: &Section, topic: &[u8]) -> Differences {
-        if self.scanner.v2.is_some() {
+        if self.is_chunked() {
             return Differences::default();
         }
         let end =
             self.sections().iter().map(|s| s.offset).find(|at| *at > section.offset).unwrap_or(u64::MAX);
-        let (mut index, mut scan) = (Vec::new(), Vec::new());
-        for record in self.cursor().filter(|record| (section.offset..end).contains(&record.at)) {
+        // Map from seconds, nanoseconds and position to the number of index entries minus the
+        // number of messages.
+        let mut counts: HashMap<(u32, u32, u64), i64> = HashMap::new();
+        for record in self.full_cursor().filter(|record| (section.offset..end).contains(&record.at)) {
             if let Some(message) = &record.message {
                 if self.connections()[message.connection as usize].topic == topic {
-                    scan.push((message.sec, message.nsec, record.at - section.offset));
+                    let key = (message.sec, message.nsec, message.at - section.offset);
+                    *counts.entry(key).or_default() -= 1;
                 }
             } else if let Some(wire::Record { header: Header::Index(header), data }) =
                 self.wire_record(&record)
                 && header.topic == topic
             {
-                let entries = IndexEntry::all_of(data).iter();
-                index.extend(entries.map(|e| (e.sec.get(), e.nsec.get(), section.meant(e.pos.get()))));
+                for entry in IndexEntry::all_of(data) {
+                    let pos = section.message_offset(entry.pos.get());
+                    *counts.entry((entry.sec.get(), entry.nsec.get(), pos)).or_default() += 1;
+                }
             }
         }
-        differences(index, scan)
+        let sum = |counts: &mut dyn Iterator<Item = i64>| counts.map(|n| n.max(0).unsigned_abs()).sum();
+        Differences {
+            missing_in_index: sum(&mut counts.values().map(|count| -count)),
+            not_in_scan: sum(&mut counts.values().copied()),
+        }
     }
 
-    /// Returns the number of valid records with this op.
+    /// Returns the number of valid records with the op (record type) `op`.
     pub fn records_of(&self, op: u8) -> u64 {
         self.scanner.ops[usize::from(op)]
     }
 
-    /// Returns the number of messages whose stamp is lower than that of the message before.
+    /// Returns the number of messages whose time is earlier than the time of the previous message.
     pub fn times_going_back(&self) -> u64 {
-        self.scanner.going_back
+        self.scanner.order.backward
     }
 
-    /// Returns how many latched messages of a topic each publisher sent, by the name of its node.
+    /// Returns the number of messages of a topic by publisher. Publishers are identified by their
+    /// node name. Before V2.0, only messages of latching publishers have a node name. A latching
+    /// publisher sends its last message to every new subscriber.
     pub fn callerids(&self, topic: &Topic) -> BTreeMap<String, u64> {
-        let tables = &self.scanner.tables;
-        let mut found = BTreeMap::new();
-        if !topic.is_of(&tables.topics) {
-            return found;
+        if !topic.is_element_of(&self.scanner.tables.topics) {
+            return BTreeMap::new();
         }
-        if let Some(state) = &self.scanner.v2 {
-            for origin in state.origins.iter().filter(|o| o.connection == topic.id.0 && o.count > 0) {
-                if let Some(name) = &origin.publisher.callerid {
-                    *found.entry(name.clone()).or_default() += origin.count;
-                }
-            }
-        }
-        for shape in tables.shapes.list.iter().filter(|shape| shape.connection == topic.id.0) {
-            if let Some(name) = shape.callerid.and_then(|id| tables.callerids.get(id as usize)) {
-                *found.entry(escape_bytes(name)).or_default() += shape.count;
-            }
-        }
-        found
+        let mut publishers = self.scanner.publishers(|connection| connection == topic.id.0);
+        publishers.remove(&topic.id.0).map(|publishers| publishers.by_name).unwrap_or_default()
     }
 
-    /// Returns all messages in file order, as records.
+    /// Returns all messages in file order.
     pub fn records_in_file_order(&self) -> Box<dyn Iterator<Item = Record<'_>> + Send + '_> {
-        self.as_stored(&Select::all())
+        self.in_file_order(&Select::all())
     }
 
-    /// Returns the messages of the selected topics in file order; before V2.0 those of all.
-    pub(crate) fn as_stored<'a>(
+    /// Returns messages in file order. For a V2.0 bag, only messages of the selected topics are
+    /// returned. For older bags, all messages are returned.
+    pub(crate) fn in_file_order<'a>(
         &'a self,
         select: &Select,
     ) -> Box<dyn Iterator<Item = Record<'a>> + Send + 'a> {
-        if self.scanner.v2.is_some() {
-            return Box::new(self.chunked_as_stored(select));
+        if self.is_chunked() {
+            return Box::new(MessageMerge::new(self, select, true, false));
         }
         let mut counts = vec![0; self.scanner.tables.topics.len()];
-        Box::new(self.cursor().filter_map(move |record| {
+        Box::new(self.full_cursor().filter_map(move |record| {
             let message = record.message?;
-            let seq = counts[message.connection as usize];
-            counts[message.connection as usize] += 1;
-            Some(self.record(&message, record.at, seq))
+            let count = &mut counts[message.connection as usize];
+            *count += 1;
+            let place = Place {
+                time: message.time(),
+                offset: message.at,
+                topic: message.connection,
+                seq: *count - 1,
+            };
+            Some(self.record_of(place, message.payload(&self.bytes)))
         }))
     }
 
-    /// Hands every message in file order to `visit`: offset, topic, stamp in nanoseconds, payload.
-    /// The fastest way through a bag.
+    /// Calls `visit` for every message in file order, with the offset, topic, time in nanoseconds
+    /// and payload of the message. This is the fastest way to read a bag.
     pub fn scan(&self, mut visit: impl FnMut(u64, &Topic, i64, &[u8])) {
-        if self.scanner.v2.is_some() {
-            return self.scan_chunks(visit);
+        if self.is_chunked() {
+            return self.visit_messages(visit);
         }
-        self.cursor().messages(u64::MAX, |at, message| {
+        self.full_cursor().messages(u64::MAX, |message| {
             let topic = &self.scanner.tables.topics[message.connection as usize];
-            visit(
-                at,
-                topic,
-                message.time(),
-                &self.bytes[message.payload_at..message.payload_at + message.len],
-            );
+            visit(message.at, topic, message.time(), message.payload(&self.bytes));
         });
     }
 
-    /// Returns the fields of a record, and how many bytes its payload has behind them.
+    /// Decodes a record. Returns the value of the record, and the number of payload bytes after the
+    /// last field.
     ///
     /// # Errors
-    /// Returns an error if the payload is too short for its definition, or the record is one of
+    /// Returns an error if the payload is too short for its definition, or if the record belongs to
     /// another bag.
     pub fn decode(&self, record: &Record<'_>) -> Result<(rovelog_core::Value, usize), BagError> {
         self.own(record.topic)?;
-        self.scanner.tables.decode(record.topic.id.index(), &record.payload)
+        let (tables, number) = (&self.scanner.tables, record.topic.id.index());
+        let fields = tables.fields(number, &record.payload)?;
+        let value = fields.layout.value(&fields.bytes);
+        let (value, used) = value.map_err(|error| tables.undecodable(number, &record.payload, &error))?;
+        Ok((value, fields.bytes.len() - used))
     }
 
-    /// Returns the layout by which a payload of a topic decodes, for decoders into types of one's
-    /// own; none where [`decode`](Self::decode) gives the bytes, because no definition is sure to
-    /// fit.
+    /// Returns the layout that decodes a payload of a topic, for custom decoders. Returns `None` if
+    /// it is not certain that a definition matches. In this case, [`decode`](Self::decode) returns
+    /// the raw bytes.
     ///
     /// # Errors
-    /// Returns an error if the payload is too short for its definition, or the topic is one of
+    /// Returns an error if the payload is too short for its definition, or if the topic belongs to
     /// another bag.
     pub fn layout(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Layout>, BagError> {
         self.own(topic)?;
@@ -269,34 +294,38 @@ impl BagReader {
     }
 
     fn own(&self, topic: &Topic) -> Result<(), BagError> {
-        let is_own = topic.is_of(&self.scanner.tables.topics);
+        let is_own = topic.is_element_of(&self.scanner.tables.topics);
         is_own.then_some(()).ok_or_else(|| BagError::NoSuchTopic { topic: topic.name.clone() })
     }
 
-    /// Returns the publisher of a message; empty for most messages, because only those of latching
-    /// publishers name it.
+    /// Returns the publisher of a message. Before V2.0, only messages of latching publishers name
+    /// their publisher, so the result is empty for most messages. A latching publisher sends its
+    /// last message to every new subscriber.
     pub fn publisher(&self, record: &Record<'_>) -> Publisher {
-        if let (Some(state), Ok(())) = (&self.scanner.v2, self.own(record.topic)) {
-            let origin =
-                (record.origin() as usize).checked_sub(1).and_then(|number| state.origins.get(number));
-            return origin.map(|origin| origin.publisher.clone()).unwrap_or_default();
+        // A record stores the index of its origin (connection record) plus 1. The value 0 is
+        // reserved for formats without origins.
+        if self.own(record.topic).is_err() {
+            return Publisher::default();
         }
-        let is_own = self.own(record.topic).is_ok();
-        is_own.then(|| self.publisher_at(record.offset)).flatten().unwrap_or_default()
+        let origin = (record.origin() as usize).checked_sub(1);
+        match origin.and_then(|number| self.scanner.content.origins.get(number)) {
+            Some(origin) => origin.publisher.clone(),
+            None => self.publisher_at(record.offset).unwrap_or_default(),
+        }
     }
 
-    /// Returns the publisher of the message at an offset; `None` before V1.2, and in V2.0, where
-    /// connections name it.
+    /// Returns the publisher that the message at `offset` names. Returns `None` for all versions
+    /// except V1.2.
     pub(crate) fn publisher_at(&self, offset: u64) -> Option<Publisher> {
-        if self.scanner.version != Version::V1_2 {
+        if self.scanner.line.version != Version::V1_2 {
             return None;
         }
         let (_, data) = Head::of(self.bytes.get(usize::try_from(offset).ok()?..)?)?;
         Some(Publisher { latching: data.latching == Some(b"1"), callerid: data.callerid.map(escape_bytes) })
     }
 
-    /// Returns a record that the first scanner has found.
-    pub(crate) fn wire_record(&self, record: &Met) -> Option<wire::Record<'_>> {
+    /// Reads a complete record that the scan at opening has found.
+    pub(crate) fn wire_record(&self, record: &RecordRef) -> Option<wire::Record<'_>> {
         wire::Record::read(self.bytes_of(&(record.at..record.end))?)
     }
 
@@ -304,44 +333,43 @@ impl BagReader {
         self.bytes.get(usize_of(range.start)..usize_of(range.end))
     }
 
-    pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor::all(&self.bytes, &self.index, &self.scanner.tables, self.scanner.version)
+    /// Returns a cursor over the records in a range of the file. The range must start and end
+    /// between two records.
+    pub(crate) fn cursor(&self, range: Range<u64>) -> Cursor<'_> {
+        Cursor::new(self.version(), &self.scanner.tables.shapes, &self.bytes, &self.index, range)
     }
 
-    pub(crate) fn record(&self, message: &Message, at: u64, seq: u64) -> Record<'_> {
-        let place = Place { time: message.time(), offset: at, topic: message.connection, seq };
-        self.record_of(place, message.payload_at, message.len)
+    /// Returns a cursor over all records of the file.
+    pub(crate) fn full_cursor(&self) -> Cursor<'_> {
+        self.cursor(0..self.index.blocks.end())
     }
 
-    fn record_of(&self, place: Place, payload_at: usize, len: usize) -> Record<'_> {
+    fn record_of<'a>(&'a self, place: Place, payload: &'a [u8]) -> Record<'a> {
         let Place { time, offset, topic, seq } = place;
         let tables = &self.scanner.tables;
-        let payload = &self.bytes[payload_at..payload_at + len];
         let time = Timestamp::new(time, tables.clock);
         Record::new(&tables.topics[topic as usize], Some(time), offset, seq, payload, tables)
     }
 
-    /// Returns the places of the selected messages, in time order.
+    /// Returns the positions of the selected messages in time order.
     pub(crate) fn places<'a>(&'a self, select: &Select) -> impl Iterator<Item = Place> + Send + use<'a> {
         order::selected(&self.scanner.tables.topics, select, |wanted| MessagesOf { reader: self, wanted })
     }
 
-    /// Returns the message at a place that [`places`](Self::places) handed out.
-    pub(crate) fn message_at(&self, offset: u64) -> Result<(Met, Message), BagError> {
-        let found =
-            Cursor::message_at(&self.bytes, &self.index, &self.scanner.tables, self.scanner.version, offset);
-        Ok(found.ok_or_else(|| changed(offset))?)
+    /// Returns the message at a file offset.
+    pub(crate) fn message_at(&self, offset: u64) -> Result<MessageRef, BagError> {
+        let record = self.cursor(offset..self.index.blocks.end()).record();
+        Ok(record.and_then(|record| record.message).ok_or_else(|| changed(offset))?)
     }
 
     pub(crate) fn record_at(&self, place: Place) -> Result<Record<'_>, BagError> {
         let of = &self.connections()[place.topic as usize];
-        let payload = payload(&self.bytes, place.offset, self.scanner.version, of);
-        let (payload_at, len) = payload.ok_or_else(|| changed(place.offset))?;
-        Ok(self.record_of(place, payload_at, len))
+        let range = payload(&self.bytes, place.offset, self.scanner.line.version, of);
+        Ok(self.record_of(place, &self.bytes[range.ok_or_else(|| changed(place.offset))?]))
     }
 }
 
-/// The messages of some topics, block by block.
+/// Reads the messages of the wanted topics block by block.
 struct MessagesOf<'a> {
     reader: &'a BagReader,
     wanted: Vec<bool>,
@@ -365,15 +393,13 @@ impl Blocks for MessagesOf<'_> {
         for (connection, before) in reader.index.blocks.before(block) {
             counts[*connection as usize] = *before;
         }
-        let scanner = &reader.scanner;
-        let mut cursor = Cursor::block(&reader.bytes, &reader.index, &scanner.tables, scanner.version, block);
-        cursor.messages(u64::MAX, |offset, message| {
-            let connection = message.connection as usize;
-            if self.wanted[connection] {
-                let seq = counts[connection];
-                visit(Place { time: message.time(), offset, topic: message.connection, seq });
+        reader.cursor(reader.index.blocks.bytes_of(block)).messages(u64::MAX, |message| {
+            let (topic, time, offset) = (message.connection, message.time(), message.at);
+            let count = &mut counts[topic as usize];
+            if self.wanted[topic as usize] {
+                visit(Place { time, offset, topic, seq: *count });
             }
-            counts[connection] += 1;
+            *count += 1;
         });
     }
 }

@@ -1,9 +1,10 @@
-//! The scanner of the records of a bag, shared by reader, stream and recovery.
+//! Scans the records of a bag. The reader, the stream and recovery share this code.
 //!
-//! [`Scanner`] does no I/O. It looks at a [`Window`] of the file and returns the next [`Step`]; if the
-//! window ends too early, it requests more. Every byte of the file is part of exactly one step.
+//! [`Scanner`] does no I/O. It is given a [`Window`] of the file and returns the next [`Step`]. If
+//! the window is too short, it requests more bytes. Every byte of the file belongs to exactly one
+//! step.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rovelog_core::layout::Fit;
 use rovelog_core::reader::SEARCH_LEN;
@@ -13,113 +14,81 @@ use rovelog_core::{Clock, DataSpan, Diagnostics, Rule, text};
 
 use crate::diagnostics as rules;
 use crate::error::BagError;
-use crate::named::Named;
-use crate::old::{self, OldProbe, OldRecord, Table};
+use crate::index_offsets::IndexOffsets;
+use crate::message::MessageRef;
+use crate::old::{self, OldProbe, OldRecord};
 use crate::options::BagOptions;
-use crate::sections::{self, MAX_SECTIONS, Section};
-use crate::shapes::{Head, Matched};
+use crate::position::{DamagedRange, LastRecord, Position, TimeOrder};
+use crate::sections::{MAX_SECTIONS, Section};
+use crate::shapes::{Head, MatchedHeader, MessageSource};
 use crate::start;
 use crate::tables::{Tables, Tally, fit};
 use crate::v2;
-use crate::validate::{Found, Probe, Search, crossing, follows, probe};
+use crate::validate::{Probe, ProbedRecord, Search, crossing_chain, follows, probe};
 use crate::version::{self, Version, VersionLine};
 use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry, is_list_of};
 
-/// What comes next in a bag.
+/// A part of the file that a scan step has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A message.
-    Message(Met),
-    /// A valid record that is no message.
+    Message(MessageRef),
+    /// A valid record that is not a message.
     Record { at: u64, data_at: u64, end: u64, op: u8 },
-    /// Bytes that are valid and no record: a version line, a table of topics, raw padding.
-    Passed { at: u64, end: u64 },
+    /// Valid bytes outside of records: a version line, a table of topics, or padding that belongs
+    /// to no record.
+    Skipped { at: u64, end: u64 },
     /// Bytes that cannot be read.
     Lost { at: u64, end: u64, rule: &'static Rule },
     /// The end of the file.
     End,
 }
 
-/// A message that was met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Met {
-    pub(crate) at: u64,
-    pub(crate) payload_at: u64,
-    pub(crate) end: u64,
-    pub(crate) connection: u32,
-    /// Its number within the connection.
-    pub(crate) seq: u64,
-    pub(crate) time: i64,
-}
-
-/// A lost range whose end is being looked for.
-#[derive(Clone, Copy, Debug)]
-struct Damage {
-    start: u64,
-    /// Where the record that was due would have ended, if its lengths were valid.
-    claimed: Option<u64>,
-    /// Whether it passes the end of the file.
-    cut: bool,
-    search: Search,
-}
-
-/// Scans a bag: where it is, what it learned, what it noticed.
+/// Scanner of a bag. It contains the current position, the tables that it fills, and the problems
+/// that it found.
 #[derive(Debug)]
 pub(crate) struct Scanner {
-    pub(crate) version: Version,
+    /// Version line of the file.
     pub(crate) line: VersionLine,
+    /// Connections, topics and definitions found so far.
     pub(crate) tables: Tables,
+    /// Problems found so far.
     pub(crate) diagnostics: Diagnostics,
+    /// Sections (bags within the file) found so far.
     pub(crate) sections: Vec<Section>,
-    /// Valid records by op.
+    /// Number of valid records of each op (record type).
     pub(crate) ops: Box<[u64; 256]>,
-    /// Messages with a lower stamp than the one before.
-    pub(crate) going_back: u64,
-    /// The span of the data, once all of the bag was scanned.
+    /// Comparison of each message time with the time of the previous message.
+    pub(crate) order: TimeOrder,
+    /// Time span of the messages. Set at the end of the scan.
     pub(crate) data: Option<DataSpan>,
-    /// The topics of a V1.0 or V0 bag.
-    pub(crate) table: Table,
-    pub(crate) last_time: i64,
-    pub(crate) v2: Option<Box<v2::State>>,
-    /// The last message: where it started and ended, and its connection.
-    last_message: (u64, u64, u32),
-    /// Connections with messages in this section.
-    in_section: Vec<u32>,
-    /// By topic: the last section that defines it.
-    defined_in: HashMap<Box<[u8]>, usize>,
-    at: u64,
-    damage: Option<Damage>,
-    /// The shape of the last message.
-    last_shape: u32,
-    /// The last record, if it was a definition: where it started and ended.
-    definition: Option<(u64, u64)>,
-    /// The last record, if it was a bag header without data: where it started and ended.
-    bare_bag_header: Option<(u64, u64)>,
-    text_mode: bool,
-    started: bool,
-    finished: bool,
+    /// Chunks, connections and index of a V2.0 bag.
+    pub(crate) content: v2::Content,
+    /// Current position in a bag before V2.0.
+    pub(crate) position: Position,
 }
 
 impl Scan for Scanner {
     type Step = Step;
 
-    // Every byte of the file is part of exactly one step.
+    // Every byte of the file belongs to exactly one step.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        if self.damage.is_some() {
+        if self.position.damage.is_some() {
             return self.search(window);
         }
-        if !self.started {
+        if !self.position.started {
             return self.begin(window);
         }
+        // Fast path for streams, because most records are messages whose header is already known.
         if let Some(step) = self.plain_step(window) {
             return Ok(step);
         }
-        let at = self.at;
+        let at = self.position.at;
         if window.eof && at >= window.end() {
             self.finish(at);
             return Ok(Step::End);
         }
-        if self.version != Version::V1_2 {
+        if self.line.version != Version::V1_2 {
             return self.old_step(window);
         }
         if let Some(line) = version::at(window, at)? {
@@ -130,29 +99,34 @@ impl Scan for Scanner {
         }
         match probe(window, at)? {
             Probe::Good(record) => {
+                // The length of this record is suspicious only if no valid record follows. A
+                // damaged length may reach into later records.
                 if !follows(window, record.end)?
-                    && let Some(found) = self.swallowed(window, &record)?
+                    && let Some(found) = self.find_in_payload(window, &record)?
                 {
-                    return Ok(self.lose(at, found, &rules::LOST));
+                    return Ok(self.report_loss(at, found, &rules::LOST));
                 }
-                self.take(window, &record)
+                self.add_record(window, &record)
             }
-            Probe::Cut => self.begin_gap(window, None, true),
-            Probe::Bad(claimed) => self.begin_gap(window, claimed, false),
+            // The truncated record may be damaged, so the next record is searched right after the
+            // start of the truncated record.
+            Probe::Cut => self.start_damage(window, None, true),
+            Probe::Bad(claimed) => self.start_damage(window, claimed, false),
         }
     }
 
     fn needed_from(&self) -> u64 {
-        self.damage.map_or(self.at, |damage| damage.search.next)
+        self.position.damage.map_or(self.position.at, |damage| damage.search.next)
     }
 }
 
 impl Scanner {
-    /// How much of the file [`start`](Self::start) must see, if the file has that much.
+    /// Maximum number of bytes at the start of the file that [`start`](Self::start) examines.
     pub(crate) const START: usize = SEARCH_LEN;
 
-    /// Reads the version line. `head` is the start of the file: a version line, or
-    /// [`START`](Self::START) bytes if it is damaged.
+    /// Creates a scanner. `head` are the first bytes of the file. `head` must have
+    /// [`START`](Self::START) bytes, unless the file is shorter or starts with a valid version
+    /// line.
     pub(crate) fn start(head: &[u8], options: &BagOptions) -> Result<Self, BagError> {
         let line = if options.version_0 {
             VersionLine { version: Version::V0, text: String::new(), len: 0, crlf: false, is_damaged: false }
@@ -162,169 +136,163 @@ impl Scanner {
         let clock =
             if matches!(line.version, Version::V1_0 | Version::V0) { Clock::LogStart } else { Clock::Unix };
         let mut scanner = Self {
-            version: line.version,
             tables: Tables::new(options, clock),
             diagnostics: options.read.diagnostics(),
             sections: vec![Section::new(0, line.len)],
             ops: Box::new([0; 256]),
-            going_back: 0,
+            order: TimeOrder::default(),
             data: None,
-            table: Table::default(),
-            last_time: i64::MIN,
-            v2: None,
-            last_message: (0, 0, 0),
-            in_section: Vec::new(),
-            defined_in: HashMap::new(),
-            at: 0,
-            damage: None,
-            last_shape: 0,
-            definition: None,
-            bare_bag_header: None,
-            text_mode: false,
-            started: false,
-            finished: false,
+            content: v2::Content::default(),
+            position: Position::default(),
             line,
         };
-        if scanner.line.is_damaged {
-            let len = scanner.line.len;
-            scanner.diagnostics.push(&rules::VERSION_LINE_DAMAGED, 0..len, || {
-                format!("no version line at the start of the file: the first record of a V2.0 bag is at byte {len}")
-            });
-        }
-        if scanner.line.crlf {
-            let len = scanner.line.len;
-            scanner
-                .diagnostics
-                .push(&rules::VERSION_LINE_CRLF, 0..len, || "the version line ends in CR LF".to_owned());
-        }
+        start::report(&scanner.line, &mut scanner.diagnostics);
         Ok(scanner)
     }
 
-    /// Hands messages of a file, all of which is in `data`, to `sink` as long as each and the next
-    /// one have known headers.
+    /// Calls `sink` for messages as long as the header of the message and the header of the message
+    /// after it are already known. `data` is the whole file. [`step`](Scan::step) returns the
+    /// remaining records.
     #[inline]
-    pub(crate) fn messages(&mut self, data: &[u8], mut sink: impl FnMut(Met, &mut Tables)) {
-        let Ok(start) = usize::try_from(self.at) else { return };
+    pub(crate) fn messages(&mut self, data: &[u8], mut sink: impl FnMut(MessageRef, &mut Tables)) {
+        let Ok(start) = usize::try_from(self.position.at) else { return };
         let Some(mut rest) = data.get(start..) else { return };
-        let Some(mut found) = self.tables.shapes.find(rest, self.last_shape) else { return };
+        // The header of the next message is checked too, because a damaged length would otherwise
+        // go unnoticed.
+        let Some(mut found) = self.tables.shapes.find(rest, self.position.last_shape) else { return };
         while let Some((behind, next)) = rest
             .get(found.size()..)
             .and_then(|behind| Some((behind, self.tables.shapes.find(behind, found.shape)?)))
         {
-            let met = self.count(found, &rest[found.head..found.size()]);
-            sink(met, &mut self.tables);
+            let message = self.count_message(found, &rest[found.head as usize..found.size()]);
+            sink(message, &mut self.tables);
             (rest, found) = (behind, next);
         }
     }
 
-    /// Returns the message at the place, if it and the next one have known headers.
+    /// Returns the next message, if its header and the header of the message after it are already
+    /// known.
     #[inline]
     fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
-        let rest = window.slice(self.at, window.end()).ok()??;
-        let found = self.tables.shapes.find(rest, self.last_shape)?;
+        let rest = window.slice(self.position.at, window.end()).ok()??;
+        let found = self.tables.shapes.find(rest, self.position.last_shape)?;
         self.tables.shapes.find(rest.get(found.size()..)?, found.shape)?;
-        Some(Step::Message(self.count(found, &rest[found.head..found.size()])))
+        Some(Step::Message(self.count_message(found, &rest[found.head as usize..found.size()])))
     }
 
-    /// Takes the message at the place.
+    /// Counts a message at the current position.
     #[inline]
-    fn count(&mut self, found: Matched, payload: &[u8]) -> Met {
-        let at = self.at;
-        self.tables.shapes.follow(self.last_shape, found.shape);
-        self.last_shape = found.shape;
+    fn count_message(&mut self, found: MatchedHeader, payload: &[u8]) -> MessageRef {
+        let at = self.position.at;
+        // Recorders write topics in repeating patterns. Record which shape (header without time)
+        // follows which, so that the next shape can be guessed.
+        self.tables.shapes.follow(self.position.last_shape, found.shape);
+        self.position.last_shape = found.shape;
         self.ops[usize::from(Data::OP)] += 1;
-        let number = self.tables.shapes.list[found.shape as usize].connection;
-        // There may be a better definition than for the message before.
+        let number = self.tables.shapes.list[found.shape as usize].source.connection;
+        // A definition record that was found since the last message may give a better definition.
         self.tables.resolve(number);
         let shape = &mut self.tables.shapes.list[found.shape as usize];
         shape.count += 1;
         let connection = &mut self.tables.connections[number as usize];
         let stats = &mut connection.stats;
-        stats.latched += u64::from(shape.latching);
+        stats.latched += u64::from(shape.source.latching);
         let seq = stats.count;
-        let time = stats.message(at, found.len, found.sec, found.nsec);
-        self.going_back += u64::from(time < self.last_time);
-        self.last_time = time;
+        let time = stats.message(at, found.len as usize, found.sec, found.nsec);
+        self.order.add(time);
         let section = self.sections.last_mut().expect("there is always a section");
         let pos = at - section.offset;
         if stats.in_section.count == 0 {
-            self.in_section.push(number);
+            self.position.section_connections.push(number);
         }
+        // The messages are compared with the index by the sum of their hashes, so that they need
+        // not be stored.
         stats.in_section.add(found.sec, found.nsec, pos);
-        if let Some((definition, end)) = self.definition.take()
+        // The first index entry of a topic has the position of the definition record before the
+        // message. Record which message belongs to this definition.
+        if let LastRecord::Definition { at: definition, end } = self.position.last
             && end == at
         {
-            section.behind_definition.insert(definition - section.offset, pos);
+            section.message_after_definition.insert(definition - section.offset, pos);
         }
-        let payload_at = at + found.head as u64;
-        let end = at + found.size() as u64;
+        let message = MessageRef { seq, ..found.message(at, number) };
         let fit = fit(connection, payload);
         if fit != Fit::Exact {
-            self.note_misfit(number, fit, payload.len(), (payload_at, end));
+            self.report_misfit(number, fit, payload.len(), message.payload_at()..message.end());
         }
-        self.bare_bag_header = None;
-        self.last_message = (at, end, number);
-        self.at = end;
-        Met { at, payload_at, end, connection: number, seq, time }
+        self.position.last = LastRecord::Message(message);
+        self.position.at = message.end();
+        message
     }
 
-    /// Returns the version line, and the table of topics behind it; no bytes where there is neither.
+    /// Returns the version line as a step. In V1.0 and V0, the step also contains the table of
+    /// topics.
     fn begin(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         let mut end = self.line.len;
-        if matches!(self.version, Version::V1_0 | Version::V0) {
-            // Without a table no record is known, and all that follows is lost.
-            if let Some((table, behind)) = old::table(window, self.version, end)? {
-                (self.table, end) = (table, behind);
+        if matches!(self.line.version, Version::V1_0 | Version::V0) {
+            // If the table of topics is damaged, no topic is known, and all records are lost.
+            if let Some((table, behind)) = old::table(window, self.line.version, end)? {
+                (self.position.table, end) = (table, behind);
             }
+            // V1.0 and V0 bags do not state whether times are absolute.
             self.diagnostics.push(&rules::RELATIVE_STAMPS, 0..end, || {
                 "times are shown as counted from the start of the recording".to_owned()
             });
         }
-        self.started = true;
-        self.at = end;
-        Ok(Step::Passed { at: 0, end })
+        self.position.started = true;
+        self.position.at = end;
+        Ok(Step::Skipped { at: 0, end })
     }
 
     fn begin_section(&mut self, at: u64, len: u64) -> Step {
         if self.sections.len() >= MAX_SECTIONS {
-            return self.lose(at, at + len, &rules::TOO_MANY_SECTIONS);
+            return self.report_loss(at, at + len, &rules::TOO_MANY_SECTIONS);
         }
         self.end_section(at);
         self.sections.push(Section::new(at, at + len));
         self.diagnostics.push(&rules::APPENDED_SECTION, at..at + len, || {
             format!("another bag starts at byte {at}: it is read with the same definitions")
         });
-        (self.definition, self.bare_bag_header) = (None, None);
-        self.at = at + len;
-        Step::Passed { at, end: self.at }
+        self.position.last = LastRecord::Other;
+        self.position.at = at + len;
+        Step::Skipped { at, end: self.position.at }
     }
 
-    /// Spaces up to 4096 bytes behind the start of a bag header without data; a longer one has none.
+    /// Skips spaces after a bag header without data, up to 4096 bytes from the start of the bag
+    /// header. Some recorders wrote the padding after the record instead of in its data.
     fn raw_padding(&mut self, window: Window<'_>) -> Result<Option<Step>, NeedMore> {
-        let at = self.at;
-        let Some((start, _)) = self.bare_bag_header.filter(|(_, end)| *end == at) else { return Ok(None) };
-        // A header of many fields is longer.
+        let at = self.position.at;
+        let LastRecord::BareBagHeader { at: start } = self.position.last else { return Ok(None) };
+        // A bag header with many fields may have more than 4096 bytes. No padding follows then.
         let bytes = window.upto(at, (start + u64::from(BAG_HEADER_SIZE)).saturating_sub(at))?;
         if bytes.len() < 4 || bytes.iter().any(|byte| *byte != b' ') {
             return Ok(None);
         }
         let len = bytes.len() as u64;
-        self.bare_bag_header = None;
+        self.position.last = LastRecord::Other;
         if let Some(section) = self.sections.last_mut() {
             section.raw_padding = Some(len);
         }
         self.diagnostics.push(&rules::RAW_PADDING, at..at + len, || {
             format!("{len} spaces outside of any record; index positions point past their records")
         });
-        self.at = at + len;
-        Ok(Some(Step::Passed { at, end: self.at }))
+        self.position.at = at + len;
+        Ok(Some(Step::Skipped { at, end: self.position.at }))
     }
 
-    /// Returns where the records of the bag go on inside of a record that nothing valid follows:
-    /// bytes of it are lost, and its length reaches into the next one. A message that fits its
-    /// definition may still hold whole records.
-    fn swallowed(&mut self, window: Window<'_>, record: &Found<'_>) -> Result<Option<u64>, NeedMore> {
-        if let Some(found) = crossing(window, record.data_at, record.end)? {
+    /// Searches for records in the data of a record after which no valid record follows. If bytes
+    /// of this record are missing, its length reaches into later records of the bag. Returns the
+    /// offset of the first such record.
+    ///
+    /// Complete records inside the data prove nothing, because a message may contain a bag. The
+    /// length is wrong only if a chain of adjacent records leads beyond the end of the data, or if
+    /// the message does not match its definition.
+    fn find_in_payload(
+        &mut self,
+        window: Window<'_>,
+        record: &ProbedRecord<'_>,
+    ) -> Result<Option<u64>, NeedMore> {
+        if let Some(found) = crossing_chain(window, record.data_at, record.end)? {
             return Ok(Some(found));
         }
         if self.is_confirmed(window, record)? {
@@ -333,8 +301,9 @@ impl Scanner {
         Search::from(record.data_at).run(window, record.end)
     }
 
-    /// Returns whether the content of a record confirms its length, whatever follows it.
-    fn is_confirmed(&mut self, window: Window<'_>, record: &Found<'_>) -> Result<bool, NeedMore> {
+    /// Returns whether the payload of a message matches its definition. If so, the length of the
+    /// message is right.
+    fn is_confirmed(&mut self, window: Window<'_>, record: &ProbedRecord<'_>) -> Result<bool, NeedMore> {
         let Header::Data(Data { topic, ty, md5, .. }) = record.header else { return Ok(false) };
         let Some(number) = self.tables.number(topic, ty, md5) else { return Ok(false) };
         self.tables.resolve(number);
@@ -343,25 +312,26 @@ impl Scanner {
         Ok(known.definition().is_some() && fit(known, payload) == Fit::Exact)
     }
 
-    /// Takes a valid record.
-    fn take(&mut self, window: Window<'_>, record: &Found<'_>) -> Result<Step, NeedMore> {
-        let (at, end) = (self.at, record.end);
+    /// Processes a valid record, and returns the record as a step.
+    fn add_record(&mut self, window: Window<'_>, record: &ProbedRecord<'_>) -> Result<Step, NeedMore> {
+        let (at, end) = (self.position.at, record.end);
         let bytes = window.slice(at, end)?.unwrap_or_default();
         if let Header::Data(_) = record.header {
             let shapes = self.tables.shapes.list.len();
             let Some(found) = self.intern(bytes) else {
-                return Ok(self.lose(at, end, &rules::TOO_MANY_TOPICS));
+                return Ok(self.report_loss(at, end, &rules::TOO_MANY_TOPICS));
             };
-            // Once for each header: the messages that follow are not parsed any more.
+            // Problems of a header are reported once for all messages with the same header, because
+            // later messages with this header are not parsed.
             if shapes < self.tables.shapes.list.len() {
-                self.note_head(at..record.data_at, record.repeated, record.meant);
+                self.report_head(at..record.data_at, record.duplicates, record.corrected_op);
             }
-            return Ok(Step::Message(self.count(found, &bytes[found.head..])));
+            return Ok(Step::Message(self.count_message(found, &bytes[found.head as usize..])));
         }
-        self.note_head(at..record.data_at, record.repeated, record.meant);
+        self.report_head(at..record.data_at, record.duplicates, record.corrected_op);
         let op = record.header.op();
         self.ops[usize::from(op)] += 1;
-        (self.definition, self.bare_bag_header) = (None, None);
+        self.position.last = LastRecord::Other;
         let data = window.slice(record.data_at, end)?.unwrap_or_default();
         match record.header {
             Header::Definition(definition) => self.define(&definition, at, data.len(), end),
@@ -369,12 +339,14 @@ impl Scanner {
                 let section = self.sections.last_mut().expect("there is always a section");
                 if at != section.first_record {
                     self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
-                        format!("the bag header is not the first record, at byte {}", section.first_record)
+                        format!("the bag header follows the record at byte {}", section.first_record)
                     });
                 }
                 section.index_pos = Some(header.index_pos.get());
                 section.bag_header_at = Some((at, record.data_at));
-                self.bare_bag_header = data.is_empty().then_some((at, end));
+                if data.is_empty() {
+                    self.position.last = LastRecord::BareBagHeader { at };
+                }
             }
             Header::Index(index) => {
                 let section = self.sections.last_mut().expect("there is always a section");
@@ -383,16 +355,17 @@ impl Scanner {
                     section.unusable = true;
                     self.diagnostics.push(&rules::INDEX_UNUSABLE, at..end, || {
                         let (entries, bytes) = (text::count(count, "entry"), text::count(data.len(), "byte"));
-                        format!("version {ver}, {entries} in {bytes}")
+                        format!("the index record has version {ver} and {entries} in {bytes}")
                     });
                 }
                 section.index_record(at, index.topic, data);
             }
             Header::Data(_) | Header::Unknown(_) => {
-                self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || format!("a record of op {op}"));
+                self.diagnostics
+                    .push(&rules::UNKNOWN_OP, at..end, || format!("a record has the unknown op {op}"));
             }
         }
-        self.at = end;
+        self.position.at = end;
         Ok(Step::Record { at, data_at: record.data_at, end, op })
     }
 
@@ -407,7 +380,8 @@ impl Scanner {
             self.tables.defined += 1;
         }
         let number = self.tables.connection(topic, ty, md5);
-        if self.defined_in.insert(topic.into(), self.sections.len()) == Some(self.sections.len()) {
+        // A topic may be defined once in each section (bag within the file).
+        if self.position.defined_in.insert(topic.into(), self.sections.len()) == Some(self.sections.len()) {
             self.diagnostics.push(&rules::DEFINITION_REPEATED, at..end, || {
                 format!("{} has a definition already", escape_bytes(topic))
             });
@@ -419,76 +393,92 @@ impl Scanner {
                 format!("messages of {} come before their definition", escape_bytes(topic))
             });
         }
-        self.definition = Some((at, end));
+        self.position.last = LastRecord::Definition { at, end };
     }
 
-    /// Returns the shape of a message, a new one if need be.
-    fn intern(&mut self, bytes: &[u8]) -> Option<Matched> {
+    /// Returns the message at the start of `bytes`. If no known shape (header without time) matches
+    /// the header, adds a new shape.
+    fn intern(&mut self, bytes: &[u8]) -> Option<MatchedHeader> {
         let (head, data) = Head::of(bytes)?;
         let connection = self.tables.connection(data.topic, data.ty, data.md5)?;
         let callerid = data.callerid.map(|name| self.tables.callerid(name));
         let latching = data.latching == Some(b"1");
         self.tables.resolve(connection);
-        self.tables.shapes.intern(bytes, head, || Some((connection, latching, callerid)))
+        self.tables.shapes.intern(bytes, head, || Some(MessageSource { connection, latching, callerid }))
     }
 
     fn old_step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        let table = std::mem::take(&mut self.table);
-        let step = match old::probe(window, self.at, self.version, &table) {
+        let table = std::mem::take(&mut self.position.table);
+        let step = match old::probe(window, self.position.at, self.line.version, &table) {
             Err(need) => Err(need),
             Ok(OldProbe::Good(record)) => Ok(self.old_message(window, &record)),
-            Ok(OldProbe::Cut) => self.begin_gap(window, None, true),
-            Ok(OldProbe::Bad) => self.begin_gap(window, None, false),
+            Ok(OldProbe::Cut) => self.start_damage(window, None, true),
+            Ok(OldProbe::Bad) => self.start_damage(window, None, false),
         };
-        self.table = table;
+        self.position.table = table;
         step
     }
 
     fn old_message(&mut self, window: Window<'_>, record: &OldRecord<'_>) -> Step {
-        let at = self.at;
+        let at = self.position.at;
         let bytes = window.slice(at, record.end).ok().flatten().unwrap_or_default();
         let head = Head::old(usize::try_from(record.lines).expect("within the bytes at hand"));
         let found = self.tables.connection(record.topic, record.ty, record.md5).and_then(|connection| {
             self.tables.resolve(connection);
-            self.tables.shapes.intern(bytes, head, || Some((connection, false, None)))
+            self.tables
+                .shapes
+                .intern(bytes, head, || Some(MessageSource { connection, ..MessageSource::default() }))
         });
         match found {
-            Some(found) => Step::Message(self.count(found, &bytes[found.head..])),
-            None => self.lose(at, record.end, &rules::TOO_MANY_TOPICS),
+            Some(found) => Step::Message(self.count_message(found, &bytes[found.head as usize..])),
+            None => self.report_loss(at, record.end, &rules::TOO_MANY_TOPICS),
         }
     }
 
-    fn begin_gap(&mut self, window: Window<'_>, claimed: Option<u64>, cut: bool) -> Result<Step, NeedMore> {
-        if self.line.crlf && !self.text_mode && self.sections.len() == 1 {
-            let bytes = window.upto(self.at, 64 << 10)?;
+    fn start_damage(
+        &mut self,
+        window: Window<'_>,
+        claimed: Option<u64>,
+        cut: bool,
+    ) -> Result<Step, NeedMore> {
+        // A copy in text mode changes every LF to CR LF. There must be at least three line ends in
+        // the next 64 KiB, and all except the first must be CR LF. The first line end may belong to
+        // the damaged record, so it does not count.
+        if self.line.crlf && !self.position.text_mode && self.sections.len() == 1 {
+            let bytes = window.upto(self.position.at, 64 << 10)?;
             let ends = || bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i);
             if ends().count() >= 3 && ends().skip(1).all(|i| bytes[i - 1] == b'\r') {
-                self.text_mode = true;
+                self.position.text_mode = true;
                 let len = self.line.len;
                 self.diagnostics.push(&rules::TEXT_MODE_COPY, 0..len, || {
                     "the file was copied in text mode: copy it again in binary mode".to_owned()
                 });
             }
         }
-        self.damage = Some(Damage { start: self.at, claimed, cut, search: Search::from(self.at + 1) });
+        self.position.damage = Some(DamagedRange {
+            start: self.position.at,
+            claimed,
+            cut,
+            search: Search::from(self.position.at + 1),
+        });
         self.search(window)
     }
 
-    /// Looks for the end of the damage.
+    /// Searches for the end of the damage, and returns the lost bytes as a step.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        let mut damage = self.damage.expect("only called with damage");
+        let mut damage = self.position.damage.expect("only called with damage");
         let limit = if window.eof { window.end() } else { u64::MAX };
-        let found = if self.version != Version::V1_2 {
-            // Records of old versions have nothing by which they could be found again.
+        let found = if self.line.version != Version::V1_2 {
+            // Records before V1.2 contain no fixed bytes, so no record can be found after damage.
             damage.search.next = window.end();
             if window.eof { Ok(None) } else { Err(NeedMore(window.end() + 1)) }
-        } else if let Some(place) = self.named_by_index(window, damage.start) {
+        } else if let Some(place) = self.next_indexed(window, damage.start) {
             Ok(Some(place))
         } else {
             self.find(window, &mut damage, limit)
         };
-        // What was searched is searched, whatever is missing now.
-        self.damage = Some(damage);
+        // Save the state of the search, even if the window must be extended first.
+        self.position.damage = Some(damage);
         let (end, rule) = match found? {
             Some(end) if damage.claimed == Some(end) => (end, &rules::BAD_RECORD),
             Some(end) => (end, &rules::LOST),
@@ -496,18 +486,24 @@ impl Scanner {
             None if damage.claimed == Some(limit) => (limit, &rules::BAD_RECORD),
             None => (limit, &rules::LOST),
         };
-        self.damage = None;
-        Ok(self.lose(damage.start, end, rule))
+        self.position.damage = None;
+        Ok(self.report_loss(damage.start, end, rule))
     }
 
-    /// Returns the next valid record. Behind a record that is valid but for its end, which most
-    /// likely the file cuts, it must be of a topic that was met before: what else is found may be
-    /// part of the message.
-    fn find(&self, window: Window<'_>, damage: &mut Damage, limit: u64) -> Result<Option<u64>, NeedMore> {
+    /// Returns the offset of the next valid record after damage. If the damaged record extends
+    /// beyond the end of the file, only a record of a known topic is accepted, because other
+    /// records may be part of the truncated message.
+    fn find(
+        &self,
+        window: Window<'_>,
+        damage: &mut DamagedRange,
+        limit: u64,
+    ) -> Result<Option<u64>, NeedMore> {
         loop {
             let Some(found) = damage.search.run(window, limit)? else { return Ok(None) };
+            // A record whose topic is unknown may be part of a bag inside the truncated message.
             let is_known = match probe(window, found)? {
-                Probe::Good(Found { header, .. }) => {
+                Probe::Good(ProbedRecord { header, .. }) => {
                     header.topic().is_some_and(|topic| self.tables.has_topic(topic))
                 }
                 _ => false,
@@ -519,80 +515,55 @@ impl Scanner {
         }
     }
 
-    /// Returns where records go on by the index of the section, which a pipe does not have yet.
-    fn named_by_index(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
+    /// Returns the offset of the next valid record that the index of the section lists. Returns
+    /// `None` for a stream, because the index comes later in the stream.
+    fn next_indexed(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
         if !(window.eof && window.base == 0) {
             return None;
         }
         let section = self.sections.last_mut()?;
-        if section.named.is_none() {
-            let named = Named::of(window, section.offset, section.first_record, section.index_pos);
-            section.named = Some(Box::new(named));
+        if section.index_offsets.is_none() {
+            let named = IndexOffsets::of(window, section.offset, section.first_record, section.index_pos);
+            section.index_offsets = Some(Box::new(named));
         }
-        section.named.as_mut()?.next(window, start)
+        section.index_offsets.as_mut()?.next(window, start)
     }
 
-    fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
-        self.diagnostics.push(rule, at..end, || {
-            let bytes = text::count(end - at, "byte");
-            if rule == &rules::CUT {
-                format!("the record at byte {at} is cut by the end of the file; {bytes} of it are present")
-            } else if rule == &rules::BAD_RECORD {
-                format!("{bytes}: invalid record header")
-            } else if rule == &rules::TOO_MANY_TOPICS {
-                "a record of a topic beyond the limit".to_owned()
-            } else if rule == &rules::TOO_MANY_SECTIONS {
-                sections::beyond_limit(at)
-            } else {
-                let (from, behind, connection) = self.last_message;
-                let before = (behind == at && behind > 0).then(|| {
-                    let name = &self.tables.topics[connection as usize].name;
-                    format!("; the message of {name} at byte {from} right before may be corrupt")
-                });
-                format!("no valid record in {bytes}{}", before.unwrap_or_default())
-            }
-        });
-        (self.definition, self.bare_bag_header) = (None, None);
-        self.at = end;
+    fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
+        self.report_lost_bytes(at..end, rule);
+        self.position.last = LastRecord::Other;
+        self.position.at = end;
         Step::Lost { at, end, rule }
     }
 
-    /// Settles the index of the section that ends at `end`.
+    /// Compares the messages of the current section with its index. The section ends at offset
+    /// `end`.
     fn end_section(&mut self, end: u64) {
-        if self.version != Version::V1_2 {
+        if self.line.version != Version::V1_2 {
             return;
         }
-        let with_messages = std::mem::take(&mut self.in_section);
+        // Only the connections of this section are visited, so that the time is linear even if the
+        // file has many sections.
+        let with_messages = std::mem::take(&mut self.position.section_connections);
         let mut messages: BTreeMap<&[u8], Tally> = BTreeMap::new();
         for number in &with_messages {
             let connection = &self.tables.connections[*number as usize];
             messages.entry(&connection.topic).or_default().join(connection.stats.in_section);
         }
         let section = self.sections.last_mut().expect("there is always a section");
-        section.settle(&messages);
+        section.compare_index(&messages);
         for number in with_messages {
             self.tables.connections[number as usize].stats.in_section = Tally::default();
         }
-        section.note(end, &mut self.diagnostics);
+        section.report(end, &mut self.diagnostics);
     }
 
-    /// Everything that can be said at the end only.
+    /// Completes the tables and reports at the end of the file.
     fn finish(&mut self, end: u64) {
-        if std::mem::replace(&mut self.finished, true) {
+        if std::mem::replace(&mut self.position.finished, true) {
             return;
         }
         self.end_section(end);
-        self.settle_tables();
-    }
-
-    /// Completes the connections.
-    pub(crate) fn settle_tables(&mut self) {
-        for number in 0..self.tables.connections.len() {
-            let id = u32::try_from(number).expect("connections are limited");
-            self.tables.resolve(id);
-            self.tables.publish(id);
-            self.tables.note(number, &mut self.diagnostics);
-        }
-        self.settle_times();
+        self.finish_topics();
     }
 }

@@ -1,39 +1,41 @@
 //! Sections of a file, and the comparison of their indices with their messages (sections 3 and 5 of
-//! docs/formats/rosbag.md).
+//! docs/formats/rosbag.md). A section is one bag. A file that was concatenated from several bags
+//! has several sections.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::named::Named;
+use crate::index_offsets::IndexOffsets;
 use crate::tables::Tally;
 use crate::wire::IndexEntry;
 
-/// Maximum number of sections of a file.
+/// Maximum number of sections (bags) in a file.
 pub(crate) const MAX_SECTIONS: usize = 65_536;
 
-/// Says of the version line at `at` that it is beyond the limit.
+/// Returns the text of the diagnostic for a version line that would exceed the maximum number of
+/// sections.
 pub(crate) fn beyond_limit(at: u64) -> String {
     format!("another bag starts at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used")
 }
 
-/// Result of comparing the index of a section with its messages.
+/// Result of comparing the index of a section (a bag within the file) with its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// It names every message with its stamp and place.
+    /// The index lists exactly the messages of the section.
     Exact,
-    /// It names other messages.
+    /// The index does not list exactly the messages of the section.
     Differs,
-    /// There is none.
+    /// The section has messages but no index.
     Absent,
-    /// There are no messages and no index.
+    /// The section has neither messages nor an index.
     Empty,
-    /// The bag is encrypted: V2.0 only.
+    /// The bag is encrypted, so its index cannot be compared. Occurs only in V2.0.
     Encrypted,
-    /// It agrees with itself, and messages were not compared with it: V2.0 only.
+    /// The index is consistent, but was not compared with the messages. Occurs only in V2.0.
     Believed,
 }
 
 impl IndexState {
-    /// Returns the word used in text and JSON.
+    /// Returns the name of this result in text and JSON output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -46,51 +48,61 @@ impl IndexState {
     }
 }
 
-/// The index of one topic next to its messages.
+/// Result of comparing the index of one topic with the messages of the topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexTopic {
-    /// The topic's name as it is in the bag.
+    /// Topic name as stored in the bag.
     pub topic: Vec<u8>,
-    /// Entries of the index.
+    /// Number of index entries of the topic.
     pub entries: u64,
-    /// Messages in the section.
+    /// Number of messages of the topic in the section.
     pub in_scan: u64,
-    /// Whether both are the same.
+    /// True if the index lists exactly the messages of the topic.
     pub exact: bool,
 }
 
-/// A bag within a file; nearly always there is one.
+/// A bag within a file. Most files consist of one bag, so they have one section.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Section {
-    /// Where its version line starts: positions in it count from here.
+    /// Offset in the file of the version line. Positions that are stored in the section are
+    /// relative to this offset.
     pub offset: u64,
-    /// Where its records begin.
+    /// Offset in the file of the first record.
     pub first_record: u64,
-    /// What its bag header says, if it has one.
+    /// Position of the index as stated in the bag header.
     pub index_pos: Option<u64>,
-    /// Bytes of spaces behind the bag header that belong to no record.
+    /// Number of padding bytes (spaces) that follow the bag header and belong to no record.
     pub raw_padding: Option<u64>,
-    /// How its index agrees with its messages; resolved at its end.
+    /// Result of comparing the index with the messages. Set when the scan reaches the end of the
+    /// section.
     pub index: IndexState,
-    /// The index by topic, ascending; empty without index.
+    /// Result of comparing the index with the messages, by topic name in ascending order. Empty if
+    /// the section has no index.
     pub index_topics: Vec<IndexTopic>,
+    /// Offsets of the start and the end of the bag header record.
     pub(crate) bag_header_at: Option<(u64, u64)>,
+    /// Offset in the file of the first index record.
     pub(crate) first_index_at: Option<u64>,
-    /// The message right behind a definition: positions of both.
-    pub(crate) behind_definition: HashMap<u64, u64>,
+    /// Map from the position of a definition record to the position of the message that directly
+    /// follows the definition.
+    pub(crate) message_after_definition: HashMap<u64, u64>,
+    /// Index records that have not been compared with the messages yet.
     records: Vec<IndexRecord>,
+    /// True if an index record is invalid, or if another index precedes the index of the section.
     pub(crate) unusable: bool,
-    /// What of the index is wrong, in words; V2.0 only.
+    /// Descriptions of the differences between the index and the messages. Used only for V2.0.
     pub(crate) why: Vec<String>,
-    /// What the index names, once damage asked for it.
-    pub(crate) named: Option<Box<Named>>,
+    /// Message offsets that the index lists. They are read only if the section is damaged.
+    pub(crate) index_offsets: Option<Box<IndexOffsets>>,
 }
 
 #[derive(Clone, Debug)]
 struct IndexRecord {
+    /// Topic name as stored in the index record.
     topic: Vec<u8>,
+    /// Count and checksum of the index entries.
     entries: Tally,
 }
 
@@ -105,32 +117,34 @@ impl Section {
             index_topics: Vec::new(),
             bag_header_at: None,
             first_index_at: None,
-            behind_definition: HashMap::new(),
+            message_after_definition: HashMap::new(),
             records: Vec::new(),
             unusable: false,
             why: Vec::new(),
-            named: None,
+            index_offsets: None,
         }
     }
 
-    /// Returns the place that an index entry means: that of the message where it points at its
-    /// definition.
-    pub(crate) fn meant(&self, pos: u64) -> u64 {
-        self.behind_definition.get(&pos).copied().unwrap_or(pos)
+    /// Returns the position of the message to which an index entry with position `pos` refers. The
+    /// first entry of a topic refers to the definition record, so the position of the message after
+    /// the definition is returned.
+    pub(crate) fn message_offset(&self, pos: u64) -> u64 {
+        self.message_after_definition.get(&pos).copied().unwrap_or(pos)
     }
 
-    /// Takes an index record.
+    /// Adds an index record, which is compared with the messages at the end of the section.
     pub(crate) fn index_record(&mut self, at: u64, topic: &[u8], data: &[u8]) {
         self.first_index_at.get_or_insert(at);
         let mut entries = Tally::default();
         for entry in IndexEntry::all_of(data) {
-            entries.add(entry.sec.get(), entry.nsec.get(), self.meant(entry.pos.get()));
+            entries.add(entry.sec.get(), entry.nsec.get(), self.message_offset(entry.pos.get()));
         }
         self.records.push(IndexRecord { topic: topic.to_vec(), entries });
     }
 
-    /// Compares the index with what the messages of each topic add up to.
-    pub(crate) fn settle(&mut self, messages: &BTreeMap<&[u8], Tally>) {
+    /// Compares the index with the messages, by topic. `messages` has the count and checksum of the
+    /// messages of each topic.
+    pub(crate) fn compare_index(&mut self, messages: &BTreeMap<&[u8], Tally>) {
         let any = messages.values().any(|tally| tally.count > 0);
         if self.records.is_empty() {
             self.index = if any { IndexState::Absent } else { IndexState::Empty };
@@ -141,6 +155,7 @@ impl Section {
             indexed.entry(&record.topic).or_default().join(record.entries);
         }
         let mut exact = !self.unusable;
+        // A topic that has messages but no index record must be reported too.
         for topic in messages.iter().filter(|(_, tally)| tally.count > 0).map(|(topic, _)| topic) {
             indexed.entry(topic).or_default();
         }
@@ -156,47 +171,19 @@ impl Section {
             });
         }
         self.index = if exact { IndexState::Exact } else { IndexState::Differs };
+        // Free the memory, because a file may have many sections.
         self.records = Vec::new();
     }
 }
 
-/// What is in only one of an index and the messages.
+/// Numbers of differences between an index and the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Differences {
-    /// Messages that the index does not name.
+    /// Number of messages that the index does not list.
     pub missing_in_index: u64,
-    /// Entries of the index without a message.
+    /// Number of index entries for which no message was found.
     pub not_in_scan: u64,
-}
-
-/// Compares entries and messages, each a stamp and a place.
-pub(crate) fn differences(mut index: Vec<(u32, u32, u64)>, mut scan: Vec<(u32, u32, u64)>) -> Differences {
-    index.sort_unstable();
-    scan.sort_unstable();
-    let (mut a, mut b) = (index.iter().peekable(), scan.iter().peekable());
-    let mut found = Differences::default();
-    loop {
-        match (a.peek(), b.peek()) {
-            (Some(x), Some(y)) if x == y => {
-                a.next();
-                b.next();
-            }
-            (Some(x), Some(y)) if x < y => {
-                a.next();
-                found.not_in_scan += 1;
-            }
-            (Some(_), None) => {
-                a.next();
-                found.not_in_scan += 1;
-            }
-            (_, Some(_)) => {
-                b.next();
-                found.missing_in_index += 1;
-            }
-            (None, None) => return found,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -210,8 +197,8 @@ mod tests {
     use crate::v2::wire::{self, Chunk, Header, Message, Stamp};
     use crate::{BagOptions, BagReader};
 
-    /// A file of nothing but version lines: what is kept of each is limited, and so is what is said
-    /// of them.
+    /// The file consists of version lines only. The number of stored sections and the number of
+    /// diagnostics are both limited.
     #[test]
     fn sections_are_limited() {
         let lines = b"#ROSRECORD V1.2\n".repeat(MAX_SECTIONS + 1000);
@@ -230,7 +217,8 @@ mod tests {
         assert!(json < 200_000, "{json} characters");
     }
 
-    /// The same for V2.0, with a chunk in each bag: the work is not the product of both numbers.
+    /// The V2.0 file has one chunk in each section. The time of the test must not grow with the
+    /// product of the numbers of chunks and sections.
     #[test]
     fn sections_of_chunks_are_limited() {
         let (conn, time) = (U32Le::new(0), Stamp::new(1, 2));

@@ -1,7 +1,7 @@
-//! Shapes: what stays the same in the headers of a connection's messages.
+//! Shapes of message headers, which make a scan fast.
 //!
-//! All but the stamp repeats from message to message. A header that equals a known shape outside of
-//! its eight bytes of time needs no parsing: that is what makes a scan fast.
+//! A shape consists of the header bytes that all messages of a connection share. Only the eight
+//! bytes of the time differ. A header that matches a known shape need not be parsed.
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -10,28 +10,42 @@ use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
 
 use crate::headers::Fields;
+use crate::message::MessageRef;
 use crate::wire::{Data, Header, OldStamp, RecordHead};
 
-/// Bytes of a number of 32 bits.
+/// Size in bytes of a length field, and of the seconds or nanoseconds of the time.
 const LEN: usize = size_of::<U32Le>();
 
-/// What the records with one header have in common, times left out.
+/// Connection and publisher to which a message header refers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MessageSource {
+    /// Index of the connection that the header names.
+    pub(crate) connection: u32,
+    /// True if the publisher is latching, that is, if it sends its last message to every new
+    /// subscriber.
+    pub(crate) latching: bool,
+    /// Index of the publisher's node name. `None` if the header names no publisher.
+    pub(crate) callerid: Option<u32>,
+}
+
+/// The bytes that equal message headers have in common. Only the time differs.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// A record up to the length of its data, with zeros for the time.
+    /// Bytes of the record up to and including the length of its data, with zeros in place of the
+    /// time.
     template: Box<[u8]>,
-    /// Offsets of seconds and nanoseconds in it, and the same in ascending order.
+    /// Offset of the seconds in the record.
     sec_at: usize,
+    /// Offset of the nanoseconds in the record.
     nsec_at: usize,
+    /// Offsets of the seconds and nanoseconds, in ascending order.
     holes: [usize; 2],
-    pub(crate) connection: u32,
-    /// Whether the publisher latches.
-    pub(crate) latching: bool,
-    /// An index into the names of publishers.
-    pub(crate) callerid: Option<u32>,
-    /// Messages with this header.
+    /// Connection and publisher of the messages with this header.
+    pub(crate) source: MessageSource,
+    /// Number of messages with this header.
     pub(crate) count: u64,
-    /// The shape that came behind this one last time.
+    /// Index of the shape that the next message had the last time. The next message probably has
+    /// this shape again.
     next: u32,
 }
 
@@ -41,42 +55,58 @@ impl Shape {
         let [low, high] = self.holes;
         let template = &*self.template;
         let Some(bytes) = bytes.get(..template.len()) else { return false };
-        // The end differs most often: there are topic and type.
+        // Compare the end of the header first. The type and the topic are there, and they differ
+        // most often.
         bytes[high + LEN..] == template[high + LEN..]
             && bytes[..low] == template[..low]
             && bytes[low + LEN..high] == template[low + LEN..high]
     }
 }
 
-/// What a matched header says of its message.
+/// A message whose header matched a known shape.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Matched {
+pub(crate) struct MatchedHeader {
+    /// Index of the shape that the header matched.
     pub(crate) shape: u32,
+    /// Seconds part of the message time.
     pub(crate) sec: u32,
+    /// Nanoseconds part of the message time.
     pub(crate) nsec: u32,
-    /// Bytes before the data: lengths and header.
-    pub(crate) head: usize,
-    /// Bytes of data.
-    pub(crate) len: usize,
+    /// Size in bytes of the part of the record before its data.
+    pub(crate) head: u32,
+    /// Size in bytes of the record data.
+    pub(crate) len: u32,
 }
 
-impl Matched {
-    /// Returns the number of bytes of the whole record.
+impl MatchedHeader {
+    /// Returns a reference to the message whose record is at offset `at`. The field `seq` is set to
+    /// 0.
+    #[inline]
+    pub(crate) fn message(&self, at: u64, connection: u32) -> MessageRef {
+        let Self { sec, nsec, head: head_len, len: payload_len, .. } = *self;
+        MessageRef { at, head_len, payload_len, connection, sec, nsec, ..MessageRef::default() }
+    }
+
+    /// Returns the size in bytes of the message record.
     #[inline]
     pub(crate) fn size(&self) -> usize {
-        self.head + self.len
+        self.head as usize + self.len as usize
     }
 }
 
 const SLOTS: usize = 1 << 10;
 
-/// The shapes met so far.
+/// All shapes of message headers found so far.
 #[derive(Debug)]
 pub(crate) struct Shapes {
+    /// All shapes, in the order in which they were found.
     pub(crate) list: Vec<Shape>,
-    /// A shape that had this hash; none is a number past the list.
+    /// Map from the hash of a header to the index of the shape that was found last. Empty slots
+    /// have an index that no shape has.
     slots: Box<[u32; SLOTS]>,
+    /// Map from the template of a shape to the index of the shape.
     by_template: HashMap<Box<[u8]>, u32>,
+    /// Reusable buffer for building templates.
     scratch: Vec<u8>,
 }
 
@@ -92,22 +122,27 @@ impl Default for Shapes {
 }
 
 impl Shapes {
-    /// Returns the message that starts at the start of `bytes` and is in them whole, if its header
-    /// has a known shape. `after` is the shape of the message before.
+    /// Returns the message at the start of `bytes`, if its header matches a known shape and the
+    /// whole record is in `bytes`. `after` is the index of the shape of the previous message.
     #[inline]
-    pub(crate) fn find(&self, bytes: &[u8], after: u32) -> Option<Matched> {
+    pub(crate) fn find(&self, bytes: &[u8], after: u32) -> Option<MatchedHeader> {
+        // Topics alternate in a pattern, so the shape that came after the previous shape last time
+        // is tried first.
         let guess = self.list.get(after as usize).map_or(u32::MAX, |shape| shape.next);
         let known = |number: u32| self.list.get(number as usize).filter(|shape| shape.matches(bytes));
         let (number, shape) = if let Some(shape) = known(guess) {
             (guess, shape)
         } else {
+            // A wrong guess costs one hash of 40 bytes, which is faster than looking up the whole
+            // header in a hash map.
             let number = self.slots[slot(bytes)?];
             (number, known(number)?)
         };
         shape.read(number, bytes)
     }
 
-    /// Notes that `shape` came behind `after`.
+    /// Records that a message with the shape `shape` came directly after a message with the shape
+    /// `after`.
     #[inline]
     pub(crate) fn follow(&mut self, after: u32, shape: u32) {
         if let Some(before) = self.list.get_mut(after as usize) {
@@ -115,25 +150,27 @@ impl Shapes {
         }
     }
 
-    /// Returns the message at the start of `bytes` by its header, whose time is at these offsets:
-    /// the long way.
-    pub(crate) fn look_up(&self, bytes: &[u8], head: Head, scratch: &mut Vec<u8>) -> Option<Matched> {
+    /// Returns the message at the start of `bytes`, if its whole header matches any known shape.
+    /// This function is slower than [`find`](Self::find).
+    pub(crate) fn look_up(&self, bytes: &[u8], head: Head, scratch: &mut Vec<u8>) -> Option<MatchedHeader> {
         head.zeroed(bytes, scratch)?;
         let number = *self.by_template.get(&**scratch)?;
         self.list.get(number as usize)?.read(number, bytes)
     }
 
-    /// As [`look_up`](Self::look_up); a header not met before is added by `add`, which may refuse.
+    /// Returns the message at the start of `bytes` like [`look_up`](Self::look_up). If no shape
+    /// matches, a new shape is added. `add` returns the connection and the publisher of the new
+    /// shape, or `None` to reject the message.
     pub(crate) fn intern(
         &mut self,
         bytes: &[u8],
         head: Head,
-        add: impl FnOnce() -> Option<(u32, bool, Option<u32>)>,
-    ) -> Option<Matched> {
+        add: impl FnOnce() -> Option<MessageSource>,
+    ) -> Option<MatchedHeader> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut matched = self.look_up(bytes, head, &mut scratch);
         if matched.is_none() && head.zeroed(bytes, &mut scratch).is_some() {
-            let (connection, latching, callerid) = add()?;
+            let source = add()?;
             let number = u32::try_from(self.list.len()).ok()?;
             let template: Box<[u8]> = scratch.as_slice().into();
             let (sec_at, nsec_at) = (head.sec_at, head.nsec_at);
@@ -142,9 +179,7 @@ impl Shapes {
                 sec_at,
                 nsec_at,
                 holes: [sec_at.min(nsec_at), sec_at.max(nsec_at)],
-                connection,
-                latching,
-                callerid,
+                source,
                 count: 0,
                 next: number,
             };
@@ -154,6 +189,8 @@ impl Shapes {
         }
         self.scratch = scratch;
         if let (Some(matched), Some(slot)) = (matched, slot(bytes)) {
+            // Headers with equal hashes replace each other in the table. This costs time but never
+            // gives a wrong result, because `find` compares the header with the shape.
             self.slots[slot] = matched.shape;
         }
         matched
@@ -162,15 +199,15 @@ impl Shapes {
 
 impl Shape {
     #[inline]
-    fn read(&self, number: u32, bytes: &[u8]) -> Option<Matched> {
+    fn read(&self, number: u32, bytes: &[u8]) -> Option<MatchedHeader> {
         let number_at = |at: usize| number_at(bytes, at);
         let template = self.template.len();
-        let len = number_at(template)? as usize;
-        let head = template + LEN;
-        if bytes.len() - head < len {
+        let len = number_at(template)?;
+        let head = u32::try_from(template + LEN).ok()?;
+        if bytes.len() - (head as usize) < len as usize {
             return None;
         }
-        Some(Matched {
+        Some(MatchedHeader {
             shape: number,
             sec: number_at(self.sec_at)?,
             nsec: number_at(self.nsec_at)?,
@@ -180,31 +217,35 @@ impl Shape {
     }
 }
 
-/// Returns the number at an offset.
+/// Returns the 32-bit number at offset `at`.
 #[inline]
 fn number_at(bytes: &[u8], at: usize) -> Option<u32> {
     U32Le::ref_from_prefix(bytes.get(at..)?).ok().map(|(number, _)| number.get())
 }
 
-/// Where the time is in a record, and how long it is up to the length of its data.
+/// Layout of the head of a message record: its size and the offsets of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
+    /// Size in bytes of the record up to and including the length of its data.
     len: usize,
+    /// Offset of the seconds in the record.
     sec_at: usize,
+    /// Offset of the nanoseconds in the record.
     nsec_at: usize,
 }
 
 impl Head {
-    /// Of the message at the start of `bytes`, with what its header says.
+    /// Returns the layout of the head and the parsed header of the message at the start of `bytes`.
     pub(crate) fn of(bytes: &[u8]) -> Option<(Self, Data<'_>)> {
         let head = RecordHead::read(bytes)?;
-        let (Header::Data(data), _) = Header::meant(&Fields::read(head.header)?)? else { return None };
+        let (Header::Data(data), _) = Header::interpret(&Fields::read(head.header)?)? else { return None };
         let place = |number: &U32Le| std::ptr::from_ref(number) as usize - bytes.as_ptr() as usize;
         let (sec_at, nsec_at) = (place(data.sec), place(data.nsec));
         Some((Self { len: head.size() - LEN, sec_at, nsec_at }, data))
     }
 
-    /// Of a message of an old version behind its lines of text.
+    /// Returns the layout of a message before V1.2, whose record starts with text lines of `lines`
+    /// bytes in total.
     pub(crate) fn old(lines: usize) -> Self {
         let [len, sec_at, nsec_at] =
             [offset_of!(OldStamp, data_len), offset_of!(OldStamp, sec), offset_of!(OldStamp, nsec)];
@@ -220,8 +261,8 @@ impl Head {
     }
 }
 
-/// Returns a hash of the last 40 bytes of the header that starts at the start of `bytes`: type and
-/// topic, as a rule.
+/// Returns a hash of the message header at the start of `bytes`. Only the last 40 bytes of the
+/// header are hashed, because they usually contain the type and the topic.
 #[inline]
 fn slot(bytes: &[u8]) -> Option<usize> {
     let (len, rest) = U32Le::ref_from_prefix(bytes).ok()?;
@@ -257,17 +298,17 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_parsed_once_and_then_known() {
+    fn a_known_header_is_not_parsed_again() {
         let mut shapes = Shapes::default();
         let (a, b) = (record("/topic/number/one/a", 1), record("/topic/number/one/b", 2));
         assert!(shapes.find(&a, 0).is_none());
-        assert_eq!(shapes.intern(&a, head(&a), || Some((0, false, None))).unwrap().shape, 0);
-        assert_eq!(shapes.intern(&b, head(&b), || Some((1, true, None))).unwrap().shape, 1);
+        assert_eq!(shapes.intern(&a, head(&a), || Some(MessageSource::default())).unwrap().shape, 0);
+        assert_eq!(shapes.intern(&b, head(&b), || Some(MessageSource::default())).unwrap().shape, 1);
         let later = record("/topic/number/one/a", 9);
         let found = shapes.find(&later, 1).unwrap();
         assert_eq!((found.shape, found.sec, found.nsec, found.len), (0, 9, 7, 2));
         assert_eq!(found.size(), later.len());
-        // Cut anywhere it is none.
+        // A truncated record never matches a shape.
         assert!((0..later.len()).all(|len| shapes.find(&later[..len], 0).is_none()));
         assert!(shapes.find(&record("/topic/number/one/c", 9), 0).is_none());
     }

@@ -1,5 +1,5 @@
-//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access
-//! reader.
+//! Reads a bag from a stream in one pass and in bounded memory. The returned records are the same
+//! as those of the random-access reader.
 
 use std::io::Read;
 
@@ -8,71 +8,78 @@ use rovelog_core::scan::{Source, Stream};
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
 
 use crate::error::BagError;
+use crate::message::MessageRef;
 use crate::options::BagOptions;
-use crate::scan::{Met, Scanner, Step};
+use crate::scan::{Scanner, Step};
 use crate::tables::Connection;
 use crate::v2;
 use crate::version::{self, LINE_MAX, Version};
 
-/// A bag from a pipe.
+/// A bag that is read from a stream.
 ///
-/// The buffer holds one chunk, or one record and what the scanner looks at after it. It does not
-/// grow with the bag.
+/// The buffer contains one chunk, or one record and the bytes after the record that the scanner
+/// examines. The size of the buffer does not depend on the size of the bag.
 pub struct BagStream<R> {
     stream: Stream<R, Scanner>,
-    /// Reader of chunks, for a bag of V2.0.
-    chunked: Option<v2::Streamed>,
-    /// Maximum size of one record in bytes.
+    /// Reader of the chunks of a V2.0 bag. `None` for older versions.
+    chunked: Option<v2::ChunkedStream>,
+    /// Maximum size in bytes of one record in the stream.
     limit: u64,
 }
 
 impl<R: Read> BagStream<R> {
-    /// Reads the version line of a bag.
+    /// Reads the version line of a bag, and creates a stream.
     ///
     /// # Errors
-    /// Returns an error if the input cannot be read, or is not a ROS 1 bag.
+    /// Returns an error if the input cannot be read, or if the input is not a ROS 1 bag.
     pub fn new(input: R, options: &BagOptions) -> Result<Self, BagError> {
         let mut source = Source::new(input);
         source.fill(0, LINE_MAX as u64)?;
+        // If the version line is damaged, the first record is searched in more bytes. These bytes
+        // are read only now, because reading them at once would delay the first record of a slow
+        // stream.
         if !options.version_0 && version::parse(source.window().data).is_err() {
             source.fill(0, Scanner::START as u64)?;
         }
         let mut scanner = Scanner::start(source.window().data, options)?;
-        let cap = v2::Cap::of(&options.read.limits);
-        let chunked = (scanner.version == Version::V2_0).then(|| v2::Streamed::new(&mut scanner, cap));
+        let cap = v2::DecompressionLimit::of(&options.read.limits);
+        let chunked =
+            (scanner.line.version == Version::V2_0).then(|| v2::ChunkedStream::new(&mut scanner, cap));
         let stream = Stream { source, scan: scanner };
         Ok(Self { stream, chunked, limit: options.streamed_record })
     }
 
-    /// Returns the next message in file order; `None` at the end.
-    fn next(&mut self) -> Result<Option<Met>, BagError> {
+    /// Returns the next message in file order, or `None` at the end of the stream.
+    fn next(&mut self) -> Result<Option<MessageRef>, BagError> {
         let limit = self.limit;
         loop {
             match self.stream.step(|source, from, until| fill(source, from, until, limit))? {
-                Step::Message(met) => return Ok(Some(met)),
+                Step::Message(message) => return Ok(Some(message)),
                 Step::End => return Ok(None),
                 _ => {}
             }
         }
     }
 
-    /// Returns the next message of a bag of V2.0.
-    fn next_chunked(&mut self) -> Result<Option<v2::Arrived>, BagError> {
+    /// Returns the next message of a V2.0 bag, or `None` at the end of the stream.
+    fn next_chunked(&mut self) -> Result<Option<MessageRef>, BagError> {
         let limit = self.limit;
         let Some(chunked) = &mut self.chunked else { return Ok(None) };
         let Stream { source, scan } = &mut self.stream;
         chunked.next(scan, source, |source, from, until| fill(source, from, until, limit))
     }
 
-    /// Returns the connections met so far; each has the same index as its topic.
+    /// Returns the connections found so far. The connection and the topic with the same index
+    /// belong together.
     pub fn connections(&self) -> &[Connection] {
         &self.stream.scan.tables.connections
     }
 }
 
-/// Reads on until the window reaches `until`, unless it would have to hold a record above `limit`
-/// bytes.
+/// Reads bytes until the window reaches offset `until`. Returns an error if a record of more than
+/// `limit` bytes would have to be buffered.
 fn fill<R: Read>(source: &mut Source<R>, from: u64, until: u64, limit: u64) -> Result<(), BagError> {
+    // Reading one byte more than the limit shows whether the record exceeds the limit.
     let most = from.saturating_add(limit).saturating_add(1);
     source.fill(from, until.min(most))?;
     let window = source.window();
@@ -88,29 +95,23 @@ impl<R: Read + Send> LogStream for BagStream<R> {
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
-        if self.chunked.is_some() {
-            let Some((learned, at, at_hand)) = self.next_chunked()? else { return Ok(None) };
-            self.stream.scan.tables.publish(learned.connection);
-            let tables = &self.stream.scan.tables;
-            let unpacked = self.chunked.as_ref().map_or(&[][..], v2::Streamed::unpacked);
-            let payload = match at_hand {
-                v2::At::InPipe(range) => self.stream.source.bytes(range.start, range.end),
-                v2::At::Unpacked(range) => &unpacked[range],
-            };
-            let (topic, time) =
-                (&tables.topics[learned.connection as usize], Timestamp::new(learned.time, tables.clock));
-            let record = Record::new(topic, Some(time), at, learned.seq, payload, tables);
-            return Ok(Some(record.with_origin(learned.origin + 1)));
+        let message = if self.chunked.is_some() { self.next_chunked()? } else { self.next()? };
+        let Some(message) = message else { return Ok(None) };
+        let Stream { source, scan } = &mut self.stream;
+        // A definition record that was found since the last message of the topic may give a better
+        // definition.
+        scan.tables.resolve(message.connection);
+        scan.tables.publish(message.connection);
+        let tables = &scan.tables;
+        let (topic, time) = (&tables.topics[message.connection as usize], message.time());
+        let time = Some(Timestamp::new(time, tables.clock));
+        let located = self.chunked.as_ref().and_then(|chunked| chunked.locate(source, &message));
+        if let Some((offset, payload)) = located {
+            let record = Record::new(topic, time, offset, message.seq, payload, tables);
+            return Ok(Some(record.with_origin(message.origin + 1)));
         }
-        let Some(met) = self.next()? else { return Ok(None) };
-        // A better definition may follow the last message of the topic.
-        self.stream.scan.tables.resolve(met.connection);
-        self.stream.scan.tables.publish(met.connection);
-        let tables = &self.stream.scan.tables;
-        let topic = &tables.topics[met.connection as usize];
-        let payload = self.stream.source.bytes(met.payload_at, met.end);
-        let time = Timestamp::new(met.time, tables.clock);
-        Ok(Some(Record::new(topic, Some(time), met.at, met.seq, payload, tables)))
+        let payload = source.bytes(message.payload_at(), message.end());
+        Ok(Some(Record::new(topic, time, message.at, message.seq, payload, tables)))
     }
 
     fn topics(&self) -> &[Topic] {

@@ -1,94 +1,116 @@
-//! The tables that grow while a bag is read: connections, their topics, and what is counted of
-//! each.
+//! Tables that grow while a bag is scanned: connections, topics, and the statistics of both.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, LazyLock};
 
-use rovelog_core::layout::{Fit, Layout};
+use rovelog_core::index::Span;
+use rovelog_core::layout::{DecodeError, Fit, Layout};
 use rovelog_core::names::UniqueNames;
 use rovelog_core::span::Spread;
 use rovelog_core::text::escape_bytes;
-use rovelog_core::{Clock, Decode, Result, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Decode, Fields, Result, Timestamp, Topic, TopicId};
 
-use crate::definitions::{Definition, Definitions, Found};
+use crate::definitions::{Definition, Definitions, Lookup};
 use crate::error::BagError;
+use crate::message::nanos;
 use crate::msg::DefinitionError;
 use crate::options::BagOptions;
 use crate::shapes::Shapes;
 
-/// Connections that a bag may have.
+/// Maximum number of connections in a bag. A connection consists of all messages with the same
+/// topic, type and md5 sum.
 pub(crate) const MAX_CONNECTIONS: usize = 65_536;
 
-/// The field that has the bytes of a message that cannot be decoded.
-const RAW: &str = "raw";
+/// Layout of payloads that cannot be decoded. The only field contains the bytes of the payload.
+static RAW: LazyLock<Arc<Layout>> = LazyLock::new(|| Layout::of_bytes("raw"));
 
-/// All messages of one topic with one type and md5 sum. It has the same index as its
-/// [`Topic`](rovelog_core::Topic).
+/// All messages with the same topic, type and md5 sum. A connection and its
+/// [`Topic`](rovelog_core::Topic) have the same index.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Connection {
-    /// The topic's name as stored.
+    /// Topic name as stored in the bag.
     pub topic: Vec<u8>,
-    /// The type as stored.
+    /// Message type as stored in the bag.
     pub ty: Vec<u8>,
-    /// The md5 sum of the type: 32 characters, or `*`.
+    /// md5 sum of the message type: 32 characters, or `*`.
     pub md5: Vec<u8>,
-    /// The definition that decodes its messages; why there is none.
+    /// Definition that decodes the messages, or the reason why there is no definition.
     pub(crate) definition: std::result::Result<Arc<Definition>, Option<DefinitionError>>,
-    /// The definition of its own that could not be used, and why.
+    /// Set if the bag defines this connection, but the definition cannot be used: the offset of the
+    /// definition and the reason.
     pub(crate) unusable: Option<(u64, DefinitionError)>,
+    /// Statistics of the messages of the connection.
     pub(crate) stats: Stats,
-    /// Number of definitions when this was last looked up; `usize::MAX` before the first time.
+    /// Number of definitions in the bag when the definition of this connection was last looked up.
+    /// `usize::MAX` before the first lookup.
     pub(crate) resolved_with: usize,
-    /// Whether its topic has an earlier connection.
-    pub(crate) is_further: bool,
+    /// True if an earlier connection has the same topic name.
+    pub(crate) shares_topic: bool,
 }
 
 impl Connection {
-    /// Returns the definition that decodes its messages, if there is one.
+    /// Returns the definition that decodes the messages of this connection. Returns `None` if no
+    /// definition can be used.
     pub fn definition(&self) -> Option<&Definition> {
         self.definition.as_deref().ok()
     }
 
-    /// Returns how many of its messages are of a latching publisher.
+    /// Returns the number of messages from latching publishers. A latching publisher sends its last
+    /// message to every new subscriber.
     pub fn latched(&self) -> u64 {
         self.stats.latched
     }
 
-    /// Returns the lowest and the highest stamp, nanoseconds; `None` without messages that were read.
+    /// Returns the lowest and highest message time in nanoseconds. Returns `None` if no messages
+    /// were read.
     pub fn span(&self) -> Option<(i64, i64)> {
-        (self.stats.min <= self.stats.max).then_some((self.stats.min, self.stats.max))
+        self.stats.span.range().map(RangeInclusive::into_inner)
     }
 }
 
-/// What is counted of a connection.
-#[derive(Clone, Debug)]
+/// Statistics of the messages of a connection.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stats {
+    /// Number of messages.
     pub(crate) count: u64,
+    /// Total size in bytes of the payloads.
     pub(crate) bytes: u64,
-    /// Stamps in file order and by size.
+    /// Time of the first message in the file, in nanoseconds.
     pub(crate) first: i64,
+    /// Time of the last message in the file, in nanoseconds.
     pub(crate) last: i64,
-    pub(crate) min: i64,
-    pub(crate) max: i64,
-    /// The smallest one above 0.
+    /// Lowest and highest message time in nanoseconds.
+    pub(crate) span: Span,
+    /// Lowest message time above 0, in nanoseconds.
     pub(crate) min_above_0: Option<i64>,
+    /// Intervals of time in which the connection has messages.
     pub(crate) times: Spread,
+    /// Number of messages from latching publishers, that is, from publishers that send their last
+    /// message to every new subscriber.
     pub(crate) latched: u64,
-    /// Offset of the first message, and of the first with a remarkable time.
+    /// Offset of the first message.
     pub(crate) first_at: u64,
+    /// Offset of the first message with time 0.
     pub(crate) zero_at: Option<u64>,
+    /// Offset of the first message whose nanoseconds value is one second or more.
     pub(crate) odd_nsec_at: Option<u64>,
-    /// The last block of the index in which it has messages, from 1.
+    /// Number of the last index block that has messages of the connection. The first block has
+    /// number 1.
     pub(crate) block: u32,
-    /// What its messages in this section add up to, for comparison with the file's own index.
+    /// Count and checksum of the messages in the current section (bag within the file), for
+    /// comparison with the index of the section.
     pub(crate) in_section: Tally,
 }
 
-/// The number of entries and the sum of their hashes: equal for equal sets, whatever their order.
+/// Count and checksum of a set of index entries. The checksum does not depend on the order of the
+/// entries, so that messages can be compared with an index without sorting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
+    /// Number of index entries.
     pub(crate) count: u64,
+    /// Sum of the hashes of all index entries.
     pub(crate) sum: u64,
 }
 
@@ -96,6 +118,8 @@ impl Tally {
     #[inline]
     pub(crate) fn add(&mut self, sec: u32, nsec: u32, pos: u64) {
         let time = u64::from(sec) << 32 | u64::from(nsec);
+        // The sum of the hashes does not depend on the order of the entries, but must change if two
+        // messages swap their times. The hash therefore mixes time and position.
         let mixed = (time ^ pos.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 32) ^ pos).wrapping_mul(0xd6e8_feb8_6659_fd93);
         self.count += 1;
@@ -108,35 +132,8 @@ impl Tally {
     }
 }
 
-impl Default for Stats {
-    fn default() -> Self {
-        Self {
-            count: 0,
-            bytes: 0,
-            first: 0,
-            last: 0,
-            min: i64::MAX,
-            max: i64::MIN,
-            min_above_0: None,
-            times: Spread::default(),
-            latched: 0,
-            first_at: 0,
-            zero_at: None,
-            odd_nsec_at: None,
-            block: 0,
-            in_section: Tally::default(),
-        }
-    }
-}
-
-/// Returns a stamp in nanoseconds; a second or more of nanoseconds is carried.
-#[inline]
-pub(crate) fn nanos(sec: u32, nsec: u32) -> i64 {
-    i64::from(sec) * 1_000_000_000 + i64::from(nsec)
-}
-
 impl Stats {
-    /// Counts a message.
+    /// Adds a message to the statistics, and returns the message time in nanoseconds.
     #[inline]
     pub(crate) fn message(&mut self, at: u64, len: usize, sec: u32, nsec: u32) -> i64 {
         let time = nanos(sec, nsec);
@@ -146,8 +143,7 @@ impl Stats {
         self.count += 1;
         self.bytes += len as u64;
         self.last = time;
-        self.min = self.min.min(time);
-        self.max = self.max.max(time);
+        self.span.add(time);
         self.times.push(time, at);
         if time > 0 {
             self.min_above_0 = Some(self.min_above_0.map_or(time, |min| min.min(time)));
@@ -161,23 +157,47 @@ impl Stats {
     }
 }
 
-/// Topic, type and md5 sum of a connection.
-type Key = (Box<[u8]>, Box<[u8]>, Box<[u8]>);
+/// Topic, type and md5 sum, which together identify a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ConnectionName {
+    /// Topic name as stored in the bag.
+    pub(crate) topic: Box<[u8]>,
+    /// Message type as stored in the bag.
+    pub(crate) ty: Box<[u8]>,
+    /// md5 sum as stored in the bag.
+    pub(crate) md5: Box<[u8]>,
+}
 
-/// Everything by which messages are told apart and decoded.
+impl ConnectionName {
+    pub(crate) fn new(topic: &[u8], ty: &[u8], md5: &[u8]) -> Self {
+        Self { topic: topic.into(), ty: ty.into(), md5: md5.into() }
+    }
+}
+
+/// Connections, topics, definitions and header shapes of a bag. A header shape consists of the
+/// header bytes that messages share.
 #[derive(Debug)]
 pub(crate) struct Tables {
+    /// Topics as shown to users. A topic and its connection have the same index.
     pub(crate) topics: Vec<Topic>,
+    /// Connections in the order in which they were found.
     pub(crate) connections: Vec<Connection>,
+    /// Shapes of message headers in bags before V2.0. A shape consists of the header bytes that
+    /// messages share.
     pub(crate) shapes: Shapes,
+    /// Message definitions in the bag.
     pub(crate) definitions: Definitions,
-    /// The number of definition records that said something new.
+    /// Number of different definition records in the bag.
     pub(crate) defined: usize,
-    /// Names of publishers.
+    /// Node names of publishers.
     pub(crate) callerids: Vec<Box<[u8]>>,
+    /// Map from the node name of a publisher to its index in `callerids`.
     callerid_numbers: HashMap<Box<[u8]>, u32>,
-    by_key: HashMap<Key, u32>,
+    /// Map from topic, type and md5 sum to the index of the connection.
+    by_key: HashMap<ConnectionName, u32>,
+    /// Topic names that are in use. Each topic gets a unique name.
     names: UniqueNames,
+    /// Clock to which the message times belong.
     pub(crate) clock: Clock,
 }
 
@@ -197,22 +217,26 @@ impl Tables {
         }
     }
 
-    /// Returns the connection of these three; `None` where there would be too many.
+    /// Returns the index of the connection with this topic, type and md5 sum. A connection that
+    /// does not exist is added. Returns `None` if there are too many connections.
     pub(crate) fn connection(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<u32> {
-        let key = (topic.into(), ty.into(), md5.into());
+        let key = ConnectionName::new(topic, ty, md5);
         if let Some(number) = self.by_key.get(&key) {
             return Some(*number);
         }
+        // Each connection needs memory, and a damaged bag may appear to have millions of
+        // connections.
         if self.connections.len() >= MAX_CONNECTIONS {
             return None;
         }
         let number = u32::try_from(self.connections.len()).ok()?;
         self.by_key.insert(key, number);
         let shown = escape_bytes(topic);
-        let name = self.names.give(&shown);
-        let is_further = name != shown;
+        let name = self.names.assign(&shown);
+        let shares_topic = name != shown;
         let type_name = escape_bytes(ty);
         let type_name = match type_name.strip_prefix("rostools/") {
+            // The package `rostools` was later renamed to `roslib`. Show the new name.
             Some(rest) => format!("roslib/{rest}"),
             None => type_name,
         };
@@ -225,27 +249,29 @@ impl Tables {
             unusable: None,
             stats: Stats::default(),
             resolved_with: usize::MAX,
-            is_further,
+            shares_topic,
         });
         Some(number)
     }
 
-    /// Returns the number of a connection that was met before.
+    /// Returns the index of the connection with this topic, type and md5 sum, if the connection
+    /// exists.
     pub(crate) fn number(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<u32> {
-        self.by_key.get(&(topic.into(), ty.into(), md5.into())).copied()
+        self.by_key.get(&ConnectionName::new(topic, ty, md5)).copied()
     }
 
-    /// Returns whether a topic of this name was met before.
+    /// Returns whether the bag has a topic with this name.
     pub(crate) fn has_topic(&self, topic: &[u8]) -> bool {
         self.names.contains(&escape_bytes(topic))
     }
 
-    /// Returns a connection that was met before.
-    pub(crate) fn known(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&Connection> {
+    /// Returns the connection with this topic, type and md5 sum, if the connection exists.
+    pub(crate) fn find_connection(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&Connection> {
         self.connections.get(self.number(topic, ty, md5)? as usize)
     }
 
-    /// Returns the number of a publisher's name.
+    /// Returns the index of the publisher with the node name `name`. A name that does not exist is
+    /// added.
     pub(crate) fn callerid(&mut self, name: &[u8]) -> u32 {
         if let Some(number) = self.callerid_numbers.get(name) {
             return *number;
@@ -256,7 +282,8 @@ impl Tables {
         number
     }
 
-    /// Looks up the definition of a connection, if there may be a better one than before.
+    /// Looks up the definition of a connection again, if definitions were added since the last
+    /// lookup.
     #[inline]
     pub(crate) fn resolve(&mut self, number: u32) {
         if self.connections[number as usize].resolved_with != self.defined {
@@ -268,10 +295,12 @@ impl Tables {
     fn find_definition(&mut self, number: u32) {
         let connection = &mut self.connections[number as usize];
         connection.resolved_with = self.defined;
+        // The definition of the connection's own topic is the best possible definition, so no other
+        // definition is searched.
         if connection.definition().is_some_and(|d| d.source == crate::definitions::Source::Topic) {
             return;
         }
-        let (definition, unusable): Found =
+        let (definition, unusable): Lookup =
             self.definitions.find(&connection.topic, &connection.ty, &connection.md5);
         connection.definition = definition;
         connection.unusable = unusable;
@@ -279,7 +308,7 @@ impl Tables {
         self.topics[number as usize].schema = schema;
     }
 
-    /// Copies the counts of one connection to where users see them.
+    /// Copies the statistics of a connection to its topic.
     pub(crate) fn publish(&mut self, number: u32) {
         let (topic, stats) = (&mut self.topics[number as usize], &self.connections[number as usize].stats);
         (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.count);
@@ -288,57 +317,51 @@ impl Tables {
         topic.in_order = stats.times.is_ascending();
     }
 
-    /// Returns a payload as values, with the bytes behind the last field.
-    pub(crate) fn decode(
-        &self,
-        number: usize,
-        payload: &[u8],
-    ) -> std::result::Result<(Value, usize), BagError> {
-        let raw = || (Value::record([(RAW, Value::Bytes(payload.to_vec()))]), 0);
-        let Some(connection) = self.connections.get(number) else { return Ok(raw()) };
-        let Some(definition) = connection.definition() else { return Ok(raw()) };
-        match definition.layout.value(payload) {
-            Ok((value, used)) if used == payload.len() || !definition.is_guess() => {
-                Ok((value, payload.len() - used))
-            }
-            Err(error) if !definition.is_guess() => Err(BagError::Payload {
-                topic: self.topics[number].name.clone(),
-                len: payload.len(),
-                why: error.to_string(),
-            }),
-            _ => Ok(raw()),
-        }
-    }
-}
-
-impl Tables {
-    /// Returns the layout by which a payload decodes; none for what [`decode`](Self::decode) gives
-    /// as bytes.
+    /// Returns the layout that decodes a payload. Returns `None` if it is not certain that a
+    /// definition matches. The payload is then shown as one field of raw bytes.
     pub(crate) fn layout(
         &self,
         number: usize,
         payload: &[u8],
     ) -> std::result::Result<Option<&Arc<Layout>>, BagError> {
         let definition = self.connections.get(number).and_then(Connection::definition);
-        match definition {
-            Some(found) if found.layout.decodes(payload, !found.is_guess()) => Ok(Some(&found.layout)),
-            // Short, or not to be decoded: this says which.
-            _ => self.decode(number, payload).map(|_| None),
+        let Some(definition) = definition else { return Ok(None) };
+        let is_guess = definition.is_guess();
+        if definition.layout.decodes(payload, !is_guess) {
+            return Ok(Some(&definition.layout));
         }
+        match definition.layout.value(payload) {
+            Err(error) if !is_guess => Err(self.undecodable(number, payload, &error)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the decoded fields of a payload.
+    pub(crate) fn fields<'a>(
+        &'a self,
+        number: usize,
+        payload: &'a [u8],
+    ) -> std::result::Result<Fields<'a>, BagError> {
+        Ok(match self.layout(number, payload)? {
+            Some(layout) => Fields::new(layout, payload),
+            None => Fields::raw(&RAW, payload),
+        })
+    }
+
+    pub(crate) fn undecodable(&self, number: usize, payload: &[u8], error: &DecodeError) -> BagError {
+        let (topic, why) = (self.topics[number].name.clone(), error.to_string());
+        BagError::Payload { topic, len: payload.len(), why }
     }
 }
 
 impl Decode for Tables {
-    fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
-        Ok(self.decode(topic.id.index(), payload)?.0)
-    }
-
-    fn layout(&self, topic: &Topic, payload: &[u8]) -> Option<&Arc<Layout>> {
-        Self::layout(self, topic.id.index(), payload).ok().flatten()
+    fn fields<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Fields<'a>> {
+        Ok(Self::fields(self, topic.id.index(), payload)?)
     }
 }
 
-/// Returns how a payload fits the definition of its connection; exactly, where there is none.
+/// Returns how well a payload matches the definition of its connection. If the connection has no
+/// definition, the result is an exact match.
 #[inline]
 pub(crate) fn fit(connection: &Connection, payload: &[u8]) -> Fit {
     match &connection.definition {
@@ -347,24 +370,20 @@ pub(crate) fn fit(connection: &Connection, payload: &[u8]) -> Fit {
     }
 }
 
-/// Who published a message, as far as its record says.
+/// Publisher of a message. Fields that the bag does not record are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Publisher {
-    /// True if it latches: it sends its last message to every new subscriber.
+    /// True if the publisher is latching, that is, if it sends its last message to every new
+    /// subscriber.
     pub latching: bool,
-    /// The name of its node.
+    /// Node name of the publisher.
     pub callerid: Option<String>,
 }
 
 impl Publisher {
-    /// Returns a latching publisher: the only kind that a message tells of.
+    /// Creates a latching publisher. V1.2 bags record only latching publishers.
     pub fn latching(callerid: impl Into<String>) -> Self {
         Self { latching: true, callerid: Some(callerid.into()) }
     }
-}
-
-/// Returns an offset within the bytes at hand as an index.
-pub(crate) fn usize_of(at: u64) -> usize {
-    usize::try_from(at).expect("within the bytes at hand")
 }

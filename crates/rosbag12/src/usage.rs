@@ -1,4 +1,4 @@
-//! Size of a bag by content: kinds of records, messages by topic.
+//! Computes how the size of a bag is divided among record types and topics.
 
 use rovelog_core::usage::{Usage, UsageTally};
 use rovelog_core::{Diagnostic, LogReader as _, TopicId};
@@ -23,7 +23,7 @@ pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {
     for (_, range) in frame {
         tally.add("version line and padding", None, range.end - range.start);
     }
-    for record in bag.cursor() {
+    for record in bag.full_cursor() {
         let bytes = record.end - record.at;
         if let Some(message) = record.message {
             tally.add("message", Some(TopicId(message.connection)), bytes);

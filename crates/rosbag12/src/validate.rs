@@ -1,4 +1,11 @@
-//! What is at a place of a V1.2 bag, and where valid records begin again after damage (section 5).
+//! Validates V1.2 records, and finds the next valid record after damage (section 5 of
+//! docs/formats/rosbag.md).
+//!
+//! A search examines every offset, so it must reject most offsets quickly. Every valid header
+//! contains the bytes of the field `op`, the *anchor*. The search first finds the next anchor with
+//! `memmem`. An offset is examined further only if a header of the stated length would contain the
+//! anchor. Example: the bytes at offset 100 state a header of 50 bytes, so this header would end at
+//! 154. If the next anchor is at 300, offset 100 is rejected without reading the header.
 
 use memchr::memmem;
 use rovelog_core::scan::{NeedMore, Window};
@@ -9,66 +16,73 @@ use crate::headers::Fields;
 use crate::version;
 use crate::wire::{self, Header, IndexEntry, MAX_FIELDS, RecordStart};
 
-/// Header bytes that are believed: no recorder comes near.
+/// Maximum size in bytes of a record header. Recorders never write headers of this size.
 pub(crate) const MAX_HEADER: u32 = 16 << 20;
 
-/// Bytes that are looked at for the name of a field: a longer one is not a field's.
-pub(crate) const SEEN: u32 = 64;
+/// Maximum number of bytes in which the end of a field name is searched.
+pub(crate) const MAX_NAME_LEN: u32 = 64;
 
-/// Fields of a header that is found by searching.
-const FIELDS_SEARCHED: u32 = 64;
+/// Maximum number of fields with undefined names in a header that a search for the next record
+/// accepts.
+const MAX_UNKNOWN_FIELDS: u32 = 64;
 
-/// The bytes that every valid header holds: the field `op` with its length.
+/// Bytes that every valid record header contains: the length, the name and the `=` of the field
+/// `op`.
 const ANCHOR: [u8; 7] = *b"\x04\0\0\0op=";
 
 /// A valid record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct ProbedRecord<'a> {
     pub(crate) header: Header<'a>,
-    /// The op that is meant, if the one that is stored is damaged.
-    pub(crate) meant: Option<u8>,
-    /// Fields of its header that are there a second time, and those without a meaning.
-    pub(crate) repeated: u32,
+    /// The right op (record type) according to the header fields, if the stored op is damaged.
+    pub(crate) corrected_op: Option<u8>,
+    /// Number of fields whose name occurs more than once.
+    pub(crate) duplicates: u32,
+    /// Number of header fields whose name is not defined by the specification.
     unknown: u32,
-    /// Where its data starts and ends.
+    /// Offset of the record data.
     pub(crate) data_at: u64,
+    /// Offset of the end of the record data.
     pub(crate) end: u64,
 }
 
-/// What is at a place.
+/// Result of testing whether a valid record starts at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Probe<'a> {
-    Good(Found<'a>),
-    /// A record that the file cuts.
+    Good(ProbedRecord<'a>),
+    /// A record that is truncated at the end of the file.
     Cut,
-    /// No record; where it would end, if its lengths were valid.
+    /// Bytes that are not a valid record. Contains the offset where a record would end if the
+    /// lengths at this offset were right.
     Bad(Option<u64>),
 }
 
-/// What is at a place, up to the data.
+/// Result of testing whether the head of a record (header and length fields) starts at an offset.
 enum Head<'a> {
-    /// The data need not be at hand.
-    Good(Found<'a>),
+    /// A valid head of a record. The data of the record need not be in the window.
+    Good(ProbedRecord<'a>),
     Cut,
     Bad(Option<u64>),
 }
 
-/// Bytes of the lengths in front of a header, of its fields and of the data.
+/// Size in bytes of each length field in a record.
 pub(crate) const LEN: u64 = FIELD_LEN as u64;
 
-/// The same, for what has 32 bits itself.
+/// Value of [`LEN`] as a 32-bit number.
 const FIELD_LEN: u32 = u32::BITS / 8;
 
-/// The shortest header: its op alone, whose length the anchor starts with.
+/// Minimum size in bytes of a header, which has only the field `op`. The first byte of the anchor
+/// is the size of this field.
 const OP_ONLY: u32 = FIELD_LEN + ANCHOR[0] as u32;
 
-/// The shortest header that has more than an op.
+/// Minimum size in bytes of a header that has another field besides `op`.
 pub(crate) const MORE_THAN_OP: u32 = OP_ONLY + 1;
 
-/// The shortest field: a name of one character, and `=`.
+/// Minimum size in bytes of a header field: a name of one character, and `=`.
 const MIN_FIELD: u32 = 2;
 
 fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
+    // Fewer than the four bytes of the header length are left in the file.
     let Some(len) = window.view::<U32Le>(at)? else { return Ok(Head::Cut) };
     let len = len.get();
     if !(OP_ONLY..=MAX_HEADER).contains(&len) {
@@ -79,20 +93,21 @@ fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
         let rest = window.upto(at + LEN, u64::from(len))?;
         return Ok(if is_beginning(rest, len) { Head::Cut } else { Head::Bad(None) });
     };
-    let parsed = Fields::read(header).and_then(|fields| Some((Header::meant(&fields)?, fields)));
+    let parsed = Fields::read(header).and_then(|fields| Some((Header::interpret(&fields)?, fields)));
     let data_len = window.view::<U32Le>(end)?;
     let data = data_len.map(|len| (end + LEN, end + LEN + u64::from(len.get())));
     Ok(match (parsed, data) {
-        (Some(((header, meant), Fields { repeated, unknown, .. })), Some((data_at, end))) => {
-            Head::Good(Found { header, meant, repeated, unknown, data_at, end })
+        (Some(((header, corrected_op), Fields { duplicates, unknown, .. })), Some((data_at, end))) => {
+            Head::Good(ProbedRecord { header, corrected_op, duplicates, unknown, data_at, end })
         }
         (Some(_), None) => Head::Cut,
         (None, data) => Head::Bad(data.map(|(_, end)| end)),
     })
 }
 
-/// Returns whether `bytes`, which the file cuts, can be the beginning of a header of `len` bytes.
+/// Returns whether `bytes` can be the start of a record header of `len` bytes.
 pub(crate) fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
+    // Check only the header fields that are in `bytes`. The rest of the header may be missing.
     for _ in 0..MAX_FIELDS {
         let Ok((field, text)) = U32Le::ref_from_prefix(bytes) else { return true };
         let field = field.get();
@@ -100,7 +115,11 @@ pub(crate) fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
             return false;
         }
         let Some((whole, rest)) = text.split_at_checked(field as usize) else {
-            return text.iter().take(SEEN as usize).take_while(|b| **b != b'=').all(|b| wire::is_name(&[*b]));
+            return text
+                .iter()
+                .take(MAX_NAME_LEN as usize)
+                .take_while(|b| **b != b'=')
+                .all(|b| wire::is_name(&[*b]));
         };
         if !whole.iter().position(|byte| *byte == b'=').is_some_and(|end| wire::is_name(&whole[..end])) {
             return false;
@@ -110,7 +129,7 @@ pub(crate) fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
     false
 }
 
-/// Looks at the record at `at`.
+/// Tests whether a record starts at offset `at`.
 pub(crate) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> {
     Ok(match head(window, at)? {
         Head::Good(found) => match window.slice(at, found.end)? {
@@ -122,8 +141,8 @@ pub(crate) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> 
     })
 }
 
-/// Returns whether what is at `at` may follow a valid record: the end, a header, or another
-/// section.
+/// Returns whether the bytes at offset `at` can follow a valid record. This is the case at the end
+/// of the file, at a record header, and at a version line.
 pub(crate) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if window.eof && at >= window.end() {
         return Ok(at == window.end());
@@ -131,13 +150,13 @@ pub(crate) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(!matches!(head(window, at)?, Head::Bad(_)) || version::at(window, at)?.is_some())
 }
 
-/// Returns whether a version line may begin at `at`.
+/// Returns whether the bytes at offset `at` are the first bytes of a version line.
 fn is_version_prefix(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(window.slice(at, at + version::PREFIX.len() as u64)? == Some(version::PREFIX))
 }
 
-/// Returns whether the bytes at `at` look like a record whose header has more than an op, and at
-/// most `longest` bytes: cheap tests, which nearly all bytes fail.
+/// Returns whether a record header may start at offset `at`. The header must have another field
+/// besides `op`, and at most `longest` bytes. The check is fast and rejects nearly all offsets.
 #[inline]
 pub(crate) fn may_start(window: Window<'_>, at: u64, longest: u32) -> Result<bool, NeedMore> {
     let Some(start) = window.view::<RecordStart>(at)? else { return Ok(false) };
@@ -145,13 +164,13 @@ pub(crate) fn may_start(window: Window<'_>, at: u64, longest: u32) -> Result<boo
     if !(MORE_THAN_OP..=longest).contains(&len) || field < MIN_FIELD || field > len - FIELD_LEN {
         return Ok(false);
     }
-    let name = window.upto(at + size_of::<RecordStart>() as u64, field.min(SEEN).into())?;
+    let name = window.upto(at + size_of::<RecordStart>() as u64, field.min(MAX_NAME_LEN).into())?;
     let end = name.iter().position(|byte| *byte == b'=');
     Ok(end.is_some_and(|end| wire::is_name(&name[..end])))
 }
 
-/// Returns whether valid records begin at `at`, validated strictly enough to go on there after
-/// damage.
+/// Returns whether a valid record or version line starts at offset `at`. The check is strict, so
+/// that reading can resume there after damage.
 fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if is_version_prefix(window, at)? {
         return Ok(version::at(window, at)?.is_some());
@@ -165,24 +184,39 @@ fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
         Header::Index(index) => wire::list_len::<IndexEntry>(index.count.get()) == found.end - found.data_at,
         _ => true,
     };
-    Ok(may_be && found.unknown <= FIELDS_SEARCHED && follows(window, found.end)?)
+    Ok(may_be && found.unknown <= MAX_UNKNOWN_FIELDS && follows(window, found.end)?)
 }
 
-/// No message of a bag is shorter.
-const SHORTEST: u64 = 32;
+/// Returns the offset of the first V1.2 record of a file without a version line. `head` are the
+/// first bytes of the file. Header fields such as `topic` and `md5` together occur in no other
+/// format.
+pub(crate) fn first_record(head: &[u8]) -> Option<u64> {
+    let window = Window::whole(head);
+    (0..head.len() as u64).find(|at| starts(window, *at) == Ok(true))
+}
 
-/// Returns whether the places that an index names for a topic, in its order, are damaged: two in a
-/// row are nearer to each other than any message is long, or both are outside of their chunk or bag.
+/// Minimum size in bytes of a message record.
+const MIN_MESSAGE_LEN: u64 = 32;
+
+/// Returns whether the message offsets in the index of a topic are damaged. They are damaged if two
+/// consecutive offsets are closer to each other than the minimum size of a message, or if two
+/// consecutive offsets are outside of the chunk or bag. A single wrong offset is tolerated.
 pub(crate) fn are_damaged(places: impl Iterator<Item = u64>, is_outside: impl Fn(u64) -> bool) -> bool {
     let mut before = None;
     let mut two = places.filter_map(|place| Some((before.replace(place)?, place)));
-    two.any(|(one, other)| is_outside(one) && is_outside(other) || one.abs_diff(other) < SHORTEST)
+    two.any(|(one, other)| is_outside(one) && is_outside(other) || one.abs_diff(other) < MIN_MESSAGE_LEN)
 }
 
-/// Returns where the records of a bag go on inside the data of a record at `from..end`, part of
-/// which is lost: the first place from which valid records lead beyond `end`. A message may hold
-/// whole records too, but those end where it ends.
-pub(crate) fn crossing(window: Window<'_>, from: u64, end: u64) -> Result<Option<u64>, NeedMore> {
+/// Searches the data `from..end` of a record for a chain of valid records that leads beyond `end`.
+/// In a chain, each record starts where the previous record ends. Returns the offset of the first
+/// record in the chain.
+///
+/// If bytes of the outer record are missing, its length reaches into the next records of the bag,
+/// and these records form such a chain. Example: 10 bytes are missing from a message of 100 bytes,
+/// so the next record starts at offset 90 of the message and ends after the stated end of the
+/// message. The records of a bag inside a message also form a chain, but this chain ends with the
+/// message.
+pub(crate) fn crossing_chain(window: Window<'_>, from: u64, end: u64) -> Result<Option<u64>, NeedMore> {
     let mut search = Search::from(from);
     while let Some(found) = search.run(window, end)? {
         let mut at = found;
@@ -200,7 +234,7 @@ pub(crate) fn crossing(window: Window<'_>, from: u64, end: u64) -> Result<Option
                 }
                 break;
             }
-            // What starts inside of the last record of this chain may still lead further.
+            // Another chain may start inside the last record of this chain.
             search.next = at + 1;
             if behind == end {
                 break;
@@ -212,17 +246,18 @@ pub(crate) fn crossing(window: Window<'_>, from: u64, end: u64) -> Result<Option
     Ok(None)
 }
 
-/// A search for the next valid record, which can be continued when more of the file is there.
+/// Search for the next valid record. In a stream, the search can be continued with a larger window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
-    /// The next place to look at.
+    /// Offset that is examined next.
     pub(crate) next: u64,
-    /// The first anchor at or behind `next`, where one is known.
+    /// Offset of the first anchor (the bytes of the field `op`) at or after `next`, if known.
     anchor: Option<u64>,
-    /// Where none is known: none starts before this place.
+    /// If the next anchor (the bytes of the field `op`) is not known, no anchor starts before this
+    /// offset.
     none_before: u64,
-    /// Where the run of zeros ends that was passed last: searches with limits inside of it must not
-    /// each look for its end.
+    /// End of the last sequence of zero bytes that was skipped. Without this cache, repeated
+    /// searches within a long sequence would each scan the sequence to its end.
     zeros_end: u64,
 }
 
@@ -231,12 +266,12 @@ impl Search {
         Self { next: at, anchor: None, none_before: at, zeros_end: 0 }
     }
 
-    /// Returns the next place before `limit` where valid records begin; `None` where there is none.
+    /// Returns the offset of the next valid V1.2 record before `limit`.
     pub(crate) fn run(&mut self, window: Window<'_>, limit: u64) -> Result<Option<u64>, NeedMore> {
         self.run_to(window, limit, starts)
     }
 
-    /// Returns the next place before `limit` that `starts` takes; `None` where there is none.
+    /// Returns the next offset before `limit` that the function `starts` accepts.
     pub(crate) fn run_to<'a>(
         &mut self,
         window: Window<'a>,
@@ -244,11 +279,14 @@ impl Search {
         starts: impl Fn(Window<'a>, u64) -> Result<bool, NeedMore>,
     ) -> Result<Option<u64>, NeedMore> {
         while self.next < limit {
+            // Long sequences of zero bytes occur after a power loss. Each offset in such a sequence
+            // looks like a header of length 0, so the whole sequence is skipped.
             if window.view::<U32Le>(self.next)?.is_some_and(|len| len.get() == 0) {
                 if self.zeros_end < self.next + LEN {
                     self.zeros_end = window.zeros_end(self.next);
                 }
-                // A header of no bytes is none. The next one has a length in its first four.
+                // A header length of 0 is invalid, but a valid length may start in the last 3 zero
+                // bytes.
                 self.next = (self.zeros_end - 3).min(limit);
                 continue;
             }
@@ -261,8 +299,8 @@ impl Search {
         Ok(None)
     }
 
-    /// Returns whether a version line is here, or a header that would be long enough to hold the
-    /// next anchor.
+    /// Returns whether a version line starts at offset `next`, or a header at `next` would be long
+    /// enough to contain the next anchor (the bytes of the field `op`).
     fn is_possible(&self, window: Window<'_>) -> Result<bool, NeedMore> {
         if is_version_prefix(window, self.next)? {
             return Ok(true);
@@ -282,9 +320,14 @@ impl Search {
         }
         self.anchor = None;
         let from = self.none_before.max(self.next).max(window.base);
-        let Some(bytes) = window.at_hand(from).filter(|bytes| bytes.len() >= ANCHOR.len()) else { return };
+        // The window of a stream may not reach the anchor, so only the bytes in the window are
+        // searched.
+        let Some(bytes) = window.available_from(from).filter(|bytes| bytes.len() >= ANCHOR.len()) else {
+            return;
+        };
         match memmem::find(bytes, &ANCHOR) {
             Some(offset) => self.anchor = Some(from + offset as u64),
+            // An anchor may start in the last bytes of the window and continue after the window.
             None => self.none_before = window.end() - (ANCHOR.len() as u64 - 1),
         }
     }
@@ -313,7 +356,7 @@ mod tests {
         record(&[&[OP][..], &OTHERS].concat(), data)
     }
 
-    /// The same, with the op as the last field of the header.
+    /// Returns a message record in which the field `op` comes last in the header.
     fn message_of_last_op(data: &[u8]) -> Vec<u8> {
         record(&[&OTHERS[..], &[OP]].concat(), data)
     }
@@ -323,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_may_be_cut_anywhere() {
+    fn a_header_may_be_cut_anywhere() {
         let head = Header::BagHeader(BagHeader { index_pos: &U64Le::new(7) }).to_head(0);
         let header = &head[4..head.len() - 4];
         let len = u32::try_from(header.len()).unwrap();
@@ -333,7 +376,7 @@ mod tests {
         assert!(Header::read(header).is_some());
         assert!(!is_beginning(b"\0\0\0\0op=", 30));
         assert!(!is_beginning(b"\x05\0\0\0\x01p=", 30));
-        // The shortest field, and those that pass the end of the header.
+        // Test the shortest field, and fields that extend beyond the end of the header.
         assert!(is_beginning(b"\x02\0\0\0x=", 30));
         assert!(!is_beginning(b"\x64\0\0\0op=", 20));
         assert!(is_beginning(b"\x0a\0\0\0field=1234\x16\0\0\0op=", 40));
@@ -341,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_header_that_begins_well_is_cut() {
+    fn an_invalid_start_is_not_a_cut_header() {
         let at_end = |rest: &[u8]| {
             let file = [&message(b"hi")[..], rest].concat();
             let at = file.len() - rest.len();
@@ -352,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_followed_by_the_end_of_the_file_or_by_another_one() {
+    fn the_end_of_the_file_or_a_record_follows_a_record() {
         let file = [message(b"hi"), message(b"hi")].concat();
         let window = Window::whole(&file);
         let behind = |at| follows(window, at).unwrap();
@@ -361,24 +404,25 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_recognised_by_its_header_and_what_follows() {
+    fn a_record_is_recognized_by_its_header_and_its_successor() {
         let starts = |bytes: &[u8]| starts(Window::whole(bytes), 0).unwrap();
         let followed = |bytes: &[u8]| starts(&[bytes, &message(b"hi")].concat());
         assert!(followed(&message(b"hi")) && followed(&message_of_last_op(b"hi")) && followed(LINE));
-        // At the end of the file, without data.
+        // A message without data is accepted at the end of the file.
         assert!(starts(&message(b"")));
         assert!(!starts(&[&message(b"hi")[..], JUNK].concat()));
         assert!(!starts(&message(b"hi")[..message(b"hi").len() - 1]));
-        // The length of an index is that of its entries.
+        // The data of an index record must have exactly the size of its entries.
         assert!(followed(&index(2, &[0; 32])));
         assert!(!followed(&index(2, &[0; 16])) && !followed(&index(3, &[0; 32])));
-        // Records of an unknown op, and those of many unknown fields, may be anything.
+        // Records with an undefined op (record type) or with many undefined fields are rejected,
+        // because they may be random bytes.
         assert!(!followed(&record(&[("op", &[99]), ("topic", b"/a")], b"")));
         let with = |unknown: usize| {
             followed(&record(&[&vec![("x", &b"1"[..]); unknown], &[OP][..], &OTHERS].concat(), b""))
         };
         assert!(with(64) && !with(65));
-        // Lengths that a header cannot have, and the shortest field.
+        // Test impossible lengths, and the shortest field.
         assert!(!followed(b"\x01\0\0\0\x05\0\0\0topic="));
         assert!(followed(&record(&[&[("x", &b""[..]), OP][..], &OTHERS].concat(), b"")));
     }
@@ -388,14 +432,14 @@ mod tests {
         let find = |bytes: &[u8]| Search::from(0).run(Window::whole(bytes), bytes.len() as u64).unwrap();
         assert_eq!(find(&[message(b"hi"), message(b"hi")].concat()), Some(0));
         assert_eq!(find(&[message_of_last_op(b""), message(b"hi")].concat()), Some(0));
-        // A version line has no op, and none needs to follow it.
+        // A version line is found although it has no field `op` and no record follows.
         assert_eq!(find(&[JUNK, LINE].concat()), Some(20));
         assert_eq!(find(JUNK), None);
     }
 
-    /// A pipe shows the file bit by bit.
+    /// The search is continued each time a stream provides one more byte.
     #[test]
-    fn a_search_that_is_continued_finds_the_first_record() {
+    fn a_continued_search_finds_the_first_record() {
         for first in [message(&[1; 100]), message_of_last_op(&[1; 100])] {
             let file = [JUNK, &first, &message(b"hi")].concat();
             for len in 0..file.len() {
@@ -411,18 +455,19 @@ mod tests {
         }
     }
 
-    /// Bytes of a record are lost, so its length reaches into what follows: the data are searched.
+    /// Bytes of a record are missing, so the length of this record reaches into the next records.
     #[test]
-    fn the_first_of_the_records_that_lead_out_of_a_record_is_found() {
+    fn the_first_record_of_a_crossing_chain_is_found() {
         let (a, b, behind) = (message(b"one"), message(b"two"), message(b"three"));
-        let crossing = |file: &[u8], end: usize| crossing(Window::whole(file), 0, end as u64).unwrap();
+        let crossing_chain =
+            |file: &[u8], end: usize| crossing_chain(Window::whole(file), 0, end as u64).unwrap();
         let file = [b"junk", &a[..], &b, &behind].concat();
-        assert_eq!(crossing(&file, 4 + a.len() + 10), Some(4));
-        // Those that end with the record are part of its data.
-        assert_eq!(crossing(&file, 4 + a.len() + b.len()), None);
+        assert_eq!(crossing_chain(&file, 4 + a.len() + 10), Some(4));
+        // Records that end exactly at the end of the outer record are part of its data.
+        assert_eq!(crossing_chain(&file, 4 + a.len() + b.len()), None);
         let file = [b"junk", LINE, &a, &b].concat();
-        assert_eq!(crossing(&file, 4 + LINE.len() + 10), Some(4));
+        assert_eq!(crossing_chain(&file, 4 + LINE.len() + 10), Some(4));
         let file = [b"junk", LINE, JUNK].concat();
-        assert_eq!(crossing(&file, 4 + 8), None);
+        assert_eq!(crossing_chain(&file, 4 + 8), None);
     }
 }

@@ -1,33 +1,35 @@
-//! The version line: `#ROSRECORD V1.2` and what else there was.
+//! Parses the version line, for example `#ROSRECORD V1.2`.
 
 use rovelog_core::scan::{NeedMore, Window};
 
 use crate::error::BagError;
 
-/// Bytes within which a version line ends.
+/// Maximum size in bytes of a version line.
 pub(crate) const LINE_MAX: usize = 64;
 
-/// How every version line starts.
+/// First bytes of every version line.
 pub(crate) const PREFIX: &[u8; 4] = b"#ROS";
 
-/// The layouts that are read.
+/// Versions of the bag format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Version {
-    /// Records in chunks.
+    /// Version in which records are stored in chunks.
     V2_0,
-    /// Records with headers.
+    /// Version in which each record has a header of named fields.
     V1_2,
-    /// Messages with three lines each.
+    /// Version in which three lines of text precede each message.
     V1_1,
-    /// A table of topics, then messages with one line each.
+    /// Version with a table of topics at the start, in which one line of text precedes each
+    /// message.
     V1_0,
-    /// No version line; three lines, then messages of one topic. Read on request only.
+    /// Version with three lines of text at the start and messages of one topic. Such a bag has no
+    /// version line, so this version is read only if the caller requests it.
     V0,
 }
 
 impl Version {
-    /// Returns the version as users write it: `1.2`.
+    /// Returns the version as users write it, for example `1.2`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V2_0 => "2.0",
@@ -39,21 +41,22 @@ impl Version {
     }
 }
 
-/// A version line.
+/// A parsed version line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VersionLine {
     pub(crate) version: Version,
-    /// The line without its end.
+    /// Version line without its line end.
     pub(crate) text: String,
-    /// Its bytes, the end included.
+    /// Size in bytes of the version line, including its line end.
     pub(crate) len: u64,
+    /// True if the version line ends in CR LF.
     pub(crate) crlf: bool,
-    /// Whether the line itself is not there, or not at the start of the file.
+    /// True if the version line is missing, or is not at the start of the file.
     pub(crate) is_damaged: bool,
 }
 
-/// Reads the version line at the start of `head`, the first 64 bytes of a file or all of a shorter
-/// one.
+/// Parses the version line at the start of `head`. `head` has the first 64 bytes of the file, or
+/// all bytes of a shorter file.
 pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
     if !head.starts_with(PREFIX) {
         let cut = !head.is_empty() && PREFIX.starts_with(head);
@@ -86,7 +89,8 @@ pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
     Ok(VersionLine { version, text, len, crlf, is_damaged: false })
 }
 
-/// Returns the version line of another section of V1.2 at `at`, if one is there.
+/// Returns the V1.2 version line at offset `at`. Such a line starts another section, that is,
+/// another bag in the file.
 pub(crate) fn at(window: Window<'_>, at: u64) -> Result<Option<VersionLine>, NeedMore> {
     if window.slice(at, at + PREFIX.len() as u64)? != Some(PREFIX) {
         return Ok(None);
@@ -100,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_lines_are_told_apart() {
+    fn version_lines_are_parsed() {
         let line = parse(b"#ROSRECORD V1.2\n....").unwrap();
         assert_eq!((line.version, line.len, line.crlf), (Version::V1_2, 16, false));
         assert!(parse(b"#ROSRECORD V1.2\r\n").unwrap().crlf);

@@ -1,9 +1,8 @@
-//! The bytes of a bag, declared in the order of the specification ("Bags/Format/1.2" of the ROS
-//! wiki).
+//! Structures of V1.2 in the order of the specification ("Bags/Format/1.2" in the ROS wiki).
 //!
-//! A record is a [`RecordHead`], whose header is a sequence of [`Field`]s, and the data behind it.
-//! [`Header`] says what the fields of each kind of record mean. Everything is read in place,
-//! without a copy, and written by the same declarations.
+//! A record is a [`RecordHead`] and its data. The header in the head is a sequence of [`Field`]s,
+//! and [`Header`] declares the fields of each record type. The same declarations are used for
+//! reading and writing. Reading does not copy.
 
 use std::io::Cursor;
 
@@ -16,7 +15,7 @@ pub use crate::headers::Field;
 use crate::headers::{Fields, Name, headers};
 pub(crate) use crate::headers::{MAX_FIELDS, fields_of, is_name};
 
-/// The format's constants.
+/// Properties of the bag format that are shown to users.
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "rosbag",
     name: "ROS bag",
@@ -32,14 +31,16 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
     files: None,
 };
 
-/// "Format": the version line of the bags that this crate writes.
+/// Version line of the V1.2 bags that this crate writes, as defined in section "Format" of the
+/// specification.
 pub const VERSION_LINE: &[u8; 16] = b"#ROSRECORD V1.2\n";
 
-/// Bytes of header and data of the bag header together, so that the next record starts at 4120.
-/// "The bag header record is padded out by filling data with ASCII space characters".
+/// Total size in bytes of the header and the data of a bag header record. Recorders fill the data
+/// with spaces up to this size, so the next record starts at offset 4120.
 pub const BAG_HEADER_SIZE: u32 = 4096;
 
-/// `<header_len><header><data_len>`; the data follow.
+/// Head of a record, encoded as `<header_len><header><data_len>`. The data of the record follow
+/// after the head.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
@@ -48,31 +49,32 @@ pub struct RecordHead<'a> {
     #[br(temp)]
     #[bw(try_calc = u32::try_from(header.len()))]
     header_len: u32,
-    /// [`Field`]s that fill it.
+    /// Record header, which consists of [`Field`]s.
     #[br(parse_with = counted, args(all, header_len.into()))]
     pub header: &'a [u8],
-    /// Length of the data that follow.
+    /// Size in bytes of the record data after the head.
     pub data_len: u32,
 }
 
 impl<'a> RecordHead<'a> {
-    /// Reads the head of the record at the start of `bytes`; `None` if they end before it does.
+    /// Reads the head of the record at the start of `bytes`. Returns `None` if `bytes` does not
+    /// contain the complete head.
     #[inline]
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         Self::read_args(&mut Cursor::new(bytes), (bytes,)).ok()
     }
 
-    /// Returns its length in bytes.
+    /// Returns the size in bytes of the head, including both length fields.
     #[inline]
     pub fn size(&self) -> usize {
         2 * size_of::<U32Le>() + self.header.len()
     }
 }
 
-/// Returns the head of a record with these fields, as it is stored.
+/// Returns the encoded head of a record whose header has the fields `fields`.
 ///
 /// # Panics
-/// Panics if a field or all of them together have 4 GiB or more.
+/// Panics if the encoded fields have 4 GiB or more.
 pub fn head_of(fields: &[Field<'_>], data_len: u32) -> Vec<u8> {
     let mut header = Cursor::new(Vec::new());
     let mut head = Cursor::new(Vec::new());
@@ -83,61 +85,69 @@ pub fn head_of(fields: &[Field<'_>], data_len: u32) -> Vec<u8> {
 }
 
 headers! {
-    /// What a header says, by its op.
+    /// Header of a V1.2 record.
     Header;
 
-    /// "Includes full text of message definition and is not followed by actual message data".
+    /// Header of a definition record, which contains the full text of a message definition. No
+    /// message data follow the header.
     1 Definition {
-        /// Topic on which the message arrived.
+        /// Topic whose messages are described by the definition.
         topic: &'a [u8] = Topic,
         /// md5 sum of the message type: 32 characters, or `*`.
         md5: &'a [u8] = Md5,
-        /// Message type.
+        /// Name of the message type.
         ty: &'a [u8] = Type,
-        /// Full text of the message definition, produced by gendeps.
+        /// Full text of the message definition, produced by the ROS tool "gendeps".
         def: &'a [u8] = Def,
     }
 
-    /// "Followed by actual message data (which can be zero-length)".
+    /// Header of a message record. The record data are the serialized message, which may have a
+    /// length of 0.
     2 Data {
         /// Topic on which the message arrived.
         topic: &'a [u8] = Topic,
         /// md5 sum of the message type.
         md5: &'a [u8] = Md5,
-        /// Message type.
+        /// Name of the message type.
         ty: &'a [u8] = Type,
-        /// Time at which the message was received, seconds.
+        /// Seconds part of the time at which the message was received.
         sec: &'a U32Le = Sec,
-        /// The same, nanoseconds.
+        /// Nanoseconds part of the time at which the message was received.
         nsec: &'a U32Le = Nsec,
-        /// Not in the specification: `1` on messages of a latching publisher since January 2010.
+        /// `1` if the publisher is latching, that is, if it sends its last message to every new
+        /// subscriber. Recorders have used this field since January 2010, but the specification
+        /// does not define it.
         latching: Option<&'a [u8]> = Latching,
-        /// Not in the specification: the node that published a latched message.
+        /// Name of the node that published a latched message. The specification does not define
+        /// this field.
         callerid: Option<&'a [u8]> = CallerId,
     }
 
-    /// "Stores information about the entire file"; ROS 0.11 and later.
+    /// Header of the bag header record, which describes the entire file. Written by ROS 0.11 and
+    /// later.
     3 BagHeader {
-        /// Offset of the first index data record, from the start of the section.
+        /// Offset of the first index data record, relative to the start of the section (the bag
+        /// within the file).
         index_pos: &'a U64Le = IndexPos,
     }
 
-    /// "Version 0 of the bag index stores one index data record per topic"; ROS 0.11 and later.
-    /// [`IndexEntry`]s follow.
+    /// Header of an index data record, which lists all messages of one topic. The record data are
+    /// [`IndexEntry`] structures. Written by ROS 0.11 and later.
     4 Index {
-        /// Topic on which the messages arrived.
+        /// Topic whose messages are listed.
         topic: &'a [u8] = Topic,
-        /// Message type; recorders of December 2009 left it out.
+        /// Name of the message type. Recorders of December 2009 did not write this field.
         ty: Option<&'a [u8]> = Type,
-        /// Index data version: 0.
+        /// Version of the index data, always 0.
         ver: &'a U32Le = Ver,
-        /// Number of messages on the topic in the bag file.
+        /// Number of messages of the topic in the bag.
         count: &'a U32Le = Count,
     }
 }
 
 impl<'a> Header<'a> {
-    /// Returns the topic that it names.
+    /// Returns the topic in the header. Returns `None` if headers of this record type have no
+    /// topic.
     pub(crate) fn topic(&self) -> Option<&'a [u8]> {
         match self {
             Self::Definition(Definition { topic, .. })
@@ -148,103 +158,108 @@ impl<'a> Header<'a> {
     }
 }
 
-/// A whole record.
+/// A complete record with header and data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
+    /// Header of the record.
     pub(crate) header: Header<'a>,
+    /// Data of the record.
     pub(crate) data: &'a [u8],
 }
 
 impl<'a> Record<'a> {
-    /// Reads the record at the start of `bytes`; `None` if none is there, or not all of it.
+    /// Reads the record at the start of `bytes`. Returns `None` if the record is invalid, or if
+    /// `bytes` does not contain the whole record.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let head = RecordHead::read(bytes)?;
         let data = bytes.get(head.size()..)?.get(..head.data_len as usize)?;
-        Some(Self { header: Header::meant(&Fields::read(head.header)?)?.0, data })
+        Some(Self { header: Header::interpret(&Fields::read(head.header)?)?.0, data })
     }
 }
 
-/// Returns where the op of a record is, and which one is meant, if it is damaged.
+/// If the op (record type) of a record is damaged, returns the offset of the op in the record and
+/// the right op.
 pub(crate) fn damaged_op(record: &[u8]) -> Option<(usize, u8)> {
     let fields = Fields::read(RecordHead::read(record)?.header)?;
-    let (_, meant) = Header::meant(&fields)?;
+    let (_, meant) = Header::interpret(&fields)?;
     let op = fields.get::<&u8>(Name::Op)?;
     Some((std::ptr::from_ref(op) as usize - record.as_ptr() as usize, meant?))
 }
 
-/// "count repeating occurrences of timestamps and offsets".
+/// Entry in the data of an index data record: the time and position of one message.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct IndexEntry {
-    /// Time at which the message was received, seconds.
+    /// Seconds part of the time at which the message was received.
     pub sec: U32Le,
-    /// The same, nanoseconds.
+    /// Nanoseconds part of the time at which the message was received.
     pub nsec: U32Le,
-    /// Offset of the record, from the start of the section. The topic's first entry points at
-    /// its definition.
+    /// Offset of the message record, relative to the start of the section (the bag within the
+    /// file). In the first entry of a topic, this is the offset of the definition record instead.
     pub pos: U64Le,
 }
 
 const _: () = assert!(size_of::<IndexEntry>() == 16);
 
-/// V1.1 and before: what is between the lines of text in front of a message and its data.
+/// Bytes between the text lines and the data of a message, in V1.1 and earlier versions.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct OldStamp {
-    /// Time at which the message was received, seconds.
+    /// Seconds part of the time at which the message was received.
     pub sec: U32Le,
-    /// The same, nanoseconds.
+    /// Nanoseconds part of the time at which the message was received.
     pub nsec: U32Le,
-    /// Length of the data that follow.
+    /// Size in bytes of the message data.
     pub data_len: U32Le,
 }
 
 const _: () = assert!(size_of::<OldStamp>() == 12);
 
-/// What the head of a record starts with.
+/// First two length fields of a record.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct RecordStart {
-    /// Length of the header.
+    /// Size in bytes of the record header.
     pub header_len: U32Le,
-    /// Length of its first field.
+    /// Size in bytes of the first field of the record header.
     pub field_len: U32Le,
 }
 
 const _: () = assert!(size_of::<RecordStart>() == 8);
 
 impl IndexEntry {
-    /// Returns the entries of an index record; what is left over at the end is none.
+    /// Returns the entries of an index data record. An incomplete entry at the end is ignored.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
         whole(data)
     }
 }
 
-/// Returns the bytes of a list of `count` entries: of 64 bits, because those of a wrong count may be
-/// more than a 32-bit machine can address.
+/// Returns the size in bytes of `count` entries of type `T`. The result has 64 bits, because a
+/// damaged count may exceed the address space of a 32-bit machine.
 #[inline]
 pub(crate) fn list_len<T>(count: u32) -> u64 {
     u64::from(count) * size_of::<T>() as u64
 }
 
-/// Returns whether data are exactly `count` entries.
+/// Returns whether `data` has exactly the size of `count` entries of type `T`.
 pub(crate) fn is_list_of<T>(data: &[u8], count: u32) -> bool {
     data.len() as u64 == list_len::<T>(count)
 }
 
-/// Returns the bag header record as recorders wrote it: padded with spaces.
+/// Returns a bag header record that is padded with spaces, as in bags from recorders.
 pub(crate) fn bag_header_record(index_pos: u64) -> Vec<u8> {
     let index_pos = U64Le::new(index_pos);
     padded(|data_len| Header::BagHeader(BagHeader { index_pos: &index_pos }).to_head(data_len))
 }
 
-/// Returns the record of a head whose data are spaces: together they have [`BAG_HEADER_SIZE`].
+/// Returns a record that is padded with spaces to a total of [`BAG_HEADER_SIZE`] bytes of header
+/// and data. `to_head` returns the head of the record for a given size of the data.
 pub(crate) fn padded(to_head: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
     let len = u32::try_from(to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
     let padding = BAG_HEADER_SIZE - len;
@@ -258,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bag_header_is_the_recorders() {
+    fn the_bag_header_matches_that_of_the_recorder() {
         let record = bag_header_record(0x04_48bb);
         assert_eq!(record.len(), 4104);
         assert_eq!(record[..4], [0x1e, 0, 0, 0]);
@@ -284,11 +299,11 @@ mod tests {
         let names: Vec<_> = fields_of(head.header).map(|field| String::from_utf8_lossy(field.name)).collect();
         assert_eq!(names, ["callerid", "latching", "md5", "nsec", "op", "sec", "topic", "type"]);
         let fields = Fields::read(head.header).unwrap();
-        assert_eq!((fields.repeated, fields.unknown), (0, 0));
+        assert_eq!((fields.duplicates, fields.unknown), (0, 0));
     }
 
     #[test]
-    fn a_damaged_op_is_told_by_the_other_fields() {
+    fn a_damaged_op_is_derived_from_the_other_fields() {
         let pos = U64Le::new(7);
         let mut head = Header::BagHeader(BagHeader { index_pos: &pos }).to_head(0);
         assert_eq!((damaged_op(&head), head[33]), (None, 3));
@@ -298,7 +313,7 @@ mod tests {
         }
         let meant = |op| {
             let head = head_of(&[Field { name: b"op", value: &[op] }], 0);
-            let (header, meant) = Header::meant(&Fields::read(RecordHead::read(&head)?.header)?)?;
+            let (header, meant) = Header::interpret(&Fields::read(RecordHead::read(&head)?.header)?)?;
             Some((header.op(), meant))
         };
         assert_eq!((meant(9), meant(3)), (Some((9, None)), None));
@@ -315,13 +330,16 @@ mod tests {
     }
 
     #[test]
-    fn of_repeated_fields_the_last_one_counts_and_there_are_not_too_many() {
+    fn the_last_duplicate_field_counts_and_fields_are_limited() {
         let op = |op| Field { name: b"op", value: op };
         let other = Field { name: b"x", value: b"" };
         let bytes = head_of(&[op(&[7]), other, other, op(&[9])], 0);
         let header = RecordHead::read(&bytes).unwrap().header;
         let fields = Fields::read(header).unwrap();
-        assert_eq!((Header::read(header), fields.repeated, fields.unknown), (Some(Header::Unknown(9)), 1, 2));
+        assert_eq!(
+            (Header::read(header), fields.duplicates, fields.unknown),
+            (Some(Header::Unknown(9)), 1, 2)
+        );
         for (count, is_read) in [(255, true), (256, false)] {
             let mut fields = vec![other; count];
             fields.push(op(&[9]));

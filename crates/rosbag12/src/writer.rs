@@ -1,6 +1,6 @@
-//! New bags of V1.2, as the original recorder wrote them: fields in the byte order of their names, the
-//! bag header padded to 4096 bytes, a definition in front of the first message of each topic, the
-//! index at the end.
+//! Writes V1.2 bags with the layout of the original recorder. Header fields are sorted by name, the
+//! bag header is padded to 4096 bytes, a definition precedes the first message of each topic, and
+//! the index is at the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Seek, SeekFrom, Write};
@@ -11,22 +11,23 @@ use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
 use crate::error::BagError;
-use crate::tables::Publisher;
+use crate::tables::{ConnectionName, Publisher};
 use crate::wire::{Data, Definition, Header, Index, IndexEntry, VERSION_LINE, bag_header_record};
 
-/// Bytes of a field: librosbag refuses bags with fields of more than a million.
+/// Maximum size in bytes of a header field. librosbag refuses bags in which a field has more than a
+/// million bytes.
 const MAX_FIELD: usize = 999_000;
 
-/// The index under construction.
+/// Index of a V1.2 bag that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct IndexBuilder {
-    /// By topic, in the byte order of names; the type is that of the first message.
+    /// Map from a topic name to the type of its first message and to its index entries.
     topics: BTreeMap<Vec<u8>, (Vec<u8>, Vec<IndexEntry>)>,
 }
 
 impl IndexBuilder {
-    /// Adds the message at `at`; the entry of a topic's first message has the offset of the
-    /// definition before it.
+    /// Adds an index entry for the message at offset `at`. The first entry of a topic gets the
+    /// offset of the definition record instead of the message.
     pub(crate) fn message(
         &mut self,
         topic: &[u8],
@@ -45,12 +46,12 @@ impl IndexBuilder {
         }
     }
 
-    /// Returns the number of topics.
+    /// Returns the number of topics in the index.
     pub(crate) fn topics(&self) -> usize {
         self.topics.len()
     }
 
-    /// Writes the index records and returns their size in bytes.
+    /// Writes the index records, and returns their total size in bytes.
     pub(crate) fn write(&self, out: &mut dyn Write) -> Result<u64, BagError> {
         let mut written = 0;
         for (topic, (ty, entries)) in &self.topics {
@@ -71,28 +72,31 @@ impl IndexBuilder {
     }
 }
 
-/// A connection of a [`BagWriter`].
+/// Id of a connection that was returned by a [`BagWriter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId(usize);
 
-/// Topic, type and md5 sum of a connection.
-type Key = (Vec<u8>, Vec<u8>, Vec<u8>);
-
 #[derive(Debug)]
 struct Open {
-    key: Key,
-    /// Its definition, until it is in the bag.
+    /// Topic, type and md5 sum of the connection.
+    key: ConnectionName,
+    /// Full text of the definition. `None` after the definition was written.
     definition: Option<Vec<u8>>,
 }
 
-/// Writes a bag from scratch. Only [`finish`](Self::finish) makes it complete.
+/// Writer of a V1.2 bag. The bag is complete only after a call of [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct BagWriter<W> {
     out: FailFast<W>,
+    /// Offset of the next byte, relative to the start of the bag.
     at: u64,
+    /// Position in the output at which the bag starts.
     start: u64,
+    /// All connections. The index of a connection is its id.
     connections: Vec<Open>,
-    numbers: HashMap<Key, usize>,
+    /// Map from topic, type and md5 sum to the id of the connection.
+    numbers: HashMap<ConnectionName, usize>,
+    /// Index of the messages written so far.
     index: IndexBuilder,
 }
 
@@ -100,7 +104,7 @@ impl<W: Write + Seek> BagWriter<W> {
     /// Starts a bag at the current position of `out`.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if the output returns an error.
     pub fn new(mut out: W) -> Result<Self, BagError> {
         let start = out.stream_position()?;
         let mut writer = Self {
@@ -122,12 +126,14 @@ impl<W: Write + Seek> BagWriter<W> {
         Ok(())
     }
 
-    /// Announces messages of a topic. `md5` is the sum of the definition, of which `definition` is
-    /// the full text; it is in the bag once the first message is.
+    /// Adds a connection and returns its id. `definition` is the full text of the message
+    /// definition, and `md5` is the md5 sum of the definition. The definition is written before the
+    /// first message of the connection.
     ///
     /// # Errors
-    /// Returns an error if readers would refuse the bag: no topic, no type, a sum that is not 32
-    /// hexadecimal digits, or a definition of more than 999 000 bytes.
+    /// Returns an error if readers would refuse the bag. This is the case if the topic or the type
+    /// is empty, if `md5` is not 32 hexadecimal digits, or if the definition has more than 999 000
+    /// bytes.
     pub fn connect(
         &mut self,
         topic: &[u8],
@@ -145,7 +151,7 @@ impl<W: Write + Seek> BagWriter<W> {
         if definition.len() > MAX_FIELD {
             return refuse("a definition has at most 999000 bytes");
         }
-        let key = (topic.to_vec(), ty.to_vec(), md5.to_vec());
+        let key = ConnectionName::new(topic, ty, md5);
         if let Some(number) = self.numbers.get(&key) {
             return Ok(ConnectionId(*number));
         }
@@ -155,12 +161,12 @@ impl<W: Write + Seek> BagWriter<W> {
         Ok(ConnectionId(number))
     }
 
-    /// Writes a message received at `sec` seconds and `nsec` nanoseconds. `publisher` is for
-    /// messages of a latching publisher only.
+    /// Writes a message that was received at `sec` seconds and `nsec` nanoseconds. `publisher` is
+    /// set only for messages of latching publishers.
     ///
     /// # Errors
-    /// Returns an error if the output refuses, nanoseconds are a second or more, or only one of
-    /// latching and name is given.
+    /// Returns an error if the output returns an error, if `nsec` is a second or more, or if
+    /// `publisher` has only one of its fields.
     #[expect(clippy::missing_panics_doc, reason = "connections come from `connect`")]
     pub fn message(
         &mut self,
@@ -170,8 +176,8 @@ impl<W: Write + Seek> BagWriter<W> {
         publisher: Option<&Publisher>,
         payload: &[u8],
     ) -> Result<(), BagError> {
-        let Open { key: (topic, ty, md5), definition } =
-            self.connections.get_mut(connection.0).expect("made by this writer");
+        let Open { key, definition } = self.connections.get_mut(connection.0).expect("made by this writer");
+        let ConnectionName { topic, ty, md5 } = &*key;
         let refuse =
             |why| Err(BagError::BadRecord { what: format!("a message of {}", escape_bytes(topic)), why });
         if nsec >= 1_000_000_000 {
@@ -201,10 +207,10 @@ impl<W: Write + Seek> BagWriter<W> {
         self.put(payload)
     }
 
-    /// Writes the index and hands the output back.
+    /// Writes the index and returns the output.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if the output returns an error.
     pub fn finish(mut self) -> Result<W, BagError> {
         self.index.write(&mut self.out)?;
         self.out.seek(SeekFrom::Start(self.start + VERSION_LINE.len() as u64))?;
@@ -222,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_readers_would_refuse_is_not_written() {
+    fn input_that_readers_would_refuse_is_rejected() {
         let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
         assert!(bag.connect(b"", b"a/B", &[b'0'; 32], b"").is_err());
         assert!(bag.connect(b"/t", b"a/B", b"*", b"").is_err());

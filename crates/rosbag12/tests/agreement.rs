@@ -1,5 +1,5 @@
-//! Everything that reads the same bytes must say the same: stream and slice, what is read and what
-//! is written; and the order of records is a plain sort.
+//! Tests that different ways of reading the same bag give the same result: stream and file, reading
+//! and writing, time order and sorting all records by time.
 
 mod support;
 
@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use rosbag12::wire::{Header, RecordHead, VERSION_LINE};
 use rosbag12::{BagReader, BagStream};
 use rovelog_core::{LogReader, LogStream, Select};
-use rovelog_testing::{Dribble, Log, PIECES, check_order, differences};
+use rovelog_testing::{Dribble, Log, READ_SIZES, check_order, differences};
 use support::{LOGS, common_of_reader, common_of_stream, definition, message, open, options, readable};
 
-/// Bags whose index tells the reader more than a pipe can know before its end, and those whose
-/// definitions come after their messages.
+/// Bags that are read differently from a stream and from a file. A stream cannot use the index, and
+/// a stream cannot use definitions that come after their messages.
 const TOLD_APART: [&str; 5] = [
     "damaged+bag-in-a-message",
     "definition-behind-its-messages",
@@ -20,12 +20,12 @@ const TOLD_APART: [&str; 5] = [
     "v2.0+damaged-bytes-in-a-chunk",
 ];
 
-/// Returns what the stream says otherwise than the slice.
+/// Reads a bag as a stream and as a file. Returns the differences between both results.
 fn check_stream(log: &Log, sizes: &[usize]) -> Vec<String> {
     let options = options(&log.name);
     let dribble = Dribble::new(&log.bytes, sizes);
     let Ok(bag) = BagReader::new(log.bytes.clone(), &options) else {
-        // A pipe shows only at its end that a checksum is wrong.
+        // A stream reports a wrong checksum only at the end of the stream.
         let read =
             BagStream::new(dribble, &options).map_err(rovelog_core::Error::from).and_then(|mut stream| {
                 while stream.next_record()?.is_some() {}
@@ -42,7 +42,7 @@ fn check_stream(log: &Log, sizes: &[usize]) -> Vec<String> {
 fn the_stream_fed_in_any_pieces_equals_the_slice() {
     let mut wrong = Vec::new();
     for log in LOGS.corpus().into_iter().filter(|log| !TOLD_APART.contains(&&*log.name)) {
-        for sizes in PIECES {
+        for sizes in READ_SIZES {
             wrong.extend(check_stream(&log, sizes));
         }
     }
@@ -60,7 +60,8 @@ fn the_stream_equals_the_slice_on_real_bags() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A header that is read is written with the same meaning, and read again as it was.
+/// Reads a header, writes the header again, and checks that reading the written header gives the
+/// same fields.
 fn check_header(bytes: &[u8]) -> bool {
     let Some(header) = Header::read(bytes) else { return false };
     let written = header.to_head(7);
@@ -74,7 +75,8 @@ fn check_header(bytes: &[u8]) -> bool {
 fn every_header_is_written_as_it_was_read() {
     let (mut headers, mut same) = (0, 0);
     for log in LOGS.corpus().into_iter().filter(|log| log.bytes.starts_with(b"#ROSRECORD V1.2\n")) {
-        // Plain framing: also what is not valid must be read by all alike.
+        // Split the file into records without validating them, so that invalid headers are compared
+        // too.
         let mut rest = &log.bytes[16..];
         while let Some(head) = RecordHead::read(rest) {
             headers += usize::from(check_header(head.header));
@@ -131,7 +133,7 @@ fn records_come_in_the_order_of_time_and_offset() {
     }
 }
 
-/// Zero copy: a record's payload is the bag's own memory.
+/// The payloads of records must refer to the memory of the bag instead of a copy.
 #[test]
 fn records_borrow_from_the_bag() {
     let log = LOGS.case("recorded");
@@ -142,7 +144,7 @@ fn records_borrow_from_the_bag() {
     }
 }
 
-/// Returns a record of V1.2: fields by name and value, then data.
+/// Returns a V1.2 record with the header fields `fields` and the data `data`.
 fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
     let len = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap().to_le_bytes();
     let fields = fields.iter().map(|(name, value)| [name.as_bytes(), b"=", value].concat());
@@ -150,8 +152,8 @@ fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
     [&len(&header), &header[..], &len(data), data].concat()
 }
 
-/// A bag header without data that is longer than its padding would be has none: its length is not
-/// subtracted, and a pipe does not wait for the end of the file.
+/// A bag header without data may be longer than a bag header with padding. In this case, no padding
+/// follows, and a stream does not wait for the end of the file.
 #[test]
 fn a_bag_header_without_data_may_be_longer_than_its_padding() {
     let more = vec![b'x'; 5000];
@@ -175,9 +177,10 @@ fn a_bag_header_without_data_may_be_longer_than_its_padding() {
     assert_eq!(stream.diagnostics().list(), bag.diagnostics().list());
 }
 
-/// A definition in the middle of a bag holds for the very next message, however the input is split.
+/// A definition in the middle of a bag applies from the next message on, even if a stream splits
+/// the input at any byte.
 #[test]
-fn a_definition_between_messages_holds_at_once() {
+fn a_definition_between_messages_applies_at_once() {
     let messages = || (1..6).map(message).collect::<Vec<_>>().concat();
     let definition = definition("uint64 data\n");
     let bytes = [&VERSION_LINE[..], &messages(), &definition, &messages()].concat().into();
@@ -187,7 +190,8 @@ fn a_definition_between_messages_holds_at_once() {
         while stream.next_record().unwrap().is_some() {}
         assert_eq!(stream.diagnostics().list(), bag.diagnostics().list(), "{size}");
     }
-    // Found by its type before, and eight bytes long from there on.
+    // The definition is found first by its type name. Later definitions require eight more bytes in
+    // each message.
     let short = bag.diagnostics().list().iter().filter(|noticed| noticed.rule.name == "payload_short");
     assert_eq!(short.count(), 5);
 }

@@ -1,4 +1,4 @@
-//! Real and abnormal bags of V2.0 against what an independent walker and decoder found.
+//! Compares real V2.0 bags with the results of an independent scanner and decoder.
 
 mod support;
 
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use support::{LOGS, same, stamp};
 
-/// The bags with their expected results.
+/// Returns the real bags with their paths and their expected results.
 fn bags() -> Vec<(PathBuf, Bytes, Json)> {
     let Some(folder) = real("rosbag20") else { return Vec::new() };
     let mut found: Vec<_> = std::fs::read_dir(&folder)
@@ -27,7 +27,8 @@ fn bags() -> Vec<(PathBuf, Bytes, Json)> {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let expected = read_json(&folder.join(format!("expected/{name}.json")));
         let bytes: Bytes = std::fs::read(&path).unwrap().into();
-        // A copy of the folder may have replaced paths in the bags, which damages them.
+        // When the folder of bags was copied, paths inside the bags may have been replaced, which
+        // damages the bags. Such bags are skipped.
         if hex(&Sha256::digest(&bytes)) != expected["sha256"] {
             skipped(&format!("{name} differs from the file that its expected result describes"));
             return None;
@@ -37,12 +38,14 @@ fn bags() -> Vec<(PathBuf, Bytes, Json)> {
     found.into_iter().filter_map(bag).collect()
 }
 
-/// Reports whether a value has a path that was replaced when the folder was copied.
+/// Returns whether an expected value contains a path that was replaced when the folder of bags was
+/// copied.
 fn has_replaced_path(value: &Json) -> bool {
     value.to_string().contains("SCRATCH/")
 }
 
-/// Options by which a bag is read whole, or by its index where that agrees with itself.
+/// Returns the options for opening a bag. If `by_index` is true, a bag with a consistent index is
+/// opened by its index. In all other cases, the bag is scanned.
 fn options(by_index: bool) -> BagOptions {
     let mut options = BagOptions::default();
     options.indexed_from = if by_index { 0 } else { u64::MAX };
@@ -61,7 +64,7 @@ fn check(name: &str, bag: &BagReader, want: &Json, by_index: bool) -> Vec<String
     same_as("records", json!(records.len()), &want["messages"]);
     let in_file = bag.records_in_file_order().count();
     same_as("records in file order", json!(in_file), &want["messages"]);
-    // An index can count messages that are lost. Reading has found the loss.
+    // An index may also count lost messages. Reading the messages must then have found the loss.
     let is_short = by_index && want["messages"] != bag.info().records;
     if is_short {
         same_as("losses", json!(bag.losses().is_empty()), &json!(false));
@@ -95,7 +98,7 @@ fn check(name: &str, bag: &BagReader, want: &Json, by_index: bool) -> Vec<String
         let sum: u64 = ledger.iter().map(|(_, range)| range.end - range.start).sum();
         same_as("ledger", json!(sum), &want["file_bytes"]);
     }
-    // Topics whose type and sum differ are several.
+    // A topic name with several types or md5 sums becomes several topics.
     let topics = want["topics"].as_array().cloned().unwrap_or_default();
     let unnamed = want["messages_without_connection"].as_object().cloned().unwrap_or_default();
     let met: std::collections::BTreeSet<_> = records.iter().map(|r| r.topic.id).collect();
@@ -126,7 +129,7 @@ fn check(name: &str, bag: &BagReader, want: &Json, by_index: bool) -> Vec<String
         };
         let own: Vec<_> = records.iter().filter(|record| record.topic.id == topic.id).collect();
         same_as(&what, json!(own.len()), &want["count"]);
-        // What an index has said that was not right is right in `info` only: topics are those of the index.
+        // Wrong message counts in the index are corrected in `info`, but not in the topics.
         let is_right = !by_index || want["count"] == topic.count && !name.starts_with("connection_duplicate");
         if !by_index {
             same_as(&what, json!(topic.count), &want["count"]);
@@ -149,8 +152,8 @@ fn check(name: &str, bag: &BagReader, want: &Json, by_index: bool) -> Vec<String
             same_as(&what, stamp(record.time.unwrap().nanos), &want["time"]);
             same_as(&what, json!(record.payload.len()), &want["len"]);
             match bag.decode(record) {
-                // The same copy may have replaced paths in the expected values. The sums above have
-                // compared the payloads.
+                // Paths in the expected values may have been replaced when the folder of bags was
+                // copied. The payloads were already compared by their checksums.
                 Ok((value, _)) if want["value"].is_object() && !has_replaced_path(&want["value"]) => {
                     let is_same = same(&value, &want["value"]);
                     if !is_same {
@@ -190,7 +193,8 @@ fn bags_are_as_expected() {
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Splitmix64 as the plans have it.
+/// Returns the next random number of the generator Splitmix64, which the plans of the damage also
+/// use.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -199,10 +203,10 @@ fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Four flipped bits: every message whose own bytes are whole comes back, and nothing that was not
-/// recorded.
+/// Four bits of the bag are flipped. Every message without a flipped bit must be read, and no other
+/// message may appear.
 #[test]
-fn what_no_flip_has_hit_survives() {
+fn messages_without_flipped_bits_survive() {
     let Some(folder) = real("rosbag20") else { return };
     let mut wrong = Vec::new();
     for compression in ["none", "lz4", "bz2"] {
@@ -210,7 +214,8 @@ fn what_no_flip_has_hit_survives() {
         let clean: Bytes = std::fs::read(folder.join(format!("clean_{compression}.bag"))).unwrap().into();
         let recorded = BagReader::new(clean.clone(), &options(false)).unwrap();
         let key = |record: &Record<'_>| (record.time.unwrap().nanos, record.payload.to_vec());
-        // The bytes on which a message depends: its record, or the whole chunk that it is packed in.
+        // Returns the range of the bytes on which a message depends. This is the record of the
+        // message, or its whole compressed chunk.
         let depends = |record: &Record<'_>| {
             let at = record.offset;
             let head = RecordHead::read(&clean[usize::try_from(at).unwrap()..]).unwrap();
@@ -234,7 +239,8 @@ fn what_no_flip_has_hit_survives() {
             let what = format!("{compression} {seed} {}", file["hit"]);
             let bag = BagReader::new(bytes.into(), &options(false)).unwrap();
             let found: Vec<_> = bag.records(&Select::all()).map(|record| key(&record.unwrap())).collect();
-            // In time order; a message that was hit may have another time and are elsewhere.
+            // A damaged message may have a different time, so it may appear at a different position
+            // in time order.
             let mut left = found.clone();
             let kept: Vec<_> = recorded
                 .iter()
@@ -249,7 +255,7 @@ fn what_no_flip_has_hit_survives() {
             let whole = recorded.iter().zip(&places).filter(|(_, place)| is_whole(place));
             let mut must: Vec<_> = whole.map(|(key, _)| key.clone()).collect();
             assert_eq!(json!(must.len()), file["must_survive"], "{what}");
-            // In the order in which they came back.
+            // Hash the messages in the order in which they were read.
             let mut hash = Sha256::new();
             for record in &found {
                 if let Some(place) = must.iter().position(|key| key == record) {
@@ -271,9 +277,10 @@ fn what_no_flip_has_hit_survives() {
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// However short a bag is cut, its whole messages come back.
+/// A bag is truncated at many lengths. All messages that are complete in the truncated bag must be
+/// read.
 #[test]
-fn every_prefix_holds_its_whole_messages() {
+fn complete_messages_of_every_prefix_are_read() {
     let Some(folder) = real("rosbag20") else { return };
     let clean: Bytes = std::fs::read(folder.join("clean_none.bag")).unwrap().into();
     let bag = BagReader::new(clean.clone(), &options(false)).unwrap();
@@ -292,7 +299,8 @@ fn every_prefix_holds_its_whole_messages() {
     }
 }
 
-/// The times that the index has for a chunk decide whether a window reads it.
+/// The index contains the time span of each chunk. A chunk is read for a time window only if its
+/// time span overlaps with the window.
 #[test]
 fn wrong_times_in_the_index_hide_no_messages() {
     let open = |bytes: &Bytes| BagReader::new(bytes.clone(), &options(true)).unwrap();
@@ -305,7 +313,7 @@ fn wrong_times_in_the_index_hide_no_messages() {
         assert_eq!(bag.records(&window).count(), 1);
     }
 
-    // Chunk info and index data agree; the first message has another time.
+    // The chunk info and the index data agree, but the first message has a different time.
     let log = LOGS.case("v2.0+several-chunks");
     let at = usize::try_from(open(&log.bytes).records_in_file_order().next().unwrap().offset).unwrap();
     let field = log.bytes[at..].windows(5).position(|bytes| bytes == b"time=").unwrap();

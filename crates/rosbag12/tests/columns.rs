@@ -1,4 +1,4 @@
-//! Columns hold what records hold, on every log.
+//! Tests that the columns of every bag have the same content as its records.
 #![cfg(feature = "arrow")]
 
 mod support;
@@ -12,7 +12,7 @@ use rovelog_core::{LogReader, Select, Value};
 use rovelog_testing::timed_rows;
 use support::{LOGS, open, readable};
 
-/// Returns a value of a record as columns hold it: times as one number.
+/// Returns a value as it appears in columns, where each time is a single number.
 fn columnar(value: Value) -> Value {
     match value {
         Value::Struct(fields) => {
@@ -35,14 +35,15 @@ fn columnar(value: Value) -> Value {
 }
 
 #[test]
-fn columns_hold_what_records_hold() {
+fn columns_and_records_have_the_same_content() {
     let mut rows = 0;
     for (log, bag) in readable() {
         for topic in bag.topics().iter().filter(|topic| topic.schema.is_some()) {
             let what = format!("{} {}", log.name, topic.name);
             let select = Select::topic(topic.name.clone());
             let records = bag.records_in_file_order().filter(|r| r.topic.id == topic.id);
-            // Messages that do not decode, or only as bytes, have no row.
+            // Messages that cannot be decoded and messages that are decoded only as raw bytes have
+            // no row.
             let mut want = records.filter_map(|r| {
                 let value = r.value().ok()?;
                 (value.get("raw").is_none() || topic.type_name.contains("Blob"))
@@ -57,7 +58,7 @@ fn columns_hold_what_records_hold() {
                     let (want_time, want) =
                         want.next().unwrap_or_else(|| panic!("{what}: more rows than messages"));
                     assert_eq!(time, Some(want_time), "{what}");
-                    // As JSON, where NaN equals NaN.
+                    // Values are compared as JSON, because NaN equals NaN there.
                     if !topic.type_name.ends_with("Scalars") {
                         assert_eq!(got.to_json(), columnar(want).to_json(), "{what}");
                     }
@@ -70,9 +71,9 @@ fn columns_hold_what_records_hold() {
     assert!(rows > 100, "only {rows} rows");
 }
 
-/// A bag of several blocks, each of which is read a megabyte at a time.
+/// The bag consists of several blocks, and each block is read in steps of one megabyte.
 #[test]
-fn columns_of_a_large_bag_hold_all_messages() {
+fn columns_of_a_large_bag_contain_all_messages() {
     let mut out = BagWriter::new(Cursor::new(Vec::new())).expect("memory");
     let id = out.connect(b"/a", b"a/B", &[b'0'; 32], b"uint8[] x").expect("a topic");
     let payload = [&60_000u32.to_le_bytes()[..], &vec![7; 60_000]].concat();

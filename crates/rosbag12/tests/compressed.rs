@@ -1,5 +1,6 @@
-//! The feature `compressed`: with it, compressed chunks are read; without it, a bag that has them is
-//! refused with the feature's name. `cargo xtask test` runs this file for both.
+//! Tests the crate feature `compressed`. Without this feature, a bag with compressed chunks is
+//! rejected with an error that names the feature. `cargo xtask test` runs this file with the
+//! feature and without it.
 
 mod support;
 
@@ -9,15 +10,16 @@ use rovelog_core::Bytes;
 use rovelog_core::ErrorKind;
 use support::LOGS;
 
-/// Returns a bag of the corpus.
+/// Returns the bag of the corpus with this name.
 fn bag(name: &str) -> Bytes {
     LOGS.all().into_iter().find(|log| log.name == name).expect("a bag of the corpus").bytes
 }
 
-/// Bags of one chunk each, compressed with lz4 and bz2.
+/// Bags that have one compressed chunk each, with the name of the compression.
 const COMPRESSED: [(&str, &str); 2] = [("v2.0+lz4", "lz4"), ("v2.0+bz2", "bz2")];
 
-/// Opens a bag as a file, by its index, and as a pipe. Returns the number of records of each.
+/// Opens a bag in three ways: by scanning the file, by the index, and as a stream. Returns the
+/// number of records that each way returns.
 fn records(bytes: &Bytes) -> [rovelog_core::Result<u64>; 3] {
     let (mut all, mut by_index) = (BagOptions::default(), BagOptions::default());
     all.read.read_all = true;
@@ -43,7 +45,7 @@ fn compressed_chunks_are_read() {
 
 #[test]
 #[cfg(not(feature = "compressed"))]
-fn a_bag_with_compressed_chunks_is_refused_with_the_name_of_the_feature() {
+fn without_the_feature_a_compressed_bag_is_rejected() {
     for (name, compression) in COMPRESSED {
         for error in records(&bag(name)).map(Result::unwrap_err) {
             assert_eq!(error.kind, ErrorKind::Unsupported, "{name}");

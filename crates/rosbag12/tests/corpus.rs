@@ -1,5 +1,5 @@
-//! Every corpus case against its expected result, which comes from the recipe and not from a
-//! reader.
+//! Compares every bag of the corpus with its expected result. The expected result was computed from
+//! the recipe that built the bag, not by a reader.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! The programs in `examples/` run.
+//! Runs the example programs in the folder `examples/`.
 
 #[test]
 fn the_examples_run() {

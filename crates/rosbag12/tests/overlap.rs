@@ -1,4 +1,4 @@
-//! Chunks that all overlap in time come in time order, and memory stays bounded.
+//! Tests that chunks whose time spans overlap are read in time order and in bounded memory.
 
 use std::sync::Mutex;
 
@@ -11,15 +11,15 @@ use rovelog_core::{LogReader, Select};
 #[global_allocator]
 static PEAK: PeakAlloc = PeakAlloc;
 
-/// Memory is counted for the whole process, so one test runs at a time.
+/// Memory is measured for the whole process, so only one test may run at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A chunk is closed at 768 KiB.
+/// Number of chunks in the bag. The writer closes each chunk at 768 KiB.
 const CHUNKS: u32 = 64;
 const CHUNK: usize = 768 << 10;
 
-/// Writes a bag whose chunk `c` has the messages at `c`, `c + CHUNKS`, `c + 2 * CHUNKS` ... seconds,
-/// each of so many bytes.
+/// Writes a bag in which chunk `c` has messages at `c`, `c + CHUNKS`, `c + 2 * CHUNKS`, ...
+/// seconds, so that the time spans of all chunks overlap. Each message has `bytes` bytes.
 fn interleaved(compression: Compression, bytes: usize) -> Vec<u8> {
     let each = u32::try_from(CHUNK / bytes).unwrap();
     let mut bag = Vec::new();
@@ -44,8 +44,9 @@ fn interleaved(compression: Compression, bytes: usize) -> Vec<u8> {
     bag
 }
 
-/// Reads such a bag; at most so many bytes of memory are allowed.
-fn check(compression: Compression, bytes: usize, most: usize) {
+/// Reads a bag whose chunks all overlap, and checks that at most `limit` bytes of memory are
+/// allocated.
+fn check(compression: Compression, bytes: usize, limit: usize) {
     let _alone = ALONE.lock();
     let bag = interleaved(compression, bytes);
     let mut options = BagOptions::default();
@@ -62,24 +63,26 @@ fn check(compression: Compression, bytes: usize, most: usize) {
         assert_eq!((record.payload.len(), &record.payload[..4]), (bytes, &sec.to_le_bytes()[..]));
     }
     let held = PEAK.peak_usage() - before;
-    assert!(held < most, "{held} bytes");
+    assert!(held < limit, "{held} bytes");
     let one = Select::all().between(Some(70 * 1_000_000_000), Some(75 * 1_000_000_000));
     assert_eq!(bag.records(&one).count(), 5);
 }
 
 #[test]
-fn compressed_chunks_that_overlap_are_held_in_part() {
-    // All of it is 48 MiB; an eighth of the limit is 8 MiB, and buffers are used again.
+fn overlapping_compressed_chunks_are_kept_in_part() {
+    // The decompressed bag has 48 MiB. Chunks in memory may use 8 MiB, which is an eighth of the
+    // decompression limit, and their buffers are reused.
     check(Compression::Lz4, 4 << 10, 20 << 20);
 }
 
 #[test]
-fn chunks_of_the_file_are_not_copied() {
+fn uncompressed_chunks_are_not_copied() {
     check(Compression::None, 4 << 10, 20 << 20);
 }
 
-/// One message of each chunk is held in any case, here more than the limit.
+/// At least one message of each chunk is kept in memory. These messages alone exceed the memory
+/// limit here.
 #[test]
-fn chunks_of_few_large_messages_are_held_in_part() {
+fn chunks_with_few_large_messages_are_kept_in_part() {
     check(Compression::Lz4, 384 << 10, 40 << 20);
 }

@@ -1,5 +1,4 @@
-//! Real bags of 2008 to 2010 and abnormal ones against what an independent walker and decoder
-//! found.
+//! Compares real bags of 2008 to 2010 with the results of an independent scanner and decoder.
 
 mod support;
 
@@ -17,7 +16,8 @@ fn expected(log: &Log) -> Json {
     read_json(&path)
 }
 
-/// Returns the bags, read with the two layouts where their types exist no more.
+/// Returns the real bags. Two message types no longer exist, so the tests provide their definitions
+/// as layouts.
 fn bags() -> Vec<(Log, BagReader)> {
     let Some(folder) = LOGS.folder() else { return Vec::new() };
     let layouts = std::fs::read_dir(folder.join("layouts")).unwrap();
@@ -189,8 +189,8 @@ fn topics_and_values_are_as_expected() {
     assert!(decoded > 8000 || LOGS.folder().is_none(), "only {decoded} messages were decoded");
 }
 
-/// The catalogue has the types of bags that carry no definitions; sums in bags are those of its
-/// entries.
+/// The built-in catalogue must contain the types of all bags without definitions, with the md5 sums
+/// that these bags state.
 #[test]
 fn the_catalogue_agrees_with_the_sums_in_bags() {
     let mut known = 0;

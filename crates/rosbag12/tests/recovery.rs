@@ -1,4 +1,4 @@
-//! A plan of injected damage loses no more than it must, and what is recovered is valid.
+//! Tests that damage loses no more messages than necessary, and that recovered bags are valid.
 
 mod support;
 
@@ -41,7 +41,8 @@ fn recovered_bags_are_sound_and_accounted_for() {
     }
 }
 
-/// An intact bag is copied, unless another compression is set: also where its index alone was read.
+/// An intact bag is copied, unless a different compression is set. This also applies to a bag that
+/// was opened by its index.
 #[test]
 fn an_intact_bag_is_compressed_on_request() {
     let log = LOGS.corpus().into_iter().find(|log| log.name == "v2.0+several-chunks").unwrap();
@@ -61,9 +62,10 @@ fn an_intact_bag_is_compressed_on_request() {
     }
 }
 
-/// The index names what is gone; the salvage of a cut bag ends with its tail.
+/// The index lists messages that are lost. If the bag is truncated, the list of recovered and lost
+/// byte ranges ends with the truncated record.
 #[test]
-fn what_is_lost_is_named() {
+fn lost_messages_are_listed() {
     let bag = open(&LOGS.case("damaged+index-names-the-lost").bytes);
     let lost = bag.lost_messages();
     assert_eq!(lost.len(), 1);
@@ -77,15 +79,15 @@ fn what_is_lost_is_named() {
     assert_eq!(bag.ledger().iter().filter(|(part, _)| *part == Part::Lost).count(), 1);
 }
 
-/// The messages that the index data of chunks name and that are gone are counted and named alike,
-/// also where all behind a missing byte have other places than are named.
+/// Lost messages that the index data list are both counted and listed in the report. Missing bytes
+/// may have changed the offsets of later messages.
 #[test]
-fn messages_gone_from_chunks_are_counted_and_named_alike() {
+fn lost_messages_in_chunks_are_counted_and_listed() {
     for (log, bag) in readable().filter(|(_, bag)| bag.version() == Version::V2_0) {
         let (_, recovery) = recover(&bag);
         let gone = rovelog_testing::detail(&recovery.details, "lost_messages").map(rovelog_testing::json_of);
         let named = gone.map_or(0, |gone| gone.as_array().unwrap().len() as u64);
-        // Damaged index data name nothing.
+        // Damaged index data list no lost messages.
         let unnamed = u64::from(log.name == "v2.0+byte-missing-in-a-chunk+index-damaged");
         assert_eq!(named + unnamed, recovery.missing_records, "{}", log.name);
     }
@@ -94,9 +96,9 @@ fn messages_gone_from_chunks_are_counted_and_named_alike() {
     assert_eq!(gone.unwrap()[0]["t_ns"], "1262304000400000000");
 }
 
-/// A long name is stored once and used by thousands of entries of an index.
+/// Thousands of index entries refer to a topic with a long name. The name must be stored only once.
 #[test]
-fn names_of_lost_messages_take_no_more_memory_than_the_bag() {
+fn the_list_of_lost_messages_needs_less_memory_than_the_bag() {
     const ENTRIES: u32 = 5000;
     let topic = vec![b'a'; 100_000];
     let of = |topic, op| [("op", std::slice::from_ref(op)), ("topic", topic)];
@@ -150,7 +152,8 @@ fn names_of_lost_messages_take_no_more_memory_than_the_bag() {
     assert_eq!(named(&bag), ("5000 messages of the index not found".to_owned(), 10));
 }
 
-/// Returns a closed bag of four messages of one topic, a second apart.
+/// Returns a closed bag with four messages of one topic. The first message has the time `start`,
+/// and the messages are one second apart.
 fn closed(start: u32) -> Vec<u8> {
     let mut out = BagWriter::new(Cursor::new(Vec::new())).expect("memory");
     let id = out.connect(b"/a", b"a/B", &[b'0'; 32], b"uint8[] x").expect("a topic");
@@ -160,10 +163,10 @@ fn closed(start: u32) -> Vec<u8> {
     out.finish().expect("memory").into_inner()
 }
 
-/// The entry of a first message names its definition, which is intact; positions of an appended bag
-/// count from its own start.
+/// The first index entry of the topic refers to its definition record, which is intact. Index
+/// positions in an appended bag are relative to the start of that bag.
 #[test]
-fn lost_messages_of_all_bags_of_a_file_are_named() {
+fn lost_messages_of_all_sections_are_listed() {
     let one = closed(1);
     let offsets: Vec<u64> =
         open(&one.clone().into()).records_in_file_order().map(|record| record.offset).collect();
@@ -181,9 +184,9 @@ fn lost_messages_of_all_bags_of_a_file_are_named() {
     }
 }
 
-/// Other readers refuse these, though their indices name every message.
+/// Other readers refuse these bags, although the indices of the bags list every message.
 #[test]
-fn bags_that_no_recorder_leaves_are_not_intact() {
+fn bags_that_no_recorder_writes_are_not_intact() {
     assert!(open(&closed(1).into()).is_intact());
     assert!(!open(&[&closed(1)[..], &[0xff; 20]].concat().into()).is_intact());
     for case in ["index-first-entry-is-data", "index-of-a-topic-without-messages"] {
@@ -193,10 +196,10 @@ fn bags_that_no_recorder_leaves_are_not_intact() {
     }
 }
 
-/// What a damaged op means is known, so recovery and reindexing write it: other readers refuse the
-/// bag as it is.
+/// A damaged op (record type) is determined from the other header fields. Recovery and reindexing
+/// write the right op, because other readers refuse a bag with a damaged op.
 #[test]
-fn damaged_ops_are_written_anew() {
+fn damaged_ops_are_corrected() {
     for (case, ops) in [
         ("damaged-ops", &[16..54, 4120..4238, 4238..4361, 4367..4490, 4496..4619, 5012..5096][..]),
         ("v2.0+damaged-ops-in-a-chunk", &[4166..4167, 4367..4368]),
@@ -219,9 +222,9 @@ fn damaged_ops_are_written_anew() {
     }
 }
 
-/// All else of a bag of V1.2 stays byte for byte.
+/// All other bytes of a V1.2 bag stay the same.
 #[test]
-fn nothing_but_the_ops_changes() {
+fn only_the_damaged_ops_change() {
     let damaged = LOGS.case("damaged-ops").bytes;
     let (recovered, _) = recover(&open(&damaged));
     assert_eq!(recovered.len(), damaged.len());
@@ -229,7 +232,7 @@ fn nothing_but_the_ops_changes() {
     assert_eq!(changed, [(&0x43, &3), (&0x81, &1), (&0x82, &2), (&3, &2), (&0, &2), (&0x14, &4)]);
 }
 
-/// One lost message each: those around it stay, whatever it is that breaks.
+/// If the damage is inside one message, only this message is lost.
 #[test]
 fn damage_in_one_message_loses_one_message() {
     for log in ["real_scan_splitter_v12", "indexed"].into_iter().filter_map(|name| LOGS.real_log(name)) {

@@ -1,4 +1,4 @@
-//! Parts of bags, and several bags as one.
+//! Tests of slicing and merging bags.
 
 mod support;
 
@@ -16,7 +16,7 @@ fn slice(bag: &BagReader, select: &Select) -> (BagReader, rovelog_core::Sliced) 
 }
 
 #[test]
-fn a_slice_holds_what_was_selected() {
+fn a_slice_contains_the_selected_messages() {
     for (log, bag) in readable() {
         let (Some(start), Some(end)) = (bag.info().start, bag.info().end) else { continue };
         let middle = start.nanos / 2 + end.nanos / 2;
@@ -35,7 +35,9 @@ fn a_slice_holds_what_was_selected() {
             let mut got: Vec<Content> = part.records_in_file_order().map(|r| content(&r)).collect();
             want.sort();
             got.sort();
-            // A second type keeps its number only while the first is there.
+            // A topic with several types has one numbered name for each type. If the slice omits
+            // the first type, the name of the second type has no number, so the names are not
+            // compared.
             let bare = |list: &[Content]| list.iter().map(|s| (s.1, s.2.clone())).collect::<Vec<_>>();
             assert!(bare(&got) == bare(&want), "{} {select:?}", log.name);
             assert_eq!(sliced.records, want.len() as u64, "{}", log.name);
@@ -44,11 +46,14 @@ fn a_slice_holds_what_was_selected() {
     }
 }
 
-/// Subscribers that come late get the last message of each latching publisher, so a slice keeps it.
+/// In ROS, a late subscriber receives the last message of each latching publisher. A slice
+/// therefore keeps these messages.
 #[test]
 fn a_slice_keeps_the_last_message_of_each_latching_publisher() {
-    // Start in tenths of a second, records without and with the latched ones, those that are kept for
-    // this reason only, and the same if the last message of the topic is asked for.
+    // The columns are: the name of the bag, the start in tenths of a second, and four numbers of
+    // records. These are the records without latched messages, the records with latched messages,
+    // the records that are kept only because they are latched, and the latter if the last message
+    // of each topic is kept too.
     for (name, start, without, with, latched, beside_topic) in
         [("latched+two-publishers", 3, 1, 3, 2, 1), ("v2.0+two-publishers", 2, 2, 3, 1, 1)]
     {
@@ -72,9 +77,9 @@ fn a_slice_keeps_the_last_message_of_each_latching_publisher() {
     }
 }
 
-/// The slices before and behind a moment, merged again, are the whole.
+/// Merging the slice before a time with the slice after this time gives all messages of the bag.
 #[test]
-fn parts_are_merged_into_the_whole() {
+fn merged_slices_equal_the_bag() {
     for (log, bag) in readable().filter(|(_, bag)| bag.is_intact()) {
         let (Some(start), Some(end)) = (bag.info().start, bag.info().end) else { continue };
         let middle = start.nanos / 2 + end.nanos / 2;
@@ -86,7 +91,7 @@ fn parts_are_merged_into_the_whole() {
         assert_eq!(merged.records, bag.info().records, "{}", log.name);
         let got: Vec<Content> = whole.records_in_file_order().map(|r| content(&r)).collect();
         let want: Vec<Content> = bag.records(&Select::all()).map(|r| content(&r.expect("sound"))).collect();
-        // By time, so that only messages of one stamp may change places.
+        // Messages with equal times may have a different order.
         assert!(got.is_sorted_by_key(|seen| seen.1), "{}", log.name);
         let sorted = |mut list: Vec<Content>| {
             list.sort();
@@ -98,13 +103,14 @@ fn parts_are_merged_into_the_whole() {
 }
 
 #[test]
-fn relative_times_are_not_merged_unasked() {
+fn relative_times_are_merged_only_on_request() {
     let bag = open(&LOGS.case("v1.0").bytes);
     assert!(Rosbag::merge(&[&bag, &bag], Align::Shared, &mut Vec::new()).is_err());
     assert_eq!(Rosbag::merge(&[&bag, &bag], Align::AsIs, &mut Vec::new()).expect("asked for").records, 8);
 }
 
-/// Returns what reindexing, slicing and merging make of a bag of V2.0, each read whole.
+/// Returns the bag after reindexing, after slicing and after merging. Each of the three bags is
+/// opened by a full scan.
 fn rewritten(bag: &mut BagReader) -> [(Vec<u8>, BagReader); 3] {
     bag.set_compression(Compression::None);
     let (mut all, mut part, mut merged) = (Vec::new(), Vec::new(), Vec::new());
@@ -125,7 +131,7 @@ fn count(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).filter(|window| *window == part).count()
 }
 
-/// Rule K17 of V2.0.
+/// This is rule K17 of docs/formats/rosbag.md.
 #[test]
 fn records_and_fields_of_unknown_kinds_are_kept() {
     let unknown = record(&[("op", &[9]), ("why", b"nobody knows")], b"data");
@@ -140,7 +146,7 @@ fn records_and_fields_of_unknown_kinds_are_kept() {
         };
         let made = rewritten(&mut open(&LOGS.case(case).bytes));
         assert!(made.iter().all(|(bytes, made)| count(bytes, kept) == times && is_same(made)), "{case}");
-        // A bag whose chunks are compressed keeps them too.
+        // The records of unknown type are also kept in compressed chunks.
         bag.set_compression(Compression::Lz4);
         let mut packed = Vec::new();
         bag.reindex(&mut packed).expect("memory takes all");
@@ -149,7 +155,8 @@ fn records_and_fields_of_unknown_kinds_are_kept() {
     }
 }
 
-/// A chunk without messages, records of a length that fill one, and a field of a connection.
+/// The bag has a chunk without messages, records that fill a whole chunk, and an undefined field in
+/// a connection record.
 #[test]
 fn records_of_unknown_kinds_are_kept_in_chunks_without_messages() {
     let (topic, id, time) = (("topic", &b"/a"[..]), ("conn", &[0; 4][..]), ("time", &[5; 8][..]));
@@ -180,7 +187,8 @@ fn records_of_unknown_kinds_are_kept_in_chunks_without_messages() {
     }
 }
 
-/// Nanoseconds past a second stay as they are stored, in messages and in the index.
+/// A nanoseconds value of one second or more is copied as stored, both in messages and in the
+/// index.
 #[test]
 fn times_are_kept_as_they_are_stored() {
     let log = LOGS.case("v2.0+nanoseconds-past-a-second");
@@ -188,7 +196,8 @@ fn times_are_kept_as_they_are_stored() {
     for (bytes, _) in rewritten(&mut open(&log.bytes)) {
         assert_eq!(count(&bytes, &time), 3, "in the message, its index data and the chunk info");
     }
-    // 2106-02-07T06:28:16: no number of seconds is left for it.
+    // Test the last time in 32 bits, 2106-02-07T06:28:15, with a nanoseconds value of more than a
+    // second.
     let last = [u32::MAX.to_le_bytes(), 1_500_000_000_u32.to_le_bytes()].concat();
     let mut bytes = log.bytes.to_vec();
     for at in (0..bytes.len() - 8).filter(|at| log.bytes[*at..].starts_with(&time)).collect::<Vec<_>>() {

@@ -1,5 +1,4 @@
-//! What is read and written again is the same, byte for byte; what is written reads as it was
-//! meant.
+//! Tests that bags stay the same, byte for byte, if they are read and written again.
 
 mod support;
 
@@ -11,28 +10,30 @@ use rovelog_core::{LogReader, RecoverOptions};
 use rovelog_testing::{Log, content};
 use support::{LOGS, open, readable};
 
-/// Bags that a recorder closed, as the corpus and the real ones have them.
+/// Returns all intact bags: the bags of the corpus and the real bags that a recorder has closed.
 fn intact() -> impl Iterator<Item = (Log, BagReader)> {
     readable().filter(|(_, bag)| bag.is_intact())
 }
 
-/// Through the layout that `recover`, `slice` and `reindex` write.
+/// Reindexing uses the code that `recover` and `slice` also use.
 #[test]
-fn an_intact_bag_is_made_again_byte_for_byte() {
+fn an_intact_bag_is_reproduced_byte_for_byte() {
     let mut real_ones = 0;
     for (log, bag) in intact() {
-        // A script's field order and unknown records survive; two topics' definitions may be elsewhere.
+        // The order of header fields and records of undefined type are copied. Definitions may move
+        // to another place.
         let mut out = Vec::new();
         bag.reindex(&mut out).expect("memory takes all");
         let orders =
             ["index-in-another-order", "index-first-entry-is-data", "index-of-a-topic-without-messages"];
-        // V2.0: one chunk, as the C++ recorder lays it.
+        // The C++ recorder has written each of these V2.0 bags as one chunk.
         let one_chunk =
             ["v2.0", "v2.0+lz4", "v2.0+bz2", "v2.0+last-time", "v2.0+stamp-zero", "v2.0+two-publishers"];
         if bag.version() == Version::V2_0 && !one_chunk.contains(&&*log.name) {
             continue;
         }
-        // The LZ4 compressor looks for matches by words of the machine.
+        // The LZ4 compressor searches for matches by machine words, so its output depends on the
+        // size of a word.
         let is_other = log.name == "v2.0+lz4" && cfg!(target_pointer_width = "32");
         if !orders.contains(&&*log.name) && log.name != "topic_without_definition" && !is_other {
             assert!(out == log.bytes, "{} is not made again", log.name);
@@ -42,9 +43,10 @@ fn an_intact_bag_is_made_again_byte_for_byte() {
     assert!(real_ones >= 6 || LOGS.folder().is_none(), "only {real_ones} real bags");
 }
 
-/// Through the writer, record by record: nothing is copied but what the record says.
+/// Copies the messages one by one with the writer, so that only the content of the records is
+/// copied.
 #[test]
-fn an_intact_bag_is_written_again_byte_for_byte() {
+fn an_intact_bag_is_rewritten_byte_for_byte() {
     let same = [
         "indexed",
         "indexed_noimg",
@@ -84,7 +86,7 @@ fn an_intact_bag_is_written_again_byte_for_byte() {
     assert!(written >= if LOGS.folder().is_some() { 12 } else { 6 }, "only {written}");
 }
 
-/// An index is made for a bag that has none, and all of the rest stays.
+/// Reindexing adds an index to a bag without one. The messages must stay the same.
 #[test]
 fn a_reindexed_bag_has_the_same_messages_and_an_exact_index() {
     for (log, bag) in readable() {
@@ -97,11 +99,12 @@ fn a_reindexed_bag_has_the_same_messages_and_an_exact_index() {
         assert!(matches!(section.index, IndexState::Exact | IndexState::Empty), "{}", log.name);
         assert_eq!(again.info().lost.losses, 0, "{}", log.name);
         for (a, b) in bag.connections().iter().zip(again.connections()) {
-            // Other readers want a type, also of a connection that no record explains.
+            // Other readers require a type name, so a type name is written even for a connection
+            // that no record declares.
             let ty = if a.ty.is_empty() { b"unknown/Unknown" } else { &a.ty[..] };
             assert_eq!((&a.topic, ty, a.latched()), (&b.topic, &b.ty[..], b.latched()), "{}", log.name);
         }
-        // To make it again changes nothing.
+        // Reindexing the new bag again must not change any byte.
         let mut twice = Vec::new();
         again.reindex(&mut twice).expect("memory takes all");
         assert!(twice == out, "{}: not the same again", log.name);

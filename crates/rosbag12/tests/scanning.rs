@@ -1,17 +1,17 @@
-//! Bags made of single records and of bytes that are none: what is lost, and what is noticed.
+//! Tests of losses and diagnostics. The bags consist of single records and random bytes.
 
 mod support;
 
 use rosbag12::wire::VERSION_LINE;
 use rosbag12::{BagOptions, BagReader, BagStream};
 use rovelog_core::{Diagnostic, LogReader, LogStream};
-use rovelog_testing::{Dribble, PIECES};
+use rovelog_testing::{Dribble, READ_SIZES};
 use support::{LOGS, definition, message, message_of, open, options, record};
 
-/// Bytes that are no record.
+/// Bytes that are not a valid record.
 const JUNK: &[u8] = &[0xff; 20];
 
-/// Returns a bag of these parts behind the version line.
+/// Returns a bag that consists of the version line and `parts`.
 fn bag(parts: &[&[u8]]) -> Vec<u8> {
     [&[&VERSION_LINE[..]][..], parts].concat().concat()
 }
@@ -20,12 +20,13 @@ fn open_parts(parts: &[&[u8]]) -> BagReader {
     open(&bag(parts).into())
 }
 
-/// The seconds of all messages, in file order.
+/// Returns the time of each message in seconds, in file order.
 fn seconds(bag: &BagReader) -> Vec<i64> {
     bag.records_in_file_order().map(|record| record.time.unwrap().nanos / 1_000_000_000).collect()
 }
 
-/// The same by a stream in pieces of these sizes.
+/// Returns the time of each message in seconds, read from a stream. Each read of the stream returns
+/// a piece with the next of the `sizes`.
 fn streamed_seconds(bytes: &[u8], sizes: &[usize], options: &BagOptions) -> Vec<i64> {
     let mut stream = BagStream::new(Dribble::new(bytes, sizes), options).expect("a bag that opens");
     let mut found = Vec::new();
@@ -35,12 +36,13 @@ fn streamed_seconds(bytes: &[u8], sizes: &[usize], options: &BagOptions) -> Vec<
     found
 }
 
-/// What was noticed of this kind.
+/// Returns the diagnostics of a bag that have the given name.
 fn noticed<'a>(bag: &'a BagReader, name: &str) -> Vec<&'a Diagnostic> {
     bag.diagnostics().list().iter().filter(|noticed| noticed.rule.name == name).collect()
 }
 
-/// Returns a message whose length says that it has all of `more` as well.
+/// Returns a message record whose length field also covers the bytes `more` after the record. The
+/// data of the message have `data` bytes.
 fn lengthened(mut message: Vec<u8>, data: usize, more: &[&[u8]]) -> Vec<u8> {
     let more: usize = more.iter().map(|part| part.len()).sum();
     let at = message.len() - data - 4;
@@ -48,9 +50,10 @@ fn lengthened(mut message: Vec<u8>, data: usize, more: &[&[u8]]) -> Vec<u8> {
     message
 }
 
-/// The definition tells that a length is wrong; without one the records inside do.
+/// A length that is too large is detected because the message does not match its definition.
+/// Without a definition, it is detected by the records inside the message.
 #[test]
-fn a_message_that_is_too_long_does_not_swallow_those_behind_it() {
+fn a_message_with_a_too_large_length_does_not_hide_later_ones() {
     let other: [(&str, &[u8]); 3] = [("topic", b"/other"), ("type", b"x/Y"), ("md5", b"*")];
     let (third, fourth) = (message(3), message(4));
     let inside = [&third[..], &fourth, &JUNK[..10]];
@@ -66,10 +69,10 @@ fn a_message_that_is_too_long_does_not_swallow_those_behind_it() {
     }
 }
 
-/// What is found behind the start of a message that the file cuts may be part of it, unless it is
-/// of a topic of the bag.
+/// A message is truncated at the end of the file. Records inside the message may be part of its
+/// payload, unless their topic is known.
 #[test]
-fn a_record_of_an_unknown_topic_in_a_cut_message_is_part_of_it() {
+fn a_record_of_an_unknown_topic_in_a_cut_message_is_ignored() {
     let inside = message_of(&[("topic", b"/other")], 8, b"\x02\0\0\0m0");
     let cut = lengthened(message(2), 6, &[&[0; 5000]]);
     assert_eq!(seconds(&open_parts(&[&message(1), &cut, &inside, &message(9)])), [1, 9]);
@@ -77,8 +80,9 @@ fn a_record_of_an_unknown_topic_in_a_cut_message_is_part_of_it() {
 }
 
 #[test]
-fn a_search_does_not_begin_before_the_damage() {
-    // The LF of the version line would be the first byte of the length of a header: 266.
+fn a_search_starts_after_the_damage() {
+    // Together with the LF of the version line, the first bytes of the message would form a header
+    // length of 266.
     let hidden = message_of(&[("pad", &[b'x'; 149])], 1, b"\x02\0\0\0m0");
     assert_eq!(hidden[..4], [b'\n', 1, 0, 0]);
     let bag = open_parts(&[&hidden[1..], &message(2), &message(3)]);
@@ -87,7 +91,7 @@ fn a_search_does_not_begin_before_the_damage() {
 }
 
 #[test]
-fn a_short_message_is_noticed_where_its_last_field_begins() {
+fn a_short_message_is_reported_at_its_incomplete_field() {
     let definition = definition("uint32 number\nstring data\n");
     let message = message_of(&[], 1, b"\x07\0\0\0\x05\0\0\0abc");
     let bytes = bag(&[&definition, &message]);
@@ -95,15 +99,15 @@ fn a_short_message_is_noticed_where_its_last_field_begins() {
     assert_eq!(noticed(&open(&bytes.into()), "payload_short")[0].range, end - 7..end);
 }
 
-/// What is in a compressed chunk has no bytes of its own in the file.
+/// Records in a compressed chunk have no bytes in the file, so their diagnostics refer to one byte.
 #[test]
-fn what_is_noticed_in_a_compressed_chunk_has_the_range_of_one_byte() {
+fn diagnostics_in_a_compressed_chunk_have_a_range_of_one_byte() {
     let bag = open(&LOGS.case("v2.0+payload-surplus+compressed").bytes);
     let ranges = ["payload_short", "payload_surplus"].map(|name| noticed(&bag, name)[0].range.clone());
     assert!(ranges.iter().all(|range| range.end == range.start + 1), "{ranges:?}");
 }
 
-/// The recorder points at the end of the file then.
+/// For a bag without messages, recorders store the end of the file as the index position.
 #[test]
 fn a_bag_without_messages_can_have_a_wrong_index_position() {
     for (off, wrong) in [(0, 0), (1, 1)] {
@@ -114,13 +118,13 @@ fn a_bag_without_messages_can_have_a_wrong_index_position() {
 }
 
 #[test]
-fn messages_that_go_back_in_time_are_counted() {
+fn messages_with_an_earlier_time_are_counted() {
     let bag = open_parts(&[1, 3, 2, 2, 2].map(message).each_ref().map(|message| &message[..]));
     assert_eq!(bag.times_going_back(), 1);
 }
 
 #[test]
-fn a_repeated_field_of_a_definition_is_noticed() {
+fn a_duplicate_field_of_a_definition_is_reported() {
     let topic: [(&str, &[u8]); 2] = [("topic", b"/b"), ("topic", b"/a")];
     let others: [(&str, &[u8]); 4] = [("type", b"a/B"), ("md5", b"*"), ("def", b"int8 x\n"), ("op", &[1])];
     let definition = record(&[&topic[..], &others].concat(), b"");
@@ -130,7 +134,7 @@ fn a_repeated_field_of_a_definition_is_noticed() {
 }
 
 #[test]
-fn line_ends_alone_do_not_make_a_copy_in_text_mode() {
+fn crlf_line_ends_alone_do_not_indicate_a_text_mode_copy() {
     let messages = [message(1), message(2), message(3)];
     let [first, second, third] = messages.each_ref().map(|message| &message[..]);
     let few: &[u8] = b"\xff\xff\xff\xff\r\n\r\n\xff\xff\xff\xff";
@@ -148,7 +152,7 @@ fn line_ends_alone_do_not_make_a_copy_in_text_mode() {
     }
 }
 
-/// The padding of a bag header without data ends 4096 bytes behind its start.
+/// After a bag header without data, padding ends 4096 bytes after the start of the bag header.
 #[test]
 fn spaces_are_padding_up_to_the_size_of_a_bag_header() {
     let header = |size: usize| {
@@ -161,7 +165,7 @@ fn spaces_are_padding_up_to_the_size_of_a_bag_header() {
         (100, 3996, Some(3996)),
         (4092, 4, Some(4)),
         (4096, 0, None),
-        // Longer than any padding.
+        // There are more spaces than any padding can have.
         (4200, 0, None),
     ] {
         let what = format!("a bag header of {size} bytes, {spaces} spaces");
@@ -176,22 +180,22 @@ fn spaces_are_padding_up_to_the_size_of_a_bag_header() {
             let start = 16 + size as u64;
             assert_eq!(noticed.range, start..start + spaces.len() as u64, "{what}");
         }
-        for sizes in PIECES {
+        for sizes in READ_SIZES {
             assert_eq!(streamed_seconds(&bytes, sizes, &options("bag")), [1, 2, 3], "{what}");
         }
     }
 }
 
 #[test]
-fn an_appended_bag_is_noticed_at_its_version_line() {
+fn an_appended_bag_is_reported_at_its_version_line() {
     let bag = open(&LOGS.case("two-sections").bytes);
     let at = bag.sections()[1].offset;
     assert_eq!(noticed(&bag, "appended_section")[0].range, at..at + VERSION_LINE.len() as u64);
 }
 
-/// A stream holds one record, not the bag, whatever is lost of it.
+/// A stream buffers one record at a time, even while it skips lost bytes.
 #[test]
-fn a_stream_keeps_only_what_it_still_looks_at() {
+fn a_stream_buffers_only_one_record() {
     let messages = |seconds: std::ops::Range<u32>| seconds.map(message).collect::<Vec<_>>().concat();
     let junk = [0xff; 3000];
     let bytes = bag(&[&messages(1..50), &junk, &messages(50..60)]);
@@ -200,21 +204,21 @@ fn a_stream_keeps_only_what_it_still_looks_at() {
     assert_eq!(streamed_seconds(&bytes, &[64], &options), (1..60).collect::<Vec<i64>>());
 }
 
-/// The index that a bag header points at is of no use to a stream, which let go of what is there.
+/// The index comes after the messages, so a stream cannot use it to find messages after damage.
 #[test]
-fn a_stream_does_not_look_back() {
+fn a_stream_does_not_use_the_index() {
     let fields: [(&str, &[u8]); 2] = [("op", &[3]), ("index_pos", &[16, 0, 0, 0, 0, 0, 0, 0])];
     let header = record(&fields, &[b' '; 50]);
     let last = message(4);
     let bytes = bag(&[&header, &message(1), &message(2), &message(3), &last[..last.len() - 3]]);
     assert_eq!(seconds(&open(&bytes.clone().into())), [1, 2, 3]);
-    for sizes in PIECES {
+    for sizes in READ_SIZES {
         assert_eq!(streamed_seconds(&bytes, sizes, &options("bag")), [1, 2, 3]);
     }
 }
 
 #[test]
-fn diagnostics_say_what_is_lost() {
+fn diagnostics_describe_the_loss() {
     let lost = |parts: &[&[u8]], name: &str| noticed(&open_parts(parts), name)[0].message.clone();
     let (definition, first, next) = (definition("string data\n"), message(1), message(2));
     assert_eq!(
@@ -223,15 +227,16 @@ fn diagnostics_say_what_is_lost() {
     );
     assert_eq!(lost(&[&first, &definition, JUNK, &next], "gap"), "no valid record in 20 bytes");
     assert_eq!(lost(&[JUNK, &next], "gap"), "no valid record in 20 bytes");
-    // A valid length, and no op: also at the end of the file.
+    // A record has a valid length but no op (record type). The record is tested in the middle and
+    // at the end of the file.
     let bad = record(&[("topic", b"/a")], b"data");
-    let size = format!("{} bytes: invalid record header", bad.len());
+    let size = format!("the record of {} bytes has an invalid header", bad.len());
     assert_eq!(lost(&[&first, &bad, &next], "bad_record"), size);
     assert_eq!(lost(&[&first, &bad], "bad_record"), size);
     let at = 16 + first.len();
     assert_eq!(
         lost(&[&first, &next[..40]], "cut"),
-        format!("the record at byte {at} is cut by the end of the file; 40 bytes of it are present")
+        format!("the record at byte {at} is truncated at the end of the file; 40 bytes of it are present")
     );
 }
 
@@ -242,7 +247,7 @@ fn a_bag_without_a_version_line_may_be_lost_from_its_start() {
     assert_eq!((noticed(&bag, "gap")[0].range.clone(), bag.info().records), (0..20, 0));
 }
 
-/// Returns a bag of V1.1 with a message of each topic at 1 s.
+/// Returns a V1.1 bag with one message of each topic, at 1 s.
 fn old(topics: std::ops::Range<u32>) -> Vec<u8> {
     let messages = topics.map(|topic| {
         [format!("/{topic}\n*\na/B\n").as_bytes(), &1u32.to_le_bytes(), &[0; 4], &[0; 4]].concat()
@@ -250,12 +255,13 @@ fn old(topics: std::ops::Range<u32>) -> Vec<u8> {
     b"#ROSLOG V1.1\n".iter().copied().chain(messages.flatten()).collect()
 }
 
-/// Nothing tells where messages of old bags start, so all of the pipe is read.
+/// After damage in a bag before V1.2, messages cannot be found again, so everything up to the end
+/// of the file is lost.
 #[test]
 fn a_damaged_old_bag_is_lost_to_its_end() {
     let bytes = [old(0..3), b"no\nsum\n".repeat(200)].concat();
     assert_eq!(seconds(&open(&bytes.clone().into())), [1, 1, 1]);
-    for sizes in PIECES {
+    for sizes in READ_SIZES {
         assert_eq!(streamed_seconds(&bytes, sizes, &options("bag")), [1, 1, 1]);
     }
 }
@@ -265,5 +271,5 @@ fn topics_are_limited() {
     let bag = open(&old(0..(1 << 16) + 1).into());
     assert_eq!((bag.info().records, bag.connections().len()), (1 << 16, 1 << 16));
     let [noticed] = noticed(&bag, "too_many_topics")[..] else { panic!("once") };
-    assert_eq!(noticed.message, "a record of a topic beyond the limit");
+    assert_eq!(noticed.message, "a record was left out, because its topic exceeds the limit of topics");
 }

@@ -1,21 +1,22 @@
-//! Bags cut at every length and damaged at every byte: nothing panics, nothing before the damage is
-//! lost.
+//! Tests bags that are truncated at every length or damaged at every byte. Reading must not panic,
+//! and no message before the damage may be lost.
 
 mod support;
 
 use rosbag12::{BagReader, Version};
 use rovelog_core::{Bytes, LogReader, Select};
-use rovelog_testing::{Content, Log, content, flips};
+use rovelog_testing::{Content, Log, bit_flips, content};
 use support::{LOGS, open, try_open};
 
-/// A message and where it is.
+/// A message: its offset and its content.
 type Seen = (u64, Content);
 
 fn records(bag: &BagReader) -> Vec<Seen> {
     bag.records_in_file_order().map(|record| (record.offset, content(&record))).collect()
 }
 
-/// Opens what is left of a bag; every byte of it must be accounted for.
+/// Opens a damaged bag, and checks that the result accounts for every byte. Returns `None` if the
+/// bag is rejected.
 fn reopen(bytes: &Bytes, what: &str) -> Option<BagReader> {
     let len = bytes.len() as u64;
     let bag = try_open(bytes)?;
@@ -31,9 +32,10 @@ fn reopen(bytes: &Bytes, what: &str) -> Option<BagReader> {
     Some(bag)
 }
 
-/// Bags without damage of their own, of which what follows a byte cannot change what is before it.
+/// Returns intact bags in which later bytes do not change how earlier bytes are read.
 fn sound() -> impl Iterator<Item = (Log, BagReader)> {
-    // A cut costs these their connections, and the messages their topics.
+    // The connections of this bag are declared only in its index. Without the index, the topics of
+    // its messages change.
     let at_end = "v2.0+connections-only-at-the-end";
     let logs = LOGS
         .corpus()
@@ -43,7 +45,8 @@ fn sound() -> impl Iterator<Item = (Log, BagReader)> {
     opened.filter(|(_, bag)| bag.info().lost.losses == 0)
 }
 
-/// Returns every length of a small bag, some lengths of the padding of a large one.
+/// Returns the lengths to which a bag of `len` bytes is truncated. These are all lengths, except
+/// within the padding of a large bag, where only some lengths are tested.
 fn steps(len: usize) -> impl Iterator<Item = usize> {
     (0..len).filter(move |at| !(100..4100).contains(at) || at % 97 == 0)
 }
@@ -56,13 +59,15 @@ fn a_bag_cut_anywhere_is_read_up_to_the_cut() {
         for len in steps(log.bytes.len()) {
             let what = format!("{} cut at {len}", log.name);
             let Some(cut) = reopen(&log.bytes.slice(..len), &what) else {
-                // Without its version line and its first record a bag is refused.
+                // A truncated bag may be rejected only if its version line and its first record are
+                // both missing.
                 assert!(len < 17 || log.name.contains("version-line-"), "{what} does not open");
                 continue;
             };
             let got = records(&cut);
-            // A message is whole where the next one starts before the cut; the last may end at it. Those of a
-            // compressed chunk start where the chunk does.
+            // A message must be found if the next message starts before the end of the truncated
+            // bag. The last message must be found if it ends there. Messages of a compressed chunk
+            // all have the offset of the chunk.
             let next =
                 |i: usize| all[i..].iter().find(|next| next.0 > all[i].0).map_or(u64::MAX, |next| next.0);
             let sure = (0..all.len()).take_while(|i| next(*i) <= len as u64).count();
@@ -84,9 +89,10 @@ fn a_flipped_byte_leaves_everything_before_it() {
     let mut tried = 0;
     for (log, whole) in sound().filter(|(log, _)| log.bytes.len() < 8192) {
         let all = records(&whole);
-        // There are many bags of V2.0, and opening one costs more.
+        // Fewer offsets are tested for V2.0, because there are more V2.0 bags, and opening one
+        // takes longer.
         let step = if whole.version() == Version::V2_0 { 11 } else { 1 };
-        for (at, mask, bytes) in flips(&log.bytes, steps(log.bytes.len()).step_by(step)) {
+        for (at, mask, bytes) in bit_flips(&log.bytes, steps(log.bytes.len()).step_by(step)) {
             let what = format!("{} byte {at} ^ {mask:#x}", log.name);
             let Some(flipped) = reopen(&bytes, &what) else {
                 assert!(at < 17, "{what} does not open");
@@ -103,7 +109,8 @@ fn a_flipped_byte_leaves_everything_before_it() {
     assert!(tried > 60_000, "only {tried} flips were tried");
 }
 
-/// Both reference readers report a bag that was cut before its index as empty, without an error.
+/// The two reference readers report a bag that was truncated before its index as empty, without an
+/// error.
 #[test]
 fn real_bags_cut_at_a_hundred_places() {
     for log in LOGS.real().into_iter().filter(|log| log.name.starts_with("real_scan")) {
@@ -111,7 +118,7 @@ fn real_bags_cut_at_a_hundred_places() {
         let ends: Vec<_> =
             whole.records_in_file_order().map(|r| r.offset + 121 + 4 + r.payload.len() as u64).collect();
         for i in 1..100usize {
-            // Not at round places.
+            // Add a multiple of 7, so that not all lengths are round numbers.
             let len = (log.bytes.len() * i / 100 + i * 7).min(log.bytes.len());
             let cut = reopen(&log.bytes.slice(..len), &log.name).expect("it has its version line");
             let want = ends.iter().filter(|end| **end <= len as u64).count() as u64;

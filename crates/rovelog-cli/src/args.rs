@@ -1,4 +1,4 @@
-//! The command line: commands, help and version.
+//! Parses the command line, and defines its help and version texts.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{self, Command};
 use crate::context::Global;
-use crate::text::{escape, steers};
+use crate::text::{escape, is_terminal_control};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,17 +31,21 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-/// Parses the command line; help, version and bad arguments end the program here.
+/// Parses the command line. If the user requests help or the version, or if an argument is invalid,
+/// this function prints the text or the error message and ends the process.
 pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     if args.len() < 2 {
-        // A closed pipe is not a failure, and nothing can be printed.
+        // An error is ignored. It means that the reader of stdout has closed the pipe, so an error
+        // message would probably not be read either.
         let _ = Cli::command().print_help();
         std::process::exit(0);
     }
-    // An argument may be a file name, which may contain anything.
-    let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(steers));
+    // clap repeats invalid arguments in its message. An argument may be a file name with control
+    // characters, and these must not reach the terminal.
+    let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(is_terminal_control));
     Cli::try_parse_from(args).unwrap_or_else(|mut error| {
-        // A tip that an option of another command could be a value does not help.
+        // If an option belongs to another command, clap suggests passing the option as a value
+        // after `--`. The user hardly ever means that, so this tip is removed.
         if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
             let keep = |tip: &StyledStr| !tip.to_string().contains("as a value");
             let tips: Vec<_> = tips.into_iter().filter(keep).collect();
@@ -52,6 +56,8 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
         if let Some(tip) = writer_tip(&error) {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         }
+        // The error message formatted by clap has colors. It is printed unless the arguments
+        // contain control characters.
         if !harmful {
             error.exit();
         }
@@ -62,7 +68,8 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     })
 }
 
-/// Returns which command writes files of a format that was asked for by `-f`.
+/// Returns a tip for an unsupported `-f FORMAT` if another command writes files of this format. For
+/// example, the tip for `-f parquet` is `rovelog export --to parquet`.
 fn writer_tip(error: &clap::Error) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -74,9 +81,11 @@ fn writer_tip(error: &clap::Error) -> Option<String> {
     Some(format!("to write such a file, use 'rovelog {command} --to {name}'"))
 }
 
-/// Returns the version and the built-in formats.
+/// Returns the version and the names of the built-in formats.
 fn version() -> &'static str {
     let formats: Vec<_> =
         rovelog::FORMATS.iter().map(|format| format!("{} ({})", format.name, format.about)).collect();
+    // clap requires a `'static` string. Leaking it is acceptable, because the string is small and
+    // created only once.
     format!("{}\nformats: {}", env!("CARGO_PKG_VERSION"), formats.join(", ")).leak()
 }

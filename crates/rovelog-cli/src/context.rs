@@ -1,4 +1,4 @@
-//! Common parts of all commands: global options, output formats, options of readers, and notices.
+//! State that all commands use: global options, options for reading logs, messages and progress.
 
 use std::fs::File;
 use std::io::IsTerminal as _;
@@ -14,18 +14,18 @@ use rovelog::{Clock, Error, LogInfo, ReadOptions};
 
 use crate::failure::Failure;
 pub(crate) use crate::format::Format;
-use crate::moment::utc;
 use crate::notices::Notices;
 use crate::output::Out;
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::text::{Paint, parse_size};
+use crate::time_point::utc;
 use crate::times::{TimeArgs, TimeBase, Times};
 
-/// Maximum of `--jobs`.
-const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+/// Maximum number of threads that `--jobs` accepts.
+const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-/// Global options.
+/// Options that all commands accept.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
@@ -36,7 +36,7 @@ pub(crate) struct Global {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) time: TimeArgs,
-    /// Colour the text: auto, always or never
+    /// Color the text: auto, always or never
     #[arg(short, long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub(crate) color: Color,
@@ -58,10 +58,11 @@ pub(crate) struct Global {
     /// ROS bag: read missing message definitions from a .msg file or a folder of packages
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) msgs: Option<PathBuf>,
-    /// UTC of the start of a log without UTC: 2026-05-20T12:01:05Z
+    /// Start time of a log without UTC, such as 2026-05-20T12:01:05Z
     #[arg(long, global = true, value_name = "TIME", value_parser = utc)]
     pub(crate) utc_start: Option<i64>,
-    /// ULog, ROS bag: encoding of texts that are not UTF-8, such as cp1251 (default: escape bytes)
+    /// ULog, ROS bag: encoding of strings that are not UTF-8, such as cp1251; default: show their
+    /// bytes as escapes
     #[arg(long, global = true, value_name = "NAME", value_parser = text_encoding)]
     pub(crate) text_encoding: Option<TextEncoding>,
     /// Size limit of a decompressed log; default 1GiB
@@ -86,12 +87,12 @@ fn text_encoding(name: &str) -> Result<TextEncoding, String> {
 
 fn jobs(text: &str) -> Result<Jobs, String> {
     match text.parse::<NonZeroUsize>() {
-        Ok(threads) if threads <= MOST_JOBS => Ok(Jobs::from(threads)),
-        _ => Err(format!("expected a number from 1 to {MOST_JOBS}")),
+        Ok(threads) if threads <= MAX_JOBS => Ok(Jobs::from(threads)),
+        _ => Err(format!("expected a number from 1 to {MAX_JOBS}")),
     }
 }
 
-/// When to colour text.
+/// Value of `--color`, which determines when output has colors.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     Auto,
@@ -99,14 +100,14 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Context of a command, in addition to its own arguments.
+/// State of one run of the program that does not depend on the command.
 pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) notices: Notices,
     pub(crate) progress: Progress,
-    /// The logs whose outputs are parts of one.
+    /// Separates the outputs of different logs, if the command reads several logs.
     pub(crate) parts: Arc<Parts>,
-    /// Options of readers.
+    /// Options for opening logs.
     pub(crate) options: ReadOptions,
 }
 
@@ -120,22 +121,25 @@ impl Context {
         }
         options.utc_start = global.utc_start;
         options.text_encoding = global.text_encoding;
+        // RocketLogger logs have two clocks. `--time-base boot` selects the monotonic clock.
         options.clock = (global.time.time_base == Some(TimeBase::Boot)).then_some(Clock::Boot);
-        // The first loss must be known before anything is written.
+        // With `--strict`, any damage must be found before the first byte of output is written. So
+        // the whole log is read first, even if it has an index.
         options.read_all = global.strict;
         let parts = Arc::new(Parts::new(global.format));
         Self { global, notices, progress, parts, options }
     }
 
-    /// Prints a note, unless `--quiet`.
+    /// Prints a note, unless the user gave `--quiet`.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
             self.notices.note(text);
         }
     }
 
-    /// Reads the type declarations that the user named. They are checked before any log is opened,
-    /// so that their errors are not attributed to a log.
+    /// Reads the message definitions of `--msgs` and the type declarations of `--types`. This
+    /// happens before any log is opened, so that an error in these files is not reported as an
+    /// error of a log.
     pub(crate) fn declare(&mut self) -> Result<(), Failure> {
         if let Some(path) = &self.global.msgs {
             self.options.definitions = rovelog::rosbag12::msg::files::read(path)
@@ -149,13 +153,14 @@ impl Context {
         Ok(())
     }
 
-    /// Returns standard output, coloured or not.
+    /// Returns the standard output, with colors if enabled.
     pub(crate) fn out(&self) -> Out {
         let terminal = std::io::stdout().is_terminal();
         Out::new(terminal, paint(self.global.color, terminal), self.progress.clone(), Arc::clone(&self.parts))
     }
 
-    /// Returns the requested format if the command supports it.
+    /// Returns the format selected by `-f`, or an error if the command does not support it.
+    /// `writes` lists the supported formats.
     pub(crate) fn format(&self, writes: &[Format]) -> Result<Format, Failure> {
         let asked = self.global.format;
         if writes.contains(&asked) {
@@ -171,6 +176,8 @@ impl Context {
         self.global.jobs.unwrap_or_default()
     }
 
+    /// Returns a formatter for the times of a log. Returns an error if the user gave `--utc-start`
+    /// for a log that contains UTC.
     pub(crate) fn times(&self, info: &LogInfo) -> Result<Times, Failure> {
         let clock = info.start.map(|start| start.clock);
         if self.options.utc_start.is_some() && clock == Some(Clock::Unix) {
@@ -185,7 +192,7 @@ fn paint(color: Color, terminal: bool) -> Paint {
     Paint(match color {
         Color::Always => true,
         Color::Never => false,
-        // https://no-color.org: set and not empty.
+        // According to <https://no-color.org>, colors are off if the variable is set and not empty.
         Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     })
 }

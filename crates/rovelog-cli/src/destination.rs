@@ -1,4 +1,4 @@
-//! Destination of binary output: a file, or stdout.
+//! Destination of a log or a report that a command writes: a file or stdout.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::outfile::{OutArgs, OutFile, unless_stdout};
 use crate::output::Out;
 
-/// Options of commands that write one file or to stdout.
+/// Options of the commands that write a single output to a file or to stdout.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
     /// Output file; - for stdout (a pipe or a file, not a terminal)
@@ -19,7 +19,7 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Opens the output; `example` is a suitable file name for messages.
+    /// Opens the output. Error messages suggest `example` as a file name.
     pub(crate) fn create(
         &self,
         example: &str,
@@ -29,31 +29,31 @@ impl OutputArgs {
         Destination::create(self.path(), example, inputs, self.out, context)
     }
 
-    /// Returns the given path, unless it is stdout.
+    /// Returns the path given by the user, or `None` if the output goes to stdout.
     pub(crate) fn path(&self) -> Option<&Path> {
         unless_stdout(self.output.as_deref())
     }
 
-    /// Returns the options of files.
+    /// Returns the options that apply to output files, such as `--force`.
     pub(crate) fn args(&self) -> OutArgs {
         self.out
     }
 
-    /// Returns the name for machine formats.
+    /// Returns the output path as shown in machine-readable output. Stdout is shown as `-`.
     pub(crate) fn name(&self) -> String {
         self.path().unwrap_or(Path::new("-")).to_string_lossy().into_owned()
     }
 }
 
-/// Destination of whole logs: a file, or stdout.
+/// An open file or stdout, to which a complete log or report is written.
 pub(crate) enum Destination {
     File(Box<OutFile>),
     Stdout(Out),
 }
 
 impl Destination {
-    /// Opens the output at `path`; `None` is stdout. `example` is a suitable file name for
-    /// messages.
+    /// Opens the file at `path`, or stdout if `path` is `None`. Error messages suggest `example` as
+    /// a file name.
     pub(crate) fn create(
         path: Option<&Path>,
         example: &str,
@@ -64,11 +64,13 @@ impl Destination {
         if let Some(path) = path {
             return Ok(Self::File(Box::new(OutFile::create(path, inputs, args)?)));
         }
+        // The JSON report is printed to stdout and would be mixed with the log.
         if context.global.format != Format::Text {
             return Err(Failure::usage("the output and the report cannot both go to stdout")
                 .next(format!("write the output to a file: -o {example}")));
         }
         let out = context.out();
+        // Binary data would make the terminal unreadable.
         if out.terminal {
             return Err(Failure::usage("refusing to write the output to a terminal")
                 .next(format!("write to a file: -o {example}, or to a pipe")));
@@ -76,7 +78,7 @@ impl Destination {
         Ok(Self::Stdout(out))
     }
 
-    /// Completes the output. Returns the path if it is a file.
+    /// Completes the output. Returns its path, or `None` if it was written to stdout.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>, Failure> {
         match self {
             Self::File(file) => {

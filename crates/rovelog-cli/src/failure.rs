@@ -1,4 +1,4 @@
-//! Outcome of a command: its status, or a failure with the next step.
+//! Result types of commands: a status, or a failure with advice on what to do next.
 
 use std::fmt;
 use std::io;
@@ -6,103 +6,114 @@ use std::path::{Path, PathBuf};
 
 use rovelog::{Error, ErrorKind};
 
-/// Status of a command; a greater value is worse.
+/// Status of a finished command. Worse statuses compare as greater, so the worst of several
+/// statuses is their maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
-    /// Success.
+    /// The command succeeded.
     Done,
-    /// Success, but data was lost.
+    /// The command succeeded, but some data was damaged or could not be represented.
     Lost,
-    /// Some input failed, and the failure was printed.
+    /// At least one input failed. The error message has already been printed.
     Failed,
 }
 
-/// Result of every command.
+/// Result of a command.
 pub(crate) type Outcome = Result<Status, Failure>;
 
-/// Failure of a command.
+/// A failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The reader of the results has closed the pipe.
+    /// The program that reads our results has closed the pipe. This is not an error, so nothing is
+    /// printed.
     Closed,
-    /// A failure with a message for stderr.
-    Said(Box<Said>),
+    /// A failure with a message that is printed to stderr.
+    Message(Box<Message>),
 }
 
-/// A failure with a message.
+/// Message of a failure, with advice for the user.
 #[derive(Debug)]
-pub(crate) struct Said {
-    /// True for bad arguments.
+pub(crate) struct Message {
+    /// True if the arguments are invalid. The exit code is then 2.
     pub(crate) usage: bool,
+    /// Description of what went wrong.
     pub(crate) cause: String,
+    /// Advice on what to do next. The word `FILE` in it stands for the path in the field `file`.
     pub(crate) next: Option<String>,
+    /// Path of the file that caused the failure.
     pub(crate) file: Option<PathBuf>,
-    /// Further causes, for `-v`.
-    pub(crate) behind: Vec<String>,
+    /// Underlying errors, which are printed with `-v`.
+    pub(crate) causes: Vec<String>,
 }
 
 impl Failure {
     fn new(usage: bool, cause: String) -> Self {
-        Self::Said(Box::new(Said { usage, cause, next: None, file: None, behind: Vec::new() }))
+        Self::Message(Box::new(Message { usage, cause, next: None, file: None, causes: Vec::new() }))
     }
 
-    /// Returns a failure of the work: exit code 1.
+    /// Creates a failure that has nothing to do with the arguments. The exit code is 1.
     pub(crate) fn failed(cause: impl Into<String>) -> Self {
         Self::new(false, cause.into())
     }
 
-    /// Returns a failure of the arguments: exit code 2.
+    /// Creates a failure for invalid arguments. The exit code is 2.
     pub(crate) fn usage(cause: impl Into<String>) -> Self {
         Self::new(true, cause.into())
     }
 
-    /// Returns the failure of a build without a feature of this package; `lacks` is what it cannot do.
+    /// Creates the failure for a function that this build lacks, because the Cargo feature
+    /// `feature` is not enabled. `lacks` completes the sentence "this build of rovelog …".
     pub(crate) fn not_built_in(lacks: &str, feature: &str) -> Self {
         Self::failed(format!("this build of rovelog {lacks}")).next(format!(
             "use a released binary or the Python package, or build it: cargo install rovelog-cli --features {feature}"
         ))
     }
 
-    /// Adds the next step; `FILE` is replaced by the path.
+    /// Sets the advice on what to do next. The word `FILE` in the advice is replaced by the path of
+    /// the file that caused the failure.
     pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
-        if let Self::Said(said) = &mut self {
-            said.next = Some(next.into());
+        if let Self::Message(message) = &mut self {
+            message.next = Some(next.into());
         }
         self
     }
 
-    /// Adds the file that the failure is about.
+    /// Sets the path of the file that caused the failure, unless a path is already set.
     pub(crate) fn at(mut self, file: &Path) -> Self {
-        if let Self::Said(said) = &mut self {
-            said.file.get_or_insert_with(|| file.to_owned());
+        if let Self::Message(message) = &mut self {
+            message.file.get_or_insert_with(|| file.to_owned());
         }
         self
     }
 
-    /// Returns whether further inputs are pointless: bad arguments stay bad, unless they are so for
-    /// one log; a closed pipe stays closed.
+    /// Returns true if the command would fail in the same way for all remaining logs. This is true
+    /// for a closed pipe, and for invalid arguments that do not depend on the log.
     pub(crate) fn ends_the_run(&self) -> bool {
         match self {
             Self::Closed => true,
-            Self::Said(said) => said.usage && said.file.is_none(),
+            Self::Message(message) => message.usage && message.file.is_none(),
         }
     }
 }
 
-/// An error of an output. It knows the output, so that no message attributes it to the log.
+/// An error while writing an output. The crates that write logs return it as the source of their
+/// own errors. Because this error contains the path of the output, the message does not blame the
+/// log.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct OutputError {
     path: PathBuf,
     error: io::Error,
 }
 
-impl Refused {
-    /// Marks `error` as one of the output at `path`; stdout has no path.
-    pub(crate) fn by(path: &Path, error: io::Error) -> io::Error {
+impl OutputError {
+    /// Wraps an error that occurred while writing the output at `path`. The path is empty for
+    /// stdout.
+    pub(crate) fn wrap(path: &Path, error: io::Error) -> io::Error {
         io::Error::new(error.kind(), Self { path: path.to_owned(), error })
     }
 
-    /// Returns the failure if `error` is marked as one of an output.
+    /// Returns the failure that describes `error`, if the error was created by
+    /// [`OutputError::wrap`].
     fn failure(error: &io::Error) -> Option<Failure> {
         let refused: &Self = error.get_ref()?.downcast_ref()?;
         Some(if refused.path.as_os_str().is_empty() {
@@ -113,54 +124,60 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for OutputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for OutputError {}
 
-/// Returns the failure of an output file, with the next step.
+/// Returns the failure for an output file that cannot be written. Its advice depends on the error.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    refused_by_disk("cannot write the output", path, error)
+    file_system_failure("cannot write the output", path, error)
 }
 
-/// Returns the failure `what` of the file system, with the next step.
-pub(crate) fn refused_by_disk(what: &str, path: &Path, error: &io::Error) -> Failure {
+/// Returns the failure for an error of the file system, with advice. `what` describes the operation
+/// that failed.
+pub(crate) fn file_system_failure(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{what}: {error}")).at(path).next(rovelog_export::next_step(error))
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        // A log is written from memory, so only the output can be a closed pipe.
+        // Logs are read from memory, so reading a log never causes a broken pipe. The closed pipe
+        // is the output.
         let io = error.get_ref().downcast_ref::<io::Error>();
         if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return Self::Closed;
         }
-        if let Some(failure) = io.and_then(Refused::failure) {
+        if let Some(failure) = io.and_then(OutputError::failure) {
             return failure;
         }
-        let mut behind = Vec::new();
+        // The text of an error does not include the errors that caused it. These are collected for
+        // `-v`.
+        let mut causes = Vec::new();
         let mut source = std::error::Error::source(&error);
         while let Some(error) = source {
-            behind.push(error.to_string());
+            causes.push(error.to_string());
             source = error.source();
         }
+        // Some arguments can be checked only against the log. For these, the library reports that
+        // an argument is invalid.
         let usage = error.kind == ErrorKind::InvalidArgument;
         let next = error.next.as_deref().map(str::to_owned);
-        Self::Said(Box::new(Said { usage, cause: error.to_string(), next, file: None, behind }))
+        Self::Message(Box::new(Message { usage, cause: error.to_string(), next, file: None, causes }))
     }
 }
 
-/// Conversion of errors in writing results.
+/// Converts an error that occurred while results were written.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::Closed;
         }
         let other = || Self::failed(format!("cannot write the results: {error}"));
-        Refused::failure(&error).unwrap_or_else(other)
+        OutputError::failure(&error).unwrap_or_else(other)
     }
 }
 
@@ -187,9 +204,10 @@ impl From<rovelog_scale::ScaleError> for Failure {
             rovelog_scale::ScaleError::Log { uri, error } => Self::from(error).at(Path::new(&uri)),
             rovelog_scale::ScaleError::Lake { path, error } => {
                 let (path, what) = (Path::new(&path), "cannot read or write the lake");
-                // Only the errors of the system have a next step: others say what is wrong in a file.
+                // Advice such as "free disk space" is useful only for errors of the operating
+                // system. Any other error means that a file of the lake is damaged.
                 match error.raw_os_error() {
-                    Some(_) => refused_by_disk(what, path, &error),
+                    Some(_) => file_system_failure(what, path, &error),
                     None => Self::failed(format!("{what}: {error}")).at(path),
                 }
             }

@@ -2,16 +2,16 @@
 
 use clap::ValueEnum;
 
-/// Output format.
+/// Format of the printed results, selected by `-f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,
     Json,
     Ndjson,
     Csv,
-    /// Parameters in the format of QGroundControl.
+    /// Parameter file of QGroundControl.
     Qgc,
-    /// Parameters in the text format of GNU Octave.
+    /// Parameter file in the text format of GNU Octave.
     Octave,
 }
 

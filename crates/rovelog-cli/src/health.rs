@@ -1,4 +1,5 @@
-//! Health of the times of a log, in `check` and `stats`.
+//! Prints the health of time stamps, that is, gaps, jitter and order. The commands `check` and
+//! `stats` use it.
 
 use std::io::Write as _;
 
@@ -13,22 +14,23 @@ use crate::table::{Align, Table};
 use crate::text::{count, escape};
 use crate::times::Times;
 
-/// Maximum number of topics that are listed without `-v`.
-const MOST_LISTED: usize = 5;
+/// Maximum number of topics that are listed, unless `-v` is given.
+const MAX_LISTED: usize = 5;
 
-/// Health of all topics, in machine formats.
+/// Health of the time stamps in all topics, for machine-readable output.
 #[derive(Serialize)]
 pub(crate) struct HealthDoc<'a> {
     summary: String,
     topics: Vec<TopicDoc<'a>>,
 }
 
-/// Health of a topic. Durations are nanoseconds.
+/// Health of the time stamps in one topic, for machine-readable output. The reference of the JSON
+/// output documents the keys. Durations are in nanoseconds.
 #[derive(Serialize)]
 pub(crate) struct TopicDoc<'a> {
     topic: &'a str,
     count: String,
-    /// Whether the topic has a rate; only then it has gaps.
+    /// True if the topic has a steady rate. Only such topics can have gaps.
     steady: bool,
     nominal_hz: Option<f64>,
     rate_hz: Option<f64>,
@@ -53,10 +55,10 @@ struct GapDoc {
     length_ns: String,
 }
 
-/// Health of a log, with its topics.
+/// Health of the time stamps in a log, together with the topics of the log.
 pub(crate) struct Report<'a> {
     health: &'a Health,
-    /// By their index in the log.
+    /// All topics of the log, ordered so that `topics[id.index()]` is the topic with the id `id`.
     topics: Vec<&'a Topic>,
     times: &'a Times,
 }
@@ -64,6 +66,8 @@ pub(crate) struct Report<'a> {
 impl<'a> Report<'a> {
     pub(crate) fn new(health: &'a Health, topics: &'a [Topic], times: &'a Times) -> Self {
         let mut topics: Vec<_> = topics.iter().collect();
+        // A survey sorts its topics by name. They are sorted by index here, because the health
+        // refers to topics by index.
         topics.sort_unstable_by_key(|topic| topic.id.index());
         Self { health, topics, times }
     }
@@ -76,6 +80,7 @@ impl<'a> Report<'a> {
         self.topics[health.topic.index()]
     }
 
+    /// Returns one sentence that summarizes the health of all time stamps.
     pub(crate) fn sentence(&self) -> String {
         self.health.sentence(&|id| &self.topics[id.index()].name)
     }
@@ -115,16 +120,18 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// Prints a line for each topic of which something is to be said: first topics that lack records,
-    /// the longest gap first. Each line starts with `of`.
+    /// Prints one line for each topic whose time stamps need attention. Topics with missing records
+    /// come first, those with the longest gap before all others. Each line starts with the text
+    /// `of`, which names the log if there are several logs.
     pub(crate) fn list(&self, out: &mut Out, of: &str, context: &Context) -> Result<(), Failure> {
         let mut found: Vec<_> = self.health.topics.iter().filter(|topic| topic.is_remarkable()).collect();
         let length = |gap: Option<&Gap>| gap.map(|gap| gap.length);
+        // `None` compares as less than any length, so topics without missing records come last.
         found.sort_by_key(|topic| {
             let lacking = length(topic.longest_confirmed.as_ref());
             std::cmp::Reverse((lacking, length(topic.longest_gaps.first())))
         });
-        let most = if context.global.verbose { usize::MAX } else { MOST_LISTED };
+        let most = if context.global.verbose { usize::MAX } else { MAX_LISTED };
         for health in found.iter().take(most) {
             let name = escape(&self.topic(health).name);
             writeln!(out, "{of}NOTE   {name}: {}", self.remarks(health))?;
@@ -136,7 +143,8 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Returns `3 gaps, longest 0.566 s after 12:01:05; about 141 records missing in 2 of them`.
+    /// Describes the gaps and errors of the time stamps in a topic, for example `3 gaps, longest
+    /// 0.566 s after 12:01:05; about 141 records missing in 2 of them`.
     fn remarks(&self, health: &TopicHealth) -> String {
         let seconds = |nanos: i64| format!("{:.3} s", nanos as f64 / 1e9);
         let mut said = Vec::new();
@@ -144,6 +152,9 @@ impl<'a> Report<'a> {
             let (length, after) = (seconds(longest.length), self.times.brief(self.at(longest.start)));
             said.push(format!("{}, longest {length} after {after}", count(health.gaps, "gap")));
         }
+        // A gap counts as confirmed if the log contains a dropout or lost bytes there, or if most
+        // other topics have a gap too. During an unconfirmed gap, the topic may simply have paused,
+        // so no record counts as missing.
         if health.confirmed > 0 {
             let within = match health.confirmed {
                 all if all == health.gaps => String::new(),
@@ -167,7 +178,7 @@ impl<'a> Report<'a> {
         said.join("; ")
     }
 
-    /// Returns the table of all topics, for people.
+    /// Returns a table of all topics for text output.
     pub(crate) fn table(&self) -> Table<'static> {
         let mut table = Table::new(&[
             ("TOPIC", Align::Left),

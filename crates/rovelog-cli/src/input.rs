@@ -1,4 +1,5 @@
-//! Input of a command: a file, or stdin.
+//! Input of a command, which is a file, a remote log, or stdin. Some commands accept several logs
+//! and process each of them.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,10 +11,10 @@ use rovelog_export::Provenance;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, Status};
-use crate::need::{Need, format};
+use crate::read_scope::{ReadScope, input_format};
 use crate::remote::Remote;
 
-/// The log argument of a command.
+/// Argument of the commands that read a single log.
 #[derive(clap::Args)]
 pub(crate) struct LogArg {
     /// Log file; - for stdin
@@ -27,7 +28,7 @@ impl LogArg {
     }
 }
 
-/// The logs of a command.
+/// Arguments of the commands that read one or more logs.
 #[derive(clap::Args)]
 pub(crate) struct LogArgs {
     /// Log files, folders and patterns ('*.ulg'); - for stdin
@@ -36,13 +37,14 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// Runs `each` for all logs, whose outputs are parts of one.
+    /// Calls `each` for one log after the other, and joins the outputs of all calls.
     pub(crate) fn each(&self, context: &Context, each: impl FnMut(&Input) -> Outcome) -> Outcome {
         Input::each(&Input::all(&self.files)?, context, each)
     }
 
-    /// Reads all logs on all threads, and runs `take` for them, in their order.
-    pub(crate) fn each_read<R: Send>(
+    /// Calls `read` for all logs in parallel. Then calls `take` with each result, in the order of
+    /// the logs. The outputs of all calls of `take` are joined.
+    pub(crate) fn read_parallel<R: Send>(
         &self,
         context: &Context,
         read: impl Fn(&Input) -> Result<R, Failure> + Sync,
@@ -50,25 +52,28 @@ impl LogArgs {
     ) -> Outcome {
         let inputs = Input::all(&self.files)?;
         let (read, mut take) = (|at: usize| read(&inputs[at]), take);
-        Input::each_read(&inputs, context, context.jobs(), read, |at, read| take(&inputs[at], read))
+        Input::read_parallel(&inputs, context, context.jobs(), read, |at, read| take(&inputs[at], read))
     }
 
-    /// Returns the arguments.
+    /// Returns the arguments exactly as the user gave them.
     pub(crate) fn paths(&self) -> &[PathBuf] {
         &self.files
     }
 }
 
-/// An input file.
+/// A log that a command reads.
 pub(crate) struct Input {
-    /// The given path; `-` is stdin. Of an address, what may be shown.
+    /// Path given by the user. It is `-` for stdin, and a URL without user, password and query for
+    /// a remote log.
     pub(crate) path: PathBuf,
     remote: Option<Remote>,
 }
 
 impl Input {
-    /// Returns the given file; without one, stdin if data are piped in.
+    /// Creates the input for a path or URL. If `path` is `None`, the input is stdin. Returns an
+    /// error if `path` is `None` and stdin is a terminal.
     pub(crate) fn new(path: Option<&Path>) -> Result<Self, Failure> {
+        // If stdin is a terminal, the command would wait for the user to type a log.
         if path.is_none() && std::io::stdin().is_terminal() {
             return Err(Failure::usage("no log file given").next("name a file, or - for stdin"));
         }
@@ -80,14 +85,17 @@ impl Input {
         Ok(Self { path, remote: None })
     }
 
-    /// Returns all given files, the logs in folders and those that match patterns; or stdin.
+    /// Creates the inputs for all arguments. A folder or an archive is replaced by the logs in it,
+    /// and a pattern is replaced by the files that match. If there are no arguments, the input is
+    /// stdin.
     pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Self>, Failure> {
         if paths.is_empty() {
             return Ok(vec![Self::new(None)?]);
         }
         let mut inputs = Vec::new();
         for path in paths {
-            if !is_several(path) {
+            // A path without a file is kept, so that the error is reported when the log is opened.
+            if !may_be_several(path) {
                 inputs.push(Self::new(Some(path))?);
                 continue;
             }
@@ -98,18 +106,18 @@ impl Input {
         Ok(inputs)
     }
 
-    /// Runs `each` for all logs, whose outputs are parts of one. Of several logs, it continues after
-    /// a failure.
+    /// Calls `each` for one log after the other, and joins the outputs of all calls. If there are
+    /// several logs and one of them fails, the remaining logs are still read.
     pub(crate) fn each(
         inputs: &[Self],
         context: &Context,
         mut each: impl FnMut(&Self) -> Outcome,
     ) -> Outcome {
-        Self::in_turn(inputs, context, &mut |at| each(&inputs[at]))
+        Self::each_index(inputs, context, &mut |at| each(&inputs[at]))
     }
 
-    /// Runs `each` for the numbers of all logs, as [`Self::each`] does for the logs.
-    pub(crate) fn in_turn(
+    /// Like [`Self::each`], but calls `each` with the index of the log.
+    pub(crate) fn each_index(
         inputs: &[Self],
         context: &Context,
         each: &mut dyn FnMut(usize) -> Outcome,
@@ -117,16 +125,16 @@ impl Input {
         if inputs.len() == 1 {
             return each(0);
         }
-        let mut after = After::new(inputs, context);
-        (0..inputs.len()).try_for_each(|at| after.part(&inputs[at], || each(at)))?;
+        let mut after = LogRun::new(inputs, context);
+        (0..inputs.len()).try_for_each(|at| after.run_part(&inputs[at], || each(at)))?;
         context.parts.end(context.out())?;
         Ok(after.worst)
     }
 
-    /// Runs `read` for the numbers of all logs on so many threads, and `take` with what it returns, in
-    /// the order of the logs: their outputs are parts of one, which `read` does not write. Of several
-    /// logs, it continues after a failure.
-    pub(crate) fn each_read<R: Send>(
+    /// Calls `read` with the index of each log on `jobs` threads. Then calls `take` with each
+    /// result, in the order of the logs. The outputs are joined, so only `take` may write output.
+    /// If there are several logs and one of them fails, the remaining logs are still read.
+    pub(crate) fn read_parallel<R: Send>(
         inputs: &[Self],
         context: &Context,
         jobs: Jobs,
@@ -136,33 +144,35 @@ impl Input {
         if inputs.len() == 1 {
             return take(0, read(0)?);
         }
-        let mut after = After::new(inputs, context);
+        let mut after = LogRun::new(inputs, context);
         parallel::in_order(
             jobs,
+            // A failure is passed on as a value. If it were returned as an error, the remaining
+            // threads would stop.
             || (),
             |(), at| (at, read(at)),
             |push| (0..inputs.len()).try_for_each(push),
             |(at, read): (usize, Result<R, Failure>)| {
-                after.part(&inputs[at], || read.and_then(|read| take(at, read)))
+                after.run_part(&inputs[at], || read.and_then(|read| take(at, read)))
             },
         )?;
         context.parts.end(context.out())?;
         Ok(after.worst)
     }
 
-    /// Runs `each` for all files. Continues after a failure; the worst outcome wins (1, then 3,
-    /// then 0).
+    /// Calls `each` for one file after the other, for commands whose outputs are not joined. If one
+    /// of them fails, the remaining files are still processed. Returns the worst status.
     pub(crate) fn for_all(
         inputs: &[Self],
         context: &Context,
         mut each: impl FnMut(&Self) -> Outcome,
     ) -> Outcome {
-        let mut after = After::new(inputs, context);
-        inputs.iter().try_for_each(|input| after.log(input, each(input)))?;
+        let mut after = LogRun::new(inputs, context);
+        inputs.iter().try_for_each(|input| after.record(input, each(input)))?;
         Ok(after.worst)
     }
 
-    /// Returns the size of the file; 0 if it is not known.
+    /// Returns the size of the file in bytes, or 0 if the size is unknown, as for stdin.
     fn size(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
@@ -175,23 +185,24 @@ impl Input {
         self.remote.is_some()
     }
 
-    /// Returns the name for machine formats.
+    /// Returns the name of the log as shown in machine-readable output.
     pub(crate) fn name(&self) -> String {
         self.path.to_string_lossy().into_owned()
     }
 
-    /// Returns the files that are read with this log, none of which may be the output: the log, its
-    /// companion files, and declared types.
+    /// Returns the paths of all files that are read for this log. They include its companion files
+    /// and the files with declared types. The output must not overwrite any of them.
     pub(crate) fn files(&self, context: &Context) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone()];
         if !self.is_stdin() {
-            files.extend(rovelog::companions(&self.path, format(context)));
+            files.extend(rovelog::companions(&self.path, input_format(context)));
         }
         files.extend(context.global.types.clone());
         files
     }
 
-    /// Returns a name for a log made from this one, for messages: `flight.part.ulg`.
+    /// Suggests a file name for an output made from this log, for use in messages. For example, the
+    /// name for `what` = `part` is `flight.part.ulg`.
     pub(crate) fn name_for(&self, what: &str) -> String {
         let (stem, extension) = (self.path.file_stem(), self.path.extension());
         match stem.zip(extension).filter(|_| !self.is_stdin()) {
@@ -202,58 +213,64 @@ impl Input {
         }
     }
 
-    /// Opens the log; stdin is read into memory.
+    /// Opens the log. If the log is stdin, it is read into memory.
     pub(crate) fn open(&self, context: &Context) -> Result<AnyLog, Failure> {
-        Ok(self.open_hashing(context, &context.options, &Need::All, false)?.0)
+        Ok(self.open_hashing(context, &context.options, &ReadScope::All, false)?.0)
     }
 
-    /// Opens the log; of a remote one, what its summary needs.
-    pub(crate) fn open_outline(&self, context: &Context) -> Result<AnyLog, Failure> {
-        Ok(self.open_hashing(context, &context.options, &Need::Outline, false)?.0)
+    /// Opens the log to read its summary. From a remote log, only the parts needed for the summary
+    /// are downloaded.
+    pub(crate) fn open_summary(&self, context: &Context) -> Result<AnyLog, Failure> {
+        Ok(self.open_hashing(context, &context.options, &ReadScope::Summary, false)?.0)
     }
 
-    /// Opens the log; of a remote one, the records that `select` names.
-    pub(crate) fn open_part(
+    /// Opens the log to read the records that `select` returns. From a remote log, only these
+    /// records are downloaded.
+    pub(crate) fn open_records(
         &self,
         context: &Context,
         select: &dyn Fn(&AnyLog) -> Result<Select, Failure>,
     ) -> Result<AnyLog, Failure> {
-        Ok(self.open_hashing(context, &context.options, &Need::Part(select), false)?.0)
+        Ok(self.open_hashing(context, &context.options, &ReadScope::Records(select), false)?.0)
     }
 
-    /// Opens the log and reads all of it, even if its index says what is in it.
+    /// Opens the log and reads all records, even if the log has an index from which they could be
+    /// counted.
     pub(crate) fn open_all(&self, context: &Context) -> Result<AnyLog, Failure> {
         let mut options = context.options.clone();
         options.read_all = true;
-        Ok(self.open_hashing(context, &options, &Need::All, false)?.0)
+        Ok(self.open_hashing(context, &options, &ReadScope::All, false)?.0)
     }
 
-    /// Opens this file alone, without the files that continue it.
+    /// Opens this file alone. If the recording is split into several files, the other files are not
+    /// read.
     pub(crate) fn open_alone(&self, context: &Context) -> Result<AnyLog, Failure> {
         let mut options = context.options.clone();
         options.alone = true;
-        Ok(self.open_hashing(context, &options, &Need::All, false)?.0)
+        Ok(self.open_hashing(context, &options, &ReadScope::All, false)?.0)
     }
 
-    /// Opens the log, and returns its provenance: its name and, if the output has a place for it
-    /// (`told`), the SHA-256 of its bytes. Of a remote log, what is needed is read.
+    /// Opens the log and returns its provenance, which consists of the file name and the SHA-256 of
+    /// the content. The hash is computed only if `with_hash` is true, because not every output
+    /// format can store it. It is missing for a remote log that is not downloaded completely.
     pub(crate) fn open_with_provenance(
         &self,
         context: &Context,
-        need: &Need<'_>,
-        told: bool,
+        scope: &ReadScope<'_>,
+        with_hash: bool,
     ) -> Result<(AnyLog, Provenance), Failure> {
-        let (log, known) = self.open_hashing(context, &context.options, need, told)?;
+        let (log, known) = self.open_hashing(context, &context.options, scope, with_hash)?;
         let name = if self.is_stdin() { None } else { self.path.file_name() };
         let name = name.map_or_else(|| "-".into(), |name| name.to_string_lossy());
         let provenance = Provenance::new(name);
-        if !told {
+        if !with_hash {
             return Ok((log, provenance));
         }
         let sha256 = match known {
             Some(sha256) => sha256,
-            // Not known of a log that is not read whole.
+            // The hash of a remote log is known only if the whole log was downloaded.
             None if self.is_remote() => return Ok((log, provenance)),
+            // A local file can be read a second time to compute its hash.
             None => rovelog::source(&self.path)
                 .and_then(|file| rovelog_export::sha256(file).map_err(|error| Error::io("rovelog", error)))
                 .map_err(|error| Failure::from(error).at(&self.path))?,
@@ -261,17 +278,17 @@ impl Input {
         Ok((log, provenance.with_sha256(sha256)))
     }
 
-    /// Opens the log; with `hash`, also returns the SHA-256 of what can be read only once: stdin, or a
-    /// remote log.
+    /// Opens the log. If `hash` is true, also returns the SHA-256 of stdin or of a remote log that
+    /// is downloaded completely. These logs cannot be read a second time to compute it.
     fn open_hashing(
         &self,
         context: &Context,
         options: &ReadOptions,
-        need: &Need<'_>,
+        scope: &ReadScope<'_>,
         hash: bool,
     ) -> Result<(AnyLog, Option<String>), Failure> {
         if let Some(remote) = &self.remote {
-            let opened = remote.open(context, options, need, hash);
+            let opened = remote.open(context, options, scope, hash);
             let (log, sha256) = opened.map_err(|failure| failure.at(&self.path))?;
             self.refuse_damage(log.diagnostics(), context)?;
             return Ok((log, sha256));
@@ -280,42 +297,46 @@ impl Input {
         let opened = if self.is_stdin() {
             let bytes = stdin().map_err(|error| Failure::from(error).at(&self.path))?;
             sha256 = hash.then(|| rovelog_export::sha256(&bytes[..]).unwrap_or_default());
-            rovelog::from_bytes_as(format(context), bytes.into(), options)
+            rovelog::from_bytes_as(input_format(context), bytes.into(), options)
         } else {
-            rovelog::open_as(format(context), &self.path, options)
+            rovelog::open_as(input_format(context), &self.path, options)
         };
         let log = opened.map_err(|error| Failure::from(error).at(&self.path))?;
         self.refuse_damage(log.diagnostics(), context)?;
         Ok((log, sha256))
     }
 
-    /// Returns the failure of a command for another format.
-    pub(crate) fn of_another_format(&self, log: &AnyLog, wanted: &str) -> Failure {
+    /// Returns the failure for a log in a format that the command does not support. `wanted` names
+    /// the format that the command requires.
+    pub(crate) fn wrong_format(&self, log: &AnyLog, wanted: &str) -> Failure {
         Failure::usage(format!("this is {}, not {wanted}", log.format().name))
             .next("show the log: rovelog info FILE")
             .at(&self.path)
     }
 
-    /// Returns the log as a ULog, or a failure.
+    /// Returns the ULog reader of a log, or a failure if the log is not a ULog file.
     pub(crate) fn ulog<'a>(&self, log: &'a AnyLog) -> Result<&'a UlogReader, Failure> {
         match log {
             AnyLog::Ulog(ulog) => Ok(ulog),
-            other => Err(self.of_another_format(other, "ULog")),
+            other => Err(self.wrong_format(other, "ULog")),
         }
     }
 
-    /// Opens stdin as a stream.
+    /// Opens stdin as a stream. The log is read record by record, so its size does not matter for
+    /// memory.
     pub(crate) fn stream(&self, context: &Context) -> Result<Box<dyn LogStream>, Failure> {
         let stdin = Box::new(std::io::stdin());
-        let opened = rovelog::open_stream_as(format(context), stdin, &context.options);
+        let opened = rovelog::open_stream_as(input_format(context), stdin, &context.options);
         opened.map_err(|error| Failure::from(error).at(&self.path))
     }
 
-    /// With `--strict`, the first loss is a failure.
+    /// If the user gave `--strict` and data were lost, returns a failure that describes the first
+    /// loss.
     pub(crate) fn refuse_damage(&self, found: &Diagnostics, context: &Context) -> Result<(), Failure> {
         if !context.global.strict || found.ledger().is_empty() {
             return Ok(());
         }
+        // The list also contains warnings. These do not make `--strict` fail.
         let cause = match found.list().iter().find(|problem| problem.rule.severity >= Severity::LeftOut) {
             Some(first) => format!("{} (bytes {}..{})", first.message, first.range.start, first.range.end),
             None => "the log is damaged".to_owned(),
@@ -326,36 +347,41 @@ impl Input {
     }
 }
 
-/// What comes after each of several logs: the progress, the message of a failure, and the exit code.
-struct After<'a> {
+/// State of a command that reads several logs.
+struct LogRun<'a> {
     context: &'a Context,
+    /// Total size in bytes of the logs that are finished.
     done: u64,
     worst: Status,
 }
 
-impl<'a> After<'a> {
+impl<'a> LogRun<'a> {
     fn new(inputs: &[Input], context: &'a Context) -> Self {
+        // If there is only one log, the command reports its progress within the log.
         if inputs.len() > 1 {
             context.progress.start(Some(inputs.iter().map(Input::size).sum()));
         }
         Self { context, done: 0, worst: Status::Done }
     }
 
-    /// Takes the outcome of the next log, whose output is a part of that of the run.
+    /// Runs the command for one log whose output is joined with the outputs of other logs. Records
+    /// the outcome.
     ///
     /// # Errors
-    /// Returns a failure after which no other log is read.
-    fn part(&mut self, input: &Input, run: impl FnOnce() -> Outcome) -> Result<(), Failure> {
+    /// Returns an error if the remaining logs must not be read, for example because the pipe was
+    /// closed.
+    fn run_part(&mut self, input: &Input, run: impl FnOnce() -> Outcome) -> Result<(), Failure> {
         self.context.parts.start(input.name());
         let outcome = run();
-        self.log(input, outcome.map_err(|failure| failure.at(&input.path)))
+        self.record(input, outcome.map_err(|failure| failure.at(&input.path)))
     }
 
-    /// Takes the outcome of the next log.
+    /// Records the outcome of one log. A failure is printed immediately.
     ///
     /// # Errors
-    /// Returns a failure after which no other log is read.
-    fn log(&mut self, input: &Input, outcome: Outcome) -> Result<(), Failure> {
+    /// Returns an error if the remaining logs must not be read, for example because the pipe was
+    /// closed.
+    fn record(&mut self, input: &Input, outcome: Outcome) -> Result<(), Failure> {
         self.done += input.size();
         self.context.progress.at(self.done);
         match outcome {
@@ -370,9 +396,11 @@ impl<'a> After<'a> {
     }
 }
 
-/// Splits arguments into logs and names: a log is stdin, an address, what exists, a pattern of files
-/// (with a folder or an extension), and what ends like a log, so that a misspelt file is not taken
-/// for a name.
+/// Divides the arguments of a command into logs and names of topics, fields or parameters.
+///
+/// An argument is a log if it is `-`, a URL, an existing path, or a pattern with a folder. An
+/// argument with the extension of a log format is a log even if no such file exists. So a
+/// misspelled file name is reported as a missing file and not as an unknown name.
 pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |path: &&PathBuf| {
         let known =
@@ -390,15 +418,17 @@ pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     (logs.into_iter().cloned().collect(), names.collect())
 }
 
-/// Splits arguments into logs and signals. The first is a log, and so is any other that is an address,
-/// a file, a folder with a slash, or ends like a log.
+/// Divides the arguments of a command into logs and signals. The first argument is a log. Each of
+/// the remaining arguments is a log if it is a URL, an existing file, or a folder written with a
+/// slash, or if it has the extension of a log format. All others are signals.
 pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |word: &str| {
         let path = Path::new(word);
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         let mut known = rovelog::FORMATS.iter().flat_map(|format| format.extensions);
         let ends_like_a_log = extension.is_some_and(|extension| {
-            // Velocities are called `vel`, too.
+            // `imu.vel` may mean the field `vel` in the topic `imu`. It counts as a log only if
+            // such a file exists.
             known.any(|known| *known == extension)
                 && (extension != "vel" || rovelog_scale::find(&[word]).is_ok())
         });
@@ -410,23 +440,26 @@ pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) 
     (words.iter().take(1).cloned().chain(logs).map(PathBuf::from).collect(), signals)
 }
 
-/// Returns whether a path is a folder, or a pattern and no file; of an address, whether it is that of
-/// a folder or a pattern. A `?` in an address is the start of a signature.
-pub(crate) fn is_several(path: &Path) -> bool {
+/// Returns true if an argument may stand for several logs. This is true for a folder, for an
+/// archive, and for a pattern that is not the name of an existing file. In a URL, `?` is not a part
+/// of a pattern, because it starts the query.
+pub(crate) fn may_be_several(path: &Path) -> bool {
     let text = path.to_string_lossy();
     if rovelog::is_address(path) {
         return text.ends_with('/') || text.contains('*');
     }
-    // What is wrong with an archive is said where it is opened.
+    // If the archive is damaged, the error is ignored here and reported when the archive is opened.
     let is_archive = || rovelog::logs_in_archive(path).is_ok_and(|logs| !logs.is_empty());
     path.is_dir() || (text.contains(['*', '?']) && !path.exists()) || is_archive()
 }
 
-/// Reads all bytes of stdin. A device is refused, because it may have no end.
+/// Reads stdin to its end. Returns an error for a device such as `/dev/zero`, which may never end.
 fn stdin() -> rovelog::Result<Vec<u8>> {
     let io = |error| Error::io("rovelog", error);
     let mut stdin = std::io::stdin().lock();
     let mut bytes = Vec::new();
+    // An empty device such as `/dev/null` is accepted. So one byte is read before the check for a
+    // device.
     std::io::Read::by_ref(&mut stdin).take(1).read_to_end(&mut bytes).map_err(io)?;
     #[cfg(unix)]
     if !bytes.is_empty() {

@@ -1,14 +1,16 @@
-//! The Python interpreter, where this command line is part of the Python package.
+//! Path of the Python interpreter, for a command line that runs inside the Python package.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// The interpreter whose package this command line is part of.
+/// Path of the Python interpreter that runs this command line. It is not set in the binary
+/// `rovelog`.
 pub(crate) static INTERPRETER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Says that this command line is part of the Python package: programs that it starts are this
-/// interpreter, which knows where the package is.
-pub fn runs_in(interpreter: PathBuf) {
-    // It does not change while the process runs.
+/// Sets the Python interpreter with which `rovelog ingest` starts its workers and the engine Spark.
+/// The Python package sets its own interpreter, because no other interpreter can be expected to
+/// import the package.
+pub fn set_interpreter(interpreter: PathBuf) {
+    // A second call is ignored. The interpreter does not change while the process runs.
     let _ = INTERPRETER.set(interpreter);
 }

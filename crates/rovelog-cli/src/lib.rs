@@ -1,12 +1,12 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A library only because two programs use this command line: the binary `rovelog`, and the Python
-//! package of the same name, which also uses the comparison of two logs.
+//! The command line is a library because two programs use it: the binary `rovelog`, and the script
+//! `rovelog` of the Python package. The package also calls the function that compares two logs.
 #![forbid(unsafe_code)]
 
 mod args;
-mod chunks;
 mod commands;
+mod compression;
 mod context;
 mod destination;
 mod failure;
@@ -17,8 +17,6 @@ mod interpreter;
 mod machine;
 #[cfg(feature = "man")]
 mod man;
-mod moment;
-mod need;
 #[cfg(not(all(feature = "lake", feature = "view")))]
 mod not_built_in;
 mod notices;
@@ -27,6 +25,7 @@ mod output;
 mod outputs;
 mod parts;
 mod progress;
+mod read_scope;
 mod records;
 #[cfg(feature = "remote")]
 #[path = "remote.rs"]
@@ -38,30 +37,37 @@ mod select;
 mod survey;
 mod table;
 mod text;
+mod time_point;
 mod times;
 mod unfinished;
 mod velodyne;
-mod when;
+mod window;
 
 use std::ffi::OsString;
 
 use clap::CommandFactory as _;
 
 pub use commands::diff::{DiffOptions, NoDiff, diff};
-pub use interpreter::runs_in;
+pub use interpreter::set_interpreter;
 
-/// Runs the command line with `args`, the program's name first. Returns the exit code.
+/// Runs the command line. The first element of `args` is the name of the program. Returns the exit
+/// code.
 ///
-/// Help, version, bad arguments and shell completion end the process here.
+/// If the user requests help, the version or a shell completion, or if an argument is invalid, this
+/// function prints the text and ends the process.
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::install_abort_handler();
     report_size_limits();
+    // A shell requests completions by an environment variable. If it is set, no command runs.
     commands::completion::answer(args::Cli::command);
     #[cfg(feature = "man")]
     if let Some(code) = man::answer(&args, args::Cli::command) {
         return code;
     }
     let cli = args::parse(args);
+    // If a memory-mapped log is truncated, reading its missing bytes raises SIGBUS. The handler
+    // prints a message and ends the process. It is not installed for `rovelog view`, because the
+    // server must keep running.
     if !cli.command.outlives_its_logs() {
         rovelog::install_sigbus_handler();
     }
@@ -72,10 +78,10 @@ pub fn run(args: Vec<OsString>) -> u8 {
     context.notices.finish(outcome)
 }
 
-/// Has a write at the limit of file sizes (`ulimit -f`) return an error. By default the system ends
-/// the program instead, without a message and with an incomplete file left.
+/// Lets a write beyond the file size limit (`ulimit -f`) return an error. Without a handler, the
+/// system kills the process with SIGXFSZ, which leaves an incomplete file without any message.
 fn report_size_limits() {
     #[cfg(unix)]
-    // Without the handler, the system does what it does by default.
+    // If the handler cannot be installed, SIGXFSZ still kills the process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }

@@ -1,4 +1,5 @@
-//! Remote logs in a build without them: the same names, and how to get a build with them.
+//! Replacement for `remote.rs` in builds without the Cargo feature `remote`. It has the same items.
+//! Any attempt to access a remote file fails with a message about the feature.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +7,12 @@ use rovelog::{AnyLog, ReadOptions};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::need::Need;
+use crate::read_scope::ReadScope;
 
-/// No remote log can be read, so there is none.
+/// A remote log. This type has no values, because this build cannot open remote logs.
 pub(crate) enum Remote {}
 
-/// No remote file can be written, so there is none.
+/// A remote output. This type has no values, because this build cannot write remote files.
 pub(crate) enum Upload {}
 
 impl Remote {
@@ -27,7 +28,7 @@ impl Remote {
         &self,
         _: &Context,
         _: &ReadOptions,
-        _: &Need<'_>,
+        _: &ReadScope<'_>,
         _: bool,
     ) -> Result<(AnyLog, Option<String>), Failure> {
         match *self {}
@@ -52,7 +53,8 @@ impl Upload {
     }
 }
 
-/// An address is not shown: it may have a password in it.
+/// Returns the failure for a remote path. The message does not contain the path, because a URL may
+/// contain a password.
 fn refused(_: &Path) -> Failure {
     Failure::not_built_in("reads and writes no remote files", "remote")
 }

@@ -1,5 +1,5 @@
-//! Parts of machine-readable documents that several commands share. 64-bit integers are strings, so
-//! that no reader rounds them.
+//! JSON objects that occur in the documents of several commands. 64-bit integers are written as
+//! strings, because many JSON parsers round numbers above 2^53.
 
 use rovelog::core::Outside;
 use rovelog::{Detail, Diagnostic, FormatInfo, Ledger, LogInfo, Topic};
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::times::Times;
 
-/// A format, in `info` and `check`.
+/// Format of a log, as shown by `info` and `check`.
 #[derive(Serialize)]
 pub(crate) struct FormatDoc<'a> {
     id: &'static str,
@@ -22,7 +22,7 @@ impl<'a> FormatDoc<'a> {
     }
 }
 
-/// The clock of a log and its offset to Unix time.
+/// Clock of a log and the offset of this clock to Unix time.
 #[derive(Serialize)]
 pub(crate) struct ClockDoc<'a> {
     base: &'static str,
@@ -50,7 +50,8 @@ pub(crate) struct TopicDoc<'a> {
     #[serde(rename = "type")]
     pub(crate) type_name: &'a str,
     pub(crate) count: String,
-    /// `None` where the index of a log does not say.
+    /// Size in bytes of all records of the topic. `None` if the size is unknown, because the log
+    /// was read from an index without sizes.
     pub(crate) bytes: Option<String>,
     pub(crate) first_ns: Option<String>,
     pub(crate) last_ns: Option<String>,
@@ -71,7 +72,7 @@ impl<'a> TopicDoc<'a> {
     }
 }
 
-/// Records of a topic with times far outside of all others.
+/// Records of one topic whose times are far outside the time range of all other records.
 #[derive(Serialize)]
 pub(crate) struct OutsideDoc<'a> {
     topic: &'a str,
@@ -95,7 +96,7 @@ impl<'a> OutsideDoc<'a> {
     }
 }
 
-/// Data that could not be read.
+/// Amount of data that could not be read.
 #[derive(Serialize)]
 pub(crate) struct LostDoc {
     bytes: String,
@@ -121,7 +122,7 @@ impl LostDoc {
     }
 }
 
-/// A problem of a log.
+/// A problem of a log, with its byte range.
 #[derive(Serialize)]
 pub(crate) struct ProblemDoc<'a> {
     code: &'static str,
@@ -144,14 +145,14 @@ impl<'a> ProblemDoc<'a> {
         }
     }
 
-    /// Returns the cells of a row of CSV.
+    /// Returns the values of the CSV row for this problem.
     pub(crate) fn cells(self) -> [String; 6] {
         let Self { code, name, severity, start, end, message } = self;
         [code.to_owned(), name.to_owned(), severity.to_owned(), start, end, message.to_owned()]
     }
 }
 
-/// Format-specific facts as one object in their own order.
+/// Facts that only logs of one format have, as a JSON object. The keys keep their order.
 pub(crate) struct DetailsDoc<'a>(pub(crate) &'a [Detail]);
 
 impl Serialize for DetailsDoc<'_> {

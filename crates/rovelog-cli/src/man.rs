@@ -1,14 +1,17 @@
-//! `rovelog man FOLDER`: the man pages of all commands. For archives and packages, so no help lists
-//! it.
+//! The hidden command `rovelog man FOLDER`, which writes the man pages of all commands. It is used
+//! to build release archives and packages.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-/// If `args` ask for man pages, writes one for each command of `line` and returns the exit code.
+/// If `args` request the man pages, writes one page for each command and returns the exit code.
+/// `line` defines the command line.
 pub(crate) fn answer(args: &[OsString], line: fn() -> clap::Command) -> Option<u8> {
     let [_, command, folder] = args else { return None };
+    // This check happens before clap parses the arguments, so that the command is not listed in the
+    // help.
     if command != "man" {
         return None;
     }

@@ -1,8 +1,9 @@
-//! Commands that this build lacks.
+//! Placeholder for the commands that this build does not include.
 
 use std::ffi::OsString;
 
-/// Arguments of a command that other builds have: anything.
+// Any arguments are accepted. So the user sees the message about the missing feature instead of a
+// message about the arguments. This is not a doc comment, because clap would show it as the help.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]

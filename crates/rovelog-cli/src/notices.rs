@@ -1,5 +1,6 @@
-//! Messages on stderr, and the exit code: failures with their next step, losses, and counts of
-//! repeated warnings.
+//! Messages on stderr: failures with advice, warnings about lost data, and notes. After five
+//! warnings of the same kind, further ones are only counted. This module also determines the exit
+//! code.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,15 +17,17 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::progress::Progress;
 use crate::text::{Paint, count, escape, with_file};
 
-/// Maximum number of printed warnings of one kind; the rest is counted.
-const PRINTED: u64 = 5;
+/// Maximum number of warnings printed for each kind. Further warnings of this kind are only
+/// counted.
+const MAX_PRINTED: u64 = 5;
 
-/// Messages of a command in addition to its results.
+/// Prints the messages of a command.
 pub(crate) struct Notices {
     verbose: bool,
     paint: Paint,
     progress: Progress,
-    // Logs are read in other threads too.
+    // The map is behind a mutex, because several threads read logs and print warnings.
+    /// Number of warnings of each kind, including those that were not printed.
     warned: Mutex<BTreeMap<&'static str, u64>>,
 }
 
@@ -35,33 +38,34 @@ impl Notices {
 
     /// Prints a note.
     pub(crate) fn note(&self, text: &str) {
-        self.say(&escape(text));
+        self.print_line(&escape(text));
     }
 
-    /// Prints a failure that does not end the command as a warning.
-    pub(crate) fn setback(&self, failure: &Failure) {
-        self.tell(&self.paint.yellow("warning:"), failure);
+    /// Prints a failure as a warning. It is used if the command continues despite the failure.
+    pub(crate) fn warn_failure(&self, failure: &Failure) {
+        self.print_failure(&self.paint.yellow("warning:"), failure);
     }
 
-    /// Prints a warning; after the fifth of a `kind`, only counts it. `kind` is a plural that
-    /// follows "3 more".
+    /// Prints a warning, unless five warnings of this kind have already been printed. `kind` is a
+    /// plural noun that completes the text "3 more …" in the summary.
     pub(crate) fn warn(&self, kind: &'static str, text: &str) {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         let count = warned.entry(kind).or_default();
         *count += 1;
-        if *count <= PRINTED {
-            self.say(&format!("{} {}", self.paint.yellow("warning:"), escape(text)));
+        if *count <= MAX_PRINTED {
+            self.print_line(&format!("{} {}", self.paint.yellow("warning:"), escape(text)));
         }
     }
 
-    /// Prints a line for each content of a log that the log made of it does not have.
+    /// Warns about content of a log that is missing in the rewritten log. `left_out` has one
+    /// description for each kind of content.
     pub(crate) fn left_out(&self, left_out: &[String]) {
         for what in left_out {
             self.warn("values left out", &format!("left out {what}"));
         }
     }
 
-    /// Prints a line for each kind of values that an output does not have.
+    /// Warns about each table column that the output format cannot represent.
     pub(crate) fn losses(&self, losses: &[Loss]) -> Status {
         for loss in losses {
             let column =
@@ -72,13 +76,15 @@ impl Notices {
         if losses.is_empty() { Status::Done } else { Status::Lost }
     }
 
-    /// Prints what is to be said of a log after it was read: escaped texts, and what could not be read.
+    /// Prints the warnings that are complete only after a log has been read: texts that were
+    /// escaped, and data that could not be read.
     pub(crate) fn end_of_log(&self, log: &dyn LogReader, file: &Path) -> Status {
         self.escaped(&log.take_escaped_texts(), file);
         self.loss(log.losses(), file)
     }
 
-    /// Prints a line for each field with texts that are not UTF-8. Nothing of them is lost.
+    /// Warns about each field with texts that are not valid UTF-8. No data is lost, because such
+    /// texts are written with escape sequences.
     pub(crate) fn escaped(&self, texts: &[EscapedTexts], file: &Path) {
         for EscapedTexts { field, count: texts } in texts {
             let are = if *texts == 1 { "is" } else { "are" };
@@ -91,68 +97,75 @@ impl Notices {
         }
     }
 
-    /// Prints one line about data that could not be read, is missing or is left out, if any.
+    /// Warns about data that could not be read, is missing in the log, or was excluded. Prints
+    /// nothing if there is no such data.
     pub(crate) fn loss(&self, lost: &Ledger, file: &Path) -> Status {
         if lost.is_empty() {
             return Status::Done;
         }
+        // stdin cannot be read a second time, so `rovelog check` is suggested only for files.
         let check = if file == Path::new("-") { String::new() } else { " (see: rovelog check FILE)".into() };
         let text = format!("{lost}{}: {}", with_file(&check, file), shown(file));
         self.warn("damaged logs", &text);
         Status::Lost
     }
 
-    /// Prints a failure with its next step.
+    /// Prints a failure with advice on what to do next.
     pub(crate) fn failure(&self, failure: &Failure) {
-        self.tell(&self.paint.red("error:"), failure);
+        self.print_failure(&self.paint.red("error:"), failure);
     }
 
-    fn tell(&self, word: &str, failure: &Failure) {
-        let Failure::Said(said) = failure else { return };
-        let mut text = format!("{word} {}", escape(&said.cause));
-        if let Some(file) = &said.file {
+    fn print_failure(&self, word: &str, failure: &Failure) {
+        let Failure::Message(message) = failure else { return };
+        let mut text = format!("{word} {}", escape(&message.cause));
+        if let Some(file) = &message.file {
             let _ = write!(text, ": {}", escape(&shown(file)));
         }
         if self.verbose {
-            for cause in &said.behind {
+            for cause in &message.causes {
                 let _ = write!(text, "\n  caused by: {}", escape(cause));
             }
         }
-        if let Some(next) = &said.next {
-            let next = said.file.as_deref().map_or_else(|| next.clone(), |file| with_file(next, file));
+        // The path of the log is inserted into the advice, so that the user can copy the commands
+        // in it.
+        if let Some(next) = &message.next {
+            let next = message.file.as_deref().map_or_else(|| next.clone(), |file| with_file(next, file));
             let _ = write!(text, "\n  {} {}", self.paint.bold("next:"), escape(&next));
         }
-        self.say(&text);
+        self.print_line(&text);
     }
 
-    /// Prints one line on stderr. If stderr is closed, nothing can be reported.
-    fn say(&self, text: &str) {
+    /// Prints one line on stderr. An error is ignored, because stderr would be the only place to
+    /// report it.
+    fn print_line(&self, text: &str) {
         self.progress.above(|| {
             let _ = writeln!(io::stderr().lock(), "{text}");
         });
     }
 
-    /// Prints the remaining counts. Returns the exit code.
+    /// Prints for each kind how many warnings were not shown. Returns the exit code.
     pub(crate) fn finish(&self, outcome: Outcome) -> u8 {
         for (kind, count) in &*self.warned.lock().unwrap_or_else(PoisonError::into_inner) {
-            if let Some(more) = count.checked_sub(PRINTED).filter(|more| *more > 0) {
-                self.say(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
+            if let Some(more) = count.checked_sub(MAX_PRINTED).filter(|more| *more > 0) {
+                self.print_line(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
             }
         }
         match outcome {
+            // A program such as `head` closes the pipe when it has read enough, so this counts as a
+            // success.
             Ok(Status::Done) | Err(Failure::Closed) => 0,
             Ok(Status::Failed) => 1,
             Ok(Status::Lost) => 3,
             Err(failure) => {
                 self.failure(&failure);
-                let usage = matches!(&failure, Failure::Said(said) if said.usage);
+                let usage = matches!(&failure, Failure::Message(message) if message.usage);
                 if usage { 2 } else { 1 }
             }
         }
     }
 }
 
-/// Returns a path for messages.
+/// Returns the path of a log as shown in messages.
 fn shown(file: &Path) -> Cow<'_, str> {
     if file == Path::new("-") { Cow::Borrowed("stdin") } else { file.to_string_lossy() }
 }

@@ -1,4 +1,5 @@
-//! Writing results: buffered stdout, JSON, CSV, and lines.
+//! Writes results to stdout as JSON, NDJSON, CSV or text. On a terminal, control characters are
+//! escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,35 +7,37 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::failure::{Failure, Refused};
+use crate::failure::{Failure, OutputError};
 use crate::parts::Parts;
 use crate::progress::Progress;
-use crate::text::{Paint, steers};
+use crate::text::{Paint, is_terminal_control};
 
-/// Buffered standard output.
+/// Buffered writer to stdout.
 pub(crate) struct Out {
     inner: BufWriter<Screen>,
-    /// True on a terminal: tables have borders, and streams are flushed line by line.
+    /// True if stdout is a terminal. On a terminal, tables have borders, and each record of a
+    /// stream is shown immediately.
     pub(crate) terminal: bool,
     pub(crate) paint: Paint,
-    /// The logs whose outputs are parts of one.
+    /// Separates the outputs of several logs.
     pub(crate) parts: Arc<Parts>,
-    /// Whether nothing was written yet.
-    untouched: bool,
+    /// True if nothing has been written to this `Out` yet.
+    is_empty: bool,
 }
 
 impl Out {
     pub(crate) fn new(terminal: bool, paint: Paint, progress: Progress, parts: Arc<Parts>) -> Self {
-        let screen = Screen { stdout: io::stdout(), terminal, paint, cut: Vec::new(), progress };
-        Self { inner: BufWriter::with_capacity(1 << 16, screen), terminal, paint, parts, untouched: true }
+        let screen = Screen { stdout: io::stdout(), terminal, paint, incomplete: Vec::new(), progress };
+        Self { inner: BufWriter::with_capacity(1 << 16, screen), terminal, paint, parts, is_empty: true }
     }
 
-    /// Ends a record of a stream: shown at once on a terminal, buffered otherwise.
+    /// Ends a record of a stream. On a terminal, the buffer is flushed, so that the user sees the
+    /// record.
     pub(crate) fn end_record(&mut self) -> io::Result<()> {
         if self.terminal { self.flush() } else { Ok(()) }
     }
 
-    /// Writes `document` as JSON: indented on a terminal, on one line otherwise.
+    /// Writes `document` as JSON. It is indented on a terminal, and on one line otherwise.
     pub(crate) fn json(&mut self, document: &(impl serde::Serialize + ?Sized)) -> io::Result<()> {
         if self.terminal {
             return Ok(serde_json::to_writer_pretty(self, document)?);
@@ -42,14 +45,15 @@ impl Out {
         Ok(serde_json::to_writer(self, document)?)
     }
 
-    /// Writes a whole document as JSON.
+    /// Writes `document` as JSON, followed by a line break, and flushes the output.
     pub(crate) fn document(&mut self, document: &(impl serde::Serialize + ?Sized)) -> io::Result<()> {
         self.json(document)?;
         self.write_all(b"\n")?;
         self.flush()
     }
 
-    /// Writes the documents of several inputs as a list; a single document alone.
+    /// Writes the JSON documents of several logs as an array. If the command reads a single log,
+    /// its document is written without an array.
     pub(crate) fn documents(&mut self, documents: &[impl serde::Serialize], inputs: usize) -> io::Result<()> {
         match documents {
             [] if inputs == 1 => Ok(()),
@@ -58,7 +62,8 @@ impl Out {
         }
     }
 
-    /// Writes one line of NDJSON. Of several logs, each line names its own.
+    /// Writes `object` as one line of NDJSON. If the command reads several logs, the name of the
+    /// log is inserted as the first key.
     pub(crate) fn line(&mut self, object: &impl serde::Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(object)?;
         if let Some(file) = self.parts.key() {
@@ -68,13 +73,15 @@ impl Out {
         self.write_all(text.as_bytes())
     }
 
-    /// Writes a document, which names its log, as one line of NDJSON.
+    /// Writes `document` as one line of NDJSON, without inserting the name of the log, because the
+    /// document already contains it.
     pub(crate) fn document_line(&mut self, document: &impl serde::Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut *self, document)?;
         self.write_all(b"\n")
     }
 
-    /// Writes a table as CSV. Of several logs, the first column names them.
+    /// Writes a table as CSV. If the command reads several logs, the name of the log becomes the
+    /// first column.
     pub(crate) fn csv<const N: usize>(
         self,
         head: [&str; N],
@@ -84,7 +91,7 @@ impl Out {
         let name = parts.name();
         let name = name.as_deref();
         let mut csv = csv::Writer::from_writer(self);
-        if parts.takes_head(&head)? {
+        if parts.needs_header(&head)? {
             csv.write_record(name.map(|_| "file").into_iter().chain(head))?;
         }
         for row in rows {
@@ -101,9 +108,11 @@ impl Write for Out {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if std::mem::take(&mut self.untouched)
-            && let Some(before) = self.parts.before(self.paint)
+        if std::mem::take(&mut self.is_empty)
+            && let Some(before) = self.parts.separator(self.paint)
         {
+            // The separator between logs is written only before the first byte of a log. So a log
+            // without output has no heading.
             self.inner.write_all(before.as_bytes()).map_err(refused)?;
         }
         self.inner.write_all(bytes).map_err(refused)
@@ -115,17 +124,17 @@ impl Write for Out {
 }
 
 fn refused(error: io::Error) -> io::Error {
-    Refused::by(Path::new(""), error)
+    OutputError::wrap(Path::new(""), error)
 }
 
-/// Standard output; on a terminal, control characters from logs are escaped, whatever a command
-/// writes.
+/// Unbuffered stdout. On a terminal, control characters are escaped. Otherwise a text in a log
+/// could move the cursor or change the title of the window.
 struct Screen {
     stdout: Stdout,
     terminal: bool,
     paint: Paint,
-    /// Bytes of a character that is not complete yet.
-    cut: Vec<u8>,
+    /// First bytes of a UTF-8 character whose remaining bytes have not been written yet.
+    incomplete: Vec<u8>,
     progress: Progress,
 }
 
@@ -134,15 +143,18 @@ impl Write for Screen {
         if !self.terminal {
             return self.stdout.write(bytes);
         }
+        // The progress bar is on the same terminal and would be mixed with the results.
         self.progress.end();
-        self.cut.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.cut) {
+        self.incomplete.extend_from_slice(bytes);
+        // The last character in the buffer may be incomplete. Its bytes are kept for the next
+        // write.
+        let whole = match std::str::from_utf8(&self.incomplete) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => self.cut.len(),
+            _ => self.incomplete.len(),
         };
-        let rest = self.cut.split_off(whole);
-        let text = std::mem::replace(&mut self.cut, rest);
-        self.stdout.write_all(harmless(&String::from_utf8_lossy(&text), self.paint).as_bytes())?;
+        let rest = self.incomplete.split_off(whole);
+        let text = std::mem::replace(&mut self.incomplete, rest);
+        self.stdout.write_all(escape_controls(&String::from_utf8_lossy(&text), self.paint).as_bytes())?;
         Ok(bytes.len())
     }
 
@@ -151,9 +163,12 @@ impl Write for Screen {
     }
 }
 
-/// Returns `text` with control characters as JSON escapes. Our own colours stay.
-fn harmless(text: &str, paint: Paint) -> Cow<'_, str> {
-    let harmful = |c: char| c != '\n' && steers(c);
+/// Replaces control characters by JSON escapes such as `\u001b`. Color codes written by this
+/// program are kept.
+fn escape_controls(text: &str, paint: Paint) -> Cow<'_, str> {
+    // Line breaks are a part of the output and are kept. `is_terminal_control` is false for tabs,
+    // so they are kept too.
+    let harmful = |c: char| c != '\n' && is_terminal_control(c);
     if !text.contains(harmful) {
         return Cow::Borrowed(text);
     }
@@ -180,11 +195,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_colours_reach_a_terminal() {
+    fn only_own_color_codes_reach_a_terminal() {
         let text = "\x1b[1mfile\x1b[0m\n\ttab \x1b[2J\x1b]0;x\x07\r\u{9b}\u{202e}\u{7f}größe";
         let escaped = "\n\ttab \\u001b[2J\\u001b]0;x\\u0007\\u000d\\u009b\\u202e\\u007fgröße";
-        assert_eq!(harmless(text, Paint(true)), format!("\x1b[1mfile\x1b[0m{escaped}"));
-        assert_eq!(harmless(text, Paint(false)), format!("\\u001b[1mfile\\u001b[0m{escaped}"));
-        assert_eq!(harmless("plain", Paint(false)), "plain");
+        assert_eq!(escape_controls(text, Paint(true)), format!("\x1b[1mfile\x1b[0m{escaped}"));
+        assert_eq!(escape_controls(text, Paint(false)), format!("\\u001b[1mfile\\u001b[0m{escaped}"));
+        assert_eq!(escape_controls("plain", Paint(false)), "plain");
     }
 }

@@ -1,4 +1,4 @@
-//! One output for each of several logs: files in a folder, named after the logs.
+//! Output files of the commands that write one file for each log. Each file is named after its log.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -7,26 +7,30 @@ use rovelog::core::parallel::Jobs;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::input::{Input, is_several};
+use crate::input::{Input, may_be_several};
 use crate::outfile::{OutArgs, OutFolder};
 use crate::text::short;
 
-/// Where a command that makes one output of each log writes.
+/// Destination of a command that writes one output for each log.
 pub(crate) struct Outputs<'a> {
-    /// The path that the user gave; `None` is stdout.
+    /// Path given by the user, or `None` if the output goes to stdout.
     pub(crate) path: Option<&'a Path>,
-    /// Whether the path is the name of a file of this kind.
+    /// True if the path has the extension of a file that the command writes, such as `plot.svg`.
     pub(crate) is_file: bool,
-    /// Extension of the files in the folder; `None` if each log has a folder.
+    /// Extension of the files that are written into the output folder. `None` if each log gets a
+    /// folder.
     pub(crate) extension: Option<&'a str>,
-    /// What to write for several logs: `-o plots/ --to svg`; `None` if stdout takes them, too.
+    /// Option that an error message suggests if several logs need a folder, such as `-o plots/ --to
+    /// svg`. `None` if several logs can be written to stdout.
     pub(crate) folder: Option<String>,
+    /// Options that apply to output files, such as `--force`.
     pub(crate) out: OutArgs,
 }
 
 impl Outputs<'_> {
-    /// Runs `each` for all logs, each with the path of its output. Of several logs or a folder, it
-    /// continues after a failure, and the path is in the folder that the user gave.
+    /// Calls `each` for one log after the other, with the path of its output. If there are several
+    /// logs, or a folder, the outputs are written into the output folder. If one log fails, the
+    /// remaining logs are still read.
     pub(crate) fn each(
         &self,
         logs: &[PathBuf],
@@ -34,14 +38,15 @@ impl Outputs<'_> {
         mut each: impl FnMut(&Input, Option<&Path>) -> Outcome,
     ) -> Outcome {
         let inputs = Input::all(logs)?;
-        // A new folder is removed at the end if nothing is in it.
+        // `_folder` is dropped at the end. This removes the folder if it is new and still empty.
         let (paths, _folder) = self.paths(logs, &inputs)?;
-        Input::in_turn(&inputs, context, &mut |at| each(&inputs[at], paths[at].as_deref()))
+        Input::each_index(&inputs, context, &mut |at| each(&inputs[at], paths[at].as_deref()))
     }
 
-    /// Runs `write` for all logs on so many threads, each with the path of its output, and `take` with
-    /// what it returns, in the order of the logs. Several logs are as in [`Self::each`].
-    pub(crate) fn each_read<R: Send>(
+    /// Calls `write` for all logs on `jobs` threads. Then calls `take` with each result, in the
+    /// order of the logs. Both functions receive the path of the output. Several logs are handled
+    /// as in [`Self::each`].
+    pub(crate) fn read_parallel<R: Send>(
         &self,
         logs: &[PathBuf],
         context: &Context,
@@ -53,23 +58,29 @@ impl Outputs<'_> {
         let (paths, _folder) = self.paths(logs, &inputs)?;
         let path = |at: usize| paths[at].as_deref();
         let write = |at: usize| write(&inputs[at], path(at));
-        Input::each_read(&inputs, context, jobs, write, |at, written| take(&inputs[at], path(at), written))
+        Input::read_parallel(&inputs, context, jobs, write, |at, written| {
+            take(&inputs[at], path(at), written)
+        })
     }
 
-    /// Returns the path of the output of each log, and the folder that was made for them.
+    /// Returns the path of the output for each log, and the folder that was created for the
+    /// outputs.
     fn paths(
         &self,
         logs: &[PathBuf],
         inputs: &[Input],
     ) -> Result<(Vec<Option<PathBuf>>, Option<OutFolder>), Failure> {
+        // The output of a single log is written to the path given by the user.
         let Some(folder) = self.path.filter(|_| is_many(logs)) else {
             return match &self.folder {
-                Some(next) if is_many(logs) => Err(several(next)),
+                Some(next) if is_many(logs) => Err(several_files(next)),
                 _ => Ok((vec![self.path.map(Path::to_owned); inputs.len()], None)),
             };
         };
+        // A path such as `plot.svg` is probably a mistake if there are several logs. It is accepted
+        // if a folder with this name exists.
         if self.is_file && !folder.is_dir() {
-            return Err(several(self.folder.as_deref().unwrap_or("-o DIR/")).at(folder));
+            return Err(several_files(self.folder.as_deref().unwrap_or("-o DIR/")).at(folder));
         }
         let names = names(inputs)?;
         let made = OutFolder::create(folder, self.out)?;
@@ -81,25 +92,31 @@ impl Outputs<'_> {
     }
 }
 
-/// Returns whether arguments name several logs, or may do so: a folder, a pattern.
+/// Returns true if the arguments may stand for several logs, as a folder or a pattern does.
 pub(crate) fn is_many(logs: &[PathBuf]) -> bool {
-    logs.len() > 1 || logs.iter().any(|log| is_several(log))
+    logs.len() > 1 || logs.iter().any(|log| may_be_several(log))
 }
 
-fn several(next: &str) -> Failure {
+fn several_files(next: &str) -> Failure {
     Failure::usage("several logs make several files").next(format!("name a folder for them: {next}"))
 }
 
-/// The most folders that are a part of a name.
-const MOST_FOLDERS: usize = 8;
+/// Maximum number of parent folders that are added to a name to make it distinct.
+const MAX_FOLDERS: usize = 8;
 
-/// Returns a name for the output of each log: that of the log without its extension. If several logs
-/// have it, with the extension, or after the folders that tell them apart.
+/// Returns a distinct name for the output of each log.
+///
+/// The name is the file name of the log without its extension. As long as several logs have the
+/// same name, these names are extended: by the extension, then by the name of the parent folder,
+/// then by both, then by the next parent folder, and so on. For example, `1/x.ulg` and `2/x.ulg`
+/// become `1_x` and `2_x`, whereas `x.ulg` and `x.bag` only get their extensions.
 fn names(inputs: &[Input]) -> Result<Vec<String>, Failure> {
     let name = |input: &Input, folders, whole| name(&input.path, folders, whole);
     let mut names: Vec<String> = inputs.iter().map(|input| name(input, 0, false)).collect();
-    let forms = (0..=MOST_FOLDERS).flat_map(|folders| [(folders, false), (folders, true)]);
+    let forms = (0..=MAX_FOLDERS).flat_map(|folders| [(folders, false), (folders, true)]);
     for (folders, whole) in forms.skip(1) {
+        // Only names that occur several times are extended. So adding a log to the arguments
+        // changes as few names as possible.
         let taken = counts(&names);
         let mut clash = false;
         for (input, known) in inputs.iter().zip(&mut names) {
@@ -119,7 +136,8 @@ fn names(inputs: &[Input]) -> Result<Vec<String>, Failure> {
         .at(&input.path))
 }
 
-/// Returns how many outputs have each name: some file systems do not tell `a` from `A`.
+/// Returns how many outputs have each name. The names are compared in lower case, because some file
+/// systems do not distinguish `a` from `A`.
 fn counts(names: &[String]) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     for name in names {
@@ -128,7 +146,8 @@ fn counts(names: &[String]) -> HashMap<String, usize> {
     counts
 }
 
-/// Returns the name of a log after those of the folders that it is in, with its extension if `whole`.
+/// Returns the output name for the log at a path. It starts with the names of `folders` parent
+/// folders. If `whole` is true, it includes the extension.
 fn name(path: &Path, folders: usize, whole: bool) -> String {
     if path == Path::new("-") {
         return "stdin".to_owned();
@@ -160,13 +179,13 @@ mod tests {
         assert_eq!(of(&["x.ulg", "x.bag", "y.ulg"]).unwrap(), ["x.ulg", "x.bag", "y"]);
         assert_eq!(of(&["/d/1/x.ulg", "/d/2/x.ulg"]).unwrap(), ["1_x", "2_x"]);
         assert_eq!(of(&["1/a/x.ulg", "2/a/X.ulg"]).unwrap(), ["1_a_x", "2_a_X"]);
-        // A log has the name that another one would get.
+        // `a/x.ulg` cannot become `a_x`, because this is the name of the output for `c/a_x.ulg`.
         assert_eq!(of(&["a/x.ulg", "b/x.ulg", "c/a_x.ulg"]).unwrap(), ["a_x.ulg", "b_x", "c_a_x.ulg"]);
     }
 
     #[test]
     fn a_log_named_twice_is_refused() {
-        let Err(Failure::Said(said)) = of(&["a/x.ulg", "a/x.ulg"]) else {
+        let Err(Failure::Message(said)) = of(&["a/x.ulg", "a/x.ulg"]) else {
             panic!("two outputs with one name")
         };
         assert_eq!(said.next.as_deref(), Some("name each log once"));

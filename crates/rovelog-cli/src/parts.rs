@@ -1,4 +1,4 @@
-//! The parts of an output that are of one log each, where a command reads several logs.
+//! Joins the outputs of a command that reads several logs into one output.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,24 +7,29 @@ use crate::failure::Failure;
 use crate::format::Format;
 use crate::text::{Paint, escape};
 
-/// Which log the output is of now. In text, its name is above its part, as `head` writes it;
-/// JSON is a list of documents; lines of NDJSON and rows of CSV start with the name.
+/// Stores the log to which the current output belongs, and separates the outputs of different logs:
+///
+/// - In text, each log has a heading with its name, in the style of the Unix program `head`.
+/// - JSON is an array with one document for each log.
+/// - Each line of NDJSON and each row of CSV starts with the name of its log.
 pub(crate) struct Parts {
     format: Format,
-    // Outputs are written in other threads too.
+    // The state is behind a mutex, because several threads may write output.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The log of this part; `None` if the command reads one log.
+    /// Name of the current log. `None` if the command reads a single log.
     name: Option<String>,
-    /// Whether the text of each log has its name anyway.
-    named: bool,
-    /// Whether something was written of the log of this part, and of any log.
+    /// True if the text output already contains the name of each log, so that no headings are
+    /// needed.
+    has_names: bool,
+    /// True if something has been written for the current log.
     started: bool,
+    /// True if something has been written for any log of the command.
     any: bool,
-    /// The columns of CSV, and the log that they are of.
+    /// Columns of the CSV header and the name of the first log, which determined these columns.
     head: Option<(Vec<String>, String)>,
 }
 
@@ -37,19 +42,21 @@ impl Parts {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that the text of each log has its name.
-    pub(crate) fn are_named(&self) {
-        self.state().named = true;
+    /// Suppresses the headings in text, because the text already contains the names of the logs.
+    pub(crate) fn suppress_headings(&self) {
+        self.state().has_names = true;
     }
 
-    /// Starts the part of one of several logs.
+    /// Starts the output of the next log.
     pub(crate) fn start(&self, name: String) {
         let mut state = self.state();
         (state.name, state.started) = (Some(name), false);
     }
 
-    /// Ends the output of several logs.
+    /// Ends the joined output after all logs, for example with the closing bracket of a JSON array.
     pub(crate) fn end(&self, mut out: impl io::Write) -> io::Result<()> {
+        // Without this line, a comma would be written before the closing bracket, because the
+        // bracket would count as the output of the next log.
         self.state().started = true;
         if self.format == Format::Json {
             let any = self.state().any;
@@ -58,23 +65,25 @@ impl Parts {
         out.flush()
     }
 
-    /// Returns the log of this part, if the command reads several.
+    /// Returns the name of the current log. Returns `None` if the command reads a single log.
     pub(crate) fn name(&self) -> Option<String> {
         self.state().name.clone()
     }
 
-    /// Returns `"file":"a.ulg",`, which starts an object of NDJSON.
+    /// Returns the text that starts a line of NDJSON and names the log, for example
+    /// `"file":"a.ulg",`. Returns `None` if the command reads a single log.
     pub(crate) fn key(&self) -> Option<String> {
         let name = serde_json::Value::from(self.name()?);
         Some(format!("\"file\":{name},"))
     }
 
-    /// Returns whether the columns of CSV are still to be written.
+    /// Returns true if the CSV header must be written, that is, for the first log only.
     ///
     /// # Errors
-    /// Returns an error if they differ from those of an earlier log.
-    pub(crate) fn takes_head(&self, head: &[&str]) -> Result<bool, Failure> {
+    /// Returns an error if the columns differ from the columns of the first log.
+    pub(crate) fn needs_header(&self, head: &[&str]) -> Result<bool, Failure> {
         let mut state = self.state();
+        // If there is a single log, its header is always written.
         let Some(name) = state.name.clone() else { return Ok(true) };
         match &state.head {
             None => {
@@ -87,8 +96,9 @@ impl Parts {
         }
     }
 
-    /// Returns what comes before the first byte of a part.
-    pub(crate) fn before(&self, paint: Paint) -> Option<String> {
+    /// Returns the text to write before the first output of a log, such as a heading or a comma.
+    /// Returns `None` for any further output of the same log.
+    pub(crate) fn separator(&self, paint: Paint) -> Option<String> {
         let mut state = self.state();
         if std::mem::replace(&mut state.started, true) {
             return None;
@@ -97,7 +107,7 @@ impl Parts {
         let later = std::mem::replace(&mut state.any, true);
         match self.format {
             Format::Json => Some(if later { "," } else { "[" }.to_owned()),
-            Format::Text if !state.named => Some(format!("{}{title}\n", if later { "\n" } else { "" })),
+            Format::Text if !state.has_names => Some(format!("{}{title}\n", if later { "\n" } else { "" })),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! The progress bar: on stderr, only on a terminal, and only for longer work.
+//! The progress bar on stderr. It is shown only on a terminal, and only if a command takes long.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,35 +9,40 @@ use std::time::{Duration, Instant};
 
 use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 
-/// Time before the bar appears.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// Time after which the bar appears.
+const DELAY: Duration = Duration::from_millis(700);
 /// Time between two updates of the bar.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Progress of a command. The bar appears when the command has taken a while, and disappears when
-/// the command ends or writes to the same terminal.
+/// Progress of a command. The bar disappears when the command ends, or when it writes results to
+/// the terminal.
 #[derive(Clone, Default)]
 pub(crate) struct Progress(Option<Arc<Shared>>);
 
+/// State that the command and the thread that draws the bar share.
 struct Shared {
     started: Instant,
-    /// Total amount of work; 0 if unknown.
+    /// Total amount of work in bytes, or 0 if the amount is unknown.
     total: AtomicU64,
+    /// Amount of finished work in bytes.
     done: AtomicU64,
     bar: Mutex<Bar>,
 }
 
 #[derive(Default)]
 struct Bar {
+    /// The bar shown on the terminal, and the total amount of work for which it was created.
     shown: Option<(ProgressBar, u64)>,
-    over: bool,
+    /// True if the bar must not be shown again.
+    has_ended: bool,
 }
 
-/// Ends the bar when it is dropped.
+/// Guard that removes the bar and stops the thread that draws it when dropped.
 pub(crate) struct Watcher(Progress, Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Starts the bar's thread if stderr is a terminal.
+    /// Starts the thread that draws the bar. Does nothing if stderr is not a terminal or `quiet` is
+    /// true.
     pub(crate) fn watch(quiet: bool) -> (Self, Watcher) {
         if quiet || !io::stderr().is_terminal() {
             return (Self(None), Watcher(Self(None), None));
@@ -52,11 +57,11 @@ impl Progress {
         let drawn = Arc::clone(&shared);
         let thread = std::thread::Builder::new().spawn(move || draw(&drawn, &stopped));
         let progress = Self(Some(shared));
-        // Without a thread there is no bar, and the command works all the same.
+        // If the thread cannot be started, the command runs without a bar.
         (progress.clone(), Watcher(progress, thread.ok().map(|thread| (stop, thread))))
     }
 
-    /// Starts work of this many bytes, or of an unknown amount.
+    /// Sets the amount of work to `total` bytes. `None` means that the amount is unknown.
     pub(crate) fn start(&self, total: Option<u64>) {
         if let Some(shared) = &self.0 {
             shared.total.store(total.unwrap_or(0), Relaxed);
@@ -64,28 +69,28 @@ impl Progress {
         }
     }
 
-    /// Sets the current position to this byte.
+    /// Sets the number of bytes that are finished.
     pub(crate) fn at(&self, offset: u64) {
         if let Some(shared) = &self.0 {
             shared.done.store(offset, Relaxed);
         }
     }
 
-    /// Counts the bytes that are written to `out`.
+    /// Wraps the writer `out`. Bytes written to it count as finished work.
     pub(crate) fn counting<W: Write>(&self, out: W) -> Counting<'_, W> {
         Counting { out, progress: self }
     }
 
-    /// Removes the bar from the terminal for the rest of the run.
+    /// Removes the bar. It does not appear again in this run.
     pub(crate) fn end(&self) {
         if let Some(shared) = &self.0 {
             let mut bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
-            bar.over = true;
+            bar.has_ended = true;
             bar.clear();
         }
     }
 
-    /// Writes a line above the bar.
+    /// Hides the bar while `write` writes a line to stderr.
     pub(crate) fn above(&self, write: impl FnOnce()) {
         let Some(shared) = &self.0 else { return write() };
         let bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,13 +105,14 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         self.0.end();
         if let Some((stop, thread)) = self.1.take() {
+            // The thread waits for a message. Closing the channel wakes it, and it ends.
             drop(stop);
             let _ = thread.join();
         }
     }
 }
 
-/// An output whose bytes are counted.
+/// A writer that adds the number of written bytes to the finished work.
 pub(crate) struct Counting<'a, W> {
     out: W,
     progress: &'a Progress,
@@ -126,22 +132,25 @@ impl<W: Write> Write for Counting<'_, W> {
     }
 }
 
-/// Draws the bar until the command ends.
+/// Draws the bar at regular intervals until the command ends.
 fn draw(shared: &Shared, stopped: &Receiver<()>) {
-    let mut wait = PATIENCE;
+    let mut wait = DELAY;
     while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
         wait = REFRESH;
         let mut bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
-        if bar.over {
+        if bar.has_ended {
             return;
         }
         let total = shared.total.load(Relaxed);
+        // A known total is shown as a bar and an unknown total as a spinner. So a new total needs a
+        // new bar.
         if bar.shown.as_ref().is_some_and(|(_, of)| *of != total) {
             bar.clear();
         }
         let (shown, _) = bar.shown.get_or_insert_with(|| (new_bar(total, shared.started), total));
         let done = shared.done.load(Relaxed);
         shown.set_position(done);
+        // Only the spinner shows this message. A bar with a known total shows its own counters.
         if done > 0 {
             shown.set_message(format!("{}, ", DecimalBytes(done)));
         }

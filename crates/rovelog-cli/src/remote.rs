@@ -1,4 +1,5 @@
-//! Remote logs: what a command needs of them is fetched by ranges, into a file with holes.
+//! Remote logs. The byte ranges that a command needs are downloaded into a sparse file. This file
+//! is then opened like a local log.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::need::{Need, format};
+use crate::read_scope::{ReadScope, input_format};
 use crate::text::size;
 
-/// A remote log.
+/// A log at a URL.
 pub(crate) struct Remote {
     address: Address,
 }
@@ -22,24 +23,24 @@ impl Remote {
         Ok(Self { address: parse(path)? })
     }
 
-    /// Returns the address without user, password and query.
+    /// Returns the URL without user, password and query, to be shown in messages.
     pub(crate) fn shown(&self) -> PathBuf {
         self.address.to_string().into()
     }
 
-    /// Opens the log, as far as it is needed; with `hash`, also returns the SHA-256 of one that is
-    /// read whole.
+    /// Opens the log after downloading only the parts that `scope` requires. If `hash` is true and
+    /// the whole log was downloaded, also returns its SHA-256.
     pub(crate) fn open(
         &self,
         context: &Context,
         options: &ReadOptions,
-        need: &Need<'_>,
+        scope: &ReadScope<'_>,
         hash: bool,
     ) -> Result<(AnyLog, Option<String>), Failure> {
         let mut settings = Options::default();
         settings.max_bytes = context.global.max_bytes;
         let file = RemoteFile::open(&self.address, &settings).map_err(Error::from)?;
-        let log = open(&file, context, options, need)?;
+        let log = open(&file, context, options, scope)?;
         let moved = file.moved();
         if context.global.verbose {
             context.note(&format!("fetched {} in {} requests", size(moved.bytes), moved.requests));
@@ -59,25 +60,32 @@ fn parse(path: &Path) -> Result<Address, Failure> {
     Address::parse(&path.to_string_lossy()).map_err(|error| Error::from(error).into())
 }
 
+/// Downloads the parts that `scope` requires and opens the log. The summary of the log is always
+/// downloaded first, because it contains the offsets of the records.
 fn open(
     file: &RemoteFile,
     context: &Context,
     options: &ReadOptions,
-    need: &Need<'_>,
+    scope: &ReadScope<'_>,
 ) -> Result<AnyLog, Failure> {
     let scans = context.global.allow_remote_scan;
     if !file.has_ranges() {
         let why = Error::from(RemoteError::NoRanges).to_string();
         return scan(file, context, options, why);
     }
-    if !rovelog::outline(file, format(context))? {
+    // `outline` downloads the start and the end of the log. It returns false for a compressed log,
+    // because a part of the compressed data cannot be decompressed alone.
+    if !rovelog::outline(file, input_format(context))? {
         return scan(file, context, options, "a compressed log is read from its start to its end".to_owned());
     }
+    // A small log has already been downloaded completely by the first requests.
     if file.unread().is_empty() {
         return Ok(opened(file, context, options)?);
     }
-    let select = match need {
-        Need::Outline if !scans => {
+    let select = match scope {
+        // If the user gave `--allow-remote-scan`, the summary is computed from all records, so that
+        // its counts are exact.
+        ReadScope::Summary if !scans => {
             return match opened(file, context, options) {
                 Err(error) if error.kind == ErrorKind::PartlyRead => {
                     scan(file, context, options, error.to_string())
@@ -85,10 +93,10 @@ fn open(
                 log => Ok(log?),
             };
         }
-        Need::Outline | Need::All => {
+        ReadScope::Summary | ReadScope::All => {
             return scan(file, context, options, "this command reads all of the log".to_owned());
         }
-        Need::Part(select) => select,
+        ReadScope::Records(select) => select,
     };
     let needed = |log: &AnyLog| Ok::<_, Failure>(log.needed(&select(log)?));
     match file.fetch_until(|| opened(file, context, options), needed)? {
@@ -100,10 +108,11 @@ fn open(
 fn opened(file: &RemoteFile, context: &Context, options: &ReadOptions) -> Result<AnyLog, Error> {
     let mut options = options.clone();
     options.unread = file.unread();
-    rovelog::open_as(format(context), file.path(), &options)
+    rovelog::open_as(input_format(context), file.path(), &options)
 }
 
-/// Fetches all of the log, if the user allows that; `why` says why nothing less will do.
+/// Downloads the whole log if the user gave `--allow-remote-scan`. Otherwise returns a failure.
+/// `why` is the reason why parts of the log do not suffice.
 fn scan(file: &RemoteFile, context: &Context, options: &ReadOptions, why: String) -> Result<AnyLog, Failure> {
     let left = file.unread().bytes();
     if left > 0 && !context.global.allow_remote_scan {
@@ -115,7 +124,7 @@ fn scan(file: &RemoteFile, context: &Context, options: &ReadOptions, why: String
     Ok(opened(file, context, options)?)
 }
 
-/// An output on a server: written here first, then sent.
+/// An output at a URL. It is written to a temporary file, which is uploaded when it is complete.
 pub(crate) struct Upload {
     address: Address,
     force: bool,
@@ -128,20 +137,21 @@ impl Upload {
         Ok(Self { address: parse(path)?, force, folder })
     }
 
-    /// Returns where the file is written on this machine.
+    /// Returns the path of the temporary file.
     pub(crate) fn copy(&self) -> PathBuf {
         self.folder.path().join(self.address.name())
     }
 
-    /// Returns the address without user, password and query.
+    /// Returns the URL without user, password and query, to be shown in messages.
     pub(crate) fn shown(&self) -> PathBuf {
         self.address.to_string().into()
     }
 
-    /// Sends the file.
+    /// Uploads the temporary file.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         upload(&self.copy(), &self.address, self.force, &Options::default()).map_err(|error| {
             let failure = match error {
+                // This message is the same as for an existing local file.
                 RemoteError::Exists => Failure::usage("the output already exists")
                     .next("name another file, or replace it: --force"),
                 error => Error::from(error).into(),

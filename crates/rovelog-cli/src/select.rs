@@ -1,4 +1,5 @@
-//! Selection of topics by name or regular expression, and of fields as signals are named.
+//! Options that select topics and fields. Topics are selected by name or by regular expression.
+//! Fields are selected by paths or expressions, in the syntax of signals.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -8,56 +9,62 @@ use regex::Regex;
 use rovelog::core::select::field_path;
 use rovelog::core::topic::short;
 use rovelog::{LogReader, Select, Topic};
-use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, near, split_list};
+use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, split_list, suggest};
 use rovelog_export::text::{self, Keep};
 
 use crate::failure::Failure;
 
-/// Selection of topics.
+/// Options that select topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct TopicArgs {
     /// Only topics whose full name matches; repeatable
-    #[arg(short = 'y', long, value_name = "REGEX", value_parser = whole, conflicts_with_all = ["exclude", "topics"])]
+    #[arg(short = 'y', long, value_name = "REGEX", value_parser = whole_name, conflicts_with_all = ["exclude", "topics"])]
     include: Vec<Regex>,
     /// Skip topics whose full name matches; repeatable
-    #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole, conflicts_with = "topics")]
+    #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole_name, conflicts_with = "topics")]
     exclude: Vec<Regex>,
-    /// Only these topics, by exact name; /0 is optional
+    /// Only these topics, by exact name (imu for imu/0)
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', add = ArgValueCompleter::new(topic_names))]
     topics: Vec<String>,
 }
 
-/// Parses a regular expression for a whole name.
-fn whole(pattern: &str) -> Result<Regex, String> {
-    part(pattern)?;
-    part(&format!("^(?:{pattern})$"))
+/// Parses a regular expression that must match the whole name of a topic.
+fn whole_name(pattern: &str) -> Result<Regex, String> {
+    // The pattern is also parsed without the added parentheses. Otherwise the invalid pattern
+    // `a)|(b` would become the valid pattern `(?:a)|(b)`.
+    partial_name(pattern)?;
+    partial_name(&format!("^(?:{pattern})$"))
 }
 
-/// Parses a regular expression that may match anywhere.
-pub(crate) fn part(pattern: &str) -> Result<Regex, String> {
-    // The last line of the crate's message says what is wrong; the lines before mark the position.
+/// Parses a regular expression that may match any part of a name.
+pub(crate) fn partial_name(pattern: &str) -> Result<Regex, String> {
+    // The last line of the error message describes the problem. The lines before it only show its
+    // position in the pattern.
     Regex::new(pattern).map_err(|error| {
         let error = error.to_string();
         error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
     })
 }
 
-/// Returns whether `regex` matches the whole name of `topic`, with or without the instance `/0`.
+/// Returns true if `regex` matches the whole name of `topic`, with or without the instance number
+/// `/0`.
 fn matches(regex: &Regex, topic: &Topic) -> bool {
     regex.is_match(&topic.name) || regex.is_match(short(&topic.name))
 }
 
-/// Returns whether `pattern` is a regular expression for the whole name of one of `topics`.
+/// Returns true if `pattern` is a valid regular expression that matches the whole name of at least
+/// one of `topics`.
 fn fits_any<'a>(pattern: &str, mut topics: impl Iterator<Item = &'a Topic>) -> bool {
-    whole(pattern).is_ok_and(|regex| topics.any(|topic| matches(&regex, topic)))
+    whole_name(pattern).is_ok_and(|regex| topics.any(|topic| matches(&regex, topic)))
 }
 
-/// Selection of topics whose last value before the start is included.
+/// Option that adds the last record before the start of the time window. It is useful for topics
+/// that are published once, such as `/tf_static`.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct LastBeforeArgs {
     /// With -S, include the last record before the start of topics whose full name matches;
     /// repeatable
-    #[arg(short, long, value_name = "REGEX", value_parser = whole)]
+    #[arg(short, long, value_name = "REGEX", value_parser = whole_name)]
     latched: Vec<Regex>,
 }
 
@@ -66,31 +73,31 @@ impl LastBeforeArgs {
         self.latched.is_empty()
     }
 
-    /// Adds the last records before the start to `select`, for those of `topics` that match. A pattern
-    /// without a match is an error with similar names.
+    /// Adds to `select` the last record before the start, for each topic that the patterns match.
+    /// If a pattern matches no topic, returns an error that suggests similar names.
     pub(crate) fn add_to(&self, select: Select, topics: &[&Topic]) -> Result<Select, Failure> {
         if self.is_empty() {
             return Ok(select);
         }
-        self.latched.iter().try_for_each(|regex| demand_match(regex, topics.iter().copied(), "-l"))?;
+        self.latched.iter().try_for_each(|regex| require_match(regex, topics.iter().copied(), "-l"))?;
         let latched = topics.iter().filter(|topic| self.latched.iter().any(|regex| matches(regex, topic)));
         Ok(select.with_last_before_of(latched.map(|topic| topic.name.clone())))
     }
 }
 
 impl TopicArgs {
-    /// Returns the selection of topics with these exact names; all if there are none.
+    /// Selects the topics with these exact names, or all topics if `topics` is empty.
     pub(crate) fn named(topics: &[String]) -> Self {
         Self { topics: topics.to_vec(), ..Self::default() }
     }
 
-    /// Returns whether no topic was selected or excluded.
+    /// Returns true if the user gave no option that selects or excludes topics.
     pub(crate) fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty() && self.topics.is_empty()
     }
 
-    /// Returns whether `topic` is selected.
-    pub(crate) fn keeps(&self, topic: &Topic) -> bool {
+    /// Returns true if the options select `topic`.
+    pub(crate) fn selects(&self, topic: &Topic) -> bool {
         if !self.topics.is_empty() {
             return self.topics.iter().any(|name| topic.answers_to(name));
         }
@@ -100,33 +107,36 @@ impl TopicArgs {
         !self.exclude.iter().any(|regex| matches(regex, topic))
     }
 
-    /// Returns the selected topics; a name or pattern without a match is an error with similar
-    /// names.
+    /// Returns the topics that the options select. If a name or pattern matches no topic, returns
+    /// an error that suggests similar names.
     pub(crate) fn pick<'a>(&self, topics: &'a [Topic]) -> Result<Vec<&'a Topic>, Failure> {
-        self.demand(topics)?;
-        Ok(topics.iter().filter(|topic| self.keeps(topic)).collect())
+        self.require_matches(topics)?;
+        Ok(topics.iter().filter(|topic| self.selects(topic)).collect())
     }
 
-    /// Returns an error if a name or a pattern matches none of `topics`.
-    pub(crate) fn demand(&self, topics: &[Topic]) -> Result<(), Failure> {
+    /// Returns an error that suggests similar names if a name or pattern matches none of `topics`.
+    pub(crate) fn require_matches(&self, topics: &[Topic]) -> Result<(), Failure> {
         for name in &self.topics {
             if !topics.iter().any(|topic| topic.answers_to(name)) {
+                // Users often write shell patterns such as `vehicle_*` here, so the message shows
+                // the equivalent regular expression.
                 let failure = unknown_topic(name, topics);
                 let regex = name.replace('*', ".*").replace('?', ".");
                 let fits = regex != *name && fits_any(&regex, topics.iter());
                 return Err(if fits {
-                    failure.next(format!("for a pattern: -y '{regex}'"))
+                    failure.next(format!("for a pattern, use -y '{regex}'"))
                 } else {
                     failure
                 });
             }
         }
-        self.include.iter().try_for_each(|regex| demand_match(regex, topics.iter(), "-y"))
+        self.include.iter().try_for_each(|regex| require_match(regex, topics.iter(), "-y"))
     }
 }
 
-/// Returns an error if a regular expression, given with `option`, matches none of `topics`.
-fn demand_match<'a>(
+/// Returns an error if the regular expression `regex` matches none of `topics`. `option` is the
+/// option by which the user gave it.
+fn require_match<'a>(
     regex: &Regex,
     topics: impl Iterator<Item = &'a Topic> + Clone,
     option: &str,
@@ -135,48 +145,54 @@ fn demand_match<'a>(
         return Ok(());
     }
     let pattern = regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$");
+    // Users often give a pattern that matches only a part of a name. The shortest longer pattern
+    // that matches a whole name is suggested.
     let longer = [format!("{pattern}.*"), format!("/{pattern}"), format!(".*{pattern}.*")];
     let next = match longer.iter().find(|regex| fits_any(regex, topics.clone())) {
-        Some(regex) => format!("for a part of the name: {option} '{regex}'"),
-        None => near_topics(pattern, topics),
+        Some(regex) => format!("to match a part of the name, use {option} '{regex}'"),
+        None => suggest_topics(pattern, topics),
     };
     Err(Failure::usage(format!("no topic has a full name that matches {pattern}")).next(next))
 }
 
-/// Returns the completions for `--topics`: the topics of the log named on the command line.
+/// Returns the completions for `--topics`. These are the topics of the log named on the command
+/// line.
 fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
-    // The command line, with the program's name first, follows `--`.
+    // The shell passes the command line after `--`. The first word is the name of the program.
     let words = std::env::args_os().skip_while(|word| word != "--").skip(2);
+    // A completion must not print errors. If the log cannot be opened, there are no completions.
     let log = words.filter(|word| Path::new(word).is_file()).find_map(|path| rovelog::open(path).ok());
     let topics = log.iter().flat_map(|log| log.topics());
     let names = topics.map(|topic| topic.name.clone()).filter(|name| name.starts_with(current));
     names.map(CompletionCandidate::new).collect()
 }
 
-/// Returns the error for an unknown topic.
+/// Returns the failure for a topic that does not exist in the log. It suggests similar names.
 pub(crate) fn unknown_topic(name: &str, topics: &[Topic]) -> Failure {
-    Failure::usage(format!("the log has no topic {name}")).next(near_topics(name, topics.iter()))
+    Failure::usage(format!("the log has no topic {name}")).next(suggest_topics(name, topics.iter()))
 }
 
-fn near_topics<'a>(name: &str, topics: impl Iterator<Item = &'a Topic>) -> String {
+/// Returns advice with the names of topics that are similar to `name`.
+fn suggest_topics<'a>(name: &str, topics: impl Iterator<Item = &'a Topic>) -> String {
     let mut names = topics.map(|topic| topic.name.as_str()).peekable();
     if names.peek().is_none() {
         return "the log has no topics".to_owned();
     }
-    near(name, names, "rovelog topics FILE")
+    suggest(name, names, "rovelog topics FILE")
 }
 
-/// Selection of fields.
+/// Options that select fields of topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// Only these fields: q, q[0..2], {x,y}, pos.*, TOPIC.q; also expressions: norm(q), p=V1*I1.
-    /// Topics without any of them are skipped
+    /// Only these fields, by name (q, q[0..2], {x,y}, pos.*, TOPIC.q) or expression (norm(q),
+    /// p=V1*I1). Topics without any of them are skipped
     #[arg(long, value_name = "FIELD,..", value_parser = FieldList::new)]
     fields: Vec<FieldList>,
 }
 
-/// Fields of one option: patterns of names, and what may be expressions.
+/// Items of one `--fields` option. Each item is its text and the pattern parsed from it. The
+/// pattern is `None` if the text can only be an expression.
 #[derive(Clone)]
 struct FieldList(Vec<(String, Option<Pattern>)>);
 
@@ -184,6 +200,8 @@ impl FieldList {
     fn new(text: &str) -> Result<Self, String> {
         let item = |text: &str| match Pattern::new(text) {
             Ok(pattern) => Ok((text.to_owned(), Some(pattern))),
+            // A text with a parenthesis is not a pattern, but it may be a function call.
+            // Expressions are parsed later, when the topics of the log are known.
             Err(_) if text.contains('(') => Ok((text.to_owned(), None)),
             Err(error) => Err(error),
         };
@@ -191,8 +209,8 @@ impl FieldList {
     }
 }
 
-/// Returns a failure of the arguments that says what would match.
-pub(crate) fn no_signal(error: NoSignal) -> Failure {
+/// Converts the error for a signal that does not exist to a failure with advice.
+pub(crate) fn signal_failure(error: NoSignal) -> Failure {
     let failure = Failure::usage(error.cause);
     if error.next.is_empty() {
         failure.next("names and functions: rovelog plot --help")
@@ -202,72 +220,79 @@ pub(crate) fn no_signal(error: NoSignal) -> Failure {
 }
 
 impl FieldArgs {
-    /// Returns the selection of these fields and expressions; all fields if there are none.
+    /// Selects the fields and expressions in `fields`. If `fields` is empty, selects all fields.
     pub(crate) fn named(fields: &[String]) -> Result<Self, Failure> {
         let lists = fields.iter().map(|field| FieldList::new(field).map_err(Failure::usage));
         Ok(Self { fields: lists.collect::<Result<_, _>>()? })
     }
 
-    /// Returns the selected leaves of a topic's records; `None` if no field is selected.
-    pub(crate) fn keep(&self, topic: &Topic) -> Option<Keep> {
+    /// Returns the selected leaf fields of a topic. Returns `None` if no field of the topic is
+    /// selected.
+    pub(crate) fn selected_leaves(&self, topic: &Topic) -> Option<Keep> {
         if self.fields.is_empty() {
             return Some(Keep::All);
         }
         let schema = topic.schema.as_deref()?;
-        let kept: Vec<bool> = text::names(schema).iter().map(|name| self.keeps(&topic.name, name)).collect();
+        let kept: Vec<bool> =
+            text::names(schema).iter().map(|name| self.selects(&topic.name, name)).collect();
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
-    /// Returns the first item that has signs of an expression.
+    /// Returns the first item of the options that looks like an expression.
     pub(crate) fn expression(&self) -> Option<&str> {
         self.items().map(|(text, _)| &**text).find(|text| text.contains(SIGNS))
     }
 
-    /// Returns whether all fields are selected.
+    /// Returns true if no option selects fields, so that all fields are selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// Returns the paths of the selected fields of `topics` without indices, as for selecting
-    /// columns: an array is kept whole. `None` for all.
+    /// Returns the paths of the selected fields in `topics`. Returns `None` if all fields are
+    /// selected. The paths contain no array indices, because arrays are selected as whole columns.
     pub(crate) fn paths(&self, topics: &[&Topic]) -> Option<Vec<String>> {
         if self.fields.is_empty() {
             return None;
         }
-        let wanted = names_of(topics).filter(|(topic, name)| self.keeps(topic, name));
+        let wanted = names_of(topics).filter(|(topic, name)| self.selects(topic, name));
         let mut paths: Vec<_> = wanted.map(|(_, name)| field_path(&name)).collect();
         paths.sort();
         paths.dedup();
         Some(paths)
     }
 
-    /// Returns an error if something matches no field of `topics`. Expressions are not known here.
-    pub(crate) fn demand(&self, topics: &[&Topic]) -> Result<(), Failure> {
-        self.demand_of(&names_of(topics).collect::<Vec<_>>())
+    /// Returns an error if an item matches no field of `topics`. If the items may be expressions,
+    /// use [`derived`](Self::derived) instead.
+    pub(crate) fn require_matches(&self, topics: &[&Topic]) -> Result<(), Failure> {
+        self.require_matches_in(&names_of(topics).collect::<Vec<_>>())
     }
 
-    /// Returns an error if something matches none of `names`, each with its topic.
-    pub(crate) fn demand_of(&self, names: &[(&str, String)]) -> Result<(), Failure> {
-        let Some((text, _)) = self.items().find(|(_, pattern)| !is_there(pattern.as_ref(), names)) else {
+    /// Returns an error if an item given by the user matches none of `names`, which are pairs of
+    /// topic and field.
+    pub(crate) fn require_matches_in(&self, names: &[(&str, String)]) -> Result<(), Failure> {
+        let Some((text, _)) = self.items().find(|(_, pattern)| !matches_any(pattern.as_ref(), names)) else {
             return Ok(());
         };
-        let near = near(text, names.iter().map(|(_, name)| &**name), "rovelog schema FILE");
+        let near = suggest(text, names.iter().map(|(_, name)| &**name), "rovelog schema FILE");
         Err(Failure::usage(format!("no selected topic has a field {text}")).next(near))
     }
 
-    /// Returns what is no field of `topics` as signals: derived fields and expressions, once for each
-    /// topic that has their fields; with `joined`, those of several topics too.
+    /// Returns the signals for the items that are not fields of a topic, which are derived fields
+    /// and expressions. If several topics have the fields that an item needs, the item becomes one
+    /// signal for each of these topics. If `joined` is true, an expression may use fields of
+    /// several topics.
     pub(crate) fn derived(
         &self,
         log: &dyn LogReader,
         topics: &[&Topic],
         joined: bool,
     ) -> Result<Vec<Signal>, Failure> {
-        self.derived_besides(&names_of(topics).collect::<Vec<_>>(), log, topics, joined)
+        self.derived_except(&names_of(topics).collect::<Vec<_>>(), log, topics, joined)
     }
 
-    /// As [`derived`](Self::derived), where `names` are known, each with its topic.
-    pub(crate) fn derived_besides(
+    /// Like [`derived`](Self::derived), but returns signals for the items that match none of
+    /// `names`. These are the existing fields, as pairs of topic and field.
+    pub(crate) fn derived_except(
         &self,
         names: &[(&str, String)],
         log: &dyn LogReader,
@@ -275,13 +300,17 @@ impl FieldArgs {
         joined: bool,
     ) -> Result<Vec<Signal>, Failure> {
         let mut derived = Vec::new();
-        for (text, _) in self.items().filter(|(_, pattern)| !is_there(pattern.as_ref(), names)) {
+        for (text, _) in self.items().filter(|(_, pattern)| !matches_any(pattern.as_ref(), names)) {
+            // Several topics may have the fields of an expression such as `norm(q)`, so the
+            // expression is tried with each topic alone.
             let of_each = topics.iter().map(|topic| Signals::among(log, &[topic]).find(text));
             let found: Vec<Signal> = of_each.flatten().flatten().collect();
             if !found.is_empty() {
                 derived.extend(found);
                 continue;
             }
+            // No single topic has all fields of the expression, so it is tried with all topics
+            // together.
             let all = Signals::among(log, topics).find(text);
             match all {
                 Ok(signals) if joined => derived.extend(signals),
@@ -289,15 +318,16 @@ impl FieldArgs {
                     return Err(Failure::usage(format!("{text} uses several topics"))
                         .next("make one table of them: rovelog export FILE --on TOPIC --join TOPIC"));
                 }
-                Err(error) if text.contains(SIGNS) => return Err(no_signal(error)),
-                Err(_) => self.demand_of(names)?,
+                Err(error) if text.contains(SIGNS) => return Err(signal_failure(error)),
+                Err(_) => self.require_matches_in(names)?,
             }
         }
         Ok(derived)
     }
 
-    /// Returns whether the field of a topic with this flat name is selected.
-    pub(crate) fn keeps(&self, topic: &str, name: &str) -> bool {
+    /// Returns true if the options select the field `name` of `topic`. `name` includes the path and
+    /// the array index, as in `q[0]`.
+    pub(crate) fn selects(&self, topic: &str, name: &str) -> bool {
         self.fields.is_empty()
             || self
                 .items()
@@ -309,10 +339,11 @@ impl FieldArgs {
     }
 }
 
-/// Signs of an expression.
+/// Characters that occur in expressions but not in field patterns.
 const SIGNS: [char; 5] = ['(', '+', '-', ' ', '='];
 
-/// Returns whether a pattern matches a field, with its topic or without.
+/// Returns true if `pattern` matches the name of a field, either alone or preceded by the name of
+/// its topic.
 fn matches_field(pattern: &Pattern, topic: &str, name: &str) -> bool {
     let short = short(topic);
     pattern.matches(name)
@@ -320,11 +351,13 @@ fn matches_field(pattern: &Pattern, topic: &str, name: &str) -> bool {
         || (short != topic && pattern.matches(&format!("{topic}.{name}")))
 }
 
-fn is_there(pattern: Option<&Pattern>, names: &[(&str, String)]) -> bool {
+/// Returns true if `pattern` matches at least one of `names`, which are pairs of topic and field.
+fn matches_any(pattern: Option<&Pattern>, names: &[(&str, String)]) -> bool {
     pattern.is_some_and(|pattern| names.iter().any(|(topic, name)| matches_field(pattern, topic, name)))
 }
 
-/// Returns the fields of topics by topic and flat name.
+/// Returns all leaf fields of `topics`, as pairs of topic and field. Names of fields include the
+/// array index, as in `q[0]`.
 fn names_of<'a>(topics: &[&'a Topic]) -> impl Iterator<Item = (&'a str, String)> {
     topics.iter().flat_map(|topic| {
         let leaves = topic.schema.as_deref().map(text::names).unwrap_or_default();
@@ -346,17 +379,18 @@ mod tests {
 
     #[test]
     fn a_regex_has_to_match_the_whole_name() {
-        let args = TopicArgs { include: vec![whole("vehicle_.*|imu/1").unwrap()], ..TopicArgs::default() };
-        let kept = |name| args.keeps(&topic(name));
+        let args =
+            TopicArgs { include: vec![whole_name("vehicle_.*|imu/1").unwrap()], ..TopicArgs::default() };
+        let kept = |name| args.selects(&topic(name));
         assert!(kept("vehicle_status/0") && kept("imu/1"));
         assert!(!kept("my_vehicle_status/0") && !kept("imu/10"));
-        let args = TopicArgs { exclude: vec![whole("imu").unwrap()], ..TopicArgs::default() };
-        assert!(!args.keeps(&topic("imu/0")) && args.keeps(&topic("imu/1")));
-        assert!(whole("a)|(b").is_err(), "the pattern may not break out of the anchors");
+        let args = TopicArgs { exclude: vec![whole_name("imu").unwrap()], ..TopicArgs::default() };
+        assert!(!args.selects(&topic("imu/0")) && args.selects(&topic("imu/1")));
+        assert!(whole_name("a)|(b").is_err(), "the pattern may not break out of the anchors");
     }
 
     #[test]
-    fn fields_are_selected_with_everything_inside() {
+    fn selecting_a_field_selects_its_leaves() {
         let float = FieldType::Scalar(Scalar::Float32);
         let pos = Schema {
             name: "pos".into(),
@@ -377,7 +411,7 @@ mod tests {
             let mut topic = topic("t/0");
             topic.schema = Some(Arc::clone(&schema));
             FieldArgs { fields }
-                .keep(&topic)
+                .selected_leaves(&topic)
                 .map(|keep| (0..5).map(|i| u8::from(keep.leaf(i))).collect::<Vec<_>>())
         };
         assert_eq!(kept(&[]), Some(vec![1, 1, 1, 1, 1]));

@@ -1,4 +1,4 @@
-//! Facts about a log, as `info`, `check` and the lists of topics show them.
+//! Facts about a log that `info`, `check` and `topics` print.
 
 use rovelog::core::Outside;
 use rovelog::core::health::{Health, Pace};
@@ -8,36 +8,40 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::text::natural;
-use crate::when::{WindowArgs, span};
+use crate::window::{WindowArgs, span};
 
-/// Facts about a log, from a file or from one pass over stdin.
+/// Facts about a log, such as its topics and problems. They are collected from a file, or from
+/// stdin while it is read once.
 pub(crate) struct Survey {
     pub(crate) format: &'static FormatInfo,
     pub(crate) info: LogInfo,
-    /// Sorted by name, with instances in numeric order.
+    /// Topics sorted by name. The instances of a topic are sorted by number.
     pub(crate) topics: Vec<Topic>,
     pub(crate) diagnostics: Diagnostics,
-    /// Of what was looked at for it.
+    /// Health of the time stamps. `None` unless the command needs it.
     pub(crate) health: Option<Health>,
 }
 
 impl Survey {
-    /// By what the log says of itself, its index included.
+    /// Collects the facts about a log from its summary. If the log has an index, the index is the
+    /// summary, and the records are not read.
     pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
-        Self::with(input, context, Input::open_outline, None)
+        Self::with(input, context, Input::open_summary, None)
     }
 
-    /// By all that is in it, with the health of the times in a window.
-    pub(crate) fn of_all(input: &Input, context: &Context, window: &WindowArgs) -> Result<Self, Failure> {
+    /// Reads all records of a log to collect the facts. They include the health of the time stamps
+    /// within the time window `window`.
+    pub(crate) fn read_all(input: &Input, context: &Context, window: &WindowArgs) -> Result<Self, Failure> {
         Self::with(input, context, Input::open_all, Some(window))
     }
 
-    /// By all that is in it; of a remote log, by what it says of itself.
-    pub(crate) fn of_topics(input: &Input, context: &Context) -> Result<Self, Failure> {
+    /// Collects the facts for `rovelog topics`. All records of a local log are read. From a remote
+    /// log, only the summary is downloaded.
+    pub(crate) fn for_topics(input: &Input, context: &Context) -> Result<Self, Failure> {
         Self::with(
             input,
             context,
-            if input.is_remote() { Input::open_outline } else { Input::open_all },
+            if input.is_remote() { Input::open_summary } else { Input::open_all },
             None,
         )
     }
@@ -49,12 +53,15 @@ impl Survey {
         health: Option<&WindowArgs>,
     ) -> Result<Self, Failure> {
         let mut survey = if input.is_stdin() {
+            // A time such as `-10s` counts from the end of the log. While stdin is read, the end is
+            // not known yet.
             if health.is_some_and(|window| !window.is_open()) {
                 return Err(Failure::usage("-S and -E need a file: the end of a pipe is not known"));
             }
             let mut paces: Vec<Pace> = Vec::new();
             let mut stream = input.stream(context)?;
-            // Where bytes are lost between two records, records of the time between may be missing.
+            // If bytes were lost between two records, the records between their times may be
+            // missing. If a topic has a gap there, the lost bytes confirm it.
             let (mut interruptions, mut losses, mut last) = (Vec::new(), 0, None);
             loop {
                 let record = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))?;
@@ -96,7 +103,8 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Returns the records with times far outside of all others, each with the name of its topic.
+    /// Returns the records with times far outside the time range of all other records. They are
+    /// grouped by topic and paired with the name of the topic.
     pub(crate) fn outside(&self) -> impl Iterator<Item = (&str, &Outside)> {
         self.info.outside().iter().map(|outside| {
             let topic = self.topics.iter().find(|topic| topic.id == outside.topic);

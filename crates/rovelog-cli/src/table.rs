@@ -1,4 +1,5 @@
-//! Tables: with borders on a terminal, aligned with spaces in a pipe.
+//! Tables for text output. They have borders on a terminal. Otherwise their columns are aligned
+//! with spaces.
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -6,21 +7,22 @@ use std::io::{self, Write as _};
 use crate::output::Out;
 use crate::text::{Paint, escape, width};
 
-/// Alignment of a column of a [`Table`].
+/// Alignment of a column in a [`Table`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// Rows under headings: with borders on a terminal, aligned with spaces in a pipe.
+/// A table with headings.
 pub(crate) struct Table<'a> {
     columns: Vec<(&'a str, Align)>,
     rows: Vec<Vec<String>>,
 }
 
-/// Maximum width of a column on the terminal: one long name does not widen all lines.
-const WIDEST: usize = 120;
+/// Maximum width of a column. Without this limit, one long name would widen all lines. A longer
+/// cell is printed completely, but the cells after it are not aligned.
+const MAX_COLUMN_WIDTH: usize = 120;
 
 impl<'a> Table<'a> {
     pub(crate) fn new(columns: &[(&'a str, Align)]) -> Self {
@@ -36,7 +38,7 @@ impl<'a> Table<'a> {
         self.render(bordered, paint, |line| out.write_all(line.as_bytes()))
     }
 
-    /// Writes the table line by line.
+    /// Formats the table and passes each line to `write`.
     fn render(
         &self,
         bordered: bool,
@@ -48,7 +50,8 @@ impl<'a> Table<'a> {
             .iter()
             .enumerate()
             .map(|(i, (head, _))| {
-                let cells = self.rows.iter().map(|row| width(&row[i])).filter(|width| *width <= WIDEST);
+                let cells =
+                    self.rows.iter().map(|row| width(&row[i])).filter(|width| *width <= MAX_COLUMN_WIDTH);
                 cells.fold(width(head), usize::max)
             })
             .collect();

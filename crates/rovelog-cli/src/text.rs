@@ -1,18 +1,18 @@
-//! Text output: colours, sizes, counts and paths.
+//! Functions for text output: colors, sizes, padding and paths.
 
 use std::path::Path;
 
 use anstyle::{AnsiColor, Reset, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-pub(crate) use rovelog::core::text::{count, escape, steers};
+pub(crate) use rovelog::core::text::{count, escape, is_terminal_control};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Colours of the lines of a plot, in this order.
+/// Colors of the curves in a plot. If a plot has more curves, the colors are used again.
 const LINES: [Style; 6] = [
     AnsiColor::Cyan.on_default(),
     AnsiColor::Yellow.on_default(),
@@ -22,7 +22,7 @@ const LINES: [Style; 6] = [
     AnsiColor::Red.on_default(),
 ];
 
-/// Colours, if true.
+/// Formats text with colors if the contained value is true. Otherwise returns the text unchanged.
 #[derive(Clone, Copy)]
 pub(crate) struct Paint(pub(crate) bool);
 
@@ -31,14 +31,15 @@ impl Paint {
         if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// Returns the length of the colour code at the start of `text`, if it is one of ours.
+    /// Returns the length of the color code at the start of `text`, if it is a code that this
+    /// program writes.
     pub(crate) fn code_at(self, text: &str) -> Option<usize> {
         let styles = [RED, YELLOW, BOLD, DIM].into_iter().chain(LINES);
         let mut codes = styles.map(|style| style.render().to_string()).chain([Reset.render().to_string()]);
         codes.find(|code| self.0 && text.starts_with(code)).map(|code| code.len())
     }
 
-    /// Colours a line of a plot.
+    /// Colors the text that belongs to the curve with index `line` in a plot.
     pub(crate) fn line(self, line: usize, text: &str) -> String {
         self.with(LINES[line % LINES.len()], text)
     }
@@ -60,23 +61,24 @@ impl Paint {
     }
 }
 
-/// Returns the width of `text` in terminal columns: two for an East Asian character, none for a
-/// combining mark.
+/// Returns the width of `text` in columns of the terminal. East Asian characters take two columns,
+/// and combining marks take none.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Returns `text` padded with spaces to `columns` of a terminal.
+/// Pads `text` with spaces to a width of `columns`.
 pub(crate) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Returns a size such as `512 B`, `92 kB`, `7.9 MB`. Units are decimal, as in `ls -h --si`.
+/// Formats a size in bytes, for example as `512 B`, `92 kB` or `7.9 MB`. The units are powers of
+/// 1000, as in `ls -h --si`.
 pub(crate) fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut unit = "B";
     for next in ["kB", "MB", "GB", "TB"] {
-        // A value that would be rounded up to 1000 gets the next unit.
+        // 999.5 kB would be rounded to 1000 kB, so this size is shown as 1.0 MB.
         if value < 999.5 {
             break;
         }
@@ -87,7 +89,7 @@ pub(crate) fn size(bytes: u64) -> String {
     if whole { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
-/// Parses a size: `1000`, `500MB`, `8GiB`, `1.5 GB`.
+/// Parses a size such as `1000`, `500MB`, `8GiB` or `1.5 GB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 9] = [
         ("", 1),
@@ -112,17 +114,19 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Returns the start of a name, short enough for a file name with a suffix.
+/// Truncates a name to at most 100 bytes, so that a file name made from it is not too long.
 pub(crate) fn short(name: &str) -> &str {
     &name[..name.floor_char_boundary(100)]
 }
 
-/// Returns `; wrote flight.ulg` if there is a file.
+/// Returns the last part of a message, such as `; wrote flight.ulg`. Returns an empty text if no
+/// file was written.
 pub(crate) fn wrote(path: Option<&Path>) -> String {
     path.map_or_else(String::new, |path| format!("; wrote {}", path.display()))
 }
 
-/// Returns `text` with the path in place of the word `FILE`, quoted for a shell if necessary.
+/// Replaces the word `FILE` in `text` by the path `file`. The path is quoted for a shell if
+/// necessary.
 pub(crate) fn with_file(text: &str, file: &Path) -> String {
     let path = file.to_string_lossy();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@,%".contains(c);
@@ -134,7 +138,7 @@ pub(crate) fn with_file(text: &str, file: &Path) -> String {
     text.replace("FILE", &quoted)
 }
 
-/// Splits a name so that 2 sorts before 10.
+/// Divides the name of a topic into a sort key, so that `imu/2` sorts before `imu/10`.
 pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
     match name.rsplit_once('/') {
         Some((base, instance)) => {
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_quoted_where_a_shell_needs_it() {
+    fn a_path_is_quoted_if_a_shell_needs_it() {
         assert_eq!(with_file("see FILE", Path::new("logs/a_1.ulg")), "see logs/a_1.ulg");
         assert_eq!(with_file("see FILE", Path::new("my log's.ulg")), r"see 'my log'\''s.ulg'");
     }

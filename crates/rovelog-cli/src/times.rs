@@ -1,4 +1,4 @@
-//! Output of times: format and base.
+//! Formats times for output, with the time format and the time base that the user selected.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +11,11 @@ use rovelog_export::ndjson::{Lines, Time};
 use crate::failure::Failure;
 
 const SECOND: i64 = 1_000_000_000;
-/// 2000-01-01: earlier than any vehicle or log.
+/// Unix time of 2000-01-01 in nanoseconds. A log cannot have an earlier date, so earlier times are
+/// shown as seconds.
 const YEAR_2000: i64 = 946_684_800 * SECOND;
 
-/// Options of time output.
+/// Options for the format of times in the output.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct TimeArgs {
     /// Time format: auto, rfc3339, seconds or nanoseconds
@@ -25,7 +26,7 @@ pub(crate) struct TimeArgs {
     pub(crate) time_base: Option<TimeBase>,
 }
 
-/// Format of times.
+/// Format in which times are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeFormat {
     Auto,
@@ -34,7 +35,7 @@ pub(crate) enum TimeFormat {
     Nanoseconds,
 }
 
-/// Base of times.
+/// Reference point of printed times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeBase {
     Utc,
@@ -42,37 +43,41 @@ pub(crate) enum TimeBase {
     Relative,
 }
 
-/// Decimals of seconds.
+/// Number of decimal places in a time in seconds.
 #[derive(Clone, Copy)]
 enum Digits {
-    /// As many as the value needs: 0, 3, 6 or 9.
+    /// As many decimal places as the time needs: 0, 3, 6 or 9.
     Needed,
-    /// Six, so that columns align; nine if microseconds are not enough.
+    /// Six decimal places, so that columns are aligned. Nine if the time is not a multiple of 1 µs.
     Aligned,
-    /// Always nine.
+    /// Always nine decimal places.
     Nine,
 }
 
-/// Output of the times of one log; decided once.
+/// Formats the times of one log.
 pub(crate) struct Times {
-    /// How the log's clock is placed on UTC, if known.
+    /// Offset between the log's clock and UTC, if it is known.
     pub(crate) utc: Option<UtcOffset>,
-    /// The start and the end of the log's data.
+    /// Time of the first record of the log, in nanoseconds on the log's clock.
     pub(crate) start: Option<i64>,
+    /// Time of the last record of the log, in nanoseconds on the log's clock.
     pub(crate) end: Option<i64>,
-    /// The last time of all records, even if it is far outside of the others.
+    /// Largest time of all records, in nanoseconds. Unlike `end`, it includes records whose times
+    /// are far outside the time range of all other records.
     pub(crate) last: Option<i64>,
     clock: Clock,
     pub(crate) base: TimeBase,
     format: TimeFormat,
+    /// Options that the user gave.
     asked: TimeArgs,
-    /// Width of the longest time in text.
+    /// Width in characters of the column of times in text output.
     width: usize,
-    /// The last whole second that was written as a date, and its text: records come in time order.
+    /// The last second that was formatted as a date, and the resulting text. Formatting a date is
+    /// slow, and most records are in the same second as the record before.
     second: Mutex<(i64, String)>,
 }
 
-/// A copy is for another thread: it remembers a second of its own.
+/// A clone is made for another thread, so it starts with an empty cache.
 impl Clone for Times {
     fn clone(&self) -> Self {
         let (utc, second) = (self.utc.clone(), Mutex::new((i64::MIN, String::new())));
@@ -84,6 +89,7 @@ impl Times {
     pub(crate) fn new(info: &LogInfo, asked: TimeArgs) -> Result<Self, Failure> {
         let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
         let clock = info.start.or(info.end).map_or(Clock::Boot, |time| time.clock);
+        // The clock of this log is UTC, so the offset is zero.
         let utc = if clock == Clock::Unix { Some(UtcOffset::new(0, "", "")) } else { info.utc.clone() };
         let base = asked.time_base.unwrap_or(if utc.is_some() { TimeBase::Utc } else { TimeBase::Boot });
         if base == TimeBase::Utc && utc.is_none() {
@@ -109,11 +115,15 @@ impl Times {
         times.format = match asked.time_format.unwrap_or(TimeFormat::Auto) {
             TimeFormat::Auto => {
                 let first = times.start.and_then(|start| times.in_base(start));
+                // If the clock of a device was never set, its dates are near 1970. Such times are
+                // more useful as seconds.
                 let dated = first.is_some_and(|first| first >= YEAR_2000);
                 if dated { TimeFormat::Rfc3339 } else { TimeFormat::Seconds }
             }
             format => format,
         };
+        // The width of the column must be known before the first record is printed. It is the width
+        // of the first or last time, because no time between them is longer.
         for end in [nanos(info.start), nanos(info.end), times.start, times.end] {
             let mut text = String::new();
             times.push_text(end.map(|nanos| Timestamp::new(nanos, clock)), &mut text);
@@ -122,18 +132,19 @@ impl Times {
         Ok(times)
     }
 
-    /// Returns whether the user chose the format of times.
+    /// Returns true if the user selected a time format other than `auto`.
     pub(crate) fn format_was_chosen(&self) -> bool {
         self.asked.time_format.is_some_and(|format| format != TimeFormat::Auto)
     }
 
-    /// Returns whether text shows UTC.
+    /// Returns true if times are printed in UTC.
     pub(crate) fn shows_utc(&self) -> bool {
         self.base == TimeBase::Utc
     }
 
-    /// Returns the UTC of the start of a time axis; `None` if text does not show UTC, and if the
-    /// clock was set during the log, because no axis of seconds shows its times.
+    /// Returns the Unix time at the start of a time axis. Returns `None` if times are not shown in
+    /// UTC, or if the clock was set during the log. An axis with constant steps cannot show such a
+    /// change of the clock.
     pub(crate) fn axis_start(&self, start: i64) -> Option<i64> {
         let utc = self.utc.as_ref().filter(|utc| self.shows_utc() && utc.constant().is_some());
         utc?.unix(start)
@@ -143,7 +154,8 @@ impl Times {
         self.clock
     }
 
-    /// Returns a time of the log's clock in the base; `None` past the range of nanoseconds.
+    /// Converts a time on the clock of the log to the selected time base. Returns `None` on
+    /// overflow.
     fn in_base(&self, nanos: i64) -> Option<i64> {
         match self.base {
             TimeBase::Utc => self.utc.as_ref()?.unix(nanos),
@@ -152,7 +164,8 @@ impl Times {
         }
     }
 
-    /// Writes a time as aligned text; `-` if there is none.
+    /// Appends a time to `text`, padded to the width of the column of times. Appends `-` if there
+    /// is no time.
     pub(crate) fn push_text(&self, time: Option<Timestamp>, text: &mut String) {
         let start = text.len();
         match time.and_then(|time| self.in_base(time.nanos)) {
@@ -164,7 +177,7 @@ impl Times {
         }
     }
 
-    /// Returns a time as short text without losing precision.
+    /// Formats a time as short as possible, but without loss of precision.
     pub(crate) fn brief(&self, time: Timestamp) -> String {
         let mut text = String::new();
         match self.in_base(time.nanos) {
@@ -177,23 +190,24 @@ impl Times {
         text
     }
 
-    /// Returns seconds of Unix time, for `-v`.
+    /// Formats a time as seconds of Unix time, which are shown with `-v`.
     pub(crate) fn epoch(&self, time: Timestamp) -> Option<String> {
         Some(Timestamp::new(self.utc.as_ref()?.unix(time.nanos)?, Clock::Unix).seconds().to_string())
     }
 
-    /// Writes the key `time` of machine formats: RFC 3339, nothing without UTC, or the format that
-    /// the user chose.
+    /// Appends a time for the key `time` in machine-readable output. It is an RFC 3339 date unless
+    /// the user selected another format. Returns false and appends nothing if the record has no
+    /// time or the log has no UTC.
     pub(crate) fn push_machine(&self, time: Option<Timestamp>, text: &mut String) -> bool {
         self.push_machine_digits(time, Digits::Needed, text)
     }
 
-    /// Writes a time with nine digits, as in CSV.
+    /// Like [`push_machine`](Self::push_machine), but with nine decimal places, as in CSV output.
     pub(crate) fn push_csv(&self, time: Option<Timestamp>, text: &mut String) -> bool {
         self.push_machine_digits(time, Digits::Nine, text)
     }
 
-    /// Writes a date, as in CSV.
+    /// Appends a Unix time as a date with nine decimal places, as in CSV output.
     pub(crate) fn push_date(&self, nanos: i64, text: &mut String) {
         self.push_rfc3339(nanos, Digits::Nine, text);
     }
@@ -210,13 +224,13 @@ impl Times {
         true
     }
 
-    /// Returns the key `time` of machine formats as an owned string.
+    /// Returns the text of a time for the key `time` in machine-readable output.
     pub(crate) fn machine(&self, time: Option<Timestamp>) -> Option<String> {
         let mut text = String::new();
         self.push_machine(time, &mut text).then_some(text)
     }
 
-    /// Writes the part of a line of NDJSON before its data.
+    /// Writes the start of a line of NDJSON, which are all keys before the data of the record.
     pub(crate) fn head(&self, record: &Record<'_>, topic: &str, lines: &mut Lines, out: &mut Vec<u8>) {
         let chosen = self.format_was_chosen().then(|| self.machine(record.time)).flatten();
         let time = match (&chosen, record.time.zip(self.utc.as_ref())) {
@@ -229,16 +243,18 @@ impl Times {
         lines.head(time, self.t_ns(record.time), topic, record, out);
     }
 
-    /// Returns the key `t_ns` of machine formats: the log's clock, or the base that the user chose.
+    /// Returns the number for the key `t_ns` in machine-readable output. It is the time on the
+    /// clock of the log, unless the user selected another time base.
     pub(crate) fn t_ns(&self, time: Option<Timestamp>) -> Option<i64> {
         let nanos = time?.nanos;
         if self.asked.time_base.is_some() { self.in_base(nanos) } else { Some(nanos) }
     }
 
-    /// Returns the time since the start of the log: `+00:02:33.2`.
+    /// Formats the time since the start of the log, for example as `+00:02:33.2`.
     pub(crate) fn since_start(&self, time: Timestamp) -> Option<String> {
         let nanos = time.nanos.checked_sub(self.start?)?;
         let tenths = nanos.unsigned_abs() / 100_000_000;
+        // A time before the start that is rounded to zero has no minus sign.
         let sign = if nanos < 0 && tenths > 0 { '-' } else { '+' };
         let (seconds, tenth) = (tenths / 10, tenths % 10);
         Some(format!("{sign}{:02}:{:02}:{:02}.{tenth}", seconds / 3600, seconds / 60 % 60, seconds % 60))
@@ -287,14 +303,14 @@ impl Times {
         text.push('Z');
     }
 
-    /// Returns the time range of the log's data, for messages about windows that miss it.
+    /// Returns the time range of the log as text. Messages about time windows outside of the log
+    /// show it.
     pub(crate) fn span(&self) -> Option<String> {
         let at = |nanos| self.brief(Timestamp::new(nanos, self.clock));
         Some(format!("{} to {}", at(self.start?), at(self.end?)))
     }
 
-    /// Returns a time in the base as a value of `-S` and `-E`: with `s` for seconds of the log's
-    /// clock.
+    /// Formats a time in the selected time base as the user would write it after `-S` or `-E`.
     pub(crate) fn as_option(&self, in_base: i64) -> Option<String> {
         match self.base {
             TimeBase::Utc => Timestamp::new(in_base, Clock::Unix).rfc3339(),
@@ -303,7 +319,8 @@ impl Times {
         }
     }
 
-    /// Returns the time on the log's clock of a UTC time.
+    /// Converts a UTC time to the clock of the log. `edge` selects one of two occurrences of the
+    /// time.
     pub(crate) fn log_time_of_utc(&self, unix: i64, edge: Edge) -> Option<i64> {
         let utc = self.utc.as_ref()?;
         match edge {
@@ -312,7 +329,7 @@ impl Times {
         }
     }
 
-    /// Returns the time on the log's clock of a time in the base.
+    /// Converts a time in the selected time base to the clock of the log.
     pub(crate) fn log_time_of(&self, in_base: i64, edge: Edge) -> Option<i64> {
         match self.base {
             TimeBase::Utc => self.log_time_of_utc(in_base, edge),
@@ -322,15 +339,15 @@ impl Times {
     }
 }
 
-/// Side of a window that a time limits. A UTC time can occur twice in a log whose clock was set
-/// back: a window then includes both.
+/// Start or end of a time window. If the clock of a log was set back, a UTC time occurs twice. A
+/// window starts at the first occurrence and ends at the last occurrence, so that it includes both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edge {
     Start,
     End,
 }
 
-/// Returns a duration such as `9m 8.883s`.
+/// Formats a duration, for example `9m 8.883s`.
 pub(crate) fn span_text(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
@@ -347,8 +364,8 @@ pub(crate) fn span_text(nanos: i64) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// Returns times of a log from boot 112.417 s to 661.3 s; with UTC it starts at
-    /// 2026-05-20T11:58:32.104821Z.
+    /// Returns a formatter for a test log that covers the boot times 112.417 s to 661.3 s. If `utc`
+    /// is true, the log starts at 2026-05-20T11:58:32.104821Z.
     pub(crate) fn times(utc: bool, asked: TimeArgs) -> Times {
         let mut info = LogInfo::new("1", 0);
         info.start = Some(Timestamp::new(112_417_000_000, Clock::Boot));

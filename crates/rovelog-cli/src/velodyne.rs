@@ -1,4 +1,4 @@
-//! Options for point clouds from Velodyne packets.
+//! Options for point clouds that are computed from Velodyne packets.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use rovelog_export::mcap::VelodyneOptions;
 
 use crate::failure::Failure;
 
-/// The sensor, and options for its points.
+/// Options for the Velodyne sensor and for the computation of its points.
 #[derive(clap::Args)]
 pub(crate) struct VelodyneArgs {
     /// HDL-64E calibration file: db.xml, or YAML or JSON converted from it
@@ -33,12 +33,12 @@ fn model(name: &str) -> Result<Model, String> {
 }
 
 impl VelodyneArgs {
-    /// Returns the first option that was given.
+    /// Returns the name of the first of these options that the user gave.
     pub(crate) fn chosen(&self) -> Option<&'static str> {
         self.model.map(|_| "--model").or_else(|| self.chosen_of_points())
     }
 
-    /// Returns the first option that was given of those that change points only, and no packets.
+    /// Returns the name of the first option given by the user that affects points but not packets.
     pub(crate) fn chosen_of_points(&self) -> Option<&'static str> {
         let given = [
             (self.calibration.is_some(), "--calibration"),
@@ -48,17 +48,17 @@ impl VelodyneArgs {
         given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
     }
 
-    /// Returns the path of the calibration file.
+    /// Returns the path of the calibration file given by the user.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         self.calibration.clone()
     }
 
-    /// Returns the model.
+    /// Returns the Velodyne model given by the user.
     pub(crate) fn model(&self) -> Option<Model> {
         self.model
     }
 
-    /// Returns the options with the calibration from its file.
+    /// Reads the calibration file and returns the options for the computation of points.
     pub(crate) fn options(&self) -> Result<VelodyneOptions, Failure> {
         let mut options = VelodyneOptions::default();
         options.model = self.model;

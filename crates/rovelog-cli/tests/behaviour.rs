@@ -1,4 +1,5 @@
-//! Properties of every command on every log of the corpus: exit codes, closed pipes, valid JSON.
+//! Properties that every command must have for every log of the corpus, such as exit codes, the
+//! reaction to closed pipes, and valid JSON.
 
 mod common;
 
@@ -28,7 +29,7 @@ fn json(line: &str) -> Value {
 }
 
 #[test]
-fn exit_codes_tell_what_became_of_the_data() {
+fn exit_codes_report_damage_and_losses() {
     for (name, expected) in cases() {
         let (info, data, check) = match (expected["open"].as_str(), expected["state"].as_str()) {
             (Some("ok"), Some("complete")) => (0, 0, 0),
@@ -43,7 +44,7 @@ fn exit_codes_tell_what_became_of_the_data() {
             assert_eq!(output.status.code(), Some(data), "{command} {name}");
             let said = String::from_utf8(output.stderr).unwrap();
             let lines = if data == 1 { 2 } else { usize::from(data == 3) };
-            // Escaped texts are warned of, and nothing is lost.
+            // Escaped texts are reported by a warning, but nothing is lost.
             let said: Vec<_> = said.lines().filter(|line| !line.contains("--text-encoding")).collect();
             assert_eq!(said.len(), lines, "{command} {name}: {said:?}");
         }
@@ -53,7 +54,7 @@ fn exit_codes_tell_what_became_of_the_data() {
     }
 }
 
-/// An option that has no effect on what is written is refused, not passed over.
+/// An option that has no effect on the output is an error.
 #[test]
 fn options_without_effect_are_refused() {
     for (line, option) in [
@@ -78,7 +79,7 @@ fn options_without_effect_are_refused() {
 }
 
 #[test]
-fn info_and_cat_agree_with_the_truth() {
+fn info_and_cat_agree_with_the_expected_records() {
     for (name, expected) in cases().into_iter().filter(|(_, expected)| expected["open"] == "ok") {
         let info = json(&format!("info -f json {name}"));
         assert_eq!(info["schema"], "rovelog.info/1");
@@ -101,7 +102,8 @@ fn info_and_cat_agree_with_the_truth() {
 fn a_pipe_gives_the_same_records_as_the_file() {
     for (name, _) in cases().into_iter().filter(|(_, expected)| expected["open"] == "ok") {
         let log = std::fs::read(corpus().join(&name)).unwrap();
-        // A pipe may not know the UTC of the file; it knows the log's clock.
+        // The UTC of a log may be unknown when it is read from a pipe, so the times of the log's
+        // clock are compared.
         let sorted = |output: std::process::Output| {
             let text = String::from_utf8(output.stdout).unwrap();
             let mut lines: Vec<_> =
@@ -146,7 +148,8 @@ fn every_json_document_parses_and_names_its_schema() {
     assert_eq!(json("info -f json one-topic.ulg header-only.ulg").as_array().unwrap().len(), 2);
 }
 
-/// What the first log has is there, why it has no more, and the next log.
+/// After a failure, the JSON contains the records before it, the reason, and the records of the
+/// next log.
 #[test]
 fn a_failure_in_the_middle_leaves_valid_json() {
     let bags = "../rosbag/payload-short.bag ../rosbag/recorded.bag";
@@ -165,10 +168,10 @@ fn a_failure_in_the_middle_leaves_valid_json() {
 
 const ROWS: usize = 100_000;
 
-/// Returns a log of more than a mebibyte, so that it is mapped.
+/// Returns a log of more than 1 MiB. Smaller logs are read into memory and not memory-mapped.
 fn large_log(folder: &tempfile::TempDir) -> std::path::PathBuf {
     let mut log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
-    // The last row repeated: 17 bytes with its message header.
+    // The last row is repeated. It has 17 bytes with its message header.
     let row = log[log.len() - 17..].to_vec();
     log.extend(row.repeat(ROWS));
     let path = folder.path().join("large.ulg");
@@ -176,7 +179,7 @@ fn large_log(folder: &tempfile::TempDir) -> std::path::PathBuf {
     path
 }
 
-/// `rovelog cat` that continues only as its output is read.
+/// Starts `rovelog cat`, which blocks until its output is read.
 fn cat(path: &std::path::Path, format: &str) -> std::process::Child {
     std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
         .args(["cat", "--format", format])
@@ -187,9 +190,9 @@ fn cat(path: &std::path::Path, format: &str) -> std::process::Child {
         .unwrap()
 }
 
-/// A reader that takes the first line and closes the pipe ends the command without an error.
+/// If the reader takes the first line and closes the pipe, the command ends without an error.
 #[test]
-fn a_closed_pipe_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let folder = tempfile::tempdir().unwrap();
     let large = large_log(&folder);
     for format in ["text", "json", "ndjson", "csv"] {
@@ -220,7 +223,7 @@ fn a_full_disk_is_a_failure() {
 }
 
 #[test]
-fn without_a_terminal_there_are_no_colours_no_borders_and_no_bar() {
+fn a_pipe_gets_no_colors_no_borders_and_no_progress_bar() {
     for line in [
         "info one-topic.ulg",
         "topics one-topic.ulg",
@@ -239,7 +242,7 @@ fn without_a_terminal_there_are_no_colours_no_borders_and_no_bar() {
 }
 
 #[test]
-fn several_logs_go_on_after_a_failure_and_the_worst_code_wins() {
+fn several_logs_continue_after_a_failure_and_the_worst_exit_code_is_returned() {
     let output = run("info none.ulg one-topic.ulg");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stdout).unwrap().contains("one-topic.ulg"));
@@ -249,7 +252,7 @@ fn several_logs_go_on_after_a_failure_and_the_worst_code_wins() {
 }
 
 #[test]
-fn a_format_by_name_opens_what_detection_does_not_know() {
+fn a_named_format_opens_logs_that_detection_does_not_recognize() {
     let log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
     assert_eq!(run_with("info - --input-format ulog", &log).status.code(), Some(0));
     // Detection looks for definitions in the first 64 KiB.
@@ -259,7 +262,7 @@ fn a_format_by_name_opens_what_detection_does_not_know() {
     assert!(unknown.contains("--input-format"), "{unknown}");
 }
 
-/// An expression is computed of a whole topic: a pipe has none before its end.
+/// An expression needs all rows of a topic, and a pipe has them only at its end.
 #[test]
 fn a_pipe_refuses_expressions_before_it_prints() {
     let log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
@@ -273,11 +276,11 @@ fn a_pipe_refuses_expressions_before_it_prints() {
 
 #[cfg(unix)]
 #[test]
-fn a_log_that_is_shortened_while_it_is_read_is_an_error() {
+fn a_log_that_is_truncated_while_it_is_read_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = large_log(&folder);
     let mut child = cat(&path, "ndjson");
-    // After the first line, the command waits until we read on.
+    // After the first line, the command blocks until the test reads more of its output.
     let mut out = child.stdout.take().unwrap();
     out.read_exact(&mut [0; 64]).unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(4096).unwrap();
@@ -289,7 +292,7 @@ fn a_log_that_is_shortened_while_it_is_read_is_an_error() {
 }
 
 #[test]
-fn a_log_that_grows_is_read_up_to_the_length_that_it_had() {
+fn a_log_that_grows_is_read_up_to_its_initial_length() {
     use std::io::Write as _;
     let folder = tempfile::tempdir().unwrap();
     let path = large_log(&folder);
@@ -305,7 +308,7 @@ fn a_log_that_grows_is_read_up_to_the_length_that_it_had() {
 
 #[cfg(unix)]
 #[test]
-fn odd_file_names_and_links_are_files_like_others() {
+fn unusual_file_names_and_links_work() {
     let folder = tempfile::tempdir().unwrap();
     let name = "-\u{1b}[31m name\n.ulg";
     let path = folder.path().join(name);
@@ -316,17 +319,17 @@ fn odd_file_names_and_links_are_files_like_others() {
     for path in [&path, &linked] {
         let output = common::rovelog().arg("info").arg(path).output().unwrap();
         assert!(output.status.success());
-        assert!(!output.stdout.contains(&0x1b), "the name steers the terminal");
+        assert!(!output.stdout.contains(&0x1b), "the name controls the terminal");
     }
     std::fs::write(&path, "no log").unwrap();
     let output = common::rovelog().arg("info").arg(&path).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(!output.stderr.contains(&0x1b), "the name steers the terminal");
+    assert!(!output.stderr.contains(&0x1b), "the name controls the terminal");
 }
 
-/// Folders and patterns stand for the logs in them, in the order of their paths.
+/// A folder or a pattern stands for its logs, in the order of their paths.
 #[test]
-fn folders_and_patterns_are_their_logs() {
+fn folders_and_patterns_stand_for_their_logs() {
     let place = Place::new("ulog", &["one-topic.ulg", "arrays-of-all-basic-types.ulg"]);
     std::fs::write(place.path("notes.txt"), "no log").unwrap();
     let names = |line: &str| {

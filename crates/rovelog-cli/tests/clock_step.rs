@@ -1,6 +1,6 @@
-//! RocketLogger logs whose UTC clock was set during the recording (docs/formats/rld.md, section 3):
-//! durations, sums over time, windows and slices follow the monotonic clock, and each row keeps its
-//! own UTC.
+//! RocketLogger logs whose UTC clock was set during the recording (docs/formats/rld.md, section 3).
+//! Durations, integrals, windows and slices follow the monotonic clock, and each row keeps its own
+//! UTC.
 
 mod common;
 
@@ -14,14 +14,14 @@ use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter, encode_row};
 use serde_json::Value;
 
 const SECOND: i128 = 1_000_000_000;
-/// 2016-06-15T22:13:11Z.
+/// 2016-06-15T22:13:11Z in seconds of Unix time.
 const START: i128 = 1_466_028_791 * SECOND;
 /// Nanoseconds of a block of 100 rows at 100 SPS.
 const BLOCK: i128 = 1_003_520_000;
 const BLOCKS: i128 = 60;
 const SIX_YEARS: i128 = 195_526_720 * SECOND;
 
-/// Returns a log of 60 s with 3.3 V and 1 uA, whose clock is set by `step` after 20 blocks.
+/// Returns a log of 60 s with 3.3 V and 1 uA. After 20 blocks, the clock is set by `step`.
 fn log(step: i128) -> Vec<u8> {
     let channels = vec![
         ChannelSpec::range("I1L_valid"),
@@ -45,7 +45,8 @@ fn log(step: i128) -> Vec<u8> {
     log.finish_in_place().unwrap().0.into_inner()
 }
 
-/// Returns a folder with logs whose clock was not set, and set by years, by 5 s, and back by 2 s.
+/// Returns a folder with four logs. The clock was not set, set forward by years, set forward by 5
+/// s, and set back by 2 s.
 fn place() -> Place {
     let place = Place::new("rld", &[]);
     for (name, step) in [("none", 0), ("years", SIX_YEARS), ("ahead", 5 * SECOND), ("back", -2 * SECOND)] {
@@ -68,10 +69,10 @@ fn durations_rates_and_sums_do_not_depend_on_a_clock_that_was_set() {
     let place = place();
     for log in LOGS {
         let info = stdout(&place, &format!("info {log}"));
-        // 6000 rows of 10.0352 ms; from the first to the last is one less.
+        // 6000 rows have a period of 10.0352 ms. From the first row to the last are 5999 periods.
         assert!(info.contains("duration:    1m 0.2011648s"), "{info}");
         assert!(info.contains("gaps:        none") && info.contains("99.65"), "{info}");
-        // 3.3 uW for 60.2011648 s, and 3.3 uW for each of 6000 rows.
+        // The energy is 3.3 uW for 60.2011648 s. Each of the 6000 rows has this power.
         let integral = stdout(&place, &format!("stats {log} --fields 'E=integral(V1*I1)'"));
         assert!(integral.contains("0.0001986638"), "{log}: {integral}");
         let energy = stdout(&place, &format!("stats {log} --energy"));
@@ -92,17 +93,17 @@ fn durations_rates_and_sums_do_not_depend_on_a_clock_that_was_set() {
 fn windows_slices_and_regular_rows_follow_the_monotonic_clock() {
     let place = place();
     for log in LOGS {
-        // 20 s are 1993 rows of 10.0352 ms.
+        // 20 s have 1993 rows of 10.0352 ms.
         stdout(&place, &format!("slice {log} -S +10s -E +30s -o part.rld --force"));
         let part: Value = serde_json::from_str(&stdout(&place, "info part.rld -f json")).unwrap();
         assert_eq!(part["records"].to_string().trim_matches('"'), "1993", "{log}");
         let rows = stdout(&place, &format!("export {log} --every 1s --to csv"));
         assert_eq!(rows.lines().count(), 1 + 61, "{log}");
         let windows = stdout(&place, &format!("stats {log} --window 5s --fields V1 -f csv"));
-        // 12 whole windows and the rest.
+        // There are 12 complete windows and an incomplete one.
         assert_eq!(windows.lines().count(), 1 + 13, "{log}: {windows}");
     }
-    // A step inside a block of the new file.
+    // The new file has a clock step in the middle of a block.
     let said = place.run("slice ahead.rld -S +10s -E +30s -o part.rld --force");
     let said = format!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
     assert!(said.contains("97 rows after the clock was set have UTC from before"), "{said}");
@@ -133,12 +134,12 @@ fn each_row_has_its_own_utc_and_boot_shows_the_monotonic_clock() {
         let text = stdout(&place, &format!("cat {log} --time-base boot"));
         assert!(text.lines().nth(2000).unwrap().trim_start().starts_with("25.070400"), "{log}");
     }
-    // Times in UTC, in the base, and in a pipe.
+    // The same rows are selected by UTC, by the time base, and from a pipe.
     let after = stdout(&place, "cat years.rld -S 2022-08-26T00:00:00Z");
     assert_eq!(after.lines().count(), 4000);
     let before = stdout(&place, "cat years.rld -E 2022-08-26T00:00:00Z");
     assert_eq!(before.lines().count(), 2000);
-    // The second from 22:13:30 occurs twice: both are shown.
+    // The second from 22:13:30 occurs twice, and both occurrences are printed.
     let twice = stdout(&place, "cat back.rld -S 2016-06-15T22:13:30Z -E 2016-06-15T22:13:31Z");
     assert_eq!(twice.lines().count(), 299);
     let piped = common::run_in("rld", "cat - --time-base boot", &log(SIX_YEARS));
@@ -148,7 +149,7 @@ fn each_row_has_its_own_utc_and_boot_shows_the_monotonic_clock() {
     assert!(refused.contains("the log has only UTC") && refused.contains("[exit 2]"), "{refused}");
 }
 
-/// A log whose clock goes back in itself stays on UTC, and may look years long.
+/// A log with clock steps may cover years of UTC, although its records cover a minute.
 #[test]
 fn rows_at_regular_times_are_not_many_more_than_records() {
     let place = place();
@@ -158,7 +159,7 @@ fn rows_at_regular_times_are_not_many_more_than_records() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("but it has 6000 records") && said.contains("--force"), "{said}");
     assert!(!place.path("rows.csv").exists());
-    // A narrower window, few rows, and --force.
+    // The export works with a narrower window, with longer steps, and with --force.
     stdout(&place, &format!("{line} -S +1s -E +1.01s -o rows.csv"));
     stdout(&place, "export years.rld --every 1ms -S +1s -E +11s -o rows.csv --force");
     stdout(&place, "export years.rld --every 100us -S +1s -E +11s -o rows.csv --force");

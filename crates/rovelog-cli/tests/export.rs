@@ -1,4 +1,4 @@
-//! `rovelog export`: messages, output files, and refused arguments.
+//! Messages, output files and invalid arguments of `rovelog export`.
 
 mod common;
 
@@ -31,9 +31,9 @@ fn export_tables() {
     assert!(place.names(".").iter().all(|name| !name.ends_with(".partial")));
 }
 
-/// File names as `ulog2csv` makes them: only `.ulg` is cut off.
+/// `ulog2csv` removes only the extension `.ulg` from file names.
 #[test]
-fn the_dialect_of_pyulog_keeps_other_extensions() {
+fn the_pyulog_dialect_keeps_other_extensions_in_file_names() {
     let place = Place::new("ulog", &["one-topic.ulg"]);
     fs::copy(place.path("one-topic.ulg"), place.path("b.ulog")).unwrap();
     fs::copy(place.path("one-topic.ulg"), place.path("C.ULG")).unwrap();
@@ -78,9 +78,9 @@ fn export_errors() {
     assert_eq!(place.names("."), ["empty.mcap", "header-only.ulg", "one-topic.ulg", "rich.ulg", "there.csv"]);
 }
 
-/// NDJSON equals the output of `cat` for every log of the corpus.
+/// The NDJSON export equals the output of `cat` for every log of the corpus.
 #[test]
-fn ndjson_is_that_of_cat() {
+fn exported_ndjson_equals_the_output_of_cat() {
     for entry in fs::read_dir(corpus()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let cat = common::run(&format!("cat -f ndjson {name}"));
@@ -94,7 +94,7 @@ fn ndjson_is_that_of_cat() {
 }
 
 #[test]
-fn logs_come_from_a_pipe_and_tables_go_into_one() {
+fn logs_are_read_from_a_pipe_and_tables_are_written_to_a_pipe() {
     let log = fs::read(corpus().join("one-topic.ulg")).unwrap();
     let piped = run_with("export - --to csv", &log);
     assert_eq!(piped.status.code(), Some(0));
@@ -107,7 +107,7 @@ fn logs_come_from_a_pipe_and_tables_go_into_one() {
 }
 
 #[test]
-fn existing_files_stay_unless_forced() {
+fn existing_files_are_kept_without_force() {
     let place = Place::new("ulog", &["one-topic.ulg"]);
     assert_eq!(place.run("export one-topic.ulg -o out --to csv").status.code(), Some(0));
     let names = place.names("out");

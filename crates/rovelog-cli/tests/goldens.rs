@@ -1,12 +1,13 @@
-//! Every reading command on one intact and one damaged log of each format, as text and as JSON
-//! (drawings as text): one snapshot per command. The other files test the remaining options.
+//! Snapshots of every reading command for one intact and one damaged log of each format, as text
+//! and as JSON. There is one snapshot for each command. Other test files cover the remaining
+//! options.
 
 mod common;
 
 use common::{run_in, shown_in, snapshot};
 use serde_json::Value;
 
-/// For each format: the folder of the corpus, an intact log, a damaged log, and a signal to plot.
+/// Folder in the corpus, intact log, damaged log and a signal to plot, for each format.
 const LOGS: [(&str, &str, &str, &str); 4] = [
     ("ulog", "one-topic.ulg", "cut-in-payload.ulg", "t.x"),
     ("rld", "v4.rld", "cut-in-row.rld", "samples.V1"),
@@ -25,7 +26,7 @@ fn golden(command: &str) -> String {
                 _ => format!("{command} {log}"),
             };
             all.push(shown_in(format, &line, b""));
-            // A drawing has no JSON form.
+            // A plot has no JSON output.
             if command != "plot" {
                 all.push(shown_in(format, &format!("{line} -f json"), b""));
             }
@@ -45,8 +46,8 @@ macro_rules! goldens {
 
 goldens! { info topics schema cat messages params events stats check diff plot }
 
-/// Removes everything that one pass cannot know: the offset to UTC, the drift of timestamps, and
-/// the hint to read the file again.
+/// Removes from an output everything that is unknown while reading a pipe: the offset to UTC, the
+/// drift of time stamps, and the hint to read the file again.
 fn of_one_pass(output: Vec<u8>, log: &str, utc_at_end: bool) -> String {
     let text = String::from_utf8(output).unwrap().replace(&format!(" (rovelog check {log})"), "");
     let text = text.replace(log, "-");
@@ -64,17 +65,18 @@ fn of_one_pass(output: Vec<u8>, log: &str, utc_at_end: bool) -> String {
     json.to_string()
 }
 
-/// A pipe gives the same output as the file.
+/// A log from a pipe gives the same output as a log from a file.
 #[test]
-fn a_pipe_shows_the_same() {
+fn a_pipe_gives_the_same_output() {
     let commands = ["info", "topics", "schema", "cat", "messages", "params", "events", "stats", "check"];
     for (format, intact, damaged, _) in LOGS {
-        // Positions give UTC; the clocks of the other formats are UTC.
+        // ULogs get their UTC from GPS positions, which come late. The clocks of the other formats
+        // are UTC.
         let utc_at_end = matches!(format, "ulog" | "vel");
         for log in [intact, damaged] {
             let bytes = std::fs::read(rovelog_testing::root().join("corpus").join(format).join(log)).unwrap();
             for (command, output) in commands.into_iter().flat_map(|name| [(name, "text"), (name, "json")]) {
-                // In text, times without UTC also have another width.
+                // In text, times without UTC also have a different width.
                 if command == "cat" && output == "text" && format == "vel" {
                     continue;
                 }

@@ -1,5 +1,5 @@
-//! Small hostile logs of many shapes: time and memory of commands grow linearly at most. `cargo
-//! xtask hostile` tests large ones.
+//! Small hostile logs of many kinds. The time and memory of commands must grow at most linearly.
+//! `cargo xtask hostile` tests large logs.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;

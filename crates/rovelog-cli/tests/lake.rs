@@ -1,4 +1,4 @@
-//! Lakes: what is in them, and that they survive the end of any process at any time.
+//! Lakes: their content, and their consistency after a process is killed at any time.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const ROVELOG: &str = env!("CARGO_BIN_EXE_rovelog");
 
-/// A folder with logs and room for lakes.
+/// A temporary folder with logs and lakes.
 struct Place {
     folder: TempDir,
 }
@@ -30,7 +30,7 @@ impl Place {
             .map(|entry| entry.expect("a file").path())
             .collect();
         names.sort();
-        // Bags with messages that have no row.
+        // These bags contain messages that have no rows.
         let bags = ["payload-short.bag", "definition-missing.bag"];
         let bags = bags.map(|name| root().join("corpus/rosbag").join(name));
         for path in names.iter().step_by(4).chain(&bags) {
@@ -47,12 +47,12 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Returns a worker that runs these commands of a shell; `"$ROVELOG" "$@"` is the real one, and
-    /// `$TASK` has its input.
+    /// Writes a program that replaces the worker and runs `script` in a shell. In the script,
+    /// `"$ROVELOG" "$@"` is the real worker, and the file `$TASK` contains its input.
     fn worker(&self, name: &str, script: &str) -> PathBuf {
         let path = self.folder.path().join(name);
         let folder = self.folder.path().display();
-        // Its input must not end: a worker ends with the program that started it.
+        // The input must stay open, because a worker ends when the program that started it ends.
         let input = "read -r TASK\nmkfifo \"$DIR/$$\"\nexec 3<>\"$DIR/$$\"\necho \"$TASK\" >&3";
         let script = format!("#!/bin/sh\nROVELOG='{ROVELOG}'\nDIR='{folder}'\n{input}\n{script}\n");
         fs::write(&path, script).expect("space");
@@ -78,7 +78,8 @@ impl Place {
     }
 }
 
-/// What a lake has: its files with their hashes, without what is only of one run.
+/// Returns the files of a lake with hashes of their content. Properties of a single run, such as
+/// times, are left out.
 fn content(lake: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![lake.to_owned()];
@@ -102,7 +103,7 @@ fn checked(lake: &Path) -> Json {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Asserts that a lake has what another one has, and nothing else.
+/// Asserts that a lake has the same content as another lake.
 fn assert_same(lake: &Path, whole: &Path) {
     let report = checked(lake);
     assert_eq!(report["problems"], Json::Array(vec![]), "{report}");
@@ -115,7 +116,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-fn a_second_run_writes_nothing_and_says_so() {
+fn a_second_run_writes_nothing_and_reports_it() {
     let place = Place::new();
     let lake = place.lake("lake");
     let first = place.add(&lake, &["-f", "ndjson"]);
@@ -128,7 +129,7 @@ fn a_second_run_writes_nothing_and_says_so() {
     assert_eq!(second.status.code(), Some(0), "{}", text(&second));
     assert!(text(&second).contains("nothing to do: "), "{}", text(&second));
     assert_eq!(content(&lake), before);
-    // A copy under another name has the same content.
+    // A copy under another name has the same content, so it is not added again.
     fs::copy(place.logs().join(name_of(&rows, "ok")), place.logs().join("copy.ulg")).expect("space");
     let third = place.add(&lake, &[]);
     assert!(text(&third).contains("1 with the content of another log"), "{}", text(&third));
@@ -141,10 +142,10 @@ fn name_of(rows: &[Json], status: &str) -> PathBuf {
     PathBuf::from(row["uri"].as_str().expect("a path")).file_name().expect("a file").into()
 }
 
-/// Each damaged log has the losses that `check` finds. Messages that cannot be decoded are none for
-/// `check`: a bag keeps them.
+/// The losses in the lake equal the losses that `check` reports. Messages that cannot be decoded
+/// are an exception, because `check` does not count them.
 #[test]
-fn losses_are_those_of_check() {
+fn losses_equal_those_of_check() {
     let place = Place::new();
     let output = place.add(&place.lake("lake"), &["-f", "ndjson", "-q"]);
     let mut partial = 0;
@@ -166,13 +167,13 @@ fn losses_are_those_of_check() {
     assert!(partial > 5, "{partial} damaged logs");
 }
 
-/// A worker that is killed before it reads, and one that is killed when its files are complete.
+/// One worker is killed before it reads, and another when its files are complete.
 #[test]
 fn a_killed_worker_is_started_again() {
     let place = Place::new();
     let whole = place.lake("whole");
     place.add(&whole, &[]);
-    // A second kill could be of the same logs, which would then be left alone.
+    // A second kill could hit the same logs, which would then be quarantined.
     let once = "if mkdir \"$DIR/once\" 2>/dev/null";
     let scripts = [
         ("before", format!("{once}; then kill -9 $$; fi\n\"$ROVELOG\" \"$@\" <&3")),
@@ -194,9 +195,9 @@ fn a_killed_worker_is_started_again() {
     }
 }
 
-/// The program itself is killed when files of a pack are complete, and at random times.
+/// The main process is killed when the files of a pack are complete, and at random times.
 #[test]
-fn a_killed_run_is_completed_by_the_next() {
+fn a_killed_run_is_completed_by_the_next_run() {
     let place = Place::new();
     let whole = place.lake("whole");
     place.add(&whole, &[]);
@@ -210,7 +211,7 @@ fn a_killed_run_is_completed_by_the_next() {
     loop {
         let mut run = place.ingest(&lake, &[]).spawn().expect("it starts");
         std::thread::sleep(delay);
-        // One that has ended by itself cannot be killed any more.
+        // A process that has ended by itself cannot be killed.
         let _ = run.kill();
         let ended = run.wait_with_output().expect("it ended");
         if let Some(code) = ended.status.code() {
@@ -223,7 +224,7 @@ fn a_killed_run_is_completed_by_the_next() {
     assert_same(&lake, &whole);
 }
 
-/// The end between the files of the tables and the file in `_logs`: that one cannot be written.
+/// The run fails after the files of the tables were written and before the file in `_logs` is.
 #[test]
 fn files_without_a_row_in_logs_are_not_in_the_lake() {
     let place = Place::new();
@@ -241,7 +242,7 @@ fn files_without_a_row_in_logs_are_not_in_the_lake() {
     let report = checked(&lake);
     assert_ne!(report["unnamed"], Json::Array(vec![]), "{report}");
     fs::remove_dir(&obstacle).expect("ours");
-    // Files of other programs stay, also behind a link.
+    // Files of other programs are kept, even if they are reached through a link.
     let (outside, month) = (place.lake("outside"), lake.join("month=2020-01"));
     let foreign = [outside.join("a.parquet"), lake.join("mine.parquet"), month.join("part-0.parquet")];
     for file in &foreign {
@@ -267,7 +268,7 @@ fn files_without_a_row_in_logs_are_not_in_the_lake() {
 }
 
 #[test]
-fn two_runs_at_once_add_each_log_once() {
+fn two_simultaneous_runs_add_each_log_once() {
     let place = Place::new();
     let whole = place.lake("whole");
     place.add(&whole, &[]);
@@ -280,9 +281,9 @@ fn two_runs_at_once_add_each_log_once() {
 }
 
 #[test]
-fn a_log_that_ends_its_worker_twice_is_left_alone() {
+fn a_log_whose_worker_ends_twice_is_quarantined() {
     let place = Place::new();
-    // A valid log, once.
+    // The worker ends at a valid log, but only once.
     let name = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
     let _ = fs::remove_file(place.logs().join(name));
     let poison = place.logs().join("zz-poison.ulg");
@@ -308,7 +309,7 @@ fn a_log_that_ends_its_worker_twice_is_left_alone() {
 }
 
 #[test]
-fn a_folder_that_is_no_lake_is_refused() {
+fn a_folder_that_is_not_a_lake_is_refused() {
     let place = Place::new();
     for command in ["check", "clean"] {
         let output =
@@ -318,7 +319,7 @@ fn a_folder_that_is_no_lake_is_refused() {
     }
 }
 
-/// As of every command: a file that does not exist is a failure, not an invalid argument.
+/// A file that does not exist is a failure and not an invalid argument, as for every command.
 #[test]
 fn a_source_without_logs_is_a_failure() {
     let place = Place::new();
@@ -333,22 +334,22 @@ fn a_source_without_logs_is_a_failure() {
 }
 
 #[test]
-fn a_folder_with_other_files_becomes_no_lake() {
+fn a_folder_with_other_files_does_not_become_a_lake() {
     let place = Place::new();
     let before = fs::read_dir(place.logs()).expect("a folder").count();
     let output = place.add(&place.logs(), &[]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("is not empty, and not a lake"), "{}", text(&output));
     assert_eq!(fs::read_dir(place.logs()).expect("a folder").count(), before);
-    // An empty one does.
+    // An empty folder becomes a lake.
     let lake = place.lake("lake");
     fs::create_dir(&lake).expect("a folder");
     assert_eq!(place.add(&lake, &[]).status.code(), Some(3));
 }
 
-/// The logs of a lake are read in one way: options that say another are refused, not ignored.
+/// The logs of a lake are always read in the same way, so options that change it are an error.
 #[test]
-fn options_of_reading_are_refused() {
+fn options_for_reading_are_refused() {
     let place = Place::new();
     let lake = place.lake("lake");
     let logs = place.logs();
@@ -376,9 +377,10 @@ fn options_of_reading_are_refused() {
     assert!(!lake.exists());
 }
 
-/// What hinders the workers for a time is no fault of the logs: the next run adds them.
+/// If the workers fail for a temporary reason, the logs are not marked as failed, and the next run
+/// adds them.
 #[test]
-fn logs_that_could_not_be_read_or_written_for_a_time_are_added_later() {
+fn logs_are_added_later_after_a_temporary_failure() {
     let place = Place::new();
     let whole = place.lake("whole");
     place.add(&whole, &[]);
@@ -426,7 +428,7 @@ fn ulog(topics: &[String], field: &str) -> Vec<u8> {
     log
 }
 
-/// Returns an empty folder for logs and the lake that is made of it.
+/// Returns a folder with these logs, and a path for their lake.
 fn crafted(logs: &[(&str, Vec<u8>)]) -> (Place, PathBuf) {
     let place = Place { folder: tempfile::tempdir().expect("a folder") };
     fs::create_dir(place.logs()).expect("a folder");
@@ -438,7 +440,7 @@ fn crafted(logs: &[(&str, Vec<u8>)]) -> (Place, PathBuf) {
 }
 
 #[test]
-fn a_log_may_have_more_topics_than_open_files() {
+fn a_log_may_have_more_topics_than_a_process_may_open_files() {
     let topics: Vec<_> = (0..300).map(|number| format!("topic_{number}")).collect();
     let (place, lake) = crafted(&[("many.ulg", ulog(&topics, "float"))]);
     let mut limited = Command::new("sh");
@@ -461,7 +463,7 @@ fn long_and_reserved_topic_names_do_not_stop_a_run() {
 }
 
 #[test]
-fn a_topic_stays_in_one_table_if_a_type_holds_all_values() {
+fn a_topic_has_a_single_table_if_one_type_can_hold_all_values() {
     let topics = ["t".to_owned()];
     let logs = [("a.ulg", ulog(&topics, "uint8_t")), ("b.ulg", ulog(&topics, "int32_t"))];
     let (place, lake) = crafted(&logs);

@@ -1,4 +1,4 @@
-//! The memory of a worker of `ingest` does not grow with its logs.
+//! The memory of a worker of `ingest` must not grow with the size of the logs.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
@@ -18,8 +18,8 @@ fn message(out: &mut impl Write, kind: u8, payload: &[u8]) {
     out.write_all(payload).expect("space");
 }
 
-/// Writes a log of about this size: many topics with many fields, and enough rows that pages of all
-/// columns are full at the same time.
+/// Writes a log of about `size` bytes. It has many topics with many fields, and enough rows to fill
+/// the pages of all columns at the same time.
 fn log(path: &Path, size: u64) {
     let mut out = BufWriter::new(File::create(path).expect("a folder"));
     out.write_all(b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0").expect("space");
@@ -47,14 +47,14 @@ fn log(path: &Path, size: u64) {
     out.flush().expect("space");
 }
 
-/// Returns the bytes that a process needs for itself: without the pages of the files that it has mapped.
+/// Returns the anonymous memory of a process in bytes, which excludes memory-mapped files.
 fn anonymous(process: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Returns the largest number of bytes that the worker needed for this log.
+/// Returns the peak memory in bytes of the worker for this log.
 fn peak(log: &Path, lake: &Path) -> u64 {
     let mut run = Command::new(ROVELOG)
         .args(["ingest", "--jobs", "1", "-q", "-o"])
@@ -85,7 +85,7 @@ fn the_memory_of_a_worker_does_not_grow_with_its_log() {
             peak(&path, &folder.path().join(format!("lake-{size}")))
         })
         .collect();
-    // What is held of rows is reached by both.
+    // Both logs are large enough to fill all buffers for rows.
     assert!(peaks[0] > 32 * MIB, "{peaks:?}: the worker was not seen");
     assert!(peaks[1] < peaks[0] * 5 / 4, "{peaks:?}");
     assert!(peaks[1] < 160 * MIB, "{peaks:?}");

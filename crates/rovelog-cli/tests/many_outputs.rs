@@ -1,10 +1,10 @@
-//! Commands that make an output of each of several logs: in a folder, named after the logs.
+//! Commands that write one output for each of several logs, into a folder and named after the logs.
 
 mod common;
 
 use common::{Place, run_in, snapshot};
 
-/// Logs of two formats, one of them twice, and a file that is no log.
+/// Returns a folder with logs of two formats, one of them twice, and a file that is not a log.
 fn place() -> Place {
     let place = Place::new("ulog", &["one-topic.ulg", "utc-gps-int32.ulg"]);
     std::fs::create_dir_all(place.path("logs/second")).unwrap();
@@ -49,30 +49,30 @@ fn several_logs_make_several_files() {
     snapshot!("several_outputs", shown);
 }
 
-/// Nothing is left of a run without an output.
+/// A run without any output leaves no folder.
 #[test]
-fn a_folder_for_nothing_is_not_made() {
+fn a_folder_without_outputs_is_not_created() {
     let place = place();
     let output = place.run("track one-topic.ulg logs/one-topic.ulg -o tracks/ --to kml");
     assert_eq!(output.status.code(), Some(1));
     assert!(!place.path("tracks").exists());
 }
 
-/// The outputs of several logs are those of each log.
+/// With several logs, each output is the same as for a single log.
 #[test]
-fn outputs_are_those_of_each_log() {
+fn outputs_equal_those_of_single_logs() {
     let place = place();
     assert_eq!(place.run("report one-topic.ulg utc-gps-int32.ulg -o all/").status.code(), Some(0));
     assert_eq!(place.run("report utc-gps-int32.ulg -o one.html").status.code(), Some(0));
     assert_eq!(place.read("all/utc-gps-int32.html"), place.read("one.html"));
-    // An existing output is a failure of its own log, and the others are written.
+    // An existing output is a failure of its log, and the other outputs are written.
     std::fs::remove_file(place.path("all/one-topic.html")).unwrap();
     assert_eq!(place.run("report one-topic.ulg utc-gps-int32.ulg -o all/").status.code(), Some(1));
     assert!(place.path("all/one-topic.html").exists());
     assert_eq!(place.run("report one-topic.ulg utc-gps-int32.ulg -o all/ --force").status.code(), Some(0));
 }
 
-/// Logs are read on all threads, but what is shown of them, errors included, keeps their order.
+/// Logs are read in parallel, but outputs and errors keep the order of the logs.
 #[test]
 fn nothing_depends_on_the_number_of_threads() {
     let place = place();

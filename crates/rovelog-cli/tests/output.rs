@@ -1,4 +1,4 @@
-//! Output of every command for small logs of the corpus, as text and in machine formats.
+//! Output of every command for small logs of the corpus, as text and in machine-readable formats.
 //!
 //! `INSTA_UPDATE=always cargo nextest run -p rovelog-cli --features full` rewrites the snapshots.
 
@@ -214,7 +214,7 @@ runs! {
         "frobnicate";
 }
 
-/// `help` and `--help` print the same.
+/// `help COMMAND` and `COMMAND --help` print the same text.
 #[test]
 fn help_is_a_command_too() {
     let text = |line| String::from_utf8(common::run(line).stdout).unwrap();
@@ -222,7 +222,7 @@ fn help_is_a_command_too() {
     assert_eq!(text("rld help csv"), text("rld csv --help"));
 }
 
-/// Prose is wrapped once, at 100 and at 80 columns.
+/// Prose is wrapped at 100 columns, or at the width of a narrower terminal.
 #[test]
 fn help_is_wrapped_once() {
     let names = text_of(None, 100);
@@ -256,7 +256,7 @@ fn text_of(name: Option<&str>, columns: usize) -> String {
     String::from_utf8(output.unwrap().stdout).unwrap()
 }
 
-/// A name may contain control characters.
+/// The name of a log may contain control characters, which are escaped.
 #[test]
 fn names_are_escaped() {
     let output = common::run("info '\u{1b}[31m.ulg'");
@@ -264,7 +264,7 @@ fn names_are_escaped() {
     assert!(said.starts_with("error: no such file: \\x1b[31m.ulg\n"), "{said}");
 }
 
-/// From a pipe, nothing is known beforehand, and records come in file order.
+/// From a pipe, the summary is unknown in advance, and records are printed in file order.
 #[test]
 fn from_a_pipe() {
     let log = std::fs::read(common::corpus().join(RICH)).unwrap();

@@ -1,4 +1,4 @@
-//! Files that commands write: never an input, and complete or absent, also after a signal.
+//! Output files. An output never overwrites an input, and appears atomically, even after a signal.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn rovelog(place: &Place, line: &str) -> Command {
     command
 }
 
-/// Returns a recording of two parts with its ambient file.
+/// Returns a folder with a recording of two parts and its ambient file.
 fn parts() -> Place {
     let place = Place::new("rld", &["v4.rld", "ambient.rld"]);
     assert_eq!(place.run("split v4.rld -o parts --every 5ms").status.code(), Some(0));
@@ -30,7 +30,7 @@ fn parts() -> Place {
 }
 
 #[test]
-fn no_part_of_the_input_is_the_output() {
+fn no_part_of_the_input_is_overwritten() {
     let place = parts();
     assert!(place.names(".").contains(&"set_p1.rld".to_owned()), "{:?}", place.names("."));
     let lines = [
@@ -72,7 +72,7 @@ fn no_part_of_the_input_is_the_output() {
 }
 
 #[test]
-fn no_file_named_in_an_option_is_the_output() {
+fn no_file_given_by_an_option_is_overwritten() {
     let place = Place::new("vel", &["velodyne-hdl64-s2.vel", "own-type.vel"]);
     let laser =
         |id: i32| format!("<item><px><id_>{id}</id_><vertCorrection_>{id}</vertCorrection_></px></item>");
@@ -96,7 +96,7 @@ fn no_file_named_in_an_option_is_the_output() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_of_the_output() {
+fn a_full_disk_is_reported_with_the_name_of_the_output() {
     let place = Place::new("ulog", &["one-topic.ulg"]);
     for line in [
         "slice one-topic.ulg",
@@ -126,7 +126,7 @@ fn a_full_disk_is_said_of_the_output() {
     }
 }
 
-/// Writes a log with rows over a long time, so that there is much to write and to split.
+/// Writes a log with rows over a long time, so that writing and splitting it takes a while.
 fn long_log(place: &Place, rows: u64) {
     let mut log = place.read("one-topic.ulg");
     let row = log[log.len() - 17..].to_vec();
@@ -139,7 +139,7 @@ fn long_log(place: &Place, rows: u64) {
     fs::write(place.path("long.ulg"), log).unwrap();
 }
 
-/// Waits until the command has started to write. Returns whether it still runs.
+/// Waits until the command has started to write. Returns true if the command is still running.
 fn wait_for(child: &mut Child, has_started: impl Fn() -> bool) {
     let started = Instant::now();
     while !has_started() {
@@ -163,12 +163,12 @@ fn a_signal_leaves_nothing() {
     long_log(&place, 1_000_000);
     let before = place.names(".");
     let lines = [
-        // stdin stays open, so this command waits with a started output.
+        // stdin stays open, so this command blocks after it has created its output.
         ("recover - -o out.ulg", ".", ".partial"),
         ("export long.ulg -o out.mcap", ".", ".partial"),
         ("export long.ulg -o out.ndjson", ".", ".partial"),
         ("export long.ulg -o new/tables --to csv", "new/tables", ".partial"),
-        // Complete parts are removed too.
+        // Complete parts are removed too, because the set of parts is incomplete.
         ("split long.ulg -o new/parts --every 1s", "new/parts", "_0001.ulg"),
     ];
     for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
@@ -191,7 +191,8 @@ fn a_signal_leaves_nothing() {
     }
 }
 
-/// A signal that was ignored at the start, as with `nohup`, does not end the command.
+/// A signal that was ignored at the start of the process, as with `nohup`, does not end the
+/// command.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_ignored_signal_stays_ignored() {
@@ -215,10 +216,10 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(place.read("out.ulg"), place.read("one-topic.ulg"));
 }
 
-/// A signal ends commands that write to stdout, as it ends any program.
+/// Commands that write to stdout handle no signals, so a signal ends them immediately.
 #[cfg(unix)]
 #[test]
-fn a_signal_ends_what_goes_to_stdout() {
+fn a_signal_ends_a_command_that_writes_to_stdout() {
     use std::io::Read as _;
     use std::os::unix::process::ExitStatusExt as _;
     let place = Place::new("ulog", &["one-topic.ulg"]);
@@ -230,9 +231,9 @@ fn a_signal_ends_what_goes_to_stdout() {
     assert_eq!(child.wait().unwrap().signal(), Some(2));
 }
 
-/// An error about the place of an output names what the user named, not the file beside it.
+/// An error about the folder of an output names the output and not its partial file.
 #[test]
-fn a_missing_folder_is_told_with_the_name_of_the_output() {
+fn a_missing_folder_is_reported_with_the_name_of_the_output() {
     let place = Place::new("ulog", &["one-topic.ulg"]);
     let output = place.run("export one-topic.ulg -o none/out.ndjson");
     let said = String::from_utf8(output.stderr).unwrap();
@@ -240,10 +241,11 @@ fn a_missing_folder_is_told_with_the_name_of_the_output() {
     assert!(said.lines().next().is_some_and(|line| line.ends_with("none/out.ndjson")), "{said}");
 }
 
-/// Files left by a killed process do not stop the next one; files of a running process do.
+/// The partial file of a killed process is replaced. The partial file of a running process is an
+/// error.
 #[cfg(unix)]
 #[test]
-fn a_partial_file_is_replaced_once_no_process_holds_it() {
+fn a_partial_file_is_replaced_unless_a_process_has_locked_it() {
     let place = Place::new("ulog", &["one-topic.ulg"]);
     let mut child = rovelog(&place, "recover - -o out.ulg").spawn().unwrap();
     wait_for(&mut child, || place.path("out.ulg.partial").exists());
@@ -251,7 +253,7 @@ fn a_partial_file_is_replaced_once_no_process_holds_it() {
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.starts_with("error: another run is writing this output: out.ulg.partial\n"), "{said}");
-    // SIGKILL.
+    // `kill` sends SIGKILL, which the process cannot handle.
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(place.path("out.ulg.partial").exists());
@@ -269,7 +271,7 @@ fn bag_with_a_long_topic(place: &Place) {
     let line = rest.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     bag.extend(&rest[..line]);
     rest = &rest[line..];
-    // Records: length of the header, header, length of the data, data.
+    // A record is the length of its header, the header, the length of its data, and the data.
     while rest.len() > 4 {
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
         let (header, after) = rest[4..].split_at(word(rest));
@@ -297,7 +299,7 @@ fn bag_with_a_long_topic(place: &Place) {
 }
 
 #[test]
-fn long_names_of_topics_become_short_names_of_files() {
+fn long_topic_names_become_short_file_names() {
     let place = Place::new("rosbag", &["recorded.bag"]);
     bag_with_a_long_topic(&place);
     for line in [
@@ -320,7 +322,7 @@ fn long_names_of_topics_become_short_names_of_files() {
 }
 
 #[test]
-fn one_file_for_all_topics_is_named() {
+fn a_file_with_all_topics_is_named_in_the_message() {
     let place = Place::new("ulog", &["one-topic.ulg"]);
     fs::create_dir(place.path("there")).unwrap();
     for line in ["export one-topic.ulg -o d/ --to ndjson", "export one-topic.ulg -o there --to mcap"] {

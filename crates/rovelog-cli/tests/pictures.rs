@@ -1,4 +1,4 @@
-//! `rovelog plot` and `rovelog report`: messages, output files, and refused arguments.
+//! Messages, output files and invalid arguments of `rovelog plot` and `rovelog report`.
 
 mod common;
 
@@ -28,7 +28,7 @@ runs! {
 }
 
 #[test]
-fn pictures_are_written_whole_and_never_over_the_log() {
+fn pictures_are_written_completely_and_never_over_the_log() {
     let place = Place::new("ulog", &["utc-gps-int32.ulg"]);
     fs::rename(place.path("utc-gps-int32.ulg"), place.path("flight.ulg")).unwrap();
     let run = |line: &str| {
@@ -60,9 +60,9 @@ fn pictures_are_written_whole_and_never_over_the_log() {
     assert!(code == 2 && said.contains("the output is the input"), "{said}");
 }
 
-/// The page of a plot has the plot, and neither positions nor parameters of the log.
+/// The page of a plot contains the plot, but no other positions or parameters of the log.
 #[test]
-fn a_page_of_a_plot_has_nothing_else_of_the_log() {
+fn the_page_of_a_plot_contains_nothing_else_from_the_log() {
     let Some(folder) = rovelog_testing::real("ulog") else { return };
     let place = Place::new("ulog", &[]);
     let log = folder.join("sample_log_small.ulg");
@@ -80,7 +80,7 @@ fn a_page_of_a_plot_has_nothing_else_of_the_log() {
     }
 }
 
-/// Damage is reported, and the rest is drawn.
+/// The undamaged part of a damaged log is drawn, and the damage is reported by exit code 3.
 #[test]
 fn reports_of_damaged_logs_end_with_3() {
     let log = fs::read(corpus().join("damaged+three-places+sync+cut.ulg")).unwrap();

@@ -1,4 +1,4 @@
-//! The generated pages of `docs/reference`. They are rewritten by
+//! The generated pages in `docs/reference` are up to date. To rewrite them, run
 //! `BLESS=1 cargo nextest run -p rovelog-cli --features full --test reference`.
 
 mod common;
@@ -28,7 +28,7 @@ fn help(command: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the commands that a help text lists.
+/// Returns the names of the commands that a help text lists.
 fn commands(help: &str) -> Vec<&str> {
     let list =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -36,7 +36,7 @@ fn commands(help: &str) -> Vec<&str> {
     names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
 
-/// Returns the paragraphs of a help text without those of the global options.
+/// Returns a help text without the paragraphs of the global options.
 fn without_global_options(help: &str) -> String {
     let parts = help.trim_end().split("\n\n").filter(|part| !part.starts_with("Global options:"));
     parts.collect::<Vec<_>>().join("\n\n")
@@ -65,7 +65,7 @@ fn the_command_line_reference_is_up_to_date() {
     check("command-line.md", &page);
 }
 
-/// A wrapped example cannot be copied, and its explanation is read as an argument.
+/// A wrapped example could not be copied, and the rest of its line would look like another example.
 #[test]
 fn no_example_of_the_help_is_wrapped_at_80_columns() {
     let top = help("");

@@ -1,4 +1,4 @@
-//! Remote logs on the command line: what is asked of the server, and what is said.
+//! Remote logs: the requests that a command sends to the server, and its messages.
 #![cfg(feature = "remote")]
 
 mod common;
@@ -11,7 +11,7 @@ use std::process::Output;
 use rovelog::rld_format::unit::Unit;
 use rovelog::rld_format::wire::BlockTimes;
 use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter, set_counts};
-use rovelog_testing::{Server, Way, real};
+use rovelog_testing::{Behavior, Server, real};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -29,8 +29,8 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// An RLD log of 1 GB, of which only the header and the block times take space: 250 blocks of a
-/// second at 64 kHz.
+/// Writes an RLD log of 1 GB with 250 blocks of one second at 64 kHz. The file is sparse, so only
+/// the header and the block times use disk space.
 fn large_rld(path: &Path) -> u64 {
     let analog = (1..16).map(|i| ChannelSpec::analog(format!("V{i}"), Unit::Volt, -8));
     let channels = std::iter::once(ChannelSpec::bit("DI1")).chain(analog).collect();
@@ -59,7 +59,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn info_of_each_format_is_three_requests_and_a_megabyte() {
+fn info_needs_at_most_three_requests_and_one_megabyte() {
     let formats = [
         ("ulog", "sample.ulg"),
         ("rld", "test_unsupported.rld"),
@@ -68,7 +68,7 @@ fn info_of_each_format_is_three_requests_and_a_megabyte() {
     ];
     for (name, file) in formats {
         let Some(folder) = real(name) else { continue };
-        let server = Server::start(&folder, Way::Ranges);
+        let server = Server::start(&folder, Behavior::Ranges);
         let info = json(&["info", "-f", "json", &server.url(file)]);
         let sent = server.served();
         assert!(sent.requests <= 3 && sent.bytes <= 1 << 20, "{name}: {sent:?}");
@@ -81,7 +81,7 @@ fn info_of_each_format_is_three_requests_and_a_megabyte() {
         if info["at_least"] == false {
             assert_eq!(info["records"], local["records"], "{name}");
         }
-        // All of it, in one way through.
+        // With --allow-remote-scan, the whole log is downloaded in file order.
         let mut whole = json(&["info", "-f", "json", "--allow-remote-scan", &server.url(file)]);
         whole["file"] = local["file"].clone();
         assert_eq!(whole, local, "{name}");
@@ -90,7 +90,7 @@ fn info_of_each_format_is_three_requests_and_a_megabyte() {
     }
 }
 
-/// A bag of 1 TiB whose header says that all of it is its index.
+/// A bag of 1 TiB whose header claims that nearly the whole file is its index.
 #[test]
 fn an_index_of_any_size_is_not_fetched_without_consent() {
     let folder = folder();
@@ -98,7 +98,7 @@ fn an_index_of_any_size_is_not_fetched_without_consent() {
     let mut file = File::create(folder.path().join("huge.bag")).unwrap();
     file.write_all(&bag).unwrap();
     file.set_len(1 << 40).unwrap();
-    let server = Server::start(folder.path(), Way::Ranges);
+    let server = Server::start(folder.path(), Behavior::Ranges);
     let output = run(&["info", &server.url("huge.bag")]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
@@ -108,11 +108,11 @@ fn an_index_of_any_size_is_not_fetched_without_consent() {
 }
 
 #[test]
-fn a_window_of_a_gigabyte_moves_less_than_a_hundredth() {
+fn a_window_of_a_gigabyte_downloads_less_than_a_hundredth() {
     let folder = folder();
     let size = large_rld(&folder.path().join("large.rld"));
     assert!(size > 1_000_000_000);
-    let server = Server::start(folder.path(), Way::Ranges);
+    let server = Server::start(folder.path(), Behavior::Ranges);
     let info = json(&["info", "-f", "json", &server.url("large.rld")]);
     assert_eq!(info["records"], "16000000");
     let sent = server.served();
@@ -125,7 +125,7 @@ fn a_window_of_a_gigabyte_moves_less_than_a_hundredth() {
     let local = folder.path().join("large.rld");
     let local = run(&[&["cat", &*local.to_string_lossy()][..], &window].concat());
     assert_eq!(text(&output.stdout).lines().count(), text(&local.stdout).lines().count());
-    // A slice costs what it keeps.
+    // A slice downloads only the records that it contains.
     let out = folder.path().join("part.rld");
     let url = server.url("large.rld");
     let sliced = run(&["slice", &url, "-S", "+10s", "-E", "+11s", "-o", &out.to_string_lossy()]);
@@ -135,9 +135,9 @@ fn a_window_of_a_gigabyte_moves_less_than_a_hundredth() {
 }
 
 #[test]
-fn what_needs_all_of_a_log_asks_for_it() {
+fn commands_that_need_the_whole_log_ask_for_consent() {
     let Some(folder) = real("ulog") else { return };
-    let server = Server::start(&folder, Way::Ranges);
+    let server = Server::start(&folder, Behavior::Ranges);
     let url = server.url("sample.ulg");
     for command in [&["check", &*url][..], &["cat", &url, "-S", "-1s"], &["recover", &url, "-o", "/dev/null"]]
     {
@@ -155,12 +155,12 @@ fn what_needs_all_of_a_log_asks_for_it() {
 }
 
 #[test]
-fn a_damaged_chunk_of_a_remote_bag_is_said() {
+fn a_damaged_chunk_of_a_remote_bag_is_reported() {
     let Some(real) = real("rosbag20") else { return };
     let Ok(bag) = fs::read(real.join("real_imu_navsat_bz2_2015.bag")) else { return };
     let folder = folder();
     fs::write(folder.path().join("bad.bag"), rovelog_testing::with_damaged_chunk(&bag, 2)).unwrap();
-    let server = Server::start(folder.path(), Way::Ranges);
+    let server = Server::start(folder.path(), Behavior::Ranges);
     let out = folder.path().join("out.bag");
     let (url, out) = (server.url("bad.bag"), out.to_string_lossy());
     for command in [&["cat", &*url, "-f", "ndjson"][..], &["stats", &url], &["slice", &url, "-o", &out]] {
@@ -171,8 +171,8 @@ fn a_damaged_chunk_of_a_remote_bag_is_said() {
 }
 
 #[test]
-fn a_server_without_ranges_is_read_whole_or_not_at_all() {
-    let server = Server::start(common::corpus(), Way::Whole);
+fn a_server_without_ranges_is_read_completely_or_not_at_all() {
+    let server = Server::start(common::corpus(), Behavior::Whole);
     let url = server.url("arrays-of-all-basic-types.ulg");
     let output = run(&["info", &url]);
     assert!(text(&output.stderr).contains("does not support range requests"), "{}", text(&output.stderr));
@@ -182,21 +182,21 @@ fn a_server_without_ranges_is_read_whole_or_not_at_all() {
 }
 
 #[test]
-fn compressed_logs_are_read_whole() {
+fn compressed_logs_are_downloaded_completely() {
     let folder = folder();
     let log = fs::read(common::corpus().join("arrays-of-all-basic-types.ulg")).unwrap();
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packer.write_all(&log).unwrap();
     fs::write(folder.path().join("log.ulg.gz"), packer.finish().unwrap()).unwrap();
-    let server = Server::start(folder.path(), Way::Ranges);
-    // Small enough to be there with the first request.
+    let server = Server::start(folder.path(), Behavior::Ranges);
+    // This log is so small that the first request downloads it completely.
     let remote = run(&["cat", &server.url("log.ulg.gz")]);
     assert_eq!(remote.stdout, run(&["cat", "arrays-of-all-basic-types.ulg"]).stdout);
 }
 
 #[test]
-fn secrets_are_in_no_output() {
-    let server = Server::start(common::corpus(), Way::Private);
+fn secrets_are_not_printed() {
+    let server = Server::start(common::corpus(), Behavior::Private);
     let url = server.url_with_password("arrays-of-all-basic-types.ulg");
     for command in [
         &["info", &*url][..],
@@ -213,8 +213,8 @@ fn secrets_are_in_no_output() {
 }
 
 #[test]
-fn an_output_is_written_to_a_server() {
-    let server = Server::start(common::corpus(), Way::Ranges);
+fn an_output_is_uploaded_to_a_server() {
+    let server = Server::start(common::corpus(), Behavior::Ranges);
     let url = server.url("out.ndjson");
     let output = run(&["export", "arrays-of-all-basic-types.ulg", "-o", &url, "--force"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -222,7 +222,7 @@ fn an_output_is_written_to_a_server() {
     let local = folder.path().join("out.ndjson");
     run(&["export", "arrays-of-all-basic-types.ulg", "-o", &local.to_string_lossy()]);
     assert_eq!(server.written("out.ndjson"), Some(fs::read(&local).unwrap()));
-    // Not over its own input, however the address is written.
+    // The output must not overwrite the input, even if its URL is spelled differently.
     let input = server.url("arrays-of-all-basic-types.ulg");
     for output in [input.clone(), format!("{input}?version=1")] {
         let over = ["recover", &input, "-o", &output, "--force", "--allow-remote-scan"];
@@ -231,7 +231,7 @@ fn an_output_is_written_to_a_server() {
         assert!(refused.status.code() == Some(2) && said.contains("the output is the input"), "{said}");
         assert_eq!(server.written("arrays-of-all-basic-types.ulg"), None);
     }
-    // A run that fails writes nothing.
+    // A failed run uploads nothing.
     let failed = run(&["export", "none.ulg", "-o", &server.url("never.ndjson")]);
     assert_eq!(failed.status.code(), Some(1));
     assert_eq!(server.written("never.ndjson"), None);

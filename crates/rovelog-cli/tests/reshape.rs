@@ -1,4 +1,4 @@
-//! The commands that write logs: messages, output files, and refused arguments.
+//! Messages, output files and invalid arguments of the commands that write logs.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn recover() {
     assert!(!place.path("strict.ulg").exists());
 }
 
-/// A recovered log is valid, recovering it again changes nothing, and the exit code tells whether
+/// A recovered log is valid, and recovering it again changes nothing. The exit code reports whether
 /// data was lost.
 #[test]
 fn recovered_logs_are_valid() {
@@ -50,8 +50,8 @@ fn recovered_logs_are_valid() {
             code => code == 3,
         };
         let before = fs::read(corpus().join(&name)).unwrap();
-        // A log that was cut before data was appended stays unchanged, and `check` still reports
-        // it.
+        // A ULog that was cut before data was appended is copied unchanged, and `check` still
+        // reports the cut.
         let cut = name.starts_with("appended") && output.stdout == before;
         let checked = run_with("check -q -", &output.stdout).status.code();
         assert!(checked == Some(0) || cut, "{name}: {checked:?}");
@@ -137,7 +137,7 @@ fn diff() {
     snapshot!("diff", runs.map(common::shown).join("\n"));
 }
 
-/// A log does not differ from itself, and comparing a hostile one ends.
+/// Comparing a log with itself finds no difference, and comparing a hostile log ends.
 #[test]
 fn a_log_does_not_differ_from_itself() {
     for name in corpus_logs() {

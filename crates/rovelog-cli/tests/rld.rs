@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{Place, run_in, runs, said_by_all, shown_in, snapshot};
+use common::{Place, assert_reported_by_all, run_in, runs, shown_in, snapshot};
 use serde_json::Value;
 
 runs! {
@@ -44,10 +44,10 @@ runs! {
         "stats ../ulog/one-topic.ulg --energy";
 }
 
-/// Every command reports rows that the header counts and that are missing, and rows that it does
-/// not count.
+/// The header of an RLD log counts its rows. Every command reports rows that are missing, and rows
+/// beyond the count.
 #[test]
-fn rows_that_are_missing_are_said_by_every_command() {
+fn missing_rows_are_reported_by_every_command() {
     let commands = [
         "cat LOG",
         "cat LOG -f csv --topics samples",
@@ -62,20 +62,25 @@ fn rows_that_are_missing_are_said_by_every_command() {
         "diff LOG v4.rld",
     ];
     let missing = "2 records counted by the log are missing from the file";
-    said_by_all("rld", "cut-between-rows.rld", &commands, missing);
-    said_by_all("rld", "header-behind.rld", &commands, "5 records are left out");
-    said_by_all("rld", "cut-in-row.rld", &commands, "1 record counted by the log is missing from the file");
+    assert_reported_by_all("rld", "cut-between-rows.rld", &commands, missing);
+    assert_reported_by_all("rld", "header-behind.rld", &commands, "5 records are left out");
+    assert_reported_by_all(
+        "rld",
+        "cut-in-row.rld",
+        &commands,
+        "1 record counted by the log is missing from the file",
+    );
     assert_eq!(run_in("rld", "recover cut-between-rows.rld", b"").status.code(), Some(3));
     assert_eq!(run_in("rld", "recover header-behind.rld", b"").status.code(), Some(0));
 }
 
-/// The rows of the ambient file are a topic as any other, though the measured rows have a way of
-/// their own.
+/// The rows of the ambient file are a topic like any other, although the measured rows are computed
+/// by a separate function.
 #[test]
 fn stats_show_the_ambient_file_too() {
     let place = Place::new("rld", &["v4.rld", "ambient.rld"]);
     fs::rename(place.path("ambient.rld"), place.path("v4-ambient.rld")).expect("a writable folder");
-    // Whether a run shows the measured rows, and the ambient ones.
+    // The two flags state whether the run prints the measured rows and the ambient rows.
     let topics = |line: &str| {
         let output = place.run(line);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -85,14 +90,14 @@ fn stats_show_the_ambient_file_too() {
     assert_eq!(topics("stats v4.rld -f ndjson"), [true, true]);
     assert_eq!(topics("stats v4.rld -f ndjson --topics ambient"), [false, true]);
     assert_eq!(topics("stats v4.rld -f ndjson --topics samples"), [true, false]);
-    // The window starts behind the last measured row.
+    // The window starts after the last measured row.
     assert_eq!(topics("stats v4.rld -f ndjson -S +100ms"), [false, true]);
     let output = place.run("stats v4.rld --topics ambient --energy");
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A threshold that is written as a value is shown is reached by that value. In this log, V1 rises
-/// and V2 falls.
+/// A threshold that is equal to a printed value is reached by this value. In this log, V1 rises and
+/// V2 falls.
 #[test]
 fn a_threshold_is_reached_by_its_value() {
     let json = |line: &str| -> Vec<Value> {
@@ -118,9 +123,9 @@ fn a_threshold_is_reached_by_its_value() {
     }
 }
 
-/// A cut ambient file is reported with its log.
+/// A truncated ambient file is reported together with its log.
 #[test]
-fn a_cut_ambient_file_is_said() {
+fn a_truncated_ambient_file_is_reported() {
     let place = Place::new("rld", &["v4.rld", "ambient.rld"]);
     let mut ambient = place.read("ambient.rld");
     ambient.truncate(ambient.len() - 32 - 20);
@@ -131,7 +136,7 @@ fn a_cut_ambient_file_is_said() {
     assert_eq!(place.run("cat v4.rld --strict").status.code(), Some(1));
 }
 
-/// The envelope is noted, and there is no loss.
+/// The envelope is mentioned in a note and is not a loss.
 #[test]
 fn export_mcap() {
     let place =
@@ -147,7 +152,7 @@ fn export_mcap() {
     snapshot!("rld_export_mcap", runs.map(|line| place.shown(line)).join("\n"));
 }
 
-/// Returns the standard output of a run with this exit code.
+/// Returns the standard output of a run that must end with the exit code `code`.
 fn bytes(line: &str, stdin: &[u8], code: i32) -> Vec<u8> {
     let output = run_in("rld", line, stdin);
     assert_eq!(output.status.code(), Some(code), "{line}: {}", String::from_utf8_lossy(&output.stderr));
@@ -165,18 +170,19 @@ fn recovered_logs_are_valid() {
 }
 
 #[test]
-fn a_slice_is_a_log_of_its_rows() {
+fn a_slice_contains_the_selected_rows() {
     let part = bytes("slice v4.rld -S +4ms -E +9ms", b"", 0);
     let count = bytes("info - --get records", &part, 0);
     assert_eq!(String::from_utf8_lossy(&count).trim(), "5");
 }
 
 #[test]
-fn scrubbing_leaves_the_rows() {
+fn scrubbing_keeps_the_rows() {
     let scrubbed = bytes("rld scrub v4.rld -q", b"", 0);
     let device = bytes("info - --get details.device", &scrubbed, 0);
     assert_eq!(String::from_utf8_lossy(&device).trim(), "00:00:00:00:00:00");
-    // As a file: a pipe cannot know the drift of the clocks before it has read the last block.
+    // The logs are read from files, because the drift of the clocks is known only after the last
+    // block.
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("scrubbed.rld");
     fs::write(&path, &scrubbed).expect("a writable folder");
@@ -186,7 +192,7 @@ fn scrubbing_leaves_the_rows() {
 }
 
 #[test]
-fn scrubbing_says_what_it_removed() {
+fn scrubbing_reports_what_it_removed() {
     let removed = [
         ("", "MAC address and comment removed"),
         (" --keep-comment", "MAC address removed"),
@@ -201,7 +207,7 @@ fn scrubbing_says_what_it_removed() {
 }
 
 #[test]
-fn csv_of_the_logger_comes_back_as_a_log() {
+fn csv_of_the_logger_can_be_imported() {
     let csv = bytes("rld csv v4.rld", b"", 0);
     let log = fs::read(rovelog_testing::root().join("corpus/rld/v4.rld")).expect("a log");
     assert!(bytes("rld csv -", &log, 0) == csv, "from a pipe");
@@ -216,7 +222,7 @@ fn csv_of_the_logger_comes_back_as_a_log() {
     assert_eq!(bytes(&format!("rld csv {}", back.display()), b"", 0), csv);
 }
 
-/// The dialect gives the output of `rld csv`; losses are reported.
+/// The RocketLogger dialect gives the same output as `rld csv`, and losses are reported.
 #[test]
 fn export_as_the_logger() {
     let plain = bytes("export v4.rld --to csv --dialect rocketlogger -q", b"", 0);
@@ -244,7 +250,7 @@ fn export_as_the_logger() {
 }
 
 #[test]
-fn parts_merge_to_one_file() {
+fn parts_are_merged_to_one_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let status = run_in("rld", &format!("split v4.rld --every 6ms -o {}", folder.path().display()), b"");
     assert_eq!(status.status.code(), Some(0), "{}", String::from_utf8_lossy(&status.stderr));
@@ -255,8 +261,9 @@ fn parts_merge_to_one_file() {
 }
 
 #[test]
-fn parts_have_the_loggers_names_and_open_as_one_log() {
-    // The second log has a gap of 15 ms: names are numbered without parts that have no rows.
+fn parts_have_the_names_of_the_logger_and_open_as_one_log() {
+    // The second log has a gap of 15 ms. Parts without rows are not written, and the numbers have
+    // no gap.
     for (log, every, rows, names) in [
         ("v4", "6ms", "15", vec!["v4.rld", "v4_p1.rld", "v4_p2.rld"]),
         ("gap", "5020us", "20", vec!["gap.rld", "gap_p1.rld", "gap_p2.rld", "gap_p3.rld", "gap_p4.rld"]),
@@ -278,12 +285,13 @@ fn parts_have_the_loggers_names_and_open_as_one_log() {
             let row = |row: &str| row.split_once(',').map(|(_, values)| values.to_owned());
             rows.lines().filter_map(row).collect::<Vec<_>>()
         };
-        // As one file, because the logger's CSV is made from a single file.
+        // The parts are merged first, because the logger's CSV is made from a single file.
         let whole = tempfile::NamedTempFile::new().expect("a writable folder");
         fs::write(whole.path(), bytes(&format!("recover {}", first.display()), b"", 0)).expect("a file");
         assert_eq!(values(&whole.path().display().to_string()), values(&format!("{log}.rld")), "{log}");
 
-        // Neither over its input, nor to a name that makes it a part of the input's recording.
+        // The output must not overwrite the input, and must not get a name that makes it a part of
+        // the recording.
         assert_eq!(run_in("rld", &line, b"").status.code(), Some(2));
         let stray = folder.path().join(format!("{log}_p{}.rld", names.len()));
         fs::copy(&first, &stray).expect("a writable folder");

@@ -73,7 +73,8 @@ runs! {
         "bag reindex --help";
 }
 
-/// Exported files and refused arguments; `rovelog-export` and the oracle check the values.
+/// Exported files and invalid arguments. The tests of `rovelog-export` and the oracle check the
+/// values.
 #[test]
 fn rosbag_export() {
     let folder = tempfile::tempdir().unwrap();
@@ -121,7 +122,7 @@ fn rosbag_export() {
     );
 }
 
-/// The same bag from a pipe, compressed and not.
+/// A bag from a pipe, both compressed and not.
 #[test]
 fn rosbag_from_a_pipe() {
     let read = |name: &str| std::fs::read(rovelog_testing::root().join("corpus/rosbag").join(name)).unwrap();
@@ -135,7 +136,7 @@ fn rosbag_from_a_pipe() {
     snapshot!("rosbag_from_a_pipe", runs);
 }
 
-/// Written bags open, are valid, and hold the expected records.
+/// Bags written by the commands open, are valid, and contain the expected records.
 #[test]
 fn rosbag_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,7 +168,7 @@ fn rosbag_written() {
 }
 
 #[test]
-fn a_pattern_of_last_records_that_matches_nothing_is_an_error() {
+fn a_pattern_for_last_records_without_a_match_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("part.bag").display().to_string();
     for command in [
@@ -178,13 +179,13 @@ fn a_pattern_of_last_records_that_matches_nothing_is_an_error() {
         assert!(shown.contains("no topic has a full name that matches nosuch"), "{shown}");
         assert!(shown.ends_with("[exit 2]\n"), "{shown}");
         let shown = shown_in("rosbag", &format!("{command} -l a"), b"");
-        assert!(shown.contains("for a part of the name: -l '/a'"), "{shown}");
+        assert!(shown.contains("to match a part of the name, use -l '/a'"), "{shown}");
     }
     assert!(!folder.path().join("part.bag").exists());
 }
 
 #[test]
-fn latched_messages_are_kept_and_said() {
+fn latched_messages_are_kept_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("part.bag").display().to_string();
     let shown = shown_in("rosbag", &format!("slice latched+two-publishers.bag -S +0.3s -o {out}"), b"");
@@ -193,9 +194,10 @@ fn latched_messages_are_kept_and_said() {
     assert!(shown.contains("\n3\n"), "{shown}");
 }
 
-/// Readers of V2.0 and MCAP refuse lines that end in CR LF, and JSON has each key once.
+/// Readers of V2.0 and MCAP refuse definitions with lines that end in CR LF. Keys of a JSON object
+/// must be unique.
 #[test]
-fn odd_definitions_are_written_as_others_read_them() {
+fn unusual_definitions_are_written_in_a_form_that_other_readers_accept() {
     let folder = tempfile::tempdir().unwrap();
     for kind in ["mcap", "bag"] {
         let out = folder.path().join(format!("out.{kind}"));
@@ -204,17 +206,17 @@ fn odd_definitions_are_written_as_others_read_them() {
         let written = std::fs::read(&out).unwrap();
         let text = b"Inner a\nint8 x\n";
         assert!(kind == "mcap" || written.windows(text.len()).any(|bytes| bytes == text));
-        // The magic of MCAP has CR LF too.
+        // The magic bytes of MCAP contain CR LF too.
         assert!(!written[8..written.len() - 8].windows(2).any(|bytes| bytes == b"\r\n"));
     }
     let shown = shown_in("rosbag", "cat definition-field-twice.bag -f ndjson", b"");
     assert!(shown.contains(r#""data":{"x":0.0,"x#2":0}"#), "{shown}");
 }
 
-/// `cat` and `export` write the same CSV, with ROS times in one column; except for bytes, for which
-/// `export` has no column.
+/// `cat` and `export` write the same CSV, with ROS times in a single column. The only difference
+/// are raw bytes, for which `export` has no column.
 #[test]
-fn rosbag_csv_is_one() {
+fn csv_of_cat_and_export_is_the_same() {
     for (name, topic) in [
         ("types-nested.bag", "/t"),
         ("types-constants.bag", "/c"),
@@ -231,7 +233,7 @@ fn rosbag_csv_is_one() {
 }
 
 #[test]
-fn the_times_of_messages_that_cannot_be_decoded_count() {
+fn messages_that_cannot_be_decoded_extend_the_time_range() {
     let count = |line: &str, place: &str| {
         let text = String::from_utf8(run_in("rosbag", line, b"").stdout).unwrap();
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -244,9 +246,10 @@ fn the_times_of_messages_that_cannot_be_decoded_count() {
     }
 }
 
-/// Commands that read columns or values tell how many messages have none, and go on.
+/// Commands that read columns or values report the number of messages that cannot be decoded, and
+/// continue.
 #[test]
-fn messages_that_cannot_be_decoded_are_said() {
+fn messages_that_cannot_be_decoded_are_reported() {
     for (bag, topic, words) in [
         ("payload-short.bag", "/a", "/a: 1 record cannot be decoded"),
         ("v2.0+payload-short.bag", "/chatter", "/chatter: 2 records cannot be decoded"),
@@ -266,9 +269,10 @@ fn messages_that_cannot_be_decoded_are_said() {
     }
 }
 
-/// So does a report, of the topics that it shows. The definition is changed, not the messages.
+/// A report mentions messages that cannot be decoded, for the topics that it shows. The bag was
+/// changed in its definition, not in its messages.
 #[test]
-fn a_report_says_what_it_cannot_decode() {
+fn a_report_mentions_messages_that_cannot_be_decoded() {
     let place = Place::new("rosbag", &["types-nested.bag"]);
     let mut bag = place.read("types-nested.bag");
     let at = bag.windows(10).position(|bytes| bytes == b"uint32 seq").expect("a field");

@@ -31,9 +31,9 @@ runs! {
         "cat definition-missing.bag --msgs nowhere";
 }
 
-/// Every command that writes a bag keeps the version and the messages, with each compression.
+/// Every command that writes a bag keeps the version and the messages, for each compression.
 #[test]
-fn what_is_written_is_v2_0_too() {
+fn written_bags_are_v2_0_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let get = |file: &str, what: &str| {
@@ -74,9 +74,9 @@ fn what_is_written_is_v2_0_too() {
     }
 }
 
-/// Definitions from outside: one file, and a folder as packages have it.
+/// Message definitions are read from a single file, and from a folder of packages.
 #[test]
-fn definitions_from_outside() {
+fn definitions_are_read_from_files() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("std_msgs/msg");
     std::fs::create_dir_all(&place).unwrap();
@@ -94,7 +94,7 @@ fn definitions_from_outside() {
     for path in [folder.path(), &file] {
         let with = shown_in("rosbag", &format!("cat {bag} --msgs {}", path.display()), b"");
         let decoded = with.contains("first=") && with.contains("second=");
-        // A single file outside of a package has no package name.
+        // A file outside of a package has no package name.
         assert!(decoded && with.ends_with("[exit 0]\n"), "{with}");
     }
 }

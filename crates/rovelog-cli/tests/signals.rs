@@ -1,4 +1,4 @@
-//! Signals by name and expression, derived fields, conditions and joined tables, for logs of every
+//! Signals by name and expression, derived fields, conditions and joined tables, for logs of each
 //! format.
 //!
 //! `INSTA_UPDATE=always cargo nextest run -p rovelog-cli --features full` rewrites the snapshots.

@@ -1,5 +1,5 @@
-//! Output on a terminal: nothing in a log controls the terminal, and a bar shows the progress of a
-//! long command. `terminal.py` runs the commands on a pseudo-terminal.
+//! Output on a terminal. A log cannot control the terminal, and a progress bar is shown for a long
+//! command. The script `terminal.py` runs the commands on a pseudo-terminal.
 #![cfg(unix)]
 
 mod common;
@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// Runs command lines on a terminal. Returns the exit codes and the bytes sent to the terminal.
+/// Runs command lines on a pseudo-terminal. Returns the exit codes and the bytes sent to the
+/// terminal.
 fn on_terminal(folder: &Path, runs: &[Value]) -> Vec<(i64, Vec<u8>)> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal.py");
     let mut python = Command::new("python3")
@@ -42,8 +43,8 @@ fn argv(line: &str) -> Vec<String> {
     std::iter::once(binary).chain(line.split(' ').map(str::to_owned)).collect()
 }
 
-/// Control sequences that fit in place of a name: an operating-system command that sets the title,
-/// a colour, a carriage return, and a mark that changes the direction of writing.
+/// Control sequences that are short enough to replace a name: an operating system command that sets
+/// the title, a color, a carriage return, and a character that changes the direction of writing.
 const HOSTILE: &[u8] = b"\x1b]0;x\x07\x1b[31m\r\xe2\x80\xae\xc2\x9b2J\x7f";
 
 /// Returns a log of the corpus with `name` replaced everywhere.
@@ -66,12 +67,12 @@ fn hostile(place: &common::Place, log: &str, names: &[&str]) -> PathBuf {
     path
 }
 
-/// Removes allowed bytes from the output: line ends, and colours if requested. Returns the first
-/// other control character.
-fn steering(output: &[u8], colours: bool) -> Option<String> {
+/// Removes the allowed control characters, which are line ends and, if requested, colors. Returns
+/// the first other control character.
+fn first_control_character(output: &[u8], colors: bool) -> Option<String> {
     let text = String::from_utf8_lossy(output).replace("\r\n", "\n");
     let mut text = text.replace('\u{fffd}', "");
-    if colours {
+    if colors {
         for code in ["0", "1", "2", "31", "32", "33", "34", "35", "36"] {
             text = text.replace(&format!("\x1b[{code}m"), "");
         }
@@ -134,7 +135,7 @@ ulog dropouts LOG
 cat LOG --topics \u{1b}[2J
 cat LOG --\u{1b}[2J";
 
-fn nothing_steers(format: &str, log: &str, other: &str, names: &[&str], topics: &[&str]) {
+fn assert_no_control(format: &str, log: &str, other: &str, names: &[&str], topics: &[&str]) {
     let place = common::Place::new(format, &[log, other]);
     let path = hostile(&place, log, names);
     let mut lines: Vec<String> = COMMANDS.lines().map(str::to_owned).collect();
@@ -146,14 +147,14 @@ fn nothing_steers(format: &str, log: &str, other: &str, names: &[&str], topics: 
     let (name, other) = (path.to_str().unwrap(), place.path(other));
     let fill = |line: &str| line.replace("LOG", name).replace("OTHER", other.to_str().unwrap());
     let runs = lines.iter().map(|line| json!({"argv": argv(&format!("{} -q", fill(line)))}));
-    let coloured = lines.iter().map(|line| json!({"argv": argv(&fill(line))}));
-    let runs: Vec<_> = runs.chain(coloured).collect();
+    let colored = lines.iter().map(|line| json!({"argv": argv(&fill(line))}));
+    let runs: Vec<_> = runs.chain(colored).collect();
     let results = on_terminal(&place.path("."), &runs);
     let mut done = 0;
     for (run, (code, output)) in runs.iter().zip(&results) {
         assert!((0..4).contains(code), "{run}: {code}");
         done += usize::from(*code == 0 || *code == 3);
-        if let Some(found) = steering(output, true) {
+        if let Some(found) = first_control_character(output, true) {
             panic!("{run} steers the terminal: {found}");
         }
     }
@@ -161,38 +162,45 @@ fn nothing_steers(format: &str, log: &str, other: &str, names: &[&str], topics: 
 }
 
 #[test]
-fn a_ulog_cannot_steer_the_terminal() {
+fn a_ulog_cannot_control_the_terminal() {
     let log = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
     let names = ["[commander] Takeoff detected", "from seven", "r0: 0x00000000", "PX4"];
-    nothing_steers("ulog", log, "one-topic.ulg", &names, &["t/0", "u"]);
-    nothing_steers("ulog", "texts-control-characters.ulg", "one-topic.ulg", &[], &["t"]);
+    assert_no_control("ulog", log, "one-topic.ulg", &names, &["t/0", "u"]);
+    assert_no_control("ulog", "texts-control-characters.ulg", "one-topic.ulg", &[], &["t"]);
 }
 
 #[test]
-fn an_rld_log_cannot_steer_the_terminal() {
-    nothing_steers("rld", "v4.rld", "v3.rld", &["corpus", "V1"], &["samples"]);
+fn an_rld_log_cannot_control_the_terminal() {
+    assert_no_control("rld", "v4.rld", "v3.rld", &["corpus", "V1"], &["samples"]);
 }
 
 #[test]
-fn a_bag_cannot_steer_the_terminal() {
-    nothing_steers("rosbag", "console.bag", "recorded.bag", &["/rosout"], &[]);
-    nothing_steers("rosbag", "recorded.bag", "console.bag", &["/chatter"], &[]);
+fn a_bag_cannot_control_the_terminal() {
+    assert_no_control("rosbag", "console.bag", "recorded.bag", &["/rosout"], &[]);
+    assert_no_control("rosbag", "recorded.bag", "console.bag", &["/chatter"], &[]);
 }
 
 #[test]
-fn a_vel_log_cannot_steer_the_terminal() {
-    nothing_steers("vel", "laser-utm.vel", "gps-degrees.vel", &["Hokuyo_UTM-30LX"], &["LaserScannerM/front"]);
+fn a_vel_log_cannot_control_the_terminal() {
+    assert_no_control(
+        "vel",
+        "laser-utm.vel",
+        "gps-degrees.vel",
+        &["Hokuyo_UTM-30LX"],
+        &["LaserScannerM/front"],
+    );
 }
 
 #[test]
-fn a_bar_shows_how_far_a_long_command_has_come() {
+fn a_bar_shows_the_progress_of_a_long_command() {
     let place = common::Place::new("ulog", &["one-topic.ulg"]);
     let mut log = place.read("one-topic.ulg");
     let row = log[log.len() - 17..].to_vec();
     log.extend(row.repeat(100_000));
     std::fs::write(place.path("large.ulg"), log).unwrap();
     assert!(Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
-    // The output is read after a while, so the command waits with most of its work left.
+    // The output is read after a delay, so most of the work is still to be done when the bar
+    // appears.
     let export = argv("export large.ulg -o pipe --to ndjson").join(" ");
     let run = |quiet: &str| {
         let line = format!("(exec 3<pipe; sleep 2; cat <&3 >/dev/null) & {export} {quiet}");
@@ -208,10 +216,10 @@ fn a_bar_shows_how_far_a_long_command_has_come() {
     assert_eq!(String::from_utf8_lossy(quiet), "");
 }
 
-/// Even without a known amount of work, every command shows that it is running: here the input has
-/// not arrived yet.
+/// Every command shows that it is running, even if the amount of work is unknown. Here the input
+/// has not arrived yet.
 #[test]
-fn every_command_shows_that_it_works() {
+fn every_command_shows_that_it_is_running() {
     let place = common::Place::new("ulog", &["one-topic.ulg"]);
     let lines = [
         "info -",
@@ -236,7 +244,7 @@ fn every_command_shows_that_it_works() {
 }
 
 #[test]
-fn a_terminal_gets_no_file_but_a_name_for_one() {
+fn binary_output_to_a_terminal_is_refused() {
     let place = common::Place::new("rld", &["v4.rld"]);
     let names = [
         ("rld scrub v4.rld", "-o v4.scrubbed.rld,"),

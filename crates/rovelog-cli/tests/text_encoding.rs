@@ -1,11 +1,11 @@
-//! Text that is not UTF-8 (docs/reference/columns.md): all outputs escape the same bytes, and one
-//! warning for each field says how many texts there are.
+//! Texts that are not UTF-8 (docs/reference/columns.md). All outputs escape the same bytes, and one
+//! warning for each field states the number of such texts.
 
 mod common;
 
 use common::Place;
 
-/// What a command printed.
+/// Output of a command.
 struct Printed {
     stdout: String,
     stderr: String,
@@ -18,7 +18,7 @@ fn run(place: &Place, line: &str) -> Printed {
     Printed { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code() }
 }
 
-/// Checks that a command warns once, of so many texts of a field, and loses nothing.
+/// Checks that a command prints a single warning with this number of texts, and loses nothing.
 fn warns_once(printed: &Printed, texts: &str, line: &str) {
     let warnings: Vec<_> = printed.stderr.lines().filter(|line| line.starts_with("warning:")).collect();
     assert_eq!(warnings.len(), 1, "{line}: {}", printed.stderr);
@@ -68,7 +68,7 @@ fn every_output_of_a_bag_escapes_the_same_bytes() {
         warns_once(&run(&place, &line), OF_BAG, &line);
         assert!(!place.read(file).is_empty());
     }
-    // These keep the bytes.
+    // These formats keep the bytes unchanged.
     for line in ["export texts-cp1251.bag --to mcap -o texts.mcap", "slice texts-cp1251.bag -o part.bag"] {
         let printed = run(&place, line);
         assert!(printed.code == Some(0) && !printed.stderr.contains("UTF-8"), "{line}: {}", printed.stderr);
@@ -77,7 +77,7 @@ fn every_output_of_a_bag_escapes_the_same_bytes() {
 }
 
 #[test]
-fn an_encoding_decodes_texts_instead() {
+fn an_encoding_decodes_the_texts_instead() {
     let place = Place::new("rosbag", &["texts-cp1251.bag"]);
     for line in ["cat texts-cp1251.bag", "cat texts-cp1251.bag -f csv", "cat texts-cp1251.bag -f ndjson"] {
         let printed = run(&place, &format!("{line} --text-encoding cp1251"));

@@ -1,4 +1,4 @@
-//! Meaning of times: stale times do not extend a log, and a time that selects nothing is refused.
+//! Stale times do not extend a log, and a time that selects nothing is an error.
 
 mod common;
 
@@ -39,7 +39,8 @@ runs! {
         "stats ../rld/v4.rld --above V1=1000";
 }
 
-/// All records of a stale log come in time order, and those of a window are inside it.
+/// All records of a log with stale times are printed in time order, and windows contain only
+/// records with times inside.
 #[test]
 fn records_come_in_time_order_and_within_the_window() {
     for (log, window) in [
@@ -65,9 +66,9 @@ fn records_come_in_time_order_and_within_the_window() {
     }
 }
 
-/// A plot starts with the data, also at time 0: VEL logs start there.
+/// A plot starts with the first record, even if its time is 0. Times of VEL logs start at 0.
 #[test]
-fn time_0_is_a_time() {
+fn time_zero_is_a_valid_time() {
     let output = run_in("vel", "plot gps-degrees.vel --all", b"");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let place = Place::new("vel", &["gps-degrees.vel"]);
@@ -80,9 +81,9 @@ fn time_0_is_a_time() {
     assert_eq!(code("cat timestamps-stale.ulg -S 10s"), 2);
 }
 
-/// The log of the README: one record is 1167 s after 6.5 s of data.
+/// The log in the README has one record that is 1167 s after 6.5 s of data.
 #[test]
-fn the_sample_of_the_readme_lasts_six_seconds() {
+fn the_log_in_the_readme_has_a_duration_of_six_seconds() {
     let Some(log) = rovelog_testing::real("ulog").map(|folder| folder.join("sample_log_small.ulg")) else {
         return;
     };

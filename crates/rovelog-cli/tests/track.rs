@@ -1,4 +1,4 @@
-//! `rovelog track` and `rovelog events`: output, files, and refused arguments.
+//! Output, files and invalid arguments of `rovelog track` and `rovelog events`.
 
 mod common;
 
@@ -41,7 +41,7 @@ runs! {
 }
 
 #[test]
-fn a_track_is_written_whole_or_not_at_all() {
+fn a_track_is_written_completely_or_not_at_all() {
     let place = Place::new("ulog", &["utc-gps-int32.ulg", "one-topic.ulg"]);
     fs::rename(place.path("utc-gps-int32.ulg"), place.path("flight.ulg")).unwrap();
     let track = |arguments: &str| {
@@ -63,11 +63,11 @@ fn a_track_is_written_whole_or_not_at_all() {
     assert!(said.contains("already exists") && said.contains("--force"), "{said}");
     assert_eq!(track("flight.ulg -o flight.gpx --force -q"), (0, String::new()));
 
-    // As of every command, `-` is standard output.
+    // `-` is standard output, as for every command.
     let output = place.run("track flight.ulg --to gpx -o -");
     assert_eq!((output.status.code(), String::from_utf8(output.stdout)), (Some(0), Ok(gpx)));
 
-    // The log itself is never overwritten, whatever its name.
+    // The log is never overwritten, whatever its name.
     for options in ["flight.ulg -o flight.ulg --to kml --force", "flight.ulg -o ./flight.ulg --to kml"] {
         let (code, said) = track(options);
         assert_eq!(code, 2, "{said}");
@@ -75,7 +75,7 @@ fn a_track_is_written_whole_or_not_at_all() {
     }
     assert_eq!(place.read("flight.ulg"), fs::read(corpus().join("utc-gps-int32.ulg")).unwrap());
 
-    // A failure leaves no file.
+    // A failed run leaves no file.
     let (code, _) = track("one-topic.ulg -o empty.kml");
     assert_eq!(code, 1);
     let (code, _) = track("absent.ulg -o empty.kml");
@@ -104,7 +104,7 @@ fn events_and_tracks_of_real_logs() {
     assert!(lines.contains("  mode       Return (5)\n"), "{lines}");
     let all = stdout(&format!("events --all -f ndjson {}", log.display()));
     assert_eq!(all.lines().filter(|line| line.contains("\"kind\":\"event\"")).count(), 38);
-    // Bytes were lost, but the track is complete.
+    // Bytes of the log were lost, but not in the track.
     let damaged = folder.join("px4-ulog-rs__corrupt_unregistered_msg_id.ulg");
     let output = run(&format!("track --to geojson {}", damaged.display()));
     assert_eq!(output.status.code(), Some(3));

@@ -1,4 +1,4 @@
-//! ULog-specific commands.
+//! Commands for ULog only.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn ulog() {
 }
 
 #[test]
-fn dropouts_of_a_real_log_name_what_the_topics_lost() {
+fn dropouts_of_a_real_log_list_the_loss_of_each_topic() {
     let Some(folder) = rovelog_testing::real("ulog") else { return };
     let log = folder.join("sample.ulg");
     let document: Value =
@@ -36,6 +36,6 @@ fn dropouts_of_a_real_log_name_what_the_topics_lost() {
         let sensors = topics.filter(|topic| topic["name"] == "sensor_combined/0");
         sensors.map(|topic| topic["missing"].as_str().unwrap().parse::<u64>().unwrap()).sum::<u64>()
     };
-    // At some 240 Hz a dropout of 31 or 62 ms costs 8 or 15 rows.
+    // At about 240 Hz, a dropout of 31 or 62 ms loses 8 or 15 rows.
     assert_eq!(dropouts.iter().map(missing).collect::<Vec<_>>(), [0, 0, 8, 15]);
 }

@@ -1,11 +1,11 @@
-//! The command line on VEL logs: messages, output files, and refused arguments.
+//! Messages, output files and invalid arguments of the commands for VEL logs.
 
 mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{Place, run_in, runs, said_by_all, snapshot};
+use common::{Place, assert_reported_by_all, run_in, runs, snapshot};
 use rovelog::vel_format::{NewMessage, WriteOptions, write_log};
 
 runs! {
@@ -56,7 +56,7 @@ runs! {
         "track all-kinds.vel --topic OBDDataM --to gpx";
 }
 
-/// Returns all files below a folder, by name.
+/// Returns the paths of all files below a folder, sorted by name.
 fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -76,7 +76,7 @@ fn files(folder: &Path) -> Vec<String> {
 
 /// Every command reports messages after an end mark, which are left out.
 #[test]
-fn messages_behind_an_end_mark_are_said_by_every_command() {
+fn messages_after_an_end_mark_are_reported_by_every_command() {
     let commands = [
         "cat LOG",
         "cat LOG -f csv --topics OBDDataM",
@@ -85,19 +85,20 @@ fn messages_behind_an_end_mark_are_said_by_every_command() {
         "export LOG --to csv",
         "diff LOG end-mark.vel",
     ];
-    said_by_all(
+    assert_reported_by_all(
         "vel",
         "end-mark+tail.vel",
         &commands,
         "2 records are left out; `rovelog recover` keeps them",
     );
-    said_by_all("vel", "end-mark+inside.vel", &commands, "3 records are left out");
-    said_by_all("vel", "short-fixed.vel", &["cat LOG", "recover LOG"], "");
+    assert_reported_by_all("vel", "end-mark+inside.vel", &commands, "3 records are left out");
+    assert_reported_by_all("vel", "short-fixed.vel", &["cat LOG", "recover LOG"], "");
     assert_eq!(run_in("vel", "recover end-mark+tail.vel", b"").status.code(), Some(0));
     assert_eq!(run_in("vel", "recover end-mark+inside.vel", b"").status.code(), Some(3));
 }
 
-/// Sorting files by name sorts them by time, and their extensions follow from their content.
+/// Sorting the extracted files by name sorts them by time. Their extensions follow from their
+/// content.
 #[test]
 fn extracted_files_are_named_by_time_and_content() {
     let place = Place::new("vel", &["images-of-three-sources.vel", "images-of-other-formats.vel"]);
@@ -126,9 +127,9 @@ fn extracted_files_are_named_by_time_and_content() {
     }
 }
 
-/// No table has two columns of one name, also for a declared type with a field called `time`.
+/// Column names are unique, even if a declared type has a field called `time`.
 #[test]
-fn columns_of_a_table_have_names_of_their_own() {
+fn columns_of_a_table_have_unique_names() {
     let place = Place::new("vel", &["all-kinds.vel", "own-type.vel"]);
     let compass =
         "message CompassM 100\n  float time deg\n  unsigned int n\n  float version[n] uT\n  string t_ns\n";
@@ -163,9 +164,9 @@ fn columns_of_a_table_have_names_of_their_own() {
     assert!(all.last().unwrap().contains(&"time_".to_owned()), "{all:?}");
 }
 
-/// A plot of a topic draws its measured fields.
+/// A plot of a topic draws the measured fields, but not the fields of the message header.
 #[test]
-fn plots_of_a_topic_leave_out_what_frames_messages() {
+fn a_plot_of_a_topic_draws_only_measured_fields() {
     let place = Place::new("vel", &["all-kinds.vel"]);
     let output = place.run("plot all-kinds.vel OBDDataM -o obd.svg");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -173,14 +174,14 @@ fn plots_of_a_topic_leave_out_what_frames_messages() {
     let draws = |name: &str| svg.contains(&format!(">{name}<"));
     assert!(svg.contains("OBDDataM") && draws("unused0"));
     assert!(!["ts_ms", "version", "offset"].into_iter().any(draws));
-    // A requested field is drawn.
+    // A field that the user names is drawn.
     assert_eq!(place.run("plot all-kinds.vel OBDDataM.ts_ms -o ms.svg").status.code(), Some(0));
     assert!(String::from_utf8(place.read("ms.svg")).unwrap().contains("ts_ms"));
 }
 
-/// Declared message types print and write like built-in ones.
+/// Messages of declared types are printed and written like those of built-in types.
 #[test]
-fn own_types() {
+fn declared_types_work_like_built_in_types() {
     let place = Place::new("vel", &["own-type.vel", "all-kinds.vel"]);
     let compass = "# a compass\nmessage CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  \
                    string name\n";
@@ -206,7 +207,7 @@ fn own_types() {
 }
 
 #[test]
-fn logs_that_are_made_of_logs() {
+fn written_logs_have_the_expected_records() {
     let place = Place::new(
         "vel",
         &[
@@ -271,12 +272,12 @@ fn extract() {
         format!("{folder}:\n{listed}\n\n{index}")
     });
     snapshot!("vel_extract", format!("{runs}\n{}", lists.join("\n")));
-    // Unchanged: the bytes are in the log.
+    // The image is copied unchanged, so its bytes occur in the log.
     let log = place.read("all-kinds.vel");
     let jpeg = files(&place.path("all")).into_iter().find(|name| name.contains(".jpg")).unwrap();
     let jpeg = place.read(&format!("all/{jpeg}"));
     assert!(jpeg.starts_with(&[0xFF, 0xD8]) && log.windows(jpeg.len()).any(|window| window == jpeg));
-    // Both formats hold the same points.
+    // Both formats contain the same points.
     let list = files(&place.path("clouds"));
     let cloud = |extension: &str| {
         place.read(&format!("clouds/{}", list.iter().find(|n| n.ends_with(extension)).unwrap()))
@@ -289,7 +290,7 @@ fn extract() {
     assert!(ply == pcd && ply.len() % 22 == 0 && !ply.is_empty());
 }
 
-/// Data without a form for viewers is a loss, unless the raw bytes are written.
+/// Messages that viewers cannot display are a loss, unless the raw bytes are written.
 #[test]
 fn export_mcap() {
     let place = Place::new(
@@ -317,7 +318,8 @@ fn export_mcap() {
     snapshot!("vel_export_mcap", runs.map(|line| place.shown(line)).join("\n"));
 }
 
-/// An HDL-64E whose log lacks its calibration gets the one of a file for its clouds.
+/// If an HDL-64E log lacks its calibration, point clouds are exported with the calibration of a
+/// file.
 #[test]
 fn export_mcap_with_a_calibration() {
     let place = Place::new("vel", &["velodyne-hdl64-s2.vel", "velodyne-vlp16.vel"]);
@@ -343,9 +345,9 @@ fn export_mcap_with_a_calibration() {
     assert!(place.read("with.mcap").len() > place.read("without.mcap").len());
 }
 
-/// A pipe gives the same log.
+/// A log from a pipe gives the same records.
 #[test]
-fn a_pipe_is_read_in_one_pass() {
+fn a_pipe_is_read_in_a_single_pass() {
     let log = fs::read(rovelog_testing::root().join("corpus/vel/all-kinds.vel")).unwrap();
     let of_file = run_in("vel", "info all-kinds.vel --get records", b"");
     let of_pipe = run_in("vel", "info --get records", &log);
@@ -354,7 +356,7 @@ fn a_pipe_is_read_in_one_pass() {
     assert_eq!(of_file.status.code(), Some(0));
 }
 
-/// With too little memory a command ends with an error, not with an abort.
+/// If memory is too small, a command ends with an error message instead of an abort.
 #[cfg(target_os = "linux")]
 #[test]
 fn too_little_memory_is_an_error() {
@@ -370,7 +372,7 @@ fn too_little_memory_is_an_error() {
     let mut refused = 0;
     let program = assert_cmd::cargo::cargo_bin!("rovelog");
     for (i, kilobytes) in (30_000..200_000).step_by(10_000).enumerate() {
-        // Below what the program itself takes, the system does not start it.
+        // With even less memory, the system cannot start the program.
         let starts = std::process::Command::new("sh")
             .args(["-c", "ulimit -v $1 && exec $0 --version"])
             .arg(program)

@@ -1,5 +1,5 @@
-//! Commands by format: `docs/reference/commands-by-format.md` is generated from the behaviour of
-//! the command line.
+//! Lists which commands support which format. The page `docs/reference/commands-by-format.md` is
+//! generated from the behavior of the command line.
 
 mod common;
 
@@ -15,7 +15,7 @@ const FORMATS: [(&str, &str, &str); 4] = [
     ("vel", "vel", "VEL"),
 ];
 
-/// Commands with their arguments: `IN` is the log, `OUT` an output path.
+/// Arguments of each command. `IN` stands for the log, and `OUT` for an output path.
 const VERBS: [(&str, &str); 21] = [
     ("info", "IN"),
     ("topics", "IN"),
@@ -51,7 +51,7 @@ Commands for one format only are grouped under its name: `rovelog ulog`, `rld`, 
 
 ";
 
-/// None of the real bags has a valid position.
+/// Formats whose corpus has no log with a valid position.
 const NO_REAL_LOG: (&str, &str) = ("track", "rosbag");
 
 fn logs(folder: &Path) -> Vec<PathBuf> {
@@ -60,13 +60,13 @@ fn logs(folder: &Path) -> Vec<PathBuf> {
     logs.retain(|path| {
         path.is_file() && path.extension().is_some_and(|found| found != "md" && found != "json")
     });
-    // Small logs first: many of them suffice.
+    // Small logs come first, because most commands succeed with one of them.
     logs.sort_by_key(|path| (fs::metadata(path).unwrap().len(), path.clone()));
     logs
 }
 
-/// Returns whether the command succeeds for some log of the folder.
-fn takes(format: &str, verb: &str, arguments: &str, folder: &Path) -> bool {
+/// Returns true if the command succeeds for at least one log of the folder.
+fn is_supported(format: &str, verb: &str, arguments: &str, folder: &Path) -> bool {
     logs(folder).iter().any(|log| {
         let out = tempfile::tempdir().expect("a folder");
         let arguments = arguments.replace("OUT", &out.path().display().to_string());
@@ -82,13 +82,17 @@ fn the_page_lists_which_command_applies_to_which_format() {
     for (verb, arguments) in VERBS {
         let mut cells = Vec::new();
         for (format, real, name) in FORMATS {
-            let takes_corpus = takes(format, verb, arguments, &root.join("corpus").join(format));
-            if takes_corpus && let Some(real) = rovelog_testing::real(real) {
-                // The exception can be removed once there is such a log.
+            let supports_corpus = is_supported(format, verb, arguments, &root.join("corpus").join(format));
+            if supports_corpus && let Some(real) = rovelog_testing::real(real) {
+                // The exception can be removed once the corpus has such a log.
                 let expected = (verb, format) != NO_REAL_LOG;
-                assert_eq!(takes(format, verb, arguments, &real), expected, "{verb} of real {name} logs");
+                assert_eq!(
+                    is_supported(format, verb, arguments, &real),
+                    expected,
+                    "{verb} of real {name} logs"
+                );
             }
-            cells.push(if takes_corpus { "yes" } else { "-" });
+            cells.push(if supports_corpus { "yes" } else { "-" });
         }
         table += &["| `", verb, "` | ", &cells.join(" | "), " |\n"].concat();
     }

@@ -1,15 +1,18 @@
-//! A whole format in one file, as small as it can be: `TOY1`, then records of a second and a number, 8 bytes each.
-//! `cargo run -p rovelog-core --example toy_format`
+//! A complete log format in one file. A log starts with `TOY1`. Each record has 8 bytes: a time in
+//! seconds and a number.
+//!
+//! Run it with `cargo run -p rovelog-core --example toy_format`.
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::io::Write;
 use std::sync::Arc;
 
+use rovelog_core::layout::{Element, Layout, Len};
 use rovelog_core::usage::UsageTally;
 use rovelog_core::{
-    Bytes, Clock, Decode, Diagnostics, Error, ErrorKind, Field, FieldType, FormatInfo, Limits, LogInfo,
-    LogReader, Record, Records, RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Select, Severity,
-    Signature, Sliced, Timestamp, Topic, TopicId, Usage, Value,
+    Bytes, Clock, Decode, Diagnostics, Error, ErrorKind, Fields, FormatInfo, Limits, LogInfo, LogReader,
+    Record, Records, RecoverOptions, Recovery, Result, Rule, Scalar, Select, Severity, Signature, Sliced,
+    Timestamp, Topic, TopicId, Usage,
 };
 
 static INFO: FormatInfo = FormatInfo {
@@ -35,6 +38,7 @@ struct ToyReader {
     topics: Vec<Topic>,
     info: LogInfo,
     diagnostics: Diagnostics,
+    layout: Arc<Layout>,
 }
 
 impl ToyReader {
@@ -43,12 +47,15 @@ impl ToyReader {
             return Err(Error::new("toy", ErrorKind::NotThisFormat, Some(0), "this is no toy log"));
         }
         let size = bytes.len() as u64;
-        let number = Field::new("number", FieldType::Scalar(Scalar::UInt32), "u32");
-        let schema = Arc::new(Schema { name: "count".into(), fields: vec![number] });
+        let mut layout = Layout::builder("count");
+        layout.field("number", Element::Scalar(Scalar::UInt32), Len::One, "u32".into());
+        let layout = Arc::new(layout.finish());
+        let schema = Arc::clone(layout.schema());
         let mut log = Self {
             topics: vec![Topic::new(TopicId(0), "count".into(), "count".into(), Some(schema))],
             info: LogInfo::new("1", size),
             diagnostics: Diagnostics::new(&Limits::default()),
+            layout,
             bytes,
         };
         let rest = log.rows().remainder().len() as u64;
@@ -69,8 +76,9 @@ impl ToyReader {
         self.bytes[HEADER..].chunks_exact(RECORD)
     }
 
-    /// The rows that a selection keeps, with their numbers. A toy's seconds never go back, so the last one before the
-    /// window comes first of itself.
+    /// Returns the selected records with their numbers. The times in a log of this format never
+    /// decrease. The last record before the time window therefore directly precedes the records in
+    /// the window.
     fn kept(&self, select: &Select) -> impl Iterator<Item = (u64, &[u8])> + use<'_> {
         let (select, topic) = (select.clone(), &self.topics[0]);
         let start = select.start.filter(|_| select.keeps_last_before(topic));
@@ -102,8 +110,8 @@ fn time(row: &[u8]) -> Timestamp {
 }
 
 impl Decode for ToyReader {
-    fn value(&self, _: &Topic, payload: &[u8]) -> Result<Value> {
-        Ok(Value::record([("number", Value::UInt(word(payload).into(), 32))]))
+    fn fields<'a>(&'a self, _: &Topic, payload: &'a [u8]) -> Result<Fields<'a>> {
+        Ok(Fields::new(&self.layout, payload))
     }
 }
 

@@ -1,35 +1,49 @@
-//! Memory for columns: lent to batches and taken back, or mapped in huge pages where a column is
-//! large.
+//! Buffers for the values of columns. Their memory is reused between batches. Large buffers use
+//! huge pages.
 
 use arrow_buffer::{Buffer, MutableBuffer};
 use bytes::Bytes;
 use memmap2::MmapMut;
 
-/// Columns of at least this size get huge pages where the system has them: touching new memory page
-/// by page costs more than decoding into it.
+/// Size in bytes from which a buffer is mapped with huge pages. Page faults in new memory can take
+/// more time than decoding values into it, and huge pages reduce the number of page faults.
 const HUGE: usize = 2 << 20;
 
-/// Growable memory for the numbers of a column. It is zeroed once and never again: a buffer that
-/// was lent to a batch is taken back when the batch is gone.
+/// Growable buffer for the numbers of a column.
+///
+/// The memory of the buffer is zeroed only once. [`lend`](Self::lend) passes the memory to a record
+/// batch. If the batch has been dropped when the buffer is used next, the same memory is used
+/// again.
 #[derive(Debug)]
 pub struct ReusableBuffer {
+    /// Memory to which new bytes are written.
     memory: Memory,
+    /// Number of bytes that have been written to `memory`.
     used: usize,
+    /// Memory that was lent to the last batch. It can be reused after all references to it are
+    /// dropped.
     lent: Option<Buffer>,
 }
 
+/// Memory that a buffer has allocated.
 #[derive(Debug)]
 enum Memory {
+    /// Memory allocated by Arrow. It can be reused after the batch that uses it is dropped.
     Heap(MutableBuffer),
+    /// Memory mapped with huge pages. It is returned to the operating system when its batch is
+    /// dropped.
     Mapped(MmapMut),
 }
 
 impl Memory {
+    /// Allocates zeroed memory. A large block is mapped with huge pages if the operating system
+    /// permits it.
     fn zeroed(bytes: usize) -> Self {
         let mapped = if bytes >= HUGE { mapped(bytes) } else { None };
         mapped.map_or_else(|| Self::Heap(MutableBuffer::from_len_zeroed(bytes)), Self::Mapped)
     }
 
+    /// Returns the whole memory, including bytes that have not been written.
     fn bytes(&mut self) -> &mut [u8] {
         match self {
             Self::Heap(buffer) => buffer.as_slice_mut(),
@@ -38,22 +52,23 @@ impl Memory {
     }
 }
 
-/// Anonymous memory with huge pages; `None` where the system refuses.
+/// Maps anonymous memory with huge pages. Returns `None` if the operating system refuses.
 fn mapped(bytes: usize) -> Option<MmapMut> {
     let map = MmapMut::map_anon(bytes).ok()?;
     #[cfg(target_os = "linux")]
-    // Refused where huge pages are switched off; the memory is as good without.
+    // The call fails if huge pages are disabled. The mapped memory can still be used.
     let _ = map.advise(memmap2::Advice::HugePage);
     Some(map)
 }
 
 impl ReusableBuffer {
-    /// Creates an empty buffer with space for `bytes` bytes.
+    /// Creates an empty buffer with a capacity of `bytes` bytes.
     pub fn with_bytes(bytes: usize) -> Self {
         Self { memory: Memory::zeroed(bytes), used: 0, lent: None }
     }
 
-    /// Moves what was written to a memory of `bytes` bytes, if that is larger.
+    /// Increases the capacity of the buffer to at least `bytes` bytes. Bytes that have been written
+    /// are copied.
     pub fn reserve(&mut self, bytes: usize) {
         if self.memory.bytes().len() < bytes {
             let mut larger = Memory::zeroed(bytes);
@@ -62,8 +77,9 @@ impl ReusableBuffer {
         }
     }
 
-    /// Appends `bytes` bytes and returns them, to be filled.
+    /// Appends `bytes` bytes to the buffer, and returns them so that the caller overwrites them.
     pub fn extend(&mut self, bytes: usize) -> &mut [u8] {
+        // If the last batch still exists, its memory cannot be reused, and new memory is allocated.
         if let Some(lent) = self.lent.take()
             && let Ok(buffer) = lent.into_mutable()
         {
@@ -74,7 +90,8 @@ impl ReusableBuffer {
         if len < to {
             let bytes = to.max(2 * len);
             let mut larger = match self.memory {
-                // What is streamed stays in the heap, where it can be taken back.
+                // A buffer that lends its memory to several batches uses heap memory, because only
+                // heap memory can be taken back from Arrow.
                 Memory::Heap(_) => Memory::Heap(MutableBuffer::from_len_zeroed(bytes)),
                 Memory::Mapped(_) => Memory::zeroed(bytes),
             };
@@ -85,8 +102,10 @@ impl ReusableBuffer {
         &mut self.memory.bytes()[from..to]
     }
 
-    /// Returns what was written; the buffer is empty again.
+    /// Returns the bytes that have been written as an Arrow buffer. This buffer is empty
+    /// afterwards.
     pub fn lend(&mut self) -> Buffer {
+        // If the previous batch has been dropped, this call takes back its memory.
         self.extend(0);
         let used = std::mem::take(&mut self.used);
         match std::mem::replace(&mut self.memory, Memory::Heap(MutableBuffer::new(0))) {
@@ -106,13 +125,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_and_large_buffers_keep_what_is_written() {
+    fn small_and_large_buffers_keep_their_bytes() {
         for size in [16, HUGE + 8] {
             let mut buffer = ReusableBuffer::with_bytes(size);
             buffer.extend(8).copy_from_slice(&[7; 8]);
             let last = size - 8;
             buffer.extend(last)[last - 8..].copy_from_slice(&[9; 8]);
-            // More than was asked for at first.
+            // These 8 bytes exceed the initial capacity.
             buffer.extend(8).copy_from_slice(&[1; 8]);
             let lent = buffer.lend();
             assert_eq!(lent.len(), size + 8);

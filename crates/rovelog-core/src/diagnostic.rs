@@ -1,4 +1,4 @@
-//! Diagnostics: what a reader noticed in the bytes, and the ledger of what it could not read.
+//! Diagnostics of problems in a log, and the ledger of bytes that could not be read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,21 +7,21 @@ use std::ops::Range;
 use crate::Limits;
 use crate::text::count;
 
-/// How much a [`Diagnostic`] matters.
+/// Severity of a [`Diagnostic`]. The variants are ordered from harmless to serious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing; nothing is missing.
+    /// A notable fact. No data is missing.
     Note,
-    /// Something was wrong and could be put right.
+    /// Something was wrong in the log, and the reader corrected it.
     Repaired,
-    /// Valid records are left out; recovering the log keeps them.
+    /// The reader does not return some valid records. They are restored by recovering the log.
     LeftOut,
-    /// Bytes could not be read.
+    /// Some bytes could not be read.
     DataLost,
 }
 
 impl Severity {
-    /// Returns the word used in JSON: `note`, `repaired`, `left_out` or `data_lost`.
+    /// Returns the name of the severity in JSON: `note`, `repaired`, `left_out` or `data_lost`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -32,21 +32,23 @@ impl Severity {
     }
 }
 
-/// A kind of diagnostic. Each format crate lists its rules in one table; they are stable.
+/// A kind of diagnostic. Each format crate declares its rules in one table. The codes and names of
+/// rules never change.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The stable code: `E-ULOG-002`. `E` where data is lost, `W` otherwise.
+    /// Stable code of the rule, such as `E-ULOG-002`. The first letter is `E` if data is lost.
+    /// Otherwise, it is `W`.
     pub code: &'static str,
-    /// The stable name: `cut`.
+    /// Stable name of the rule, such as `cut`.
     pub name: &'static str,
-    /// How much it matters.
+    /// Severity of all diagnostics of this kind.
     pub severity: Severity,
-    /// What it means, one line without a full stop.
+    /// Explanation of the rule in one line, without a period at the end.
     pub meaning: &'static str,
 }
 
-/// Declares the rules of a format, one after the other: name of the static, code, name, severity,
-/// meaning. `ALL` lists them by code.
+/// Declares the rules of a format as statics, and a static `ALL` that lists them by code. Each line
+/// has the identifier of the static, the code, the name, the severity and the meaning.
 ///
 /// ```
 /// rovelog_core::rules! {
@@ -67,131 +69,147 @@ macro_rules! rules {
             };
         )*
 
-        /// All of them, by code.
+        /// All rules, ordered by code.
         pub static ALL: &[&$crate::Rule] = &[$( &$ident ),*];
     };
 }
 
-/// Says in one line what is lost: "4 bytes in 1 place could not be read; 2 records are missing".
+/// Formats the losses on one line. For example:
+/// `4 bytes in 1 place could not be read; 2 records counted by the log are missing from the file`.
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let are = |n: u64| if n == 1 { "is" } else { "are" };
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         if self.bytes > 0 {
             let (bytes, places) = (count(self.bytes, "byte"), count(self.losses, "place"));
-            said.push(format!("{bytes} in {places} could not be read"));
+            parts.push(format!("{bytes} in {places} could not be read"));
         } else if self.missing_records + self.left_out_records == 0 {
-            // What is missing behind the end of a file has no bytes in it.
-            said.push("part of the log could not be read".to_owned());
+            // If the end of a file is missing, the lost data has no bytes in the file.
+            parts.push("part of the log could not be read".to_owned());
         }
         if self.missing_records > 0 {
             let (records, are) = (count(self.missing_records, "record"), are(self.missing_records));
-            said.push(format!("{records} counted by the log {are} missing from the file"));
+            parts.push(format!("{records} counted by the log {are} missing from the file"));
         }
         if self.left_out_records > 0 {
             let (records, are) = (count(self.left_out_records, "record"), are(self.left_out_records));
-            said.push(format!("{records} {are} left out; `rovelog recover` keeps them"));
+            parts.push(format!("{records} {are} left out; `rovelog recover` keeps them"));
         }
-        f.write_str(&said.join("; "))
+        f.write_str(&parts.join("; "))
     }
 }
 
-/// One thing noticed in a log, with the bytes it is about.
+/// A problem or notable fact in a log, with the range of bytes that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The kind.
+    /// Kind of the diagnostic, with its code and severity.
     pub rule: &'static Rule,
-    /// The bytes, from the start of the file.
+    /// Range of bytes in the file that the diagnostic concerns.
     pub range: Range<u64>,
-    /// The particulars, one line.
+    /// One-line description of the problem or fact.
     pub message: String,
 }
 
-/// The data that a reader could not read: exact totals, and the ranges up to a limit per kind.
+/// The data that a reader could not read. The totals are exact. The list of ranges is limited: at
+/// most a thousand ranges are stored for each kind of diagnostic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Bytes lost.
+    /// Number of bytes that could not be read.
     pub bytes: u64,
-    /// Losses, each one range of bytes. The range is empty if records are missing and no byte is
-    /// left of them.
+    /// Number of losses. Each loss is one range of bytes. The range is empty if records are missing
+    /// and none of their bytes is in the file.
     pub losses: u64,
-    /// The ranges in file order; neighbours joined.
+    /// Ranges of lost bytes in file order. Adjacent ranges are joined.
     pub ranges: Vec<Range<u64>>,
-    /// Records that the log counts and that are not in the file, as far as the log counts any.
+    /// Number of records that are missing according to record counts in the log. The number is 0 if
+    /// the log has no record counts.
     pub missing_records: u64,
-    /// Valid records that reading leaves out and recovering keeps.
+    /// Number of valid records that the reader does not return. They are restored by recovering the
+    /// log.
     pub left_out_records: u64,
 }
 
 impl Ledger {
-    /// Returns whether nothing is lost, missing or left out.
+    /// Returns whether no data is lost and no record is missing or omitted.
     pub fn is_empty(&self) -> bool {
         self.losses == 0 && self.missing_records == 0 && self.left_out_records == 0
     }
 }
 
-/// Diagnostics in file order, the first thousand of each kind one by one, the others counted.
+/// List of the diagnostics of a log in file order. The first thousand diagnostics of each kind are
+/// stored. Any more are only counted.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
+    /// Stored diagnostics, sorted by the start of their range.
     list: Vec<Diagnostic>,
+    /// Number of diagnostics by code, including those that are not stored.
     counts: BTreeMap<&'static str, u64>,
+    /// Losses from all diagnostics with the severity `DataLost`, and numbers of missing records.
     ledger: Ledger,
-    per_kind: usize,
+    /// Maximum number of stored diagnostics with the same code.
+    max_per_kind: usize,
+    /// Number of bytes of a remote file that were not read.
     unread: u64,
 }
 
 impl Diagnostics {
-    /// Returns an empty list that keeps as many of a kind as `limits` says.
+    /// Creates an empty list. `limits` contains the maximum number of stored diagnostics of each
+    /// kind.
     pub fn new(limits: &Limits) -> Self {
-        Self { per_kind: limits.diagnostics_per_kind, ..Self::default() }
+        Self { max_per_kind: limits.diagnostics_per_kind, ..Self::default() }
     }
 
-    /// Takes note of `range`; `message` is only called for a diagnostic that is kept.
+    /// Adds a diagnostic for `range`. `message` is called only if the diagnostic is stored.
     pub fn push(&mut self, rule: &'static Rule, range: Range<u64>, message: impl FnOnce() -> String) {
         let count = self.counts.entry(rule.code).or_default();
         *count += 1;
-        let keep = *count <= self.per_kind as u64;
+        let is_stored = *count <= self.max_per_kind as u64;
         if rule.severity == Severity::DataLost {
             self.ledger.bytes += range.end - range.start;
             self.ledger.losses += 1;
             match self.ledger.ranges.last_mut() {
+                // Adjacent losses are joined even if the maximum number of ranges is reached, so
+                // that a long damaged part stays a single range.
                 Some(last) if last.end == range.start => last.end = range.end,
-                _ if keep => {
-                    // The end of a compressed file is known before what is in it.
+                _ if is_stored => {
+                    // Ranges usually arrive in file order. The end of a compressed file is an
+                    // exception, because it is reported before the records are read.
                     let at = self.ledger.ranges.partition_point(|known| known.start <= range.start);
                     self.ledger.ranges.insert(at, range.clone());
                 }
                 _ => {}
             }
         }
-        if keep {
+        if is_stored {
             let at = self.list.partition_point(|d| d.range.start <= range.start);
             self.list.insert(at, Diagnostic { rule, range, message: message() });
         }
     }
 
-    /// Sets how many bytes of the file are not read.
+    /// Sets the number of bytes of a remote file that were not read.
     pub(crate) fn set_unread(&mut self, bytes: u64) {
         self.unread = bytes;
     }
 
-    /// Returns how many bytes of the file are not read, so that nothing is said about them.
+    /// Returns the number of bytes of a remote file that were not read. They do not cause
+    /// diagnostics.
     pub fn unread(&self) -> u64 {
         self.unread
     }
 
-    /// Counts records that the log counts and that are not in the file.
+    /// Adds `records` to the number of records that are missing according to record counts in the
+    /// log.
     pub fn count_missing(&mut self, records: u64) {
         self.ledger.missing_records += records;
     }
 
-    /// Counts valid records that are left out.
+    /// Adds `records` to the number of valid records that the reader does not return.
     pub fn count_left_out(&mut self, records: u64) {
         self.ledger.left_out_records += records;
     }
 
-    /// Adds the diagnostics of a further file of the log, which starts at byte `base`. `name` says
-    /// which one in messages.
+    /// Adds the diagnostics of another file of the same log. Offset 0 of this file is offset `base`
+    /// of the log. `name` is inserted at the start of each message.
     pub fn append(&mut self, name: &str, base: u64, other: &Self) {
         for (code, count) in &other.counts {
             *self.counts.entry(code).or_default() += count;
@@ -200,32 +218,33 @@ impl Diagnostics {
         let lost = &other.ledger;
         self.ledger.bytes += lost.bytes;
         self.ledger.losses += lost.losses;
+        // Files are appended in order, so the lost ranges of this file follow all earlier ranges.
         self.ledger.ranges.extend(lost.ranges.iter().map(shift));
         self.ledger.missing_records += lost.missing_records;
         self.ledger.left_out_records += lost.left_out_records;
-        self.list.extend(other.list.iter().map(|noticed| Diagnostic {
-            rule: noticed.rule,
-            range: shift(&noticed.range),
-            message: format!("{name}: {}", noticed.message),
+        self.list.extend(other.list.iter().map(|diagnostic| Diagnostic {
+            rule: diagnostic.rule,
+            range: shift(&diagnostic.range),
+            message: format!("{name}: {}", diagnostic.message),
         }));
     }
 
-    /// Returns the diagnostics that were kept, in file order.
+    /// Returns the stored diagnostics in file order.
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// Returns the bytes lost.
+    /// Returns the data that could not be read.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Returns how many there were of each code, those not kept included.
+    /// Returns the number of diagnostics for each code, including those that were not stored.
     pub fn counts(&self) -> &BTreeMap<&'static str, u64> {
         &self.counts
     }
 
-    /// Returns how many there were in all.
+    /// Returns the number of diagnostics, including those that were not stored.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }
@@ -239,7 +258,7 @@ mod tests {
     static NOTE: Rule = Rule { code: "W-T-1", name: "note", severity: Severity::Note, meaning: "note" };
 
     #[test]
-    fn totals_stay_exact_past_the_limit() {
+    fn totals_are_exact_above_the_limit() {
         let limits = Limits { diagnostics_per_kind: 2, ..Limits::default() };
         let mut diagnostics = Diagnostics::new(&limits);
         for i in 0..5 {
@@ -255,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_losses_are_one_range() {
+    fn adjacent_losses_are_one_range() {
         let mut diagnostics = Diagnostics::new(&Limits::default());
         diagnostics.push(&LOST, 4..6, String::new);
         diagnostics.push(&LOST, 6..9, String::new);
@@ -264,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_left_out_is_in_the_ledger_without_a_byte() {
+    fn the_ledger_counts_records_without_lost_bytes() {
         let mut diagnostics = Diagnostics::new(&Limits::default());
         assert!(diagnostics.ledger().is_empty());
         diagnostics.count_left_out(3);
@@ -279,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn diagnostics_of_a_further_file_lie_behind_those_of_the_first() {
+    fn diagnostics_of_another_file_are_shifted_by_its_offset() {
         let mut all = Diagnostics::new(&Limits::default());
         all.push(&LOST, 4..6, String::new);
         let mut other = Diagnostics::new(&Limits::default());

@@ -1,37 +1,39 @@
-//! The error of every fallible call: coarse kind, absolute offset, the format's own error inside.
+//! The error type of all fallible functions. It has a coarse kind and a file offset, and wraps the
+//! error type of the format crate.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A result with Rovelog's [`Error`].
+/// Result type whose default error is Rovelog's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The coarse kind of an error, which decides the exit code and the Python exception.
+/// Coarse kind of an error. It determines the exit code of the program and the Python exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system refused.
+    /// The operating system reported an error.
     Io,
-    /// The first bytes are not those of a format that is built in.
+    /// The file does not start with the signature of a supported format.
     NotThisFormat,
-    /// The bytes contradict the format.
+    /// The bytes violate the specification of the format.
     Malformed,
-    /// The input ends before anything can be read.
+    /// The input ends before any record can be read.
     Truncated,
-    /// The log is valid, but uses what this reader does not support.
+    /// The log is valid, but uses a feature that this reader does not support.
     Unsupported,
-    /// A limit against hostile input was passed.
+    /// A limit that protects against malicious input was exceeded.
     LimitExceeded,
-    /// The caller asked for something the log does not have.
+    /// The caller requested something that the log does not contain.
     InvalidArgument,
-    /// What was asked for is in parts of the file that were not read.
+    /// The requested data is in parts of the file that were not read.
     PartlyRead,
-    /// Records that the index of the log names are damaged or missing; all others were returned.
+    /// Records that the index of the log lists are damaged or missing. All other records were
+    /// returned.
     DataLost,
 }
 
 impl ErrorKind {
-    /// Returns the word used in JSON and in tests.
+    /// Returns the name of the kind in JSON and in tests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Io => "io",
@@ -47,26 +49,29 @@ impl ErrorKind {
     }
 }
 
-/// Meaning of an error of a format crate for callers that do not need its details: the coarse kind,
-/// the offset of the byte that caused it, and the next step.
+/// Summary of a format crate's error, for callers that do not need the details of this error. The
+/// fields are the coarse kind, the offset of the byte that caused the error, and the next step for
+/// the user.
 pub type Meaning = (ErrorKind, Option<u64>, Option<&'static str>);
 
-/// An error with the format it came from, the byte where it arose and what to do next.
+/// An error with its format, the file offset that caused it, and a next step for the user.
 #[derive(Debug)]
 pub struct Error {
-    /// The format's id, or `rovelog` if no format is known.
+    /// Identifier of the format, or `rovelog` if the format is unknown.
     pub format: &'static str,
-    /// The coarse kind.
+    /// Coarse kind of the error, which determines the exit code of the program and the Python
+    /// exception.
     pub kind: ErrorKind,
-    /// Offset from the start of the file, if one byte caused the error.
+    /// Offset in the file of the byte that caused the error, if there is such a byte.
     pub offset: Option<u64>,
-    /// What the user can do next, one line.
+    /// Suggested next step for the user, in one line.
     pub next: Option<Cow<'static, str>>,
+    /// The wrapped error. Its message is displayed.
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
 impl Error {
-    /// Returns an error whose message is `source`.
+    /// Creates an error with the message of `source`.
     pub fn new(
         format: &'static str,
         kind: ErrorKind,
@@ -76,7 +81,7 @@ impl Error {
         Self { format, kind, offset, next: None, source: source.into() }
     }
 
-    /// Returns the error `source` of a format crate with what it means.
+    /// Creates an error from a format crate's error and its meaning.
     pub fn explained(
         format: &'static str,
         (kind, offset, next): Meaning,
@@ -85,37 +90,38 @@ impl Error {
         Self { next: next.map(Cow::Borrowed), ..Self::new(format, kind, offset, source) }
     }
 
-    /// Returns an operating-system error while reading `format`. It is the source itself, so that
-    /// its kind can be asked for.
+    /// Creates an error from an operating-system error that occurred while a log of this format was
+    /// read. The operating-system error is stored as the source directly, so that callers can query
+    /// its kind.
     pub fn io(format: &'static str, error: std::io::Error) -> Self {
         Self::new(format, ErrorKind::Io, None, error)
     }
 
-    /// Returns the same error with the next step.
+    /// Sets the suggested next step.
     #[must_use]
     pub fn with_next(mut self, next: impl Into<Cow<'static, str>>) -> Self {
         self.next = Some(next.into());
         self
     }
 
-    /// Returns the format's own error.
+    /// Returns the wrapped error of the format crate.
     pub fn get_ref(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
         &*self.source
     }
 }
 
-/// For implementations: returns the error for a record that was found when the log was opened, and
-/// is not there any more. Another program can change a mapped file at any time.
+/// Creates the error for a record that was in the file when the log was opened, but no longer is.
+/// Another program can change a memory-mapped file at any time.
 #[doc(hidden)]
 pub fn changed(at: u64) -> std::io::Error {
     let what = "was changed by another program while the log was read; copy the log, then read the copy";
     std::io::Error::other(format!("the record at byte {at} {what}"))
 }
 
-/// Makes an [`Error`] of a format crate's own error, which has `fn meaning(&self) -> Meaning` and a
-/// variant `Io`.
+/// Implements `From`, so that the error type of a format crate can be converted to [`Error`]. The
+/// error type must have a method `fn meaning(&self) -> Meaning` and a variant `Io`.
 #[macro_export]
-macro_rules! explained {
+macro_rules! impl_from_format_error {
     ($error:ident, $format:expr) => {
         impl From<$error> for $crate::Error {
             fn from(error: $error) -> Self {
@@ -136,7 +142,8 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
-    // The message is the source's own, so the chain goes on behind it.
+    // `Display` already shows the message of the wrapped error. This function therefore returns the
+    // source of the wrapped error. Otherwise, the same message would be printed twice.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.source()
     }

@@ -1,20 +1,40 @@
-//! The index that the first scan of a log leaves: enough to read any part of the log again without
-//! validating it, and no more than a thousandth of its size.
+//! The index that the first scan of a log builds.
+//!
+//! With the index, any part of the log can be read again without validating the records before that
+//! part. The file is divided into blocks of about 4 MiB. Each block stores its time span, the
+//! topics that have records in the block, and the number of records that each of these topics has
+//! before the block. The index takes 16 bytes for each topic in a block, and a log of 1 GiB has
+//! about 256 blocks.
+//!
+//! For example, a log has records of topic 0 at the offsets 10 and 5 MiB, and a record of topic 1
+//! at offset 20. The first block starts at offset 10 and is full at 10 + 4 MiB, so the record at 5
+//! MiB starts the second block. The blocks store:
+//!
+//! | block | start | topics, with the number of records before the block |
+//! |-------|-------|------------------------------------------------------|
+//! | 0 | 10 | topic 0: 0, topic 1: 0 |
+//! | 1 | 5 MiB | topic 0: 1 |
+//!
+//! A reader that wants topic 1 skips block 1. A reader that wants topic 0 starting with block 1
+//! knows that the first record of topic 0 in this block has the number 1.
 
 use std::ops::{Range, RangeInclusive};
 
 use crate::ranges;
 
-/// Bytes of the file per block.
-const BLOCK: u64 = 4 << 20;
+/// Size of a block in bytes. A record starts a new block if its offset is at least this number of
+/// bytes after the start of the current block.
+const BLOCK_SIZE: u64 = 4 << 20;
 
-/// Blocks of a file, each of which starts at a record, and the ranges that hold no records.
+/// The blocks of a file, and the ranges of the file without records.
+///
+/// The type `M` is the mark that a format stores for each block.
 ///
 /// ```
 /// use rovelog_core::index::{Index, Span};
 ///
 /// let mut index = Index::default();
-/// // Two topics; the last block in which each has records.
+/// // For each of two topics, the number of the last block with records of the topic.
 /// let mut last = [0; 2];
 /// for (at, topic, time) in [(10, 0, 7), (20, 1, 5), (5 << 20, 0, 9)] {
 ///     let span = index.record(at, topic, (&mut last[topic as usize], 0), Span::default);
@@ -28,36 +48,42 @@ const BLOCK: u64 = 4 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Index<M> {
+    /// Blocks of the file in file order.
     blocks: Vec<Block<M>>,
-    /// Ranges without records, ascending, neighbours joined.
+    /// Byte ranges without records, in ascending order. Adjacent ranges are joined.
     skips: Vec<Range<u64>>,
-    /// Where the records end.
+    /// Offset of the end of the last record in the file.
     end: u64,
-    /// The block that is being filled, counted from 1, and where it is full.
+    /// Number of the block to which records are being added, counted from 1.
     number: u32,
+    /// Offset at which the current block is full. A record at or after this offset starts the next
+    /// block.
     full_at: u64,
-    /// Its mark so far.
+    /// Mark of the block to which records are being added. It is copied to the block when the block
+    /// is complete.
     mark: M,
-    /// There is one block, whatever the size of the file.
-    whole: bool,
+    /// True if the whole file is one block.
+    is_single_block: bool,
 }
 
-/// A part of the file that starts at a record.
+/// A byte range of the file that starts at a record.
 #[derive(Debug)]
 pub struct Block<M> {
-    /// The offset of its first record.
+    /// Offset of the block's first record.
     pub start: u64,
-    /// What the format notes of it: the span of its times, and what a reader must know to begin
-    /// there.
+    /// Facts that the format stores about the block. They include the time span of the block, and
+    /// the state that a reader needs to start at this block.
     pub mark: M,
-    /// The topics with records in it, and how many records each has before it.
+    /// The topics with records in the block, each with the number of its records before the block.
     before: Vec<(u32, u64)>,
 }
 
-/// First and last of some times; empty at first.
+/// The earliest and the latest of several times. The default is an empty span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
+    /// Earliest time in the span.
     first: i64,
+    /// Latest time in the span.
     last: i64,
 }
 
@@ -68,19 +94,19 @@ impl Default for Span {
 }
 
 impl Span {
-    /// Takes a time.
+    /// Extends the span so that it contains `time`.
     #[inline]
     pub fn add(&mut self, time: i64) {
         (self.first, self.last) = (self.first.min(time), self.last.max(time));
     }
 
-    /// Returns the span of both.
+    /// Returns the smallest span that contains both spans.
     #[must_use]
     pub fn joined(self, other: Self) -> Self {
         Self { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
 
-    /// Returns the first and the last time; `None` without any.
+    /// Returns the earliest and the latest time, or `None` if the span is empty.
     pub fn range(self) -> Option<RangeInclusive<i64>> {
         (self.first <= self.last).then_some(self.first..=self.last)
     }
@@ -95,15 +121,21 @@ impl<M: Default> Default for Index<M> {
             number: 0,
             full_at: 0,
             mark: M::default(),
-            whole: false,
+            is_single_block: false,
         }
     }
 }
 
 impl<M: Copy> Index<M> {
-    /// Takes a record in file order, and returns the mark of its block, which starts as `mark`.
-    /// `seen` is the last block in which its topic has records, 0 for none, and how many records of
-    /// the topic come before this one.
+    /// Adds a record. Records must be added in file order.
+    ///
+    /// - `at` is the offset of the record.
+    /// - `block` is the number of the last block with records of the same topic, or 0 for the first
+    ///   record. The caller stores this number for each topic, and this function updates it.
+    /// - `before` is the number of records of the same topic before this record.
+    /// - `mark` creates the mark of a new block.
+    ///
+    /// Returns the mark of the record's block, so that the caller can extend its time span.
     #[inline]
     pub fn record(
         &mut self,
@@ -115,6 +147,7 @@ impl<M: Copy> Index<M> {
         if at >= self.full_at {
             self.begin(at, mark());
         }
+        // The record is the first record of its topic in the current block.
         if *block != self.number {
             *block = self.number;
             if let Some(last) = self.blocks.last_mut() {
@@ -124,46 +157,50 @@ impl<M: Copy> Index<M> {
         &mut self.mark
     }
 
+    /// Completes the current block and starts a new block at offset `at`.
     #[cold]
     fn begin(&mut self, at: u64, mark: M) {
         self.seal();
         self.blocks.push(Block { start: at, mark, before: Vec::new() });
         self.mark = mark;
         self.number += 1;
-        self.full_at = if self.whole { u64::MAX } else { at + BLOCK };
+        self.full_at = if self.is_single_block { u64::MAX } else { at + BLOCK_SIZE };
     }
 
-    /// Gives the last block its mark.
+    /// Copies the current mark to the last block, which is then complete.
     fn seal(&mut self) {
         if let Some(last) = self.blocks.last_mut() {
             last.mark = self.mark;
         }
     }
 
-    /// Makes one block of all there are and of all that come, for a log of which no part can be
-    /// read without what is before it.
+    /// Joins all blocks into one, and adds all later records to this block.
+    ///
+    /// This is for logs that can only be read from the start, because a record may depend on any
+    /// record before it.
     pub fn join(&mut self, join: impl Fn(M, M) -> M) {
-        if std::mem::replace(&mut self.whole, true) {
+        if std::mem::replace(&mut self.is_single_block, true) {
             return;
         }
         self.seal();
+        // If there is no block yet, the next record must start one.
         self.full_at = if self.blocks.is_empty() { 0 } else { u64::MAX };
-        let one = self.blocks.drain(..).reduce(|mut one, next| {
-            one.mark = join(one.mark, next.mark);
-            one
+        let joined_block = self.blocks.drain(..).reduce(|mut joined_block, next| {
+            joined_block.mark = join(joined_block.mark, next.mark);
+            joined_block
         });
-        self.blocks.extend(one);
-        if let Some(one) = self.blocks.last() {
-            self.mark = one.mark;
+        self.blocks.extend(joined_block);
+        if let Some(joined_block) = self.blocks.last() {
+            self.mark = joined_block.mark;
         }
     }
 
-    /// Takes a range without records, in file order.
+    /// Adds a byte range without records. Ranges must be added in file order.
     pub fn skip(&mut self, range: Range<u64>) {
         ranges::push(&mut self.skips, range);
     }
 
-    /// Completes the index of a file whose records end at `end`.
+    /// Completes the index. `end` is the offset of the end of the last record in the file.
     pub fn finish(&mut self, end: u64) {
         self.seal();
         self.end = end;
@@ -176,56 +213,64 @@ impl<M> Index<M> {
         &self.blocks
     }
 
-    /// Returns where the records end.
+    /// Returns the offset of the end of the last record in the file.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Returns the ranges without records, ascending, neighbours joined.
+    /// Returns the byte ranges without records, in ascending order. Adjacent ranges are joined.
     pub fn skips(&self) -> &[Range<u64>] {
         &self.skips
     }
 
-    /// Returns the bytes of the file that a block is made of.
+    /// Returns the byte range of the file that a block occupies.
     pub fn bytes_of(&self, block: usize) -> Range<u64> {
         self.blocks[block].start..self.blocks.get(block + 1).map_or(self.end, |next| next.start)
     }
 
-    /// Returns whether any of these topics has records in a block.
+    /// Returns whether a block has records of any topic for which `wanted` is true.
     pub fn has_any(&self, block: usize, wanted: &[bool]) -> bool {
-        self.whole || self.blocks[block].before.iter().any(|(topic, _)| wanted[*topic as usize])
+        self.is_single_block || self.blocks[block].before.iter().any(|(topic, _)| wanted[*topic as usize])
     }
 
-    /// Returns how many records of each topic are before a block, for those with records in it.
-    /// Where all of the file is one block, there are none before it.
+    /// Returns the topics that have records in a block, each with the number of its records before
+    /// the block. If the whole file is one block, the list is empty, because all of these numbers
+    /// are 0.
     pub fn before(&self, block: usize) -> &[(u32, u64)] {
-        if self.whole { &[] } else { &self.blocks[block].before }
+        if self.is_single_block { &[] } else { &self.blocks[block].before }
     }
 
-    /// Returns how many records of a topic with `count` records are before a block.
+    /// Returns the number of records that a topic has before a block. `count` is the number of
+    /// records that the topic has in the whole log.
     pub fn count_before(&self, block: usize, topic: u32, count: u64) -> u64 {
         if block == 0 {
             return 0;
         }
+        // A block stores this number only if it has records of the topic. The next block that has
+        // records of the topic stores the same number, because no record of the topic is in the
+        // blocks before it.
         let mut later = self.blocks[block..].iter().flat_map(|block| &block.before);
         later.find(|(of, _)| *of == topic).map_or(count, |(_, before)| *before)
     }
 
-    /// Starts to follow the skips from `at` on.
+    /// Returns a cursor over the byte ranges without records that end after `at`.
     pub fn skips_from(&self, at: u64) -> Skips<'_> {
         Skips { left: &self.skips[self.skips.partition_point(|skip| skip.end <= at)..] }
     }
 }
 
-/// The ranges without records that a pass over the file has still to step over.
+/// Cursor over the byte ranges without records. A reader uses it to skip these ranges in one pass
+/// over the file.
 #[derive(Clone, Debug)]
 pub struct Skips<'a> {
+    /// Byte ranges that the cursor has not passed yet.
     left: &'a [Range<u64>],
 }
 
 impl Skips<'_> {
-    /// Moves `at` behind the ranges that start there or before, and returns where the next one
-    /// starts, or `end`.
+    /// If byte ranges without records contain `at`, moves `at` to their end. Returns the offset up
+    /// to which records can then be read. This is the start of the next range without records, or
+    /// `end`.
     #[inline]
     pub fn step_over(&mut self, at: &mut u64, end: u64) -> u64 {
         while let [skip, left @ ..] = self.left {
@@ -243,7 +288,8 @@ impl Skips<'_> {
 mod tests {
     use super::*;
 
-    /// An index of records, with the last block and the number of records of each topic.
+    /// Builds an index. For each topic, it stores the state that a caller of [`Index::record`] must
+    /// store.
     #[derive(Default)]
     struct Records {
         index: Index<Span>,
@@ -272,30 +318,33 @@ mod tests {
         }
     }
 
-    /// Two blocks of 4 MiB, and the last record as a third.
+    /// Records that fill two blocks of 4 MiB, followed by one record in a third block.
     const THREE: [(u64, u32, i64); 6] = [
         (10, 0, 7),
         (20, 1, 5),
-        (BLOCK + 9, 0, 6),
-        (BLOCK + 10, 0, 9),
-        (BLOCK + 30, 0, 8),
-        (2 * BLOCK + 10, 1, -3),
+        (BLOCK_SIZE + 9, 0, 6),
+        (BLOCK_SIZE + 10, 0, 9),
+        (BLOCK_SIZE + 30, 0, 8),
+        (2 * BLOCK_SIZE + 10, 1, -3),
     ];
 
     #[test]
-    fn a_block_starts_at_the_first_record_behind_4_mib() {
+    fn a_block_starts_at_the_first_record_after_4_mib() {
         let mut all = Records::of(&THREE);
-        all.index.finish(3 * BLOCK);
-        let third = 2 * BLOCK + 10;
-        assert_eq!(all.marks(), [(10, Some(5..=7)), (BLOCK + 10, Some(8..=9)), (third, Some(-3..=-3))]);
-        assert_eq!((all.index.bytes_of(0), all.index.bytes_of(1)), (10..BLOCK + 10, BLOCK + 10..third));
-        assert_eq!((all.index.bytes_of(2), all.index.end()), (third..3 * BLOCK, 3 * BLOCK));
+        all.index.finish(3 * BLOCK_SIZE);
+        let third = 2 * BLOCK_SIZE + 10;
+        assert_eq!(all.marks(), [(10, Some(5..=7)), (BLOCK_SIZE + 10, Some(8..=9)), (third, Some(-3..=-3))]);
+        assert_eq!(
+            (all.index.bytes_of(0), all.index.bytes_of(1)),
+            (10..BLOCK_SIZE + 10, BLOCK_SIZE + 10..third)
+        );
+        assert_eq!((all.index.bytes_of(2), all.index.end()), (third..3 * BLOCK_SIZE, 3 * BLOCK_SIZE));
         let before: Vec<_> = (0..3).map(|block| all.index.before(block)).collect();
         assert_eq!(before, [&[(0, 0), (1, 0)][..], &[(0, 2)], &[(1, 1)]]);
     }
 
     #[test]
-    fn a_block_knows_its_topics_and_their_records_before_it() {
+    fn a_block_stores_its_topics_and_their_record_counts() {
         let index = Records::of(&THREE).index;
         let has: Vec<_> = (0..3).map(|block| index.has_any(block, &[false, true, true])).collect();
         assert_eq!(has, [true, false, true]);
@@ -305,29 +354,29 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_read_from_its_start_has_one_block() {
+    fn joined_blocks_stay_one_block() {
         let mut all = Records::of(&THREE);
-        all.add((2 * BLOCK + 20, 2, 4));
+        all.add((2 * BLOCK_SIZE + 20, 2, 4));
         all.index.join(Span::joined);
-        // It is one already.
+        // A second call of `join` has no effect.
         all.index.join(|_, _| Span::default());
-        all.add((9 * BLOCK, 2, 30));
-        all.index.finish(10 * BLOCK);
+        all.add((9 * BLOCK_SIZE, 2, 30));
+        all.index.finish(10 * BLOCK_SIZE);
         assert_eq!(all.marks(), [(10, Some(-3..=30))]);
-        assert_eq!(all.index.bytes_of(0), 10..10 * BLOCK);
+        assert_eq!(all.index.bytes_of(0), 10..10 * BLOCK_SIZE);
         assert!(all.index.has_any(0, &[false; 3]) && all.index.before(0).is_empty());
         assert_eq!(all.index.count_before(0, 2, 2), 0);
-        // The same for records that all come later.
+        // The result is the same if `join` is called before any record is added.
         let mut later = Records::default();
         later.index.join(Span::joined);
         later.add((10, 0, 7));
-        later.add((9 * BLOCK, 1, 8));
-        later.index.finish(10 * BLOCK);
+        later.add((9 * BLOCK_SIZE, 1, 8));
+        later.index.finish(10 * BLOCK_SIZE);
         assert_eq!(later.marks(), [(10, Some(7..=8))]);
     }
 
     #[test]
-    fn a_pass_steps_over_ranges_without_records() {
+    fn skips_are_stepped_over_in_order() {
         let mut index = Index::<Span>::default();
         for range in [5..9, 20..25, 25..30, 40..41] {
             index.skip(range);
@@ -342,7 +391,7 @@ mod tests {
         assert_eq!([step(0, 5, 100), step(5, 8, 100), step(9, 9, 100)], [(9, 20), (9, 20), (9, 20)]);
         assert_eq!([step(8, 29, 100), step(30, 30, 100)], [(30, 40), (30, 40)]);
         assert_eq!([step(35, 45, 100), step(41, 41, 100)], [(45, 100), (41, 100)]);
-        // What ends at the start is left out at once.
+        // A byte range that ends at the start offset of the cursor is not part of the cursor.
         assert_eq!(index.skips_from(9).left, [20..30, 40..41]);
     }
 }

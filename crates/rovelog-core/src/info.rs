@@ -1,23 +1,23 @@
-//! The summary of a log, which `rovelog info` shows.
+//! The summary of a log, as shown by `rovelog info`.
 
 use crate::packed;
 use crate::{Clock, DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, Value};
 
-/// Whether all of a log could be read.
+/// State of a log: whether the whole log could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Every byte was read.
+    /// Every byte of the log was read.
     Complete,
-    /// Parts of a remote file were not read; nothing is wrong with the others.
+    /// Parts of a remote file were not read. The parts that were read are intact.
     NotChecked,
-    /// The recording breaks off; everything before the cut was read.
+    /// The end of the recording is missing. Everything before the missing end was read.
     Truncated,
-    /// Something inside could not be read.
+    /// Some bytes inside the log could not be read.
     Damaged,
 }
 
 impl State {
-    /// Returns the word used in text and JSON.
+    /// Returns the name of the state in text and JSON, such as `not_checked`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -28,45 +28,47 @@ impl State {
     }
 }
 
-/// The summary of a log, the same for every format. What only one format has is in
-/// [`details`](Self::details).
+/// The summary of a log, with the same fields for every format. Facts that exist in only one format
+/// are in [`details`](Self::details).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogInfo {
-    /// The version of the format, as users write it: `1`.
+    /// Version of the log's format in the notation of the format, such as `1`.
     pub version: String,
-    /// The ecosystem that wrote it, where that is evident: `px4`.
+    /// Name of the software that wrote the log, such as `px4`. `None` if the log does not identify
+    /// it.
     pub dialect: Option<&'static str>,
-    /// The size of the file in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// Whether all of it could be read.
+    /// State of the log: whether the whole log could be read.
     pub state: State,
-    /// Where the recording starts, on the log's clock.
+    /// Start of the recording on the log's clock.
     pub start: Option<Timestamp>,
-    /// The last time in it, on the log's clock, even if it is far outside of all others.
+    /// The last time in the log, even if its record is an outlier, far away from all other records.
     pub end: Option<Timestamp>,
-    /// The span of time that the data fills, and the records far outside of it; `None` before the
-    /// end of a stream, and where it is `start` to `end`.
+    /// Time span of the data without outliers, and the list of the outliers. An outlier is a record
+    /// far away from all other records. `None` if the data spans exactly `start` to `end`, or
+    /// before a stream has ended.
     pub data: Option<DataSpan>,
-    /// How the log's clock is placed on the Unix clock; `None` where nothing in the log tells.
+    /// Offset from the log's clock to the Unix clock, or `None` if the log does not contain one.
     pub utc: Option<UtcOffset>,
-    /// The number of records on all topics.
+    /// Number of records in all topics.
     pub records: u64,
-    /// The bytes of a remote file that were not read.
+    /// Number of bytes of a remote file that were not read.
     pub unread: u64,
-    /// Whether counts and times are those of the parts that were read: the log has at least these
-    /// records. False where an index tells of the others.
+    /// True if counts and times are lower bounds, because they only cover the parts of a remote
+    /// file that were read. False if an index contains the counts and times of the other parts.
     pub at_least: bool,
-    /// The number of diagnostics of all kinds.
+    /// Number of diagnostics of all severities.
     pub problems: u64,
-    /// The bytes that could not be read.
+    /// The data that could not be read.
     pub lost: Ledger,
-    /// What only this format has, in the order in which it is shown.
+    /// Facts that exist only in the format of this log, in display order.
     pub details: Vec<Detail>,
 }
 
 impl LogInfo {
-    /// Returns the summary of an empty log.
+    /// Returns the summary of an empty log of `size` bytes.
     pub fn new(version: impl Into<String>, size: u64) -> Self {
         Self {
             version: version.into(),
@@ -86,15 +88,18 @@ impl LogInfo {
         }
     }
 
-    /// Takes over what was noticed: state, problems and the bytes lost. `cut` is the rule of a
-    /// recording that breaks off: where all losses are of it, or say that the compressed file is cut,
-    /// the log is truncated, else damaged.
+    /// Sets the state, the number of problems and the lost bytes from the diagnostics of the log.
+    ///
+    /// `cut` is the rule for a recording whose end is missing. If all losses are missing ends, of
+    /// the log or of the compressed file that contains it, the log is truncated. With any other
+    /// loss, the log is damaged.
     pub fn set_state(&mut self, diagnostics: &Diagnostics, cut: &Rule) {
         self.lost = diagnostics.ledger().clone();
         self.problems = diagnostics.total();
         let cuts =
             diagnostics.counts().get(cut.code).copied().unwrap_or_default() + packed::cuts(diagnostics);
         self.unread = diagnostics.unread();
+        // Losses take precedence over unread parts, because losses are certain.
         self.state = match self.lost.losses {
             0 if self.unread > 0 => State::NotChecked,
             0 => State::Complete,
@@ -103,10 +108,14 @@ impl LogInfo {
         };
     }
 
-    /// Places the log's clock on the Unix clock by the Unix time of the start of its data, if one was
-    /// given ([`ReadOptions::utc_start`](crate::ReadOptions::utc_start)) and the log has another
-    /// clock.
+    /// Sets the offset to the Unix clock from a start time that the user specified
+    /// ([`ReadOptions::utc_start`](crate::ReadOptions::utc_start)).
+    ///
+    /// `given` is the Unix time in nanoseconds at which the data starts. It is ignored if the log's
+    /// clock is already the Unix clock.
     pub fn set_utc_start(&mut self, given: Option<i64>) {
+        // The start time that the user specified applies to the data. It does not apply to outliers
+        // long before the data.
         let start = self.span().map(|span| span.0).or(self.start);
         let start = start.filter(|start| start.clock != Clock::Unix);
         let nanos = given.zip(start).and_then(|(given, start)| given.checked_sub(start.nanos));
@@ -115,13 +124,14 @@ impl LogInfo {
         }
     }
 
-    /// Returns the time from start to end in nanoseconds, including records far outside of all
-    /// others.
+    /// Returns the duration from `start` to `end` in nanoseconds. Outliers, which are records far
+    /// away from all other records, are included.
     pub fn duration(&self) -> Option<i64> {
         self.end?.nanos.checked_sub(self.start?.nanos)
     }
 
-    /// Returns the start and the end of the data, without records far outside of all others.
+    /// Returns the start and the end of the data. Outliers, which are records far away from all
+    /// other records, are ignored.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         match &self.data {
             Some(data) => Some((data.start, data.end)),
@@ -129,36 +139,38 @@ impl LogInfo {
         }
     }
 
-    /// Returns the length of the data, nanoseconds.
+    /// Returns the duration of the data in nanoseconds. Outliers, which are records far away from
+    /// all other records, are ignored.
     pub fn data_duration(&self) -> Option<i64> {
         let (start, end) = self.span()?;
         end.nanos.checked_sub(start.nanos)
     }
 
-    /// Returns the records far outside of all others, by topic.
+    /// Returns the outliers of each topic, which are records far away from all other records.
     pub fn outside(&self) -> &[Outside] {
         self.data.as_ref().map_or(&[], |data| &data.outside)
     }
 }
 
-/// One fact that only one format has: a line of text and a JSON value under one key.
+/// A fact that exists only in one log format, with a line of text and a JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detail {
-    /// The key, `snake_case`.
+    /// JSON key of the fact in `snake_case`.
     pub key: &'static str,
-    /// The line for people; `None` keeps the fact to JSON and `info -v`.
+    /// Text of the fact for people. If it is `None`, the fact is shown only in JSON and by
+    /// `info -v`.
     pub text: Option<String>,
-    /// The value for machines.
+    /// JSON value of the fact.
     pub value: Value,
 }
 
 impl Detail {
-    /// Returns a fact with a line of text.
+    /// Creates a fact that has a line of text for people.
     pub fn new(key: &'static str, text: impl Into<String>, value: Value) -> Self {
         Self { key, text: Some(text.into()), value }
     }
 
-    /// Returns a fact for machines only.
+    /// Creates a fact that has no text for people.
     pub fn hidden(key: &'static str, value: Value) -> Self {
         Self { key, text: None, value }
     }
@@ -174,7 +186,7 @@ mod tests {
     static NOTE: Rule = Rule { code: "W-T-1", name: "note", severity: Severity::Note, meaning: "note" };
 
     #[test]
-    fn the_state_is_told_by_all_losses_those_not_kept_included() {
+    fn the_state_depends_on_all_losses_even_if_not_stored() {
         let state = |rules: &[&'static Rule]| {
             let limits = Limits { diagnostics_per_kind: 0, ..Limits::default() };
             let mut diagnostics = Diagnostics::new(&limits);

@@ -1,13 +1,17 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # Words
+//! # Terms
 //!
-//! A **log** is a file; a **topic** one named stream in it; a **schema** the fields of a topic; a
-//! **record** one timestamped entry. Every **timestamp** is an integer number of nanoseconds with
-//! its **clock**. A **diagnostic** says what was noticed in the bytes, with its range and severity.
+//! - A **log** is a file with the recorded data of sensors.
+//! - A **topic** is a named stream of records in a log.
+//! - A **schema** describes the fields of a topic.
+//! - A **record** is an entry of a topic, usually with a timestamp.
+//! - A **timestamp** is an integer number of nanoseconds together with its **clock**.
+//! - A **diagnostic** describes a problem or notable fact in the log, with its byte range and
+//!   severity.
 //!
-//! The format crates (`ulog-format` and its siblings) implement [`LogReader`] and [`LogStream`]
-//! over these words; the facade `rovelog` opens any of them.
+//! The format crates, such as `ulog-format`, implement [`LogReader`] and [`LogStream`] with these
+//! types. The facade `rovelog` opens logs of all formats.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
@@ -71,7 +75,7 @@ pub use reader::{Batches, TopicBatches};
 pub use reader::{
     Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature, TopicRef,
 };
-pub use record::{Decode, Payload, Record, Text};
+pub use record::{Decode, Fields, Payload, Record, Text};
 pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Segment, Sliced};
 pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;

@@ -1,31 +1,36 @@
-//! Limits on memory and time for untrusted logs, and for files that come with them.
+//! Limits on memory and time for reading untrusted logs, and for reading files that describe logs.
 
 use std::io::{Error, ErrorKind, Read, Result};
 
-/// Limits that keep memory and time within a small multiple of the input.
+/// Limits that keep memory and time within a small multiple of the size of the input.
 ///
-/// The defaults fit every log seen in the field; what passes a limit is reported, not dropped
-/// silently.
+/// The defaults are sufficient for all logs from real devices that we have seen. If a limit is
+/// exceeded, the reader reports this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Levels of nested types: 64.
+    /// Maximum nesting depth of types. Default: 64.
     pub nesting: usize,
-    /// Leaves of one record, arrays of structs unrolled: 65 535.
+    /// Maximum number of leaves in a record. A leaf is a field that has no fields inside, and each
+    /// element of an array counts separately. Default: 65,535.
     pub leaves: usize,
-    /// Diagnostics of one kind that are kept one by one; further ones are only counted: 1 000.
+    /// Maximum number of stored diagnostics of each kind. Any more are only counted. Default:
+    /// 1000.
     pub diagnostics_per_kind: usize,
-    /// Bytes that a compressed file may be decompressed to: 1 GiB. A pipe is decompressed piece by
-    /// piece and needs no limit.
+    /// Maximum size in bytes of a decompressed file. Default: 1 GiB. Logs from pipes have no such
+    /// limit, because they are decompressed piece by piece.
     pub unpacked: u64,
-    /// Number of bytes that one byte of compressed data may be decompressed to: 64. A file may pass
-    /// `unpacked` by it, as a large log does. A chunk of a bag above 64 MiB may not pass it. 0 turns
-    /// it off: then `unpacked` is the limit of all.
+    /// Maximum number of decompressed bytes for each byte of compressed data. Default: 64.
+    ///
+    /// Large logs may decompress to more than `unpacked` bytes if they do not exceed this ratio.
+    /// Chunks of a bag that are larger than 64 MiB must not exceed this ratio either. If the value
+    /// is 0, no ratio is checked, and `unpacked` is the limit for all files.
     pub expansion: u64,
 }
 
 impl Limits {
-    /// Returns the same limits with this number of bytes for a decompressed file, whatever its size.
+    /// Sets the maximum size of a decompressed file, regardless of how small the compressed file
+    /// is.
     #[must_use]
     pub fn with_unpacked(self, bytes: u64) -> Self {
         Self { unpacked: bytes, expansion: 0, ..self }
@@ -38,17 +43,19 @@ impl Default for Limits {
     }
 }
 
-/// Maximum size in bytes of a file that describes logs: declarations, definitions of a type, a
-/// calibration.
+/// Maximum size in bytes of a file that describes logs. Examples are type declarations, type
+/// definitions and calibrations.
 pub const DESCRIPTION: u64 = 1 << 20;
 
-/// Reads a file that describes logs. It may be a link to a device that never ends, because such files
-/// come from strangers as logs do.
+/// Reads a file that describes logs. The size is limited, because the file may come from an
+/// untrusted source, or its path may link to a device that never ends.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, or is longer than [`DESCRIPTION`].
+/// Returns an error if the file cannot be read or is larger than [`DESCRIPTION`].
 pub fn read_description(file: impl Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more than the limit is read. The result shows whether the file has more bytes than
+    // allowed.
     file.take(DESCRIPTION + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > DESCRIPTION {
         return Err(Error::new(ErrorKind::FileTooLarge, "the file is longer than 1 MiB"));
@@ -56,7 +63,7 @@ pub fn read_description(file: impl Read) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file that describes logs in UTF-8.
+/// Reads a file that describes logs, and decodes it as UTF-8.
 ///
 /// # Errors
 /// Returns the errors of [`read_description`], and an error if the text is not UTF-8.
@@ -69,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endless_description_is_refused() {
+    fn an_endless_description_is_rejected() {
         assert_eq!(read_description(&b"<calibration/>"[..]).unwrap(), b"<calibration/>");
         assert_eq!(read_description(std::io::repeat(0).take(DESCRIPTION)).unwrap().len(), 1 << 20);
         assert_eq!(read_description(std::io::repeat(0)).unwrap_err().kind(), ErrorKind::FileTooLarge);

@@ -1,6 +1,7 @@
-//! File formats of compressed images, which logs contain byte for byte.
+//! Formats of image files that are stored in logs.
 
-/// File format of an image, found by its first bytes: what a log says about it can be wrong.
+/// Format of an image file. The format is detected from the first bytes of the file, because a log
+/// may state a wrong format.
 ///
 /// ```
 /// use rovelog_core::media::ImageFormat;
@@ -24,12 +25,14 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
-    /// Returns the format of a file that starts with these bytes; `None` if it is unknown.
+    /// Detects the format of an image from its first bytes. Returns `None` if the format is
+    /// unknown.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
-            // Two letters are also the start of other data, so the size of the second header counts.
+            // Data of another kind can also start with the two letters `BM`. Therefore, the size of
+            // the second header must also match. It has only a few valid values.
             [b'B', b'M', ..]
                 if matches!(bytes.get(14..18), Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0])) =>
             {
@@ -41,7 +44,7 @@ impl ImageFormat {
         }
     }
 
-    /// Returns the name, as in media types.
+    /// Returns the name of the format as used in media types.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Jpeg => "jpeg",
@@ -52,7 +55,7 @@ impl ImageFormat {
         }
     }
 
-    /// Returns the extension of a file.
+    /// Returns the extension of files in this format, without the dot.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Jpeg => "jpg",
@@ -61,7 +64,7 @@ impl ImageFormat {
         }
     }
 
-    /// Returns the media type.
+    /// Returns the media type of the format, such as `image/jpeg`.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Jpeg => "image/jpeg",
@@ -72,7 +75,7 @@ impl ImageFormat {
         }
     }
 
-    /// Returns whether browsers show images of this format.
+    /// Returns whether web browsers can show images of this format.
     pub const fn is_for_browsers(self) -> bool {
         !matches!(self, Self::Tiff)
     }
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_format_is_found_by_the_first_bytes() {
+    fn image_formats_are_detected() {
         let bitmap = [&b"BM"[..], &[0; 12], &40_u32.to_le_bytes()].concat();
         for (bytes, format) in [
             (&b"\xff\xd8\xff\xe0"[..], Some(ImageFormat::Jpeg)),

@@ -1,31 +1,34 @@
-//! Names of topics and fields, each given once.
+//! Unique names for topics and fields.
 
 use std::collections::HashMap;
 
-/// Names of a log. Where two things of a log have one name, the second is called `name#2`.
+/// Assigns unique names. If a name has already been assigned, a number is appended, as in `name#2`.
 ///
 /// ```
 /// use rovelog_core::names::UniqueNames;
 ///
 /// let mut names = UniqueNames::default();
-/// let given = ["V1", "V1", "V1#2", "V1"].map(|name| names.give(name));
+/// let given = ["V1", "V1", "V1#2", "V1"].map(|name| names.assign(name));
 /// assert_eq!(given, ["V1", "V1#2", "V1#2#2", "V1#3"]);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct UniqueNames {
-    /// The number that the last thing of each name has.
+    /// For each assigned name, the last number that was appended to it. If no number was appended
+    /// yet, it is 1.
     last: HashMap<String, u32>,
 }
 
 impl UniqueNames {
-    /// Returns `name`, or, if it is given already, the name with the next free number.
-    pub fn give(&mut self, name: &str) -> String {
+    /// Returns `name` if it has not been assigned yet. Otherwise, returns `name` with the next free
+    /// number.
+    pub fn assign(&mut self, name: &str) -> String {
         let Some(last) = self.last.get(name) else {
             self.last.insert(name.to_owned(), 1);
             return name.to_owned();
         };
         let mut number = last + 1;
-        // A log may have used a name of that form itself.
+        // The log may already use a numbered name such as `V1#2`, so several numbers may have to be
+        // tried.
         let unique = loop {
             let numbered = format!("{name}#{number}");
             if !self.last.contains_key(&numbered) {
@@ -34,11 +37,13 @@ impl UniqueNames {
             number += 1;
         };
         self.last.insert(name.to_owned(), number);
+        // The numbered name is also marked as assigned, because the log may use the same name
+        // later.
         self.last.insert(unique.clone(), 1);
         unique
     }
 
-    /// Returns whether a name is given.
+    /// Returns whether `name` has been assigned.
     pub fn contains(&self, name: &str) -> bool {
         self.last.contains_key(name)
     }

@@ -1,4 +1,4 @@
-//! [`OpenOptions`]: how a log is opened.
+//! Builder for opening a log: [`OpenOptions`].
 
 use std::fmt;
 use std::fs;
@@ -11,28 +11,31 @@ use crate::diagnostic::Severity;
 use crate::error::{Error, ErrorKind, Result};
 use crate::reader::{Format, LogReader, ReadOptions};
 
-/// Opens logs of one format, or of any format in the facade.
+/// A type that can open logs.
+///
+/// Every [`Format`] implements this trait for logs of its format. The facade `rovelog` implements
+/// this trait for logs of any format.
 pub trait Open {
-    /// The reader.
+    /// The type of reader that is returned for an opened log.
     type Reader;
 
     /// Opens the log at `path`.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not a log that the reader can open.
+    /// Returns an error if the file cannot be read or is not a log that the reader can open.
     fn open_path(path: &Path, options: &ReadOptions) -> Result<Self::Reader>;
 
     /// Opens the log in `bytes`.
     ///
     /// # Errors
-    /// If the bytes are not a log that the reader can open.
+    /// Returns an error if the bytes are not a log that the reader can open.
     fn open_bytes(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
 
-    /// Returns the reader as a trait object.
+    /// Returns a reference to the reader as a trait object.
     fn as_log(reader: &Self::Reader) -> &dyn LogReader;
 }
 
-/// Reads the file into memory. The facade maps large files instead.
+/// A format reads the whole file into memory. The facade `rovelog` memory-maps large files instead.
 impl<F: Format> Open for F {
     type Reader = F::Reader;
 
@@ -50,42 +53,51 @@ impl<F: Format> Open for F {
     }
 }
 
-/// Options and methods that open a log. Each reader has a function `options` that returns them:
+/// Builder that sets options and then opens a log.
+///
+/// Each reader has a function `options` that returns this builder, for example
 /// `UlogReader::options().strict(true).open("flight.ulg")`.
 pub struct OpenOptions<O> {
+    /// Options that are passed to the reader.
     read: ReadOptions,
+    /// True if opening returns an error when data is lost.
     strict: bool,
+    /// The type that opens the log. The builder stores no value of this type.
     opener: PhantomData<fn() -> O>,
 }
 
 impl<O: Open> OpenOptions<O> {
-    /// Returns the default options.
+    /// Returns the default options. Damage is not an error, and a log with an index is opened by
+    /// its index.
     pub fn new() -> Self {
         Self { read: ReadOptions::default(), strict: false, opener: PhantomData }
     }
 
-    /// Sets whether damage is an error. If so, opening reads all of the log.
+    /// Sets whether opening returns an error when data is lost. In this case, opening reads the
+    /// whole log, because damage is only found by reading.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Sets whether opening reads all of the log, even if its index says what the log contains.
+    /// Sets whether opening reads the whole log, even if the log has an index.
     #[must_use]
     pub fn read_all(mut self, read_all: bool) -> Self {
         self.read.read_all = read_all;
         self
     }
 
-    /// Sets the Unix time of the log's start in nanoseconds, for logs without UTC.
+    /// Sets the Unix time in nanoseconds at which the data of the log starts. Use this for logs
+    /// that do not store UTC.
     #[must_use]
     pub fn utc_start(mut self, nanos: i64) -> Self {
         self.read.utc_start = Some(nanos);
         self
     }
 
-    /// Replaces the options that have no method here, such as limits.
+    /// Replaces all read options. Use this method for options that have no method in this builder,
+    /// such as limits.
     #[must_use]
     pub fn read_options(mut self, options: ReadOptions) -> Self {
         self.read = options;
@@ -95,23 +107,25 @@ impl<O: Open> OpenOptions<O> {
     /// Opens the log at `path`.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a log that the reader can open, and with
-    /// [`strict`](Self::strict) if data is lost. Otherwise damage is not an error:
-    /// [`LogReader::diagnostics`] lists it.
+    /// Returns an error if the file cannot be read, if it is not a log that the reader can open, or
+    /// if [`strict`](Self::strict) is set and data is lost. Without `strict`, damage is listed by
+    /// [`LogReader::diagnostics`] instead.
     pub fn open(self, path: impl AsRef<Path>) -> Result<O::Reader> {
-        self.checked(|options| O::open_path(path.as_ref(), options))
+        self.open_checked(|options| O::open_path(path.as_ref(), options))
     }
 
     /// Opens the log in `bytes`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Returns the same errors as [`open`](Self::open).
     pub fn from_bytes(self, bytes: impl Into<Bytes>) -> Result<O::Reader> {
         let bytes = bytes.into();
-        self.checked(|options| O::open_bytes(bytes, options))
+        self.open_checked(|options| O::open_bytes(bytes, options))
     }
 
-    fn checked(mut self, open: impl FnOnce(&ReadOptions) -> Result<O::Reader>) -> Result<O::Reader> {
+    /// Opens a log with the function `open`. If `strict` is set, also checks that no data is lost.
+    fn open_checked(mut self, open: impl FnOnce(&ReadOptions) -> Result<O::Reader>) -> Result<O::Reader> {
+        // An index only lists what should be in the file. A strict check must read all records.
         self.read.read_all |= self.strict;
         let log = open(&self.read)?;
         if self.strict && !O::as_log(&log).verify().is_empty() {
@@ -139,13 +153,14 @@ impl<O> fmt::Debug for OpenOptions<O> {
     }
 }
 
-/// Returns the first loss of a log as an error.
+/// Converts the first diagnostic about lost or omitted data to an error.
 fn first_loss(log: &dyn LogReader) -> Error {
-    let problems = log.diagnostics().list();
-    let first = problems.iter().find(|problem| problem.rule.severity >= Severity::LeftOut);
+    let diagnostics = log.diagnostics().list();
+    let first = diagnostics.iter().find(|diagnostic| diagnostic.rule.severity >= Severity::LeftOut);
+    // The list of diagnostics has a limited length, so the diagnostic of a loss may not be stored.
     let (message, at) = first.map_or_else(
         || ("the log is damaged".to_owned(), None),
-        |problem| (problem.message.clone(), Some(problem.range.start)),
+        |diagnostic| (diagnostic.message.clone(), Some(diagnostic.range.start)),
     );
     Error::new(log.format().id, ErrorKind::Malformed, at, message)
         .with_next("open the log without `strict` to skip the damage")

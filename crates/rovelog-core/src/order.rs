@@ -1,9 +1,26 @@
-//! Records in time order, in bounded memory, whatever their order in the file.
+//! Iteration over the records of a log in time order, with bounded memory.
 //!
-//! A reader notes for each block of its file the span of times in it. [`InOrder`] then takes, again
-//! and again, the next hundred thousand places in the order of (time, offset) from those blocks
-//! alone that can hold them: nearly one pass over a log that is nearly in order, and no more memory
-//! for any other.
+//! The records of a log may be stored in any order. Sorting the positions of all records would need
+//! memory that grows with the file. [`InOrder`] therefore sorts one batch of positions after the
+//! other:
+//!
+//! 1. It sorts the blocks of the file by the first time in each block.
+//! 2. It visits the blocks in this order, and collects the positions that come after the previous
+//!    batch. When it has collected twice the batch size, it keeps the smaller half. The largest
+//!    position that remains is the bound.
+//! 3. From then on, it only collects positions below the bound. When the next block starts after
+//!    the bound, the batch is complete. The batch is sorted and returned.
+//!
+//! For example, block A has the times 1, 4, 2, and block B has the times 3, 6, 5. The batch size is
+//! 2.
+//!
+//! - Batch 1 collects 1, 4, 2, 3. That is twice the batch size, so 1 and 2 remain, and the bound is
+//!   the time 2. The times 6 and 5 are above the bound. The batch is 1, 2.
+//! - Batch 2 collects the times after 2, which are 4, 3, 6, 5, and keeps 3 and 4.
+//! - Batch 3 collects 6 and 5. There is no bound, so this batch is the last one.
+//!
+//! If a log is almost in order, each batch needs few blocks, and the log is read little more than
+//! once. A log in random order is read once per batch, but does not need more memory.
 
 use std::collections::BTreeMap;
 use std::iter::Chain;
@@ -12,29 +29,31 @@ use std::vec::IntoIter;
 
 use crate::{Select, Topic};
 
-/// Places kept at once: 4 MiB of them, and less than twice that.
-const KEPT: usize = 1 << 17;
+/// Number of positions in a batch. They take 4 MiB. Up to twice as many positions are collected at
+/// a time.
+const BATCH_LEN: usize = 1 << 17;
 
-/// Where a record is in the order and in the file. Ordered by time, then offset.
+/// Position of a record, in time and in the file. Positions are ordered by time. Positions with the
+/// same time are ordered by offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The time by which it is ordered, nanoseconds of the log's clock.
+    /// Time of the record in nanoseconds of the log's clock.
     pub time: i64,
-    /// The offset of its first byte.
+    /// Offset of the record's first byte.
     pub offset: u64,
-    /// Its topic.
+    /// Index of the record's topic.
     pub topic: u32,
-    /// Its number within the topic, in file order.
+    /// Number of the record within its topic, in file order, starting with 0.
     pub seq: u64,
 }
 
-/// A log that can be scanned block by block.
+/// The blocks of a log. Each block is a part of the log that can be scanned separately.
 pub trait Blocks {
-    /// Returns the times within each block, by which its records are ordered; `None` for a block
-    /// without any.
+    /// Returns the earliest and the latest time in a block, or `None` if the block has no records.
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>>;
 
-    /// Returns the bytes of the file that a block is made of.
+    /// Returns the byte range of the file that a block occupies. The default implementation is for
+    /// logs that do not know these ranges.
     fn offsets(&self, _block: usize) -> Range<u64> {
         0..u64::MAX
     }
@@ -42,14 +61,16 @@ pub trait Blocks {
     /// Returns the number of blocks.
     fn count(&self) -> usize;
 
-    /// Visits the records of a block in file order.
+    /// Calls `visit` with the position of each record in a block, in file order.
     fn visit(&self, block: usize, visit: impl FnMut(Place));
 }
 
-/// Of some blocks what is in the window of a selection.
+/// The blocks of a log, restricted to the records in the time window of a selection.
 #[derive(Debug)]
 pub struct Within<B> {
+    /// Blocks of the whole log.
     blocks: B,
+    /// Selection that contains the time window.
     select: Select,
 }
 
@@ -75,13 +96,20 @@ impl<B: Blocks> Blocks for Within<B> {
     }
 }
 
-/// What [`selected`] gives: the last places before the window, then those in the window.
+/// The iterator that [`selected`] returns.
 pub type Selected<B> = Chain<IntoIter<Place>, InOrder<Within<B>>>;
 
-/// Returns the places that `select` keeps of a log with `topics`: the last one before the window of
-/// each topic for which `select` asks for it, then all within the window, both in time order. `of`
-/// returns the blocks with the places of the marked topics, and no other.
+/// Returns the positions of the selected records in a log with `topics`.
+///
+/// The first positions are before the time window. They belong to the last record of each topic for
+/// which `select` requests this record. The positions in the time window follow. Both groups are in
+/// time order.
+///
+/// `of` is called with a flag for each topic. It returns blocks that only visit records of the
+/// topics whose flag is true.
 pub fn selected<B: Blocks>(topics: &[Topic], select: &Select, of: impl Fn(Vec<bool>) -> B) -> Selected<B> {
+    // The last records before the time window may be anywhere before it, so they are searched in a
+    // separate pass.
     let last = match select.start {
         Some(start) if select.last_before => {
             let wanted = topics.iter().map(|topic| select.keeps_last_before(topic)).collect();
@@ -94,7 +122,7 @@ pub fn selected<B: Blocks>(topics: &[Topic], select: &Select, of: impl Fn(Vec<bo
     last.into_iter().chain(InOrder::new(within))
 }
 
-/// Returns the last place of each topic before `start`, in time order.
+/// Returns the position of each topic's last record before `start`, in time order.
 fn last_before(blocks: &impl Blocks, start: i64) -> Vec<Place> {
     let mut last: BTreeMap<u32, Place> = BTreeMap::new();
     for block in 0..blocks.count() {
@@ -112,29 +140,35 @@ fn last_before(blocks: &impl Blocks, start: i64) -> Vec<Place> {
     places
 }
 
-/// A time and an offset: what records are ordered by.
-type Moment = (i64, u64);
+/// Time and offset of a record, which determine its place in the order.
+type SortKey = (i64, u64);
 
-/// An iterator over places in the order of (time, offset).
+/// Iterator over positions in time order. See the [module documentation](self) for the algorithm.
 #[derive(Debug)]
 pub struct InOrder<B> {
+    /// Blocks of the log that are visited.
     blocks: B,
-    /// Blocks that hold anything, by the first time and offset: these, the last ones, and the
-    /// block.
-    order: Vec<(Moment, Moment, usize)>,
-    ready: IntoIter<Place>,
+    /// Blocks that have records, in ascending order. Each entry has the lowest key in the block,
+    /// the highest key, and the index of the block.
+    order: Vec<(SortKey, SortKey, usize)>,
+    /// Positions of the current batch that have not been returned yet.
+    batch: IntoIter<Place>,
+    /// Largest position in the current batch. `None` before the first batch.
     last: Option<Place>,
-    kept: usize,
-    done: bool,
+    /// Maximum number of positions in a batch.
+    batch_len: usize,
+    /// True if no batch follows the current batch.
+    is_last_batch: bool,
 }
 
 impl<B: Blocks> InOrder<B> {
-    /// Returns all places of `blocks`.
+    /// Returns an iterator over all positions in `blocks`.
     pub fn new(blocks: B) -> Self {
-        Self::keeping(blocks, KEPT)
+        Self::with_batch_len(blocks, BATCH_LEN)
     }
 
-    fn keeping(blocks: B, kept: usize) -> Self {
+    /// Implements [`new`](Self::new). Tests call this function with small batch sizes.
+    fn with_batch_len(blocks: B, batch_len: usize) -> Self {
         let mut order: Vec<_> = (0..blocks.count())
             .filter_map(|block| {
                 let (span, bytes) = (blocks.span(block)?, blocks.offsets(block));
@@ -142,36 +176,42 @@ impl<B: Blocks> InOrder<B> {
             })
             .collect();
         order.sort_unstable();
-        Self { blocks, order, ready: Vec::new().into_iter(), last: None, kept, done: false }
+        Self { blocks, order, batch: Vec::new().into_iter(), last: None, batch_len, is_last_batch: false }
     }
 
+    /// Collects and sorts the positions of the next batch.
     fn refill(&mut self) {
-        let (after, kept) = (self.last, self.kept);
+        let (previous, batch_len) = (self.last, self.batch_len);
         let mut found: Vec<Place> = Vec::new();
-        // The largest place worth keeping, once there are enough.
+        // The largest position of the batch. `None` as long as the batch is not full.
         let mut bound: Option<Place> = None;
         for &(first, last, block) in &self.order {
-            if after.is_some_and(|after| last < (after.time, after.offset)) {
+            if previous.is_some_and(|previous| last < (previous.time, previous.offset)) {
+                // All records of the block were returned by earlier batches.
                 continue;
             }
             if bound.is_some_and(|bound| first > (bound.time, bound.offset)) {
+                // This block and all later blocks start after the batch.
                 break;
             }
             self.blocks.visit(block, |place| {
-                if Some(place) > after && bound.is_none_or(|bound| place < bound) {
+                if Some(place) > previous && bound.is_none_or(|bound| place < bound) {
                     found.push(place);
-                    if found.len() == 2 * kept {
-                        bound = Some(*found.select_nth_unstable(kept - 1).1);
-                        found.truncate(kept);
+                    if found.len() == 2 * batch_len {
+                        // `select_nth_unstable` takes linear time. Sorting the positions here would
+                        // repeat work each time that the batch is full.
+                        bound = Some(*found.select_nth_unstable(batch_len - 1).1);
+                        found.truncate(batch_len);
                     }
                 }
             });
         }
-        // All places up to the bound were found.
-        self.done = bound.is_none();
+        // If there is no bound, the batch contains all remaining positions.
+        self.is_last_batch = bound.is_none();
+        // No two positions are equal, so an unstable sort gives the same result as a stable sort.
         found.sort_unstable();
         self.last = found.last().copied();
-        self.ready = found.into_iter();
+        self.batch = found.into_iter();
     }
 }
 
@@ -180,10 +220,10 @@ impl<B: Blocks> Iterator for InOrder<B> {
 
     fn next(&mut self) -> Option<Place> {
         loop {
-            if let Some(place) = self.ready.next() {
+            if let Some(place) = self.batch.next() {
                 return Some(place);
             }
-            if self.done {
+            if self.is_last_batch {
                 return None;
             }
             self.refill();
@@ -217,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Blocks of 100 bytes that count how often they are visited.
+    /// Blocks of 100 bytes that count how often each block is visited.
     struct Visited(Times, RefCell<Vec<u32>>);
 
     impl Blocks for Visited {
@@ -241,26 +281,28 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_hold_nothing_of_the_next_places_are_not_visited() {
+    fn blocks_outside_of_a_batch_are_not_visited() {
         let times = (0..4).map(|block| (0..6).map(|i| 6 * block + i).collect()).collect();
         let blocks = Visited(Times(times), RefCell::new(vec![0; 4]));
-        let mut all = InOrder::keeping(blocks, 3);
+        let mut all = InOrder::with_batch_len(blocks, 3);
         let got: Vec<_> = all.by_ref().map(|place| place.time).collect();
         assert_eq!(got, (0..24).collect::<Vec<_>>());
-        // Three of six places at once: twice each block, once for the places behind those of the
-        // block before it, and once because its last bytes may have a place of the last time.
+        // A batch has three positions and a block has six. Each block is visited twice for its own
+        // positions. It is also visited by the batch before, which collects more positions than it
+        // returns, and by the batch after, which starts at the last position of the block.
         assert_eq!(*all.blocks.1.borrow(), [3, 4, 4, 3]);
     }
 
-    /// Any disorder, any amount kept: the same as sorting everything.
+    /// For any order of the records and any batch size, the result must equal a sort of all
+    /// positions.
     #[test]
-    fn equals_a_sort() {
+    fn batches_equal_a_sort_of_all_positions() {
         let mut state = 1u64;
         let mut random = move || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             state >> 33
         };
-        for kept in [1, 2, 7, 64, 5000] {
+        for batch_len in [1, 2, 7, 64, 5000] {
             let blocks: Vec<Vec<i64>> = (0..20u64)
                 .map(|block| {
                     (0..random() % 60)
@@ -274,12 +316,12 @@ mod tests {
                 all.visit(block, |place| want.push(place));
             }
             want.sort_unstable();
-            let got: Vec<_> = InOrder::keeping(Times(blocks), kept).collect();
-            assert_eq!(got, want, "keeping {kept}");
+            let got: Vec<_> = InOrder::with_batch_len(Times(blocks), batch_len).collect();
+            assert_eq!(got, want, "a batch length of {batch_len}");
         }
     }
 
-    /// Blocks of (time, topic), of the topics that are wanted.
+    /// Blocks of (time, topic) pairs. The flags state which topics are visited.
     struct Wanted(Vec<Vec<(i64, u32)>>, Vec<bool>);
 
     impl Blocks for Wanted {
@@ -307,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_its_places_and_the_last_ones_before_it() {
+    fn a_selection_has_its_window_and_the_last_records_before() {
         let topics: Vec<_> = ["a", "b", "c"]
             .into_iter()
             .zip(0..)
@@ -331,7 +373,7 @@ mod tests {
         assert_eq!(places(&window.with_last_before_of(["b"])), [&before[1..2], &within].concat());
         let of_a = Select::topic("a").between(Some(10), None).with_last_before();
         assert_eq!(places(&of_a), [(3, 0), (10, 0), (12, 0), (30, 0)]);
-        // A block before the window is not visited.
+        // A block outside of the time window has no time span, so it is not visited.
         let within = Within { blocks: Wanted(blocks.to_vec(), vec![true; 3]), select: of_a };
         assert_eq!((within.span(0), within.span(1), within.offsets(1)), (None, Some(9..=30), 10..20));
     }

@@ -1,9 +1,11 @@
-//! Outputs of writers.
+//! A wrapper for the outputs to which logs are written.
 
 use std::io::{Error, Read, Result, Seek, SeekFrom, Write};
 
-/// An output that refuses everything after a failed write: it is unknown how much of that was
-/// written, so further bytes could be at a wrong place.
+/// An output that returns an error for every operation after a failed write.
+///
+/// A failed write may have written part of its data. The output position is then unknown, and any
+/// later bytes could be written to the wrong offset of the log.
 ///
 /// ```
 /// use std::io::Write;
@@ -21,25 +23,28 @@ use std::io::{Error, Read, Result, Seek, SeekFrom, Write};
 /// ```
 #[derive(Debug)]
 pub struct FailFast<W> {
+    /// The wrapped output.
     out: W,
+    /// True if an operation on the output has failed.
     failed: bool,
 }
 
 impl<W> FailFast<W> {
-    /// Returns an output that has not failed yet.
+    /// Wraps the output `out`.
     pub fn new(out: W) -> Self {
         Self { out, failed: false }
     }
 
-    /// Gives the output back.
+    /// Returns the wrapped output.
     ///
     /// # Errors
-    /// Returns an error if a write has failed.
+    /// Returns an error if an operation on the output has failed.
     pub fn into_inner(self) -> Result<W> {
         self.check()?;
         Ok(self.out)
     }
 
+    /// Returns an error if an earlier operation on the output has failed.
     #[inline]
     fn check(&self) -> Result<()> {
         if self.failed {
@@ -50,17 +55,23 @@ impl<W> FailFast<W> {
         Ok(())
     }
 
+    /// Runs an operation on the output. If an earlier operation failed, returns an error instead.
+    ///
+    /// The flag `failed` is set before the operation and cleared after its success, so that an
+    /// operation that panics also counts as failed.
     #[inline]
-    fn attempt<T>(&mut self, what: impl FnOnce(&mut W) -> Result<T>) -> Result<T> {
+    fn attempt<T>(&mut self, operation: impl FnOnce(&mut W) -> Result<T>) -> Result<T> {
         self.check()?;
         self.failed = true;
-        let done = what(&mut self.out)?;
+        let done = operation(&mut self.out)?;
         self.failed = false;
         Ok(done)
     }
 }
 
 impl<W: Write> Write for FailFast<W> {
+    // All bytes are written at once. After a short write, the caller would have to call this
+    // function again.
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.write_all(bytes).map(|()| bytes.len())
     }

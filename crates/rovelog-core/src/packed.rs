@@ -1,13 +1,15 @@
-//! A log that is compressed as a whole (`.ulg.gz`): how its compressed data end, and what is noted
-//! about that. The facade decompresses; readers get the bytes of the log.
+//! Compressed files that contain a whole log, such as `flight.ulg.gz`.
+//!
+//! The facade `rovelog` decompresses the file and passes the bytes of the log to a reader. This
+//! module describes how the compressed data ends, and reports a missing end as a diagnostic.
 
 use crate::Diagnostics;
 
 crate::rules! {
     PACKED_CUT "E-FILE-001" "packed_cut" DataLost
-        "a compressed file that is cut inside its data: the end of the log is missing"
+        "a compressed file truncated inside its data: the end of the log is missing"
     PACKED_UNCHECKED "E-FILE-002" "packed_unchecked" DataLost
-        "a compressed file that is cut before its checksum: the log cannot be verified"
+        "a compressed file truncated before its checksum: the log cannot be verified"
     PACKED_FOLLOWED "E-FILE-003" "packed_followed" DataLost
         "bytes after the compressed data that are not compressed data: not read"
     COMPRESSED "W-FILE-101" "compressed" Note
@@ -16,62 +18,67 @@ crate::rules! {
         "zero bytes after the compressed data, as tapes and block devices write them"
 }
 
-/// Rules of a compressed file whose content is not all there.
+/// Rules of diagnostics which mean that part of the compressed file's content is missing.
 const LOSSES: [&crate::Rule; 3] = [&PACKED_CUT, &PACKED_UNCHECKED, &PACKED_FOLLOWED];
 
-/// How the compressed data of a file end. Offsets count in the compressed file.
+/// The state in which the compressed data of a file ends. All offsets refer to the compressed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With a checksum that matches, or with the end of data that have no checksum.
+    /// The compressed data is complete. Its checksum matches, or the compression format has no
+    /// checksum.
     Checked,
-    /// Inside of the data: the file is cut.
+    /// The file ends inside the compressed data.
     Cut {
-        /// The size of the file.
+        /// Size of the compressed file in bytes.
         at: u64,
     },
-    /// Behind the data and before their checksum: the file is cut there.
+    /// The file ends after the compressed data and before the checksum.
     Unchecked {
-        /// The size of the file.
+        /// Size of the compressed file in bytes.
         at: u64,
     },
-    /// With a checksum that matches; bytes follow that are no compressed data.
+    /// The compressed data is complete and its checksum matches, but bytes follow that are not
+    /// compressed data.
     Followed {
-        /// Offset of these bytes.
+        /// Offset of the first byte after the compressed data.
         at: u64,
-        /// Their number.
+        /// Number of bytes after the compressed data.
         len: u64,
-        /// Whether all of them are zero.
+        /// True if all bytes after the compressed data are zero.
         zeros: bool,
     },
 }
 
-/// How the file that holds a log is compressed.
+/// Compression of a file that contains a whole log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Name of the compression: `gzip`.
+    /// Name of the compression, such as `gzip`.
     pub name: &'static str,
-    /// How the compressed data end.
+    /// The state in which the compressed data ends.
     pub ending: Ending,
-    /// Bytes of the log, decompressed.
+    /// Size of the decompressed log in bytes.
     pub size: u64,
 }
 
 impl Packing {
-    /// Notes that the log was compressed, and how the compressed data end.
+    /// Adds a diagnostic that the log was compressed, and a diagnostic if the compressed data does
+    /// not end as expected.
     pub fn note(&self, diagnostics: &mut Diagnostics) {
         let Self { name, ending, size } = *self;
+        // The note concerns the whole file, so its range is the first byte.
         diagnostics.push(&COMPRESSED, 0..1, || {
             format!("the whole file is compressed with {name}: offsets are those of the decompressed log")
         });
-        // The end of the log: no byte of what was decompressed is lost.
+        // The missing end has no bytes in the decompressed log, so its range is empty and at the
+        // end of the log.
         let end = size..size;
         match ending {
             Ending::Checked => {}
             Ending::Cut { at } => diagnostics.push(&PACKED_CUT, end, || {
-                format!("the {name} file is cut at its byte {at}: the end of the data is missing")
+                format!("the {name} file is truncated at byte {at}: the end of the data is missing")
             }),
             Ending::Unchecked { at } => diagnostics.push(&PACKED_UNCHECKED, end, || {
-                format!("the {name} file is cut at its byte {at}: the checksum of the data is missing")
+                format!("the {name} file is truncated at byte {at}: the checksum of the data is missing")
             }),
             Ending::Followed { at, len, zeros: true } => diagnostics.push(&PACKED_PADDING, end, || {
                 format!("{len} zero bytes follow the {name} data, from byte {at} of the compressed file on")
@@ -85,13 +92,13 @@ impl Packing {
     }
 }
 
-/// Returns how many losses say that the compressed file is cut.
+/// Returns the number of diagnostics about a compressed file whose end is missing.
 pub fn cuts(diagnostics: &Diagnostics) -> u64 {
     let counts = diagnostics.counts();
     [&PACKED_CUT, &PACKED_UNCHECKED].iter().filter_map(|rule| counts.get(rule.code)).sum()
 }
 
-/// Returns whether some content of the compressed file is not there.
+/// Returns whether part of the compressed file's content is missing.
 pub(crate) fn is_partial(diagnostics: &Diagnostics) -> bool {
     LOSSES.iter().any(|rule| diagnostics.counts().contains_key(rule.code))
 }

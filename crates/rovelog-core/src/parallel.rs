@@ -1,4 +1,16 @@
-//! Work on several processors, with results in the order of the items.
+//! Parallel processing whose results do not depend on the number of threads.
+//!
+//! - [`in_order`] processes independent items in parallel, and passes the results to the caller in
+//!   the order of the items. For example, 4 threads compress 100 chunks, which are written in file
+//!   order.
+//! - [`lanes`] processes items that change a state. A lane is a state with a queue of items. Items
+//!   of the same lane are processed one after the other, and different lanes are processed in
+//!   parallel. For example, records are appended to columns. Each topic is a lane, and its state is
+//!   its columns.
+//!
+//! The caller's thread provides the items. When two items per thread are unfinished, it stops
+//! providing items and processes items itself. Memory is therefore limited to a few items and
+//! results, even if the input is large.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -6,12 +18,12 @@ use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 
-/// Number of threads that work on one output.
+/// Number of threads that process one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jobs(NonZeroUsize);
 
 impl Jobs {
-    /// One thread: the caller's.
+    /// A single thread, which is the thread of the caller.
     pub const ONE: Self = Self(NonZeroUsize::MIN);
 
     /// Returns as many threads as there are processors.
@@ -37,29 +49,32 @@ impl From<NonZeroUsize> for Jobs {
     }
 }
 
-/// Buffers that were used before, for all threads: memory that is new costs more than writing to it.
+/// Buffers that all threads can reuse. Reusing a buffer is faster than allocating one, because the
+/// operating system zeroes new memory page by page.
 #[derive(Debug, Default)]
-pub struct Spare<T>(Mutex<Vec<T>>);
+pub struct BufferPool<T>(Mutex<Vec<T>>);
 
-impl<T: Default> Spare<T> {
-    /// Returns a buffer that was kept, or a new one.
+impl<T: Default> BufferPool<T> {
+    /// Removes a buffer from the pool and returns it. Returns a new buffer if the pool is empty.
     pub fn take(&self) -> T {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    /// Keeps a buffer, which the caller has emptied.
-    pub fn keep(&self, buffer: T) {
+    /// Returns a buffer to the pool. The caller must have emptied the buffer.
+    pub fn put(&self, buffer: T) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }
 }
 
-/// Items in flight for each thread: one that is worked on, and one that waits.
-const EACH: usize = 2;
+/// Maximum number of unfinished items per thread. One item is being processed, and one item waits.
+const ITEMS_PER_THREAD: usize = 2;
 
-/// Runs `work` on the items that `feed` pushes, and `take` on the results, in the order of the
-/// items. Each of the threads has its own state from `state`; the caller's thread is one of them:
-/// it feeds, takes, and works as soon as enough items wait. So only a few items and results are in
-/// memory at any time, and the results do not depend on the number of threads.
+/// Calls `work` for each item that `feed` pushes, and `take` for each result, in the order of the
+/// items.
+///
+/// Each thread creates its own state by calling `state`. The caller's thread calls `feed` and
+/// `take`. It also calls `work` when two items per thread are unfinished. The results do not depend
+/// on the number of threads.
 ///
 /// # Errors
 /// Returns the first error of `feed` or `take`.
@@ -74,36 +89,40 @@ pub fn in_order<T: Send, R: Send, S, E>(
     if jobs == Jobs::ONE {
         return feed(&mut |item| take(work(&mut own, item)));
     }
-    let shared = Shared::default();
+    let shared = ResultQueue::default();
     thread::scope(|scope| {
+        // If `feed` or `take` panics in this thread, the other threads must still end.
         let close = || shared.close();
         let _close = OnDrop(close);
-        others(scope, jobs, close, || {
+        spawn_workers(scope, jobs, close, || {
             let mut own = state();
             while let Some((number, item)) = shared.next() {
                 let result = work(&mut own, item);
                 shared.put(number, result);
             }
         });
-        let (mut pushed, mut taken, refused) = (0u64, 0u64, Cell::new(false));
-        let mut take = |result| take(result).inspect_err(|_| refused.set(true));
-        let mut advance = |pushed: u64, most: u64| {
+        let (mut pushed, mut taken, has_failed) = (0u64, 0u64, Cell::new(false));
+        let mut take = |result| take(result).inspect_err(|_| has_failed.set(true));
+        // Passes finished results to `take`, then processes items until at most `most` items are
+        // unfinished.
+        let mut process_until = |pushed: u64, most: u64| {
             while let Some(result) = shared.result(taken) {
                 taken += 1;
                 take(result)?;
             }
             while pushed - taken > most {
-                match shared.waiting_or(taken) {
-                    Turn::Work(number, item) => {
+                match shared.result_or_item(taken) {
+                    NextStep::Work(number, item) => {
                         let result = work(&mut own, item);
                         shared.put(number, result);
                     }
-                    Turn::Take(result) => {
+                    NextStep::Take(result) => {
                         taken += 1;
                         take(result)?;
                     }
-                    // The scope panics too.
-                    Turn::Broken => break,
+                    // If another thread has panicked, the thread scope passes on its panic when it
+                    // ends.
+                    NextStep::Broken => break,
                 }
             }
             Ok(())
@@ -112,18 +131,23 @@ pub fn in_order<T: Send, R: Send, S, E>(
             shared.lock().waiting.push_back((pushed, item));
             shared.changed.notify_one();
             pushed += 1;
-            advance(pushed, (EACH * jobs.get()) as u64)
+            process_until(pushed, (ITEMS_PER_THREAD * jobs.get()) as u64)
         });
-        // What was pushed before an error is still taken.
-        let rest = if refused.get() { Ok(()) } else { advance(pushed, 0) };
+        // If `feed` fails, the results of the items that it pushed before are still passed to
+        // `take`. If `take` fails, no more results are passed to it.
+        let rest = if has_failed.get() { Ok(()) } else { process_until(pushed, 0) };
         result.and(rest)
     })
 }
 
-/// Runs `work` on items that change a state: each item belongs to one of the `lanes`, whose items
-/// are worked on one after the other, in the order in which `feed` pushes them with the number of
-/// their lane. Lanes are independent of each other, so that the result does not depend on the number
-/// of threads. Returns the lanes.
+/// Calls `work` for items that change a state. Each item belongs to a lane, which has its own
+/// state.
+///
+/// `feed` pushes each item with the number of its lane. The items of a lane are processed one after
+/// the other, in the order in which they were pushed. Different lanes are independent of each other
+/// and are processed in parallel, so the result does not depend on the number of threads.
+///
+/// Returns the states of the lanes.
 ///
 /// # Errors
 /// Returns the first error of `feed` or `work`.
@@ -138,11 +162,11 @@ pub fn lanes<L: Send, T: Send, E: Send>(
         return Ok(lanes);
     }
     let lanes = lanes.into_iter().map(|state| Lane { state: Some(state), items: VecDeque::new() });
-    let shared = Roads {
-        queue: Mutex::new(Traffic {
+    let shared = LaneQueue {
+        queue: Mutex::new(LaneQueueState {
             lanes: lanes.collect(),
             ready: VecDeque::new(),
-            open: 0,
+            unfinished: 0,
             error: None,
             closed: false,
         }),
@@ -151,132 +175,162 @@ pub fn lanes<L: Send, T: Send, E: Send>(
     thread::scope(|scope| {
         let close = || shared.close();
         let _close = OnDrop(close);
-        others(scope, jobs, close, || while shared.step(&work, |traffic| traffic.closed) {});
+        spawn_workers(scope, jobs, close, || while shared.step(&work, |queue| queue.closed) {});
         feed(&mut |lane, item| {
             shared.push(lane, item);
-            let most = EACH * jobs.get();
-            while shared.step(&work, |traffic| traffic.open <= most) {}
+            let most = ITEMS_PER_THREAD * jobs.get();
+            while shared.step(&work, |queue| queue.unfinished <= most) {}
             shared.lock().error.take().map_or(Ok(()), Err)
         })?;
-        while shared.step(&work, |traffic| traffic.open == 0) {}
+        while shared.step(&work, |queue| queue.unfinished == 0) {}
         shared.lock().error.take().map_or(Ok(()), Err)
     })?;
-    let traffic = shared.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(traffic.lanes.into_iter().filter_map(|lane| lane.state).collect())
+    let queue = shared.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(queue.lanes.into_iter().filter_map(|lane| lane.state).collect())
 }
 
-struct Roads<L, T, E> {
-    queue: Mutex<Traffic<L, T, E>>,
+/// Queue of items that the threads of [`lanes`] share.
+struct LaneQueue<L, T, E> {
+    /// State of the queue, protected by a lock.
+    queue: Mutex<LaneQueueState<L, T, E>>,
+    /// Notified when a lane becomes ready, an item is finished, or the queue is closed.
     changed: Condvar,
 }
 
-struct Traffic<L, T, E> {
+/// State of a [`LaneQueue`].
+struct LaneQueueState<L, T, E> {
+    /// All lanes, indexed by their numbers.
     lanes: Vec<Lane<L, T>>,
-    /// Lanes with items on which no thread works.
+    /// Numbers of the lanes that have waiting items and of which no item is being processed.
     ready: VecDeque<usize>,
-    /// Number of items that are not done.
-    open: usize,
+    /// Number of items that are waiting or being processed.
+    unfinished: usize,
+    /// First error that `work` returned.
     error: Option<E>,
+    /// True if the threads must end.
     closed: bool,
 }
 
+/// A lane: a state, and the items that wait to change it.
 struct Lane<L, T> {
-    /// `None` while a thread works on it.
+    /// State of the lane. `None` while a thread processes an item of the lane.
     state: Option<L>,
+    /// Waiting items in the order in which they were pushed.
     items: VecDeque<T>,
 }
 
-impl<L, T, E> Roads<L, T, E> {
-    fn lock(&self) -> MutexGuard<'_, Traffic<L, T, E>> {
+impl<L, T, E> LaneQueue<L, T, E> {
+    /// Locks the queue. If another thread panicked, the queue is still valid, because no code of
+    /// the caller runs while the queue is locked.
+    fn lock(&self) -> MutexGuard<'_, LaneQueueState<L, T, E>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds an item to a lane.
     fn push(&self, number: usize, item: T) {
-        let mut traffic = self.lock();
-        let lane = &mut traffic.lanes[number];
+        let mut queue = self.lock();
+        let lane = &mut queue.lanes[number];
         lane.items.push_back(item);
+        // If an item of the lane is being processed, the lane becomes ready again afterwards, in
+        // `step`.
         let is_new = lane.state.is_some() && lane.items.len() == 1;
-        traffic.open += 1;
+        queue.unfinished += 1;
         if is_new {
-            traffic.ready.push_back(number);
+            queue.ready.push_back(number);
             self.changed.notify_one();
         }
     }
 
-    /// Works on one item, once there is one. Returns whether there is more to do: `false` as soon as
-    /// `is_enough`, or after an error.
+    /// Waits for a ready lane and processes one item. Returns false without waiting if `is_enough`
+    /// returns true, if the queue is closed, or after an error.
     fn step(
         &self,
         work: impl Fn(&mut L, T) -> Result<(), E>,
-        is_enough: impl Fn(&Traffic<L, T, E>) -> bool,
+        is_enough: impl Fn(&LaneQueueState<L, T, E>) -> bool,
     ) -> bool {
-        let mut traffic = self.lock();
+        let mut queue = self.lock();
         let (number, mut state, item) = loop {
-            if is_enough(&traffic) || traffic.closed || traffic.error.is_some() {
+            if is_enough(&queue) || queue.closed || queue.error.is_some() {
                 return false;
             }
-            if let Some(number) = traffic.ready.pop_front() {
-                let lane = &mut traffic.lanes[number];
+            if let Some(number) = queue.ready.pop_front() {
+                let lane = &mut queue.lanes[number];
                 if let (Some(state), Some(item)) = (lane.state.take(), lane.items.pop_front()) {
                     break (number, state, item);
                 }
             } else {
-                traffic = self.changed.wait(traffic).unwrap_or_else(PoisonError::into_inner);
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         };
-        drop(traffic);
+        // The queue is unlocked while the item is processed.
+        drop(queue);
         let result = work(&mut state, item);
-        let mut traffic = self.lock();
-        traffic.open -= 1;
-        let lane = &mut traffic.lanes[number];
+        let mut queue = self.lock();
+        queue.unfinished -= 1;
+        let lane = &mut queue.lanes[number];
         lane.state = Some(state);
         if !lane.items.is_empty() {
-            traffic.ready.push_back(number);
+            queue.ready.push_back(number);
         }
         if let Err(error) = result {
-            traffic.error.get_or_insert(error);
+            // If several threads fail, the error that is stored first is returned. It can depend on
+            // the threads.
+            queue.error.get_or_insert(error);
         }
         self.changed.notify_all();
         true
     }
 
+    /// Closes the queue, so that all threads end.
     fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 }
 
-/// Next step of the caller's thread.
-enum Turn<T, R> {
+/// Next step of the caller's thread in [`in_order`].
+enum NextStep<T, R> {
+    /// Process an item. The number is the position of the item in the input.
     Work(u64, T),
+    /// Pass a result to the caller.
     Take(R),
+    /// Stop, because another thread has panicked.
     Broken,
 }
 
-struct Shared<T, R> {
+/// Queue of items and results that the threads of [`in_order`] share.
+struct ResultQueue<T, R> {
+    /// State of the queue, protected by a lock.
     queue: Mutex<Queue<T, R>>,
+    /// Notified when an item or a result is added, or when the queue is closed.
     changed: Condvar,
 }
 
+/// State of a [`ResultQueue`].
 struct Queue<T, R> {
+    /// Items that wait for a thread, each with its number.
     waiting: VecDeque<(u64, T)>,
+    /// Results that have not been passed to the caller yet, by item number.
     done: BTreeMap<u64, R>,
+    /// True if the threads must end.
     closed: bool,
 }
 
-impl<T, R> Default for Shared<T, R> {
+impl<T, R> Default for ResultQueue<T, R> {
     fn default() -> Self {
         let queue = Queue { waiting: VecDeque::new(), done: BTreeMap::new(), closed: false };
         Self { queue: Mutex::new(queue), changed: Condvar::new() }
     }
 }
 
-impl<T, R> Shared<T, R> {
+impl<T, R> ResultQueue<T, R> {
+    /// Locks the queue. If another thread panicked, the queue is still valid, because no code of
+    /// the caller runs while the queue is locked.
     fn lock(&self) -> MutexGuard<'_, Queue<T, R>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the next item, once there is one; `None` at the end.
+    /// Waits for an item and returns it. Returns `None` if the queue is closed.
     fn next(&self) -> Option<(u64, T)> {
         let mut queue = self.lock();
         loop {
@@ -290,48 +344,53 @@ impl<T, R> Shared<T, R> {
         }
     }
 
+    /// Adds the result of the item with this number.
     fn put(&self, number: u64, result: R) {
         self.lock().done.insert(number, result);
         self.changed.notify_all();
     }
 
-    /// Returns a result if it is there.
+    /// Removes and returns the result of the item with this number, if it is finished.
     fn result(&self, number: u64) -> Option<R> {
         self.lock().done.remove(&number)
     }
 
-    /// Returns a result; before it is there, an item that waits.
-    fn waiting_or(&self, number: u64) -> Turn<T, R> {
+    /// Waits until the item with this number is finished, and returns its result. If a different
+    /// item is waiting for a thread meanwhile, that item is returned instead, so that this thread
+    /// does not idle.
+    fn result_or_item(&self, number: u64) -> NextStep<T, R> {
         let mut queue = self.lock();
         loop {
             if let Some(result) = queue.done.remove(&number) {
-                return Turn::Take(result);
+                return NextStep::Take(result);
             }
             if queue.closed {
-                return Turn::Broken;
+                return NextStep::Broken;
             }
             match queue.waiting.pop_front() {
-                Some((number, item)) => return Turn::Work(number, item),
+                Some((number, item)) => return NextStep::Work(number, item),
                 None => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
 
+    /// Closes the queue, so that all threads end.
     fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 }
 
-/// Starts the threads next to the caller's. A thread that panics calls `close`.
-fn others<'scope>(
+/// Starts the worker threads. If a worker panics, it calls `close`, so that no thread waits for its
+/// result.
+fn spawn_workers<'scope>(
     scope: &'scope Scope<'scope, '_>,
     jobs: Jobs,
     close: impl Fn() + Copy + Send + 'scope,
     run: impl Fn() + Copy + Send + 'scope,
 ) {
     for _ in 1..jobs.get() {
-        // Without another thread, the caller's does the work.
+        // If the operating system cannot create a thread, the caller's thread does the work.
         let _ = thread::Builder::new().spawn_scoped(scope, move || {
             let _close = OnDrop(|| {
                 if thread::panicking() {
@@ -343,8 +402,7 @@ fn others<'scope>(
     }
 }
 
-/// Runs something at the end of a block, also when it panics: ends other threads, so that no thread
-/// waits for a result that never comes.
+/// Runs a function at the end of a scope, even if the scope ends by a panic.
 struct OnDrop<F: Fn()>(F);
 
 impl<F: Fn()> Drop for OnDrop<F> {
@@ -363,11 +421,12 @@ mod tests {
         Jobs::from(NonZeroUsize::new(n).unwrap())
     }
 
-    /// Later items are done earlier, and still come later; few are in flight.
+    /// In this test, later items are finished earlier. Their results must still come later, and the
+    /// number of unfinished items must be limited.
     #[test]
     fn results_come_in_the_order_of_the_items() {
         for threads in [1, 2, 3, 8] {
-            let (mut found, open, most) = (Vec::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+            let (mut found, unfinished, most) = (Vec::new(), AtomicUsize::new(0), AtomicUsize::new(0));
             let work = |count: &mut u64, item: u64| {
                 *count += 1;
                 thread::sleep(std::time::Duration::from_micros(300 - 3 * (item % 100)));
@@ -379,25 +438,25 @@ mod tests {
                 work,
                 |push| {
                     for item in 0..200 {
-                        let now = open.fetch_add(1, Ordering::Relaxed) + 1;
+                        let now = unfinished.fetch_add(1, Ordering::Relaxed) + 1;
                         most.fetch_max(now, Ordering::Relaxed);
                         push(item)?;
                     }
                     Ok::<_, ()>(())
                 },
                 |result| {
-                    open.fetch_sub(1, Ordering::Relaxed);
+                    unfinished.fetch_sub(1, Ordering::Relaxed);
                     found.push(result);
                     Ok(())
                 },
             )
             .unwrap();
             assert_eq!(found, (0..200).map(|item| item * item).collect::<Vec<u64>>(), "{threads} threads");
-            assert!(most.into_inner() <= EACH * threads + 1);
+            assert!(most.into_inner() <= ITEMS_PER_THREAD * threads + 1);
         }
     }
 
-    /// Items of a lane come in their order, and different lanes at the same time.
+    /// The items of a lane must be processed in the order in which they were pushed.
     #[test]
     fn lanes_keep_the_order_of_their_items() {
         for threads in [1, 2, 3, 8] {

@@ -1,9 +1,19 @@
-//! A log of which parts are read: the ranges of a remote file that were fetched, and those that
-//! were not.
+//! Remote logs of which only some byte ranges were fetched.
 //!
-//! Where nothing was fetched, the bytes of the log are zeros. Readers get the list of these ranges
-//! with [`ReadOptions`](crate::ReadOptions), pass them, and count them: they are not lost, and
-//! nothing is said about what is in them.
+//! The bytes of ranges that were not fetched are zeros in memory. A reader gets the list of these
+//! unread ranges in [`ReadOptions`](crate::ReadOptions). The reader skips them, counts their bytes
+//! as unread and not as lost, and reports no diagnostics for them.
+//!
+//! For example, a file has 100 bytes, and the ranges `0..20` and `50..60` were fetched. The ranges
+//! `20..50` and `60..100` are unread. If the log has no index, it is scanned in two windows:
+//!
+//! | window | starts after unread bytes | ends before unread bytes |
+//! |--------|---------------------------|--------------------------|
+//! | 0..20 | no | yes, at 20 |
+//! | 50..60 | yes, at 50 | yes, at 60 |
+//!
+//! A record that starts at 15 and has 8 bytes cannot be read. It touches the end of the first
+//! window, so it probably continues in the unread range. It is therefore not reported as damaged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,35 +21,39 @@ use std::sync::Arc;
 use crate::Result;
 use crate::scan::Window;
 
-/// Bytes at the start and at the end of a file that are fetched first.
+/// Size in bytes of the ranges at the start and at the end of a remote file that are fetched first.
 pub const END: u64 = 256 << 10;
 
-/// A file that is read by ranges.
+/// A remote file of which byte ranges can be fetched.
 pub trait Ranges {
     /// Returns the size of the file in bytes.
     fn size(&self) -> u64;
 
-    /// Fetches these ranges, as far as they are in the file and were not fetched before.
+    /// Fetches these byte ranges. Bytes that were fetched before, and bytes after the end of the
+    /// file, are ignored.
     ///
     /// # Errors
-    /// Returns an error if the source refuses, has changed, or a limit is passed.
+    /// Returns an error if the request fails, if the file has changed since the last request, or if
+    /// a limit is exceeded.
     fn fetch(&self, ranges: &[Range<u64>]) -> Result<()>;
 
-    /// Fetches and returns a range, which is cut where the file ends.
+    /// Fetches a byte range and returns its bytes. The range is truncated at the end of the file.
     ///
     /// # Errors
-    /// As [`fetch`](Self::fetch).
+    /// Returns the same errors as [`fetch`](Self::fetch).
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>>;
 }
 
-/// The ranges of a file that were not read, ascending and apart from each other; none of a file
-/// that is read whole.
+/// The byte ranges of a file that were not read, in ascending order. No two ranges are adjacent.
+/// The list is empty if the whole file was read.
 #[derive(Clone, Debug, Default)]
 pub struct Unread(Arc<[Range<u64>]>);
 
 impl Unread {
-    /// Returns what is left of a file of `size` bytes without the ranges in `read`.
+    /// Returns the unread ranges of a file of `size` bytes, of which the ranges in `read` were
+    /// read.
     pub fn behind(size: u64, read: &[Range<u64>]) -> Self {
+        // A fetched range may extend beyond the end of the file.
         let within = read.iter().map(|range| range.start..range.end.min(size));
         let mut read: Vec<_> = within.filter(|range| range.start < range.end).collect();
         read.sort_by_key(|range| range.start);
@@ -49,6 +63,7 @@ impl Unread {
             if range.start > at {
                 unread.push(at..range.start);
             }
+            // Fetched ranges may overlap.
             at = at.max(range.end);
         }
         if at < size {
@@ -57,32 +72,33 @@ impl Unread {
         Self(unread.into())
     }
 
-    /// Returns whether all of the file was read.
+    /// Returns whether the whole file was read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the number of bytes.
+    /// Returns the number of bytes that were not read.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Returns whether some byte of `range` was not read.
+    /// Returns whether any byte of `range` was not read.
     pub fn touches(&self, range: &Range<u64>) -> bool {
         self.first_in(range).is_some()
     }
 
+    /// Returns the first unread range that overlaps `range`.
     fn first_in(&self, range: &Range<u64>) -> Option<&Range<u64>> {
         let next = self.0.partition_point(|unread| unread.end <= range.start);
         self.0.get(next).filter(|unread| unread.start < range.end && range.start < range.end)
     }
 
-    /// Returns the ranges.
+    /// Returns the unread ranges in ascending order.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.0
     }
 
-    /// Returns the bytes of `wanted` that were not read.
+    /// Returns the parts of the ranges in `wanted` that were not read.
     pub fn within(&self, wanted: &[Range<u64>]) -> Vec<Range<u64>> {
         let both = |wanted: &Range<u64>, unread: &Range<u64>| {
             wanted.start.max(unread.start)..wanted.end.min(unread.end)
@@ -91,46 +107,57 @@ impl Unread {
         all.filter(|range| range.start < range.end).collect()
     }
 
-    /// Returns those of `wanted` that were not read whole.
+    /// Returns the ranges in `wanted` of which at least one byte was not read.
     pub fn missing(&self, wanted: impl IntoIterator<Item = Range<u64>>) -> Vec<Range<u64>> {
         wanted.into_iter().filter(|range| self.touches(range)).collect()
     }
 
-    /// Returns the windows in which a log is scanned from its start, one after the other, each with
-    /// its ends: it ends where the next unread range starts. There is at least one.
-    pub fn windows<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (Window<'a>, Seams)> {
+    /// Returns the windows in which a log is scanned, each with its bounds. A window ends where an
+    /// unread range starts, and the next window starts where that range ends. There is at least one
+    /// window.
+    ///
+    /// The data of each window starts at offset 0 of the file, so that offsets are the same in all
+    /// windows.
+    pub fn windows<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (Window<'a>, PartBounds)> {
         let within = |at: u64| usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
+        // A part starts where an unread range ends, and ends where the next unread range starts.
         let starts = std::iter::once(None).chain(self.0.iter().map(|unread| Some(unread.end)));
         let ends = self.0.iter().map(|unread| Some(unread.start)).chain([None]);
-        let parts: Vec<_> = starts.zip(ends).map(|(start, end)| Seams { start, end }).collect();
-        // Nothing is behind a last range that was not read.
-        let has_bytes = move |seams: &Seams| seams.start.is_none_or(|start| within(start) < bytes.len());
+        let parts: Vec<_> = starts.zip(ends).map(|(start, end)| PartBounds { start, end }).collect();
+        // If the last bytes of the file were not read, no window follows the last unread range.
+        let has_bytes =
+            move |bounds: &PartBounds| bounds.start.is_none_or(|start| within(start) < bytes.len());
         parts
             .into_iter()
             .filter(has_bytes)
-            .map(move |seams| (Window::whole(&bytes[..seams.end.map_or(bytes.len(), within)]), seams))
+            .map(move |bounds| (Window::whole(&bytes[..bounds.end.map_or(bytes.len(), within)]), bounds))
     }
 }
 
-/// The ends of the part of a log that is being scanned, where other parts were not read. What
-/// touches them may belong to a record that is read in part, so nothing can be said about it.
+/// Bounds of a part of a log that is scanned separately, because the bytes before or after it were
+/// not read.
+///
+/// Bytes at these bounds may belong to a record that was read only in part. They are therefore not
+/// reported as damage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seams {
-    /// Where the part starts, behind bytes that were not read; `None` at the start of the file.
+pub struct PartBounds {
+    /// Start of the part, or `None` at the start of the file. The bytes before the start were not
+    /// read.
     pub start: Option<u64>,
-    /// Where the part ends, before bytes that were not read; `None` at the end of the file.
+    /// End of the part, or `None` at the end of the file. The bytes after the end were not read.
     pub end: Option<u64>,
 }
 
-impl Seams {
-    /// Returns whether the part ends at `at`, and the file does not.
-    pub fn is_pause(&self, at: u64) -> bool {
+impl PartBounds {
+    /// Returns whether offset `at` is the end of the part, and the bytes after it were not read.
+    pub fn ends_before_unread(&self, at: u64) -> bool {
         self.end == Some(at)
     }
 
-    /// Returns whether bytes in which no record was found may be part of one that was not read
-    /// whole.
-    pub fn touch(&self, at: u64, end: u64) -> bool {
+    /// Returns whether the byte range `at..end` touches a bound of the part. The bytes of such a
+    /// range may belong to a record that was read only in part, even if no record was found in the
+    /// range.
+    pub fn touches_unread(&self, at: u64, end: u64) -> bool {
         self.start == Some(at) || self.end == Some(end)
     }
 }
@@ -140,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_read_is_the_rest() {
+    fn unread_ranges_are_the_complement_of_the_read_ones() {
         let unread = Unread::behind(100, &[90..100, 0..10, 5..20, 40..40, 50..60]);
         assert_eq!(&*unread.0, [20..50, 60..90]);
         assert_eq!(unread.bytes(), 60);
@@ -152,16 +179,21 @@ mod tests {
         assert_eq!(unread.ranges(), [20..50, 60..90]);
         assert!(!unread.is_empty());
         assert!(Unread::behind(10, &[0..4, 4..12]).is_empty());
-        // Behind its end is nothing.
+        // A fetched range after the end of the file has no effect.
         assert_eq!(Unread::behind(10, &[2..4, 12..14, 16..18]).ranges(), [0..2, 4..10]);
     }
 
     #[test]
-    fn a_seam_is_where_the_part_ends_and_the_file_does_not() {
-        let (part, whole) = (Seams { start: Some(10), end: Some(90) }, Seams::default());
-        assert!(part.is_pause(90) && !part.is_pause(10) && !whole.is_pause(0));
-        assert!(part.touch(10, 20) && part.touch(20, 90) && !part.touch(20, 30) && !part.touch(90, 10));
-        assert!(!whole.touch(0, 100));
+    fn bounds_of_a_part_are_next_to_unread_bytes() {
+        let (part, whole) = (PartBounds { start: Some(10), end: Some(90) }, PartBounds::default());
+        assert!(part.ends_before_unread(90) && !part.ends_before_unread(10) && !whole.ends_before_unread(0));
+        assert!(
+            part.touches_unread(10, 20)
+                && part.touches_unread(20, 90)
+                && !part.touches_unread(20, 30)
+                && !part.touches_unread(90, 10)
+        );
+        assert!(!whole.touches_unread(0, 100));
     }
 
     #[test]
@@ -169,11 +201,11 @@ mod tests {
         let bytes = [0; 100];
         let ends = |read: &[Range<u64>]| {
             let unread = Unread::behind(100, read);
-            unread.windows(&bytes).map(|(window, seams)| (window.end(), seams)).collect::<Vec<_>>()
+            unread.windows(&bytes).map(|(window, bounds)| (window.end(), bounds)).collect::<Vec<_>>()
         };
-        let seams = |start, end| Seams { start, end };
-        assert_eq!(ends(&[0..10, 90..100]), [(10, seams(None, Some(10))), (100, seams(Some(90), None))]);
-        assert_eq!(ends(&[0..10, 5..10]), [(10, seams(None, Some(10)))]);
-        assert_eq!(ends(&[0..50, 50..100]), [(100, seams(None, None))]);
+        let bounds = |start, end| PartBounds { start, end };
+        assert_eq!(ends(&[0..10, 90..100]), [(10, bounds(None, Some(10))), (100, bounds(Some(90), None))]);
+        assert_eq!(ends(&[0..10, 5..10]), [(10, bounds(None, Some(10)))]);
+        assert_eq!(ends(&[0..50, 50..100]), [(100, bounds(None, None))]);
     }
 }

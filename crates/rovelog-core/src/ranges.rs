@@ -1,8 +1,9 @@
-//! Ascending ranges of bytes, as ledgers and indices hold them.
+//! Lists of byte ranges that are in ascending order.
 
 use std::ops::Range;
 
-/// Adds a range behind the others; where it starts at the end of the last one, both become one.
+/// Appends a range to an ascending list. If the last range ends where `range` starts, it is
+/// extended instead.
 pub fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
@@ -10,7 +11,7 @@ pub fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     }
 }
 
-/// Returns the ranges in ascending order, neighbours as one.
+/// Sorts `ranges` by their start and joins adjacent ranges.
 pub fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined = Vec::new();
@@ -20,8 +21,8 @@ pub fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// Returns the bytes of all of them.
-pub fn total(ranges: &[Range<u64>]) -> u64 {
+/// Returns the total length of `ranges` in bytes.
+pub fn total_len(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
@@ -30,13 +31,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_become_one() {
+    fn adjacent_ranges_are_joined() {
         let mut ranges = Vec::new();
         for range in [3..5, 5..9, 10..11] {
             push(&mut ranges, range);
         }
         assert_eq!(ranges, [3..9, 10..11]);
-        assert_eq!(total(&ranges), 7);
+        assert_eq!(total_len(&ranges), 7);
         assert_eq!(joined(vec![10..11, 5..9, 3..5]), ranges);
     }
 }

@@ -1,4 +1,4 @@
-//! The traits that every format implements, and detection of a format by its first bytes.
+//! The traits that every format implements, and detection of a format by its signature.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,33 +15,36 @@ use crate::{
     RecoverOptions, Recovery, Result, Select, Sliced, Text, Topic, TopicId, Usage,
 };
 
-/// Number of bytes of a file that decide its format.
+/// Number of bytes at the start of a file that are compared with the signatures of all formats.
 pub const PROBE_LEN: usize = 64;
 
-/// Number of bytes of a file in which a log with a damaged start is recognized.
+/// If the signature of a log is damaged, the log is searched in this number of bytes at the start
+/// of the file.
 pub const SEARCH_LEN: usize = 64 << 10;
 
-/// Constant facts about a format.
+/// Constants that describe a format.
 #[derive(Debug)]
 pub struct FormatInfo {
-    /// The id used in options and machine output: `ulog`.
+    /// Identifier of the format in options and in machine-readable output, such as `ulog`.
     pub id: &'static str,
-    /// The name that people use: `ULog`.
+    /// Name of the format for people, such as `ULog`.
     pub name: &'static str,
-    /// Description, one line.
+    /// Description of the format in one line.
     pub about: &'static str,
-    /// File name extensions, without the dot; a hint for people, never used for detection.
+    /// Extensions of log files without the dot. They are never used to detect the format.
     pub extensions: &'static [&'static str],
-    /// Any of these at the start of a file means this format.
+    /// Signatures of the format. A file has this format if it starts with any of these signatures.
     pub signatures: &'static [Signature],
-    /// Returns whether a file that starts with these bytes, [`SEARCH_LEN`] or all of a shorter one, is
-    /// a log whose signature is damaged or missing; `None` if the format cannot tell.
+    /// Function that detects a log of this format if its signature is damaged or missing. The
+    /// argument is the first [`SEARCH_LEN`] bytes of the file, or the whole file if it is shorter.
+    /// `None` if the format cannot detect such logs.
     pub recognizes: Option<fn(&[u8]) -> bool>,
-    /// How a log is laid out over several files; `None` if it is always one.
+    /// Naming scheme for logs that consist of several files. `None` if a log is always a single
+    /// file.
     pub files: Option<Files>,
 }
 
-/// A format is known by its id.
+/// Formats are equal if their identifiers are equal.
 impl PartialEq for FormatInfo {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id
@@ -50,37 +53,40 @@ impl PartialEq for FormatInfo {
 
 impl Eq for FormatInfo {}
 
-/// Returns the names of the other files of the log whose first file has this name, out of those
-/// that exist.
+/// Function that returns the names of all files of a log except for the first file. The first
+/// argument is the name of the first file. The second argument is a function that returns whether a
+/// file with a given name exists.
 pub type OtherFiles = fn(&str, &dyn Fn(&str) -> bool) -> Vec<String>;
 
-/// How the files of one log are named, all of them in one folder.
+/// Naming scheme of a log that consists of several files in one folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Files {
-    /// Returns the names of the other files of a log, in order.
+    /// Returns the names of the existing files of a log after the first file, in order.
     pub others: OtherFiles,
-    /// Returns the name of a part by its number, the first one (0) having this name.
+    /// Returns the file name of a part. The arguments are the name of the log's first file, and the
+    /// index of the part. The first file has index 0.
     pub part: fn(&str, usize) -> String,
 }
 
-/// Bytes that are at offset 0 of every file of a format.
+/// Bytes at offset 0 that every file of a format starts with.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Signature(pub &'static [u8]);
 
-/// What the first bytes of a file say about a format.
+/// Result of comparing the start of a file with the signatures of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Probe {
-    /// Another format.
+    /// The file does not have this format.
     No,
-    /// A file of this format that ends inside its signature; this many bytes agree.
+    /// The file ends inside a signature, and all of its bytes match. The number is the size of the
+    /// file in bytes.
     Prefix(usize),
-    /// This format.
+    /// The file starts with a signature of this format.
     Yes,
 }
 
 impl FormatInfo {
-    /// Compares `head`, the first [`PROBE_LEN`] bytes or all of a shorter file, with the
-    /// signatures.
+    /// Compares the start of a file with the signatures of the format. `head` is the first
+    /// [`PROBE_LEN`] bytes of the file, or the whole file if it is shorter.
     pub fn probe(&self, head: &[u8]) -> Probe {
         let probe = |Signature(magic): &Signature| {
             if head.starts_with(magic) {
@@ -91,46 +97,49 @@ impl FormatInfo {
                 Probe::No
             }
         };
+        // The variants of `Probe` are in ascending order, so the maximum is the best match.
         self.signatures.iter().map(probe).max().unwrap_or(Probe::No)
     }
 }
 
-/// Options of reading.
+/// Options for reading a log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// Limits against hostile input.
+    /// Limits that protect against malicious logs.
     pub limits: Limits,
-    /// Read all of a log when it is opened, even if its index says what is in it.
+    /// True if the whole log is read when it is opened, even if the log has an index.
     pub read_all: bool,
-    /// Only the named file, where a log may have several: see [`FormatInfo::files`].
+    /// True if only the named file is opened, even if the log consists of several files; see
+    /// [`FormatInfo::files`].
     pub alone: bool,
-    /// Declarations of types that logs carry only the ids of, in the format's own language. Formats
-    /// that describe their types themselves have no use for it.
+    /// Declarations of types that a log identifies only by a number. Their language depends on the
+    /// format. Formats whose logs describe their types ignore this option.
     pub declarations: String,
-    /// Definitions of types that a log lacks, by the name of the type, in the format's own language.
-    /// Formats whose logs define all of their types have no use for them.
+    /// Definitions of types that a log uses without defining them, by type name. Their language
+    /// depends on the format. Formats whose logs define all of their types ignore this option.
     pub definitions: BTreeMap<String, Vec<u8>>,
-    /// The Unix time of the start of the log's data, nanoseconds: it counts before what the log says.
-    /// Logs whose clock is UTC have no use for it.
+    /// Unix time in nanoseconds at which the data of the log starts. It takes precedence over the
+    /// time in the log. Ignored for logs whose clock is UTC.
     pub utc_start: Option<i64>,
-    /// The encoding of texts that are not UTF-8; `None` escapes their bytes: `\xcf`. VEL and RLD logs
-    /// have no use for it.
+    /// Encoding of texts that are not UTF-8. If it is `None`, bytes that are not UTF-8 are escaped,
+    /// for example as `\xcf`. Ignored for VEL and RLD logs.
     pub text_encoding: Option<TextEncoding>,
-    /// The clock of record times, for logs that store several clocks (RLD); `None` leaves the choice
-    /// to the format. Other logs have no use for it.
+    /// Clock of the record times, for logs that store the times of several clocks (RLD). If it is
+    /// `None`, the format chooses the clock. Ignored for other formats.
     pub clock: Option<Clock>,
-    /// How the file was compressed that the bytes of the log come from; set by what decompresses it.
+    /// Compression of the file that contained the log. Set by the code that decompresses the file.
     #[doc(hidden)]
     pub packing: Option<Packing>,
-    /// The ranges of the file that were not read; set by what fetches a remote file.
+    /// Byte ranges of a remote file that were not read. Set by the code that fetches the file.
     #[doc(hidden)]
     pub unread: Unread,
 }
 
 impl ReadOptions {
-    /// For implementations: returns the list for the diagnostics of a log that is read with these
-    /// options. It has the number of bytes not read, and first a note on compression.
+    /// Creates the diagnostics of a log that is read with these options. They state the number of
+    /// bytes that were not read, and contain a note if the file was compressed. This method is for
+    /// implementations of readers.
     #[doc(hidden)]
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = Diagnostics::new(&self.limits);
@@ -142,36 +151,37 @@ impl ReadOptions {
     }
 }
 
-/// Another file of a log: its name, without folders, and what is in it.
+/// A file of a log that consists of several files: the name without folders, and the contents.
 pub type Companion = (String, Bytes);
 
-/// A format: its constants and how a log of it is opened.
+/// A log format: constants that describe it, and functions that open its logs.
 pub trait Format {
-    /// The constants.
+    /// Constants that describe the format.
     const INFO: FormatInfo;
-    /// The random-access reader.
+    /// Reader with random access to a log.
     type Reader: LogReader + 'static;
-    /// The reader of pipes.
+    /// Reader of a log from a pipe.
     type Stream: LogStream + 'static;
 
-    /// Opens a log that is in memory or in a mapped file.
+    /// Opens a log that is in memory or in a memory-mapped file.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not of this format, end inside the header, or use what is
-    /// not supported. Damage is not an error: it is reported by [`LogReader::diagnostics`].
+    /// Returns an error if the bytes do not have this format, end inside the header, or use an
+    /// unsupported feature. Damage is not an error. It is listed by [`LogReader::diagnostics`].
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
 
-    /// Opens a log with its other files. One that does not belong to the log is a diagnostic, not
-    /// an error.
+    /// Opens a log that consists of several files. If a companion file does not belong to the log,
+    /// this causes a diagnostic and no error.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Returns the same errors as [`open`](Self::open).
     fn open_with(bytes: Bytes, _companions: Vec<Companion>, options: &ReadOptions) -> Result<Self::Reader> {
         Self::open(bytes, options)
     }
 
-    /// Fetches what a summary of the log needs in addition to the start and the end of its file
-    /// ([`END`](crate::partial::END) bytes each): for most formats, its header and its index.
+    /// Fetches the parts of a remote file that are needed for the summary of the log. The first and
+    /// the last [`END`](crate::partial::END) bytes of the file have already been fetched. Most
+    /// formats also need the header and the index of the log.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read.
@@ -179,58 +189,64 @@ pub trait Format {
         Ok(())
     }
 
-    /// Opens a log that comes from a pipe: one pass, bounded memory.
+    /// Opens a log from a pipe. The log is read in one pass with bounded memory.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and where the input cannot be read.
+    /// Returns the same errors as [`open`](Self::open), and an error if the input cannot be read.
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream>;
 
-    /// Writes one log that holds the records of all `logs` in time order.
+    /// Writes a new log with the records of all `logs` in time order.
     ///
     /// # Errors
-    /// Returns an error if the output refuses, the clocks cannot be aligned, or the format cannot
-    /// represent all records.
+    /// Returns an error if writing to `out` fails, if the clocks of the logs cannot be aligned, or
+    /// if the format cannot represent all records in one log.
     fn merge(logs: &[&Self::Reader], align: Align, out: &mut dyn Write) -> Result<Merged>;
 }
 
-/// An iterator over borrowed records.
+/// Iterator over records, which are borrowed from a log reader.
 pub type Records<'a> = Box<dyn Iterator<Item = Result<Record<'a>>> + Send + 'a>;
 
-/// An iterator over console lines.
+/// Iterator over the console lines of a log.
 pub type Texts<'a> = Box<dyn Iterator<Item = Text> + Send + 'a>;
 
-/// A topic as Arrow record batches.
+/// Iterator over Arrow record batches of a single topic.
 #[cfg(feature = "arrow")]
 pub type Batches<'a> = Box<dyn arrow_array::RecordBatchReader + Send + 'a>;
 
-/// Record batches of several topics, each of one topic.
+/// Iterator over Arrow record batches of several topics. Each batch belongs to one topic.
 #[cfg(feature = "arrow")]
 pub type TopicBatches<'a> = Box<
     dyn Iterator<Item = Result<(TopicId, arrow_array::RecordBatch), arrow_schema::ArrowError>> + Send + 'a,
 >;
 
-/// Random access to one log. Object-safe; the reader owns its bytes, records borrow from it.
+/// Random access to a log. The trait is object-safe. A reader owns the bytes of the log, and
+/// records borrow from the reader.
 pub trait LogReader: Send + Sync {
-    /// Returns the format's constants.
+    /// Returns the constants of the log's format.
     fn format(&self) -> &'static FormatInfo;
 
-    /// Returns the summary, made when the log was opened. It never changes.
+    /// Returns the summary of the log. The summary is created when the log is opened, and does not
+    /// change.
     fn info(&self) -> &LogInfo;
 
-    /// Returns what the log has lost: what [`info`](Self::info) says, and what reading has found
-    /// since. A log that was opened by its index is compared with it only while its records are
-    /// read, so ask after reading; [`ReadOptions::read_all`] compares all of it when it is opened.
+    /// Returns the losses that are known so far. These are the losses in [`info`](Self::info), and
+    /// the losses that were found while reading.
+    ///
+    /// If a log is opened by its index, a loss in its records is found only when the records are
+    /// read. Call this method after reading, or open the log with [`ReadOptions::read_all`].
     fn losses(&self) -> &Ledger {
         &self.info().lost
     }
 
-    /// Returns the text fields whose bytes were escaped by reading since the last call, because they
-    /// are not UTF-8. Nothing is lost by this; [`ReadOptions::text_encoding`] decodes them.
+    /// Returns the text fields with escaped bytes that were read since the last call of this
+    /// method. Bytes that are not UTF-8 are escaped, so nothing is lost. Set
+    /// [`ReadOptions::text_encoding`] to decode such fields.
     fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
         Vec::new()
     }
 
-    /// Compares all of a log that was opened by its index, and returns what it has lost.
+    /// Reads the whole log, and returns all losses. If the log was opened by its index, it is
+    /// compared with the index.
     fn verify(&self) -> &Ledger {
         self.losses()
     }
@@ -238,22 +254,26 @@ pub trait LogReader: Send + Sync {
     /// Returns the topics in the order in which the log declares them.
     fn topics(&self) -> &[Topic];
 
-    /// Returns the log without its type.
+    /// Returns this reader as a trait object.
     fn as_log(&self) -> &dyn LogReader;
 
-    /// Returns a topic by name; the instance `/0` may be left out.
+    /// Finds a topic by its name. The instance number `/0` can be omitted from the name.
     fn topic(&self, name: &str) -> Option<TopicRef<'_>> {
         let topics = self.topics();
+        // A topic with exactly this name takes precedence, because a bag can have both topics `a`
+        // and `a/0`.
         let found = topics.iter().find(|t| t.name == name);
         let topic = found.or_else(|| topics.iter().find(|t| t.answers_to(name)))?;
         Some(TopicRef { log: self.as_log(), topic })
     }
 
-    /// Returns the handle of one of the log's own topics.
+    /// Returns a handle for a topic of this log.
     ///
     /// # Errors
-    /// Returns an error if the topic is one of another log, or a copy.
+    /// Returns an error if `topic` belongs to another log, or is a copy of a topic.
     fn own(&self, topic: &Topic) -> Result<TopicRef<'_>> {
+        // A topic of another log can have the same content, so topics are compared by their
+        // address.
         match self.topics().get(topic.id.index()) {
             Some(own) if std::ptr::eq(own, topic) => Ok(TopicRef { log: self.as_log(), topic: own }),
             _ => {
@@ -263,29 +283,30 @@ pub trait LogReader: Send + Sync {
         }
     }
 
-    /// Returns the selected records, in the order of (time, file offset). A record without a time
-    /// takes the log's time at its place.
+    /// Returns the selected records in time order. Records with the same time are in file order. A
+    /// record without a time is placed by the log's time at its position in the file.
     ///
-    /// If the log was opened by its index, and parts that were read contradict the index, the last item
-    /// is an error of the kind [`ErrorKind::DataLost`] that says what is missing.
+    /// If the log was opened by its index, and the records that were read contradict the index, the
+    /// last item is an error of kind [`ErrorKind::DataLost`]. It describes the missing records.
     ///
     /// # For implementations
-    /// Memory must not grow with the file.
+    /// Memory use must not depend on the size of the file.
     fn records<'a>(&'a self, select: &Select) -> Records<'a>;
 
-    /// Returns the same records without an error for what is missing, for callers that report
-    /// [`losses`](Self::losses) themselves.
+    /// Returns the same records as [`records`](Self::records), but no error for missing records.
+    /// The caller must report [`losses`](Self::losses) instead.
     fn intact_records<'a>(&'a self, select: &Select) -> Records<'a> {
         let is_loss = |error: &Error| error.kind == ErrorKind::DataLost;
         Box::new(self.records(select).filter(move |record| !record.as_ref().is_err_and(is_loss)))
     }
 
-    /// For implementations: returns what [`TopicRef::columns`] returns for this topic.
+    /// Implements [`TopicRef::columns`] for the topic with this index.
     ///
     /// # Errors
-    /// Returns an error if there is no such topic, it cannot be decoded, or the format has no
-    /// columns.
-    // A default body keeps the feature additive: a crate that turns it on breaks no other format.
+    /// Returns an error if the topic does not exist, if its records cannot be decoded, or if the
+    /// format has no columns.
+    // This method exists even without the feature `arrow`, and has a default body. Otherwise, a
+    // crate that enables the feature would break implementations in crates that do not enable it.
     #[cfg(feature = "arrow")]
     #[doc(hidden)]
     fn topic_columns<'a>(&'a self, _: TopicId, _: &Select) -> Result<Batches<'a>> {
@@ -294,12 +315,14 @@ pub trait LogReader: Send + Sync {
         Err(Error::new(format.id, ErrorKind::Unsupported, None, why))
     }
 
-    /// Returns all selected topics that can be decoded as record batches, those of each topic in
-    /// file order. The schemas are those of [`TopicRef::columns`]. Records in parts of the log that
-    /// were not read are an error, not left out.
+    /// Returns the record batches of all selected topics whose records can be decoded.
+    ///
+    /// The batches of each topic are in file order and have the schema of [`TopicRef::columns`]. If
+    /// selected records are in parts of the log that were not read, an item is an error.
     ///
     /// # For implementations
-    /// The default reads one topic after the other; a format can read all in one pass.
+    /// The default implementation reads the topics one after the other. A format can override it to
+    /// read all topics in one pass.
     #[cfg(feature = "arrow")]
     fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
         let select = select.clone();
@@ -312,65 +335,71 @@ pub trait LogReader: Send + Sync {
                     let error = arrow_schema::ArrowError::from_external_error(Box::new(error));
                     Box::new(std::iter::once(Err(error)))
                 }
-                // It cannot be decoded.
+                // The records of this topic cannot be decoded.
                 Err(_) => Box::new(std::iter::empty()),
             }
         };
         Box::new(topics.into_iter().flat_map(batches))
     }
 
-    /// Returns how many of the selected records columns leave out because they cannot be decoded:
-    /// by topic, those with any. It is known once their columns were read.
+    /// Returns the topics with selected records that cannot be decoded, each with the number of
+    /// these records. Such records are missing from columns. The numbers are complete after the
+    /// columns have been read.
     ///
     /// # For implementations
-    /// Only for records that count as intact: a lost range is in [`info`](Self::info).
+    /// Count only records that are otherwise intact. Lost byte ranges are in [`info`](Self::info).
     #[cfg(feature = "arrow")]
     #[doc(hidden)]
     fn undecodable(&self, _: &Select) -> Vec<(TopicId, u64)> {
         Vec::new()
     }
 
-    /// Returns the ranges of the file that must be fetched before the selected records can be read:
-    /// no range if they can be read now, `None` if the whole file is needed. After a fetch, the log
-    /// is opened and asked again.
+    /// Returns the byte ranges of the file that must be fetched before the selected records can be
+    /// read.
+    ///
+    /// The list is empty if the records can be read now. `None` means that the whole file is
+    /// needed. After fetching the ranges, the caller opens the log again and repeats the call,
+    /// because the fetched bytes can refer to more ranges.
     fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
         None
     }
 
-    /// Returns the console lines in file order; `None` if the format has no console lines.
+    /// Returns the console lines in file order, or `None` if the format has no console lines.
     fn texts(&self) -> Option<Texts<'_>> {
         None
     }
 
-    /// For implementations: returns what [`TopicRef::definition`] returns for this topic.
+    /// Implements [`TopicRef::definition`] for the topic with this index.
     #[doc(hidden)]
     fn topic_definition(&self, _: TopicId) -> Option<String> {
         None
     }
 
-    /// Returns the diagnostics of the log, made when it was opened. They never change.
+    /// Returns the diagnostics of the log. They are created when the log is opened, and do not
+    /// change.
     fn diagnostics(&self) -> &Diagnostics;
 
-    /// Returns the size of the log by content: the bytes of all entries are the size of the file.
+    /// Returns the size of the log by kind of content. The sum of all sizes is the size of the
+    /// file.
     fn usage(&self) -> Vec<Usage>;
 
-    /// Writes every intact record to a new log, and accounts for every byte. A valid log is copied
-    /// byte for byte.
+    /// Writes every intact record to a new log, and accounts for every byte of this log. If the log
+    /// is valid, it is copied without changes.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if writing to `out` fails.
     fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> Result<Recovery>;
 
-    /// Writes the part of the log that `select` names, as a log of its own: all that its records
-    /// need stays. Fields are not cut: `select.fields` means nothing here.
+    /// Writes the selected records to a new log, with all definitions that these records need.
+    /// Records keep all of their fields, so `select.fields` is ignored.
     ///
     /// # Errors
-    /// Returns an error if the output refuses, and where the format cannot hold the part.
+    /// Returns an error if writing to `out` fails, or if the format cannot represent the slice.
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced>;
 }
 
-/// For implementations: returns an error if the selected records are in parts of the log that were
-/// not read.
+/// Returns an error if selected records are in parts of the log that were not read. This function
+/// is for implementations of readers.
 pub fn refuse(log: &dyn LogReader, unread: &Unread, select: &Select) -> Option<Error> {
     if unread.is_empty() || log.needed(select).is_some_and(|needed| needed.is_empty()) {
         return None;
@@ -379,41 +408,49 @@ pub fn refuse(log: &dyn LogReader, unread: &Unread, select: &Select) -> Option<E
     Some(Error::new(log.format().id, ErrorKind::PartlyRead, None, why))
 }
 
-/// A topic of a log: what is known of it, and the way to its records and columns. It is borrowed
-/// from its log, so that it cannot be used with another.
+/// A topic of a log, with access to its records and columns. The handle borrows from the log, so it
+/// cannot be used with another log.
 #[derive(Clone, Copy)]
 pub struct TopicRef<'a> {
+    /// Log that contains the topic.
     log: &'a dyn LogReader,
+    /// Description of the topic.
     topic: &'a Topic,
 }
 
 impl<'a> TopicRef<'a> {
-    /// Returns what is known of the topic.
+    /// Returns the topic's description.
     pub fn get(self) -> &'a Topic {
         self.topic
     }
 
-    /// Returns its records in time order, those within the span of `select`, which need not name
-    /// the topic.
+    /// Returns the topic's records in the time window of `select`, in time order. The topics in
+    /// `select` are ignored.
     pub fn records(self, select: &Select) -> Records<'a> {
         let select = Select { topics: Some([&*self.topic.name].into_iter().collect()), ..select.clone() };
         let id = self.topic.id;
-        // A bag may have topics `a` and `a/0`, both of which answer to `a`.
+        // A bag may have the topics `a` and `a/0`, and the name `a` selects both of them.
         let is_own = move |record: &Result<Record<'_>>| record.as_ref().map_or(true, |r| r.topic.id == id);
         Box::new(self.log.records(&select).filter(is_own))
     }
 
-    /// Reads its records as structs, in time order. See [`rows_within`](Self::rows_within).
+    /// Reads all records as structs, in time order. See [`rows_within`](Self::rows_within).
     pub fn rows<T: DeserializeOwned>(self) -> impl Iterator<Item = Result<T>> + use<'a, T> {
         self.rows_within(&Select::all())
     }
 
-    /// Reads its records within the span of `select` as structs, in time order.
+    /// Reads the records in the time window of `select` as structs, in time order.
     ///
-    /// Fields are matched by name. A nested message is a struct, an array is `[T; N]` or `Vec<T>`,
-    /// a text is `String`, and a time is a struct of `sec` and `nsec`, or an integer of nanoseconds.
-    /// A field that some logs lack is an `Option`. Integers of another width are accepted where the
-    /// value fits, floats where no digit is lost.
+    /// Fields are matched by name:
+    ///
+    /// - A nested message is a struct.
+    /// - An array is `[T; N]` or `Vec<T>`.
+    /// - A text is a `String`.
+    /// - A time is a struct with the fields `sec` and `nsec`, or an integer number of nanoseconds.
+    /// - A field that some logs do not have is an `Option`.
+    ///
+    /// An integer may have a different width in the struct if the value fits. A float may have a
+    /// different width if no digit is lost.
     ///
     /// ```
     /// use rovelog_core::{LogReader, Result};
@@ -437,8 +474,8 @@ impl<'a> TopicRef<'a> {
     /// }
     /// ```
     ///
-    /// An item is an error if the record cannot be read, a field is missing, or its type does not fit
-    /// that of the struct; the message names the field and both types.
+    /// An item is an error if the record cannot be read, if a field is missing, or if the type of a
+    /// field does not fit the struct. The error message names the field and both types.
     pub fn rows_within<T: DeserializeOwned>(
         self,
         select: &Select,
@@ -454,16 +491,17 @@ impl<'a> TopicRef<'a> {
         })
     }
 
-    /// Returns its records as Arrow record batches in file order: `t_ns`, then the selected fields.
+    /// Returns the topic's records as Arrow record batches in file order. The first column is
+    /// `t_ns`, and the selected fields follow.
     ///
     /// # Errors
-    /// Returns an error if the topic cannot be decoded, or the format has no columns.
+    /// Returns an error if the records cannot be decoded, or if the format has no columns.
     #[cfg(feature = "arrow")]
     pub fn columns(self, select: &Select) -> Result<Batches<'a>> {
         self.log.topic_columns(self.topic.id, select)
     }
 
-    /// Returns the definition text of its type as the log holds it, where it holds one.
+    /// Returns the text that defines the topic's type, if the log contains such a text.
     pub fn definition(self) -> Option<String> {
         self.log.topic_definition(self.topic.id)
     }
@@ -483,29 +521,29 @@ impl fmt::Debug for TopicRef<'_> {
     }
 }
 
-/// One pass over a log from a pipe, in bounded memory. A topic is listed once its definition or
-/// first record was read.
+/// A single pass over a log from a pipe, with bounded memory. A topic is listed after its
+/// definition or its first record has been read.
 pub trait LogStream: Send {
-    /// Returns the format's constants.
+    /// Returns the constants of the log's format.
     fn format(&self) -> &'static FormatInfo;
 
-    /// Returns the next record, in file order; `None` at the end.
+    /// Returns the next record in file order, or `None` at the end of the log.
     ///
     /// # Errors
-    /// Returns an error if the input cannot be read, or turns out to use what is not supported.
+    /// Returns an error if the input cannot be read, or if the log uses an unsupported feature.
     fn next_record(&mut self) -> Result<Option<Record<'_>>>;
 
-    /// Returns the topics read so far.
+    /// Returns the topics whose definition or first record has been read.
     fn topics(&self) -> &[Topic];
 
-    /// Returns the summary of what was read so far; complete once
-    /// [`next_record`](Self::next_record) gave `None`.
+    /// Returns the summary of the part of the log that has been read. The summary is complete after
+    /// [`next_record`](Self::next_record) has returned `None`.
     fn info(&self) -> LogInfo;
 
-    /// Returns the diagnostics so far.
+    /// Returns the diagnostics of the part of the log that has been read.
     fn diagnostics(&self) -> &Diagnostics;
 
-    /// Returns what [`LogReader::take_escaped_texts`] returns.
+    /// Returns the text fields with escaped bytes; see [`LogReader::take_escaped_texts`].
     fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
         Vec::new()
     }
@@ -526,7 +564,7 @@ mod tests {
     };
 
     #[test]
-    fn a_cut_signature_is_told_from_another_format() {
+    fn a_cut_signature_differs_from_another_format() {
         assert_eq!(FORMAT.probe(b"TOYS and more"), Probe::Yes);
         assert_eq!(FORMAT.probe(b"TOY"), Probe::Prefix(3));
         assert_eq!(FORMAT.probe(b""), Probe::No);

@@ -1,42 +1,88 @@
-//! Records: borrowed views of the entries of a log.
+//! Records: entries of a log, borrowed from its reader.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use crate::layout::Layout;
-use crate::{Result, Timestamp, Topic, Value};
+use crate::layout::{DecodeError, Keys, Layout, Visit};
+use crate::{Error, ErrorKind, Result, Timestamp, Topic, Value};
 
-/// Turns a payload into values; each format's tables of definitions implement it.
+/// Finds the fields in payloads. Each format implements this trait for the type definitions in its
+/// logs.
 pub trait Decode: Send + Sync {
-    /// Returns the fields of one record of `topic`, as a [`Value::Struct`].
+    /// Returns the fields of a record of `topic`. The payload is checked first.
     ///
     /// # Errors
-    /// Returns an error if the payload does not have the size or the content that the schema asks
-    /// for.
-    fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value>;
+    /// Returns an error if the size or the content of the payload contradicts the schema.
+    fn fields<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Fields<'a>>;
+}
 
-    /// Returns the layout by which [`value`](Self::value) decodes the payload; `None` if it decodes
-    /// otherwise, or not at all.
-    #[doc(hidden)]
-    fn layout(&self, _topic: &Topic, _payload: &[u8]) -> Option<&Arc<Layout>> {
-        None
+/// The encoded fields of a record: bytes, and the layout of these bytes.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    /// Layout of the bytes.
+    pub layout: &'a Arc<Layout>,
+    /// Bytes of the fields. This is the payload, unless the format computes the fields.
+    pub bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Fields<'a> {
+    /// Returns the fields of a payload. `layout` must be the layout of the payload.
+    #[inline]
+    pub fn new(layout: &'a Arc<Layout>, payload: &'a [u8]) -> Self {
+        Self { layout, bytes: Cow::Borrowed(payload) }
+    }
+
+    /// Returns a single field that contains all bytes of a payload. `layout` must come from
+    /// [`Layout::of_bytes`].
+    pub fn raw(layout: &'a Arc<Layout>, payload: &[u8]) -> Self {
+        let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        Self { layout, bytes: [&len.to_le_bytes(), payload].concat().into() }
+    }
+
+    /// Passes the fields to a visitor. `keys` has the data that the visitor prepared for each
+    /// field.
+    ///
+    /// # Errors
+    /// Returns an error if the bytes do not match the layout. This does not happen for records of a
+    /// log, because [`Decode::fields`] has checked them.
+    #[inline]
+    pub fn visit<T: Keys>(&self, keys: &T, visitor: &mut impl Visit<T::Key>) -> Result<()> {
+        self.layout.visit(&self.bytes, keys, visitor).map(|_| ()).map_err(Self::error)
+    }
+
+    /// Decodes the fields to an owned [`Value::Struct`].
+    ///
+    /// # Errors
+    /// Returns the same errors as [`visit`](Self::visit).
+    pub fn value(&self) -> Result<Value> {
+        self.layout.value(&self.bytes).map(|(value, _)| value).map_err(Self::error)
+    }
+
+    #[cold]
+    fn error(error: DecodeError) -> Error {
+        Error::new("rovelog", ErrorKind::Malformed, None, error.to_string())
     }
 }
 
-/// The bytes of a record: borrowed from the log, or shared with the other records of a block that
-/// was decompressed.
+/// The bytes of a record without framing. They are borrowed from the log, or they are a range of a
+/// decompressed block that several records share.
 #[derive(Clone)]
 pub struct Payload<'a>(Bytes<'a>);
 
+/// Storage of a payload's bytes.
 #[derive(Clone)]
 enum Bytes<'a> {
+    /// Bytes that are borrowed from the log.
     Borrowed(&'a [u8]),
+    /// A range of a decompressed block that several payloads share.
     Shared(Arc<Vec<u8>>, Range<usize>),
 }
 
 impl<'a> Payload<'a> {
-    /// Returns the bytes of the log itself; `None` if they were decompressed.
+    /// Returns the bytes if they are borrowed from the log. Returns `None` if they are in a
+    /// decompressed block.
     #[inline]
     pub fn borrowed(&self) -> Option<&'a [u8]> {
         match self.0 {
@@ -45,10 +91,10 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Makes a payload of a range of a decompressed block.
+    /// Creates a payload from a range of a decompressed block.
     ///
     /// # Panics
-    /// Panics if the block does not have them.
+    /// Panics if `range` is not within the block.
     pub fn shared(block: &Arc<Vec<u8>>, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= block.len());
         Self(Bytes::Shared(Arc::clone(block), range))
@@ -94,26 +140,29 @@ impl fmt::Debug for Payload<'_> {
     }
 }
 
-/// One timestamped entry of a log. Borrows from its reader: nothing is copied until asked for.
+/// A timestamped entry of a log. The payload is not copied, and it is decoded only when a method
+/// requests it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Record<'a> {
-    /// The topic it belongs to.
+    /// The topic that the record belongs to.
     pub topic: &'a Topic,
-    /// Its time on the log's clock; `None` if it has none.
+    /// Time on the log's clock, or `None` if the record has no time.
     pub time: Option<Timestamp>,
-    /// The offset of its first byte, framing included, from the start of the file.
+    /// Offset of the record's first byte in the file, including the framing of the record.
     pub offset: u64,
-    /// Its number within the topic, in file order from 0.
+    /// Number of the record within its topic, in file order, starting with 0.
     pub seq: u64,
-    /// Its bytes, framing excluded.
+    /// Bytes of the record without its framing.
     pub payload: Payload<'a>,
+    /// Decoder for the payload of the record.
     decode: &'a dyn Decode,
+    /// Number of the record's source, if the reader distinguishes several sources of a topic.
     origin: u32,
 }
 
 impl<'a> Record<'a> {
-    /// Returns a record over its parts; for implementations of readers.
+    /// Creates a record. This function is for implementations of readers.
     pub fn new(
         topic: &'a Topic,
         time: Option<Timestamp>,
@@ -125,8 +174,8 @@ impl<'a> Record<'a> {
         Self { topic, time, offset, seq, payload: payload.into(), decode, origin: 0 }
     }
 
-    /// Returns the same record with the number of its source, for readers that distinguish several
-    /// sources of one topic.
+    /// Sets the number of the record's source. This is for readers that distinguish several sources
+    /// of a topic, such as several publishers.
     #[doc(hidden)]
     #[must_use]
     pub fn with_origin(mut self, origin: u32) -> Self {
@@ -134,27 +183,27 @@ impl<'a> Record<'a> {
         self
     }
 
-    /// Returns the number of the record's source; 0 if the reader does not distinguish sources.
+    /// Returns the number of the record's source, or 0 if the reader does not distinguish sources.
     #[doc(hidden)]
     pub fn origin(&self) -> u32 {
         self.origin
     }
 
-    /// Returns the record's fields as an owned [`Value::Struct`].
+    /// Decodes the record's fields to an owned [`Value::Struct`].
     ///
     /// # Errors
-    /// Returns an error if the payload does not have the size or the content that the schema asks
-    /// for.
+    /// Returns an error if the size or the content of the payload contradicts the schema.
     pub fn value(&self) -> Result<Value> {
-        self.decode.value(self.topic, &self.payload)
+        self.fields()?.value()
     }
 
-    /// Returns the layout by which [`value`](Self::value) decodes the record; `None` if it decodes
-    /// otherwise, or not at all.
-    #[doc(hidden)]
+    /// Returns the encoded fields of the record: bytes, and the layout of these bytes.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`value`](Self::value).
     #[inline]
-    pub fn layout(&self) -> Option<&'a Arc<Layout>> {
-        self.decode.layout(self.topic, &self.payload)
+    pub fn fields(&self) -> Result<Fields<'_>> {
+        self.decode.fields(self.topic, &self.payload)
     }
 }
 
@@ -170,40 +219,41 @@ impl fmt::Debug for Record<'_> {
     }
 }
 
-/// A line of a log's console: what a device printed while it recorded.
+/// A console line that the device printed during the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Text {
-    /// When it was printed; `None` where the format does not say.
+    /// Time at which the line was printed, or `None` if the format does not store it.
     pub time: Option<Timestamp>,
-    /// The offset of its first byte, framing included.
+    /// Offset of the line's first byte in the file, including its framing.
     pub offset: u64,
-    /// Its severity: 0 emergency to 7 debug, as in syslog.
+    /// Syslog severity, from 0 (emergency) to 7 (debug).
     pub level: u8,
-    /// Who printed it: a tag, a node, a process.
+    /// Source of the line, such as a tag, a node or a process.
     pub source: Option<String>,
-    /// The text; invalid UTF-8 replaced.
+    /// Text of the line. Bytes that are not UTF-8 are replaced.
     pub text: String,
 }
 
-/// The names of the syslog levels, by number.
+/// Names of the syslog severities, indexed by severity.
 pub const LEVELS: [&str; 8] =
     ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
 
 impl Text {
-    /// Returns a line without a source.
+    /// Creates a console line without a source.
     pub fn new(time: Option<Timestamp>, offset: u64, level: u8, text: String) -> Self {
         Self { time, offset, level, source: None, text }
     }
 
-    /// Returns the same line with its source.
+    /// Sets the source of the console line.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Returns the level's name: `warning`.
+    /// Returns the name of the line's severity, such as `warning`. A severity above 7 counts as
+    /// debug.
     pub fn level_name(&self) -> &'static str {
         LEVELS[usize::from(self.level.min(7))]
     }

@@ -1,21 +1,26 @@
-//! Results of recovering, slicing and merging, the same for every format.
+//! Options and results of recovering, slicing and merging logs, for all formats.
+//!
+//! Recovery counts each byte of the damaged log as lost, stale or kept. For example, a log of 100
+//! bytes has damage in `0..20`, and valid records of an older recording in `50..53` and `60..62`.
+//! Its [`Recovery`] has 20 lost bytes, 5 stale bytes and 75 kept bytes.
 
 use std::io::Write;
 use std::ops::Range;
 
 use crate::{Detail, Diagnostics, Timestamp, packed, ranges};
 
-/// Options of recovery.
+/// Options for recovering a damaged log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RecoverOptions {
-    /// Leave out what is in segments of another time; see [`Segment`]. Definitions in them stay,
-    /// because later records may need them. Formats that know no such segments leave out nothing.
+    /// True to omit the records of stale segments; see [`Segment`]. Definitions in stale segments
+    /// are still copied, because later records may need them. Formats that do not detect stale
+    /// segments ignore this option.
     pub drop_stale: bool,
 }
 
 impl RecoverOptions {
-    /// Returns the same options with [`drop_stale`](Self::drop_stale).
+    /// Sets [`drop_stale`](Self::drop_stale) to true.
     #[must_use]
     pub fn dropping_stale(mut self) -> Self {
         self.drop_stale = true;
@@ -23,54 +28,63 @@ impl RecoverOptions {
     }
 }
 
-/// The result of a recovery. Kept, lost and stale bytes together are the length of the damaged log;
-/// those count as kept that stand anew in the recovered one, as its header does, or are left out.
+/// The result of recovering a damaged log.
+///
+/// The numbers of kept, lost and stale bytes add up to the size of the damaged log. Bytes that the
+/// recovered log replaces or does not need also count as kept. An example is the header.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovery {
-    /// Records of the recovered log.
+    /// Number of records in the recovered log.
     pub records: u64,
-    /// Bytes of the damaged log that the recovered one holds, as they are or in another place.
+    /// Number of bytes of the damaged log that are neither lost nor stale.
     pub kept_bytes: u64,
-    /// Ranges of the damaged log that no reader can use: ascending, neighbours joined.
+    /// Byte ranges of the damaged log that no reader can use, in ascending order. Adjacent ranges
+    /// are joined.
     pub lost: Vec<Range<u64>>,
-    /// Records that the damaged log counts and that are not in it, as far as the log counts any.
+    /// Number of records that are missing according to record counts in the damaged log. The number
+    /// is 0 if the log has no record counts.
     pub missing_records: u64,
-    /// Valid bytes left out because they are of another time.
+    /// Number of valid bytes that were omitted because they belong to stale segments.
     pub stale_bytes: u64,
-    /// The records among them.
+    /// Number of records that were omitted because they belong to stale segments.
     pub stale_records: u64,
-    /// The parts of the damaged log by time; empty where nothing is damaged, or the format does not
-    /// tell.
+    /// Segments of the damaged log. Empty if the log is intact or the format does not detect
+    /// segments.
     pub segments: Vec<Segment>,
-    /// Content of the damaged log that is not lost, and that the recovered one does not have, in words.
+    /// Descriptions of content that is intact in the damaged log but missing from the recovered
+    /// log.
     pub left_out: Vec<String>,
-    /// Whether the log was valid, so that the recovered one is a plain copy.
+    /// True if the log was valid. In this case, the recovered log is an exact copy.
     pub unchanged: bool,
-    /// Further results that only this format has.
+    /// Results of the recovery that exist only in one format.
     pub details: Vec<Detail>,
 }
 
 impl Recovery {
-    /// Returns what became of a log of `size` bytes of which these ranges are lost and these stale,
-    /// and all others kept.
+    /// Creates the result for a log of `size` bytes from the byte ranges that are lost and stale.
+    /// All other bytes count as kept.
     pub fn of(size: u64, lost: Vec<Range<u64>>, stale: &[Range<u64>]) -> Self {
-        let (lost, stale_bytes) = (ranges::joined(lost), ranges::total(stale));
-        let kept_bytes = size - ranges::total(&lost) - stale_bytes;
+        let (lost, stale_bytes) = (ranges::joined(lost), ranges::total_len(stale));
+        let kept_bytes = size - ranges::total_len(&lost) - stale_bytes;
         Self { kept_bytes, lost, stale_bytes, ..Self::default() }
     }
 
-    /// Writes a valid log of so many records as it is.
+    /// Copies a valid log to `out` without changes. `records` is the number of records in the log.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if writing to `out` fails.
     pub fn copied(records: u64, log: &[u8], out: &mut dyn Write) -> std::io::Result<Self> {
         out.write_all(log)?;
+        // `out` may buffer bytes, and an error while writing them must not be lost.
         out.flush()?;
         Ok(Self { records, kept_bytes: log.len() as u64, unchanged: true, ..Self::default() })
     }
 
-    /// Adds what is missing of a compressed file. It has no bytes in the log, so that the range is
-    /// empty and at its end.
+    /// If the log comes from a compressed file whose content is incomplete, adds the missing
+    /// content as a loss.
+    ///
+    /// The missing content has no bytes in the decompressed log. Its byte range is therefore empty
+    /// and at the end of the log.
     #[must_use]
     pub fn with_packing(mut self, size: u64, diagnostics: &Diagnostics) -> Self {
         if packed::is_partial(diagnostics) {
@@ -80,78 +94,88 @@ impl Recovery {
         self
     }
 
-    /// Returns bytes that no reader can use.
+    /// Returns the number of bytes in the damaged log that no reader can use.
     pub fn lost_bytes(&self) -> u64 {
-        ranges::total(&self.lost)
+        ranges::total_len(&self.lost)
     }
 
-    /// Returns whether all of the log is in the recovered one.
+    /// Returns whether the recovered log contains everything that the damaged log should contain.
     pub fn is_complete(&self) -> bool {
         self.lost.is_empty() && self.left_out.is_empty() && self.missing_records == 0 && self.stale_bytes == 0
     }
 }
 
-/// A part of a damaged log whose records follow each other in time. A cluster of a card that was
-/// never written keeps what it held before: valid records of another time.
+/// A part of a damaged log whose records are contiguous in time.
+///
+/// A file may contain disk clusters that were allocated but never written. They contain data that
+/// was stored on the disk before, often valid records of an older recording. A segment of such
+/// records is stale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its bytes, lost ones included.
+    /// Byte range of the segment in the file, including lost bytes.
     pub range: Range<u64>,
-    /// Its records.
+    /// Number of records in the segment.
     pub records: u64,
-    /// Those of them that were validated: with a time, and not the first of their topic, which
-    /// often was published long before.
+    /// Number of records in the segment whose time was checked. The first record of a topic is not
+    /// checked, because it was often published long before the recording.
     pub timed_records: u64,
-    /// When it starts: the median of the first of these, because single records may be far off.
+    /// Start time of the segment. This is the median of the first checked times, because single
+    /// times may be wrong.
     pub first: Option<Timestamp>,
-    /// When it ends: the median of the last of these.
+    /// End time of the segment. This is the median of the last checked times.
     pub last: Option<Timestamp>,
-    /// Whether it belongs to the log: `false` is a stale segment.
+    /// True if the segment belongs to the log. False if the segment is stale.
     pub in_time_order: bool,
 }
 
-/// The result of slicing a log.
+/// The result of slicing a log, that is, of copying selected records to a new log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sliced {
-    /// Its records.
+    /// Number of records in the slice.
     pub records: u64,
-    /// What else has a time: texts, dropouts, changes of parameters.
+    /// Number of entries in the slice that have a time and are not records: texts, dropouts and
+    /// parameter changes.
     pub others: u64,
-    /// Its topics; those without records count.
+    /// Number of topics in the slice, including topics without records.
     pub topics: usize,
-    /// Its bytes.
+    /// Size of the slice in bytes.
     pub bytes: u64,
-    /// Further results that only this format has.
+    /// Results of the slicing that exist only in one format.
     pub details: Vec<Detail>,
 }
 
 impl Sliced {
-    /// Returns whether it holds definitions and initial values only.
+    /// Returns whether the slice contains no records or other entries with a time. It then only
+    /// contains definitions and initial values.
     pub fn is_empty(&self) -> bool {
         self.records + self.others == 0
     }
 }
 
-/// Alignment of the clocks of merged logs.
+/// Alignment of clocks when several logs are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Align {
-    /// The logs must show that they share a clock; others are refused.
+    /// The logs must prove that they have a common clock. Otherwise, merging fails.
     #[default]
     Shared,
-    /// The caller knows that they share a clock.
+    /// The caller guarantees that the logs have a common clock. Times stay unchanged.
     AsIs,
-    /// By the Unix time of each; the merged log has the clock of the one whose clock started first.
+    /// Times are aligned by UTC. The merged log uses the clock of the log whose clock started
+    /// first.
     Utc,
 }
 
 impl Align {
-    /// Returns what is added to the times of each log, nanoseconds, to bring them to the clock that
-    /// started first: nothing, unless times are aligned by UTC. `offsets` are the Unix times,
-    /// nanoseconds, at which the clock of each log started; they are asked for only if they matter.
+    /// Returns the number of nanoseconds to add to the times of each log, so that all logs use the
+    /// clock that started first. If times are not aligned by UTC, all of these numbers are 0.
+    ///
+    /// `offsets` are the Unix times in nanoseconds at which the clocks of the logs started. They
+    /// are computed only if they are needed. For example, the offsets 12 and 10 give the results 2
+    /// and 0.
     ///
     /// # Errors
-    /// Returns what `offsets` returns, and `apart` of the largest distance if clocks that must be
-    /// shared started farther apart than `within` nanoseconds.
+    /// Returns the first error in `offsets`. If the logs must have a common clock, and their clocks
+    /// started more than `within` nanoseconds apart, returns `apart` of the largest distance.
     pub fn shifts<E>(
         self,
         offsets: impl ExactSizeIterator<Item = Result<i64, E>>,
@@ -163,6 +187,7 @@ impl Align {
             return Ok(vec![0; logs]);
         }
         let offsets = offsets.collect::<Result<Vec<i64>, E>>()?;
+        // The results are relative to the clock that started first, so they are not negative.
         let first = offsets.iter().copied().min().unwrap_or(0);
         let shifts: Vec<u64> = offsets.iter().map(|offset| offset.abs_diff(first)).collect();
         match shifts.iter().copied().max() {
@@ -176,15 +201,15 @@ impl Align {
 /// The result of merging logs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Merged {
-    /// Records of the merged log.
+    /// Number of records in the merged log.
     pub records: u64,
-    /// Its topics.
+    /// Number of topics in the merged log.
     pub topics: usize,
-    /// Its bytes.
+    /// Size of the merged log in bytes.
     pub bytes: u64,
-    /// Content of the logs that the merged one does not have, in words.
+    /// Descriptions of content of the input logs that is not in the merged log.
     pub left_out: Vec<String>,
-    /// Further results that only this format has.
+    /// Results of the merge that exist only in one format.
     pub details: Vec<Detail>,
 }
 
@@ -201,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recovered_log_is_complete_if_nothing_is_lost_missing_or_stale() {
+    fn a_recovery_is_complete_if_nothing_is_lost_missing_or_stale() {
         assert!(Recovery::of(100, vec![], &[]).is_complete());
         assert!(!Recovery::of(100, vec![5..6, 7..8], &[]).is_complete());
         assert!(!Recovery::of(100, vec![], &[5..6, 7..8]).is_complete());
@@ -215,7 +240,7 @@ mod tests {
         assert_eq!(out, b"a log");
         assert_eq!((recovery.records, recovery.kept_bytes, recovery.unchanged), (3, 5, true));
         assert!(recovery.is_complete());
-        // Only if the file that it came in is whole as well.
+        // The result differs if the log comes from a compressed file whose end is missing.
         let mut diagnostics = Diagnostics::new(&Limits::default());
         assert_eq!(recovery.clone().with_packing(5, &diagnostics), recovery);
         let ending = packed::Ending::Cut { at: 2 };
@@ -227,26 +252,26 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_is_empty_without_records_and_without_others() {
+    fn a_slice_is_empty_without_records_and_other_entries() {
         let slice = |records, others| Sliced { records, others, topics: 1, ..Sliced::default() };
         assert!(slice(0, 0).is_empty());
         assert!(!slice(2, 0).is_empty() && !slice(0, 2).is_empty() && !slice(2, 2).is_empty());
     }
 
     #[test]
-    fn stale_records_are_dropped_if_that_is_asked_for() {
+    fn dropping_stale_sets_the_option() {
         assert!(RecoverOptions::default().dropping_stale().drop_stale);
     }
 
     #[test]
-    fn logs_are_moved_to_the_clock_that_began_first() {
+    fn logs_are_shifted_to_the_clock_that_started_first() {
         let shifts =
             |align: Align, offsets: &[i64]| align.shifts(offsets.iter().map(|o| Ok(*o)), 5, |most| most);
         assert_eq!(shifts(Align::Utc, &[12, i64::MIN, 10]), Ok(vec![(1 << 63) + 12, 0, (1 << 63) + 10]));
         assert_eq!(shifts(Align::Shared, &[12, 10, 15]), Ok(vec![0; 3]));
         assert_eq!(shifts(Align::Shared, &[12, 10, 16]), Err(6));
         assert_eq!(shifts(Align::Shared, &[]), Ok(vec![]));
-        // No reader asks for what does not matter.
+        // Offsets that are not needed are not computed, so their errors do not matter.
         let unknown = |align: Align, logs: usize| align.shifts((0..logs).map(|_| Err(1)), 0, |_| 2);
         assert_eq!((unknown(Align::AsIs, 2), unknown(Align::Utc, 1)), (Ok(vec![0; 2]), Ok(vec![0])));
         assert_eq!(unknown(Align::Shared, 2), Err(1));

@@ -1,68 +1,78 @@
-//! Schemas: the fields of a topic and their types, in the words of no particular format.
+//! Schemas: the fields of a topic and their types, independent of the log format.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-/// The fields of one type of record, in the order in which they were declared.
+/// The fields of a record type, in the order in which they are declared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
-    /// The type's name.
+    /// Name of the record type.
     pub name: String,
-    /// The fields; padding is left out.
+    /// Fields of the record type. Padding is not included.
     pub fields: Vec<Field>,
 }
 
 impl Schema {
-    /// Returns whether every record has the same number of leaves: no field is a list of any
-    /// length.
+    /// Calls `visit` with the flat name and the type of each leaf, in the order of a record's
+    /// values. For example, flat names are `pos.x` and `q[0]`. A list of variable length is a
+    /// single leaf. So are a time and a duration.
+    pub fn for_each_leaf(&self, visit: &mut dyn FnMut(&str, &FieldType)) {
+        for field in &self.fields {
+            field.ty.for_each_leaf(&mut field.name.to_string(), visit);
+        }
+    }
+
+    /// Returns whether every record has the same number of leaves. This is the case if no field is
+    /// a list of variable length.
     pub fn is_fixed(&self) -> bool {
         self.fields.iter().all(|field| field.ty.is_fixed())
     }
 }
 
-/// One field of a [`Schema`].
+/// A field of a [`Schema`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Field {
-    /// The field's name; shared, because every decoded record names its fields.
+    /// Name of the field. The name is shared, because every decoded record contains it.
     pub name: Arc<str>,
-    /// Its type.
+    /// Type of the field.
     pub ty: FieldType,
-    /// The type as the log spells it: `float[4]`.
+    /// Type of the field as spelled in the log, such as `float[4]`.
     pub source_type: String,
-    /// Its unit, where the format gives one: `us`, `V`.
+    /// Unit of the field's values, such as `us` or `V`, if the format states a unit.
     pub unit: Option<String>,
-    /// The names of its values, where they are states: of `nav_state`, 5 is `Return`.
+    /// Names of the field's values, if the values are states. For example, the value 5 of
+    /// `nav_state` has the name `Return`.
     pub names: Option<ValueNames>,
 }
 
-/// Names by value, in the order of the values.
+/// Pairs of a value and its name, sorted by value.
 pub type ValueNames = &'static [(i64, &'static str)];
 
 impl Field {
-    /// Returns a field without a unit.
+    /// Creates a field without a unit.
     pub fn new(name: impl Into<Arc<str>>, ty: FieldType, source_type: impl Into<String>) -> Self {
         Self { name: name.into(), ty, source_type: source_type.into(), unit: None, names: None }
     }
 
-    /// Returns the same field with its unit.
+    /// Sets the unit of the field.
     #[must_use]
     pub fn with_unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = Some(unit.into());
         self
     }
 
-    /// Returns the name of a value of the field.
+    /// Returns the name of a value, if it has one.
     pub fn name_of(&self, value: i64) -> Option<&'static str> {
         let names = self.names?;
-        let place = names.binary_search_by_key(&value, |(known, _)| *known).ok()?;
-        Some(names[place].1)
+        let index = names.binary_search_by_key(&value, |(known, _)| *known).ok()?;
+        Some(names[index].1)
     }
 }
 
-/// A number or a truth value of fixed width.
+/// Type of a number or Boolean with a fixed width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are the documentation")]
 pub enum Scalar {
     Bool,
     Int8,
@@ -78,7 +88,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Returns bytes on the wire.
+    /// Returns the size in bytes of an encoded value.
     pub const fn size(self) -> usize {
         match self {
             Self::Bool | Self::Int8 | Self::UInt8 => 1,
@@ -88,7 +98,8 @@ impl Scalar {
         }
     }
 
-    /// Returns the word used in text and JSON, Arrow's spelling: `uint64`, `float32`.
+    /// Returns the name of the type in text and JSON. The names are the same as in Arrow, such as
+    /// `uint64` or `float32`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -110,27 +121,50 @@ impl Scalar {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FieldType {
-    /// A number or truth value.
+    /// A number or Boolean.
     Scalar(Scalar),
-    /// Text; ends at the first NUL where the format stores a fixed number of bytes.
+    /// A text. If the format stores a fixed number of bytes, the text ends at the first NUL.
     Text,
-    /// The fields of another type.
+    /// A struct with the fields of another type.
     Struct(Arc<Schema>),
-    /// Bytes without fields of their own: a picture, a packet.
+    /// Bytes without further structure, such as an image or a network packet.
     Bytes,
-    /// A point in time: unsigned seconds and nanoseconds of the Unix clock, `{sec, nsec}` as a
-    /// value.
+    /// A point in time on the Unix clock, in unsigned seconds and nanoseconds. Its
+    /// [`Value`](crate::Value) is a struct with the fields `sec` and `nsec`.
     Time,
-    /// A span of time: signed seconds and nanoseconds, `{sec, nsec}` as a value.
+    /// A duration in signed seconds and nanoseconds. Its [`Value`](crate::Value) is a struct with
+    /// the fields `sec` and `nsec`.
     Duration,
-    /// A fixed number of elements.
+    /// An array with a fixed number of elements.
     Array(Box<FieldType>, usize),
-    /// As many elements as each record says.
+    /// A list whose number of elements differs between records.
     List(Box<FieldType>),
 }
 
 impl FieldType {
-    /// Returns the fields inside: those of a struct, or of an array's struct.
+    fn for_each_leaf(&self, path: &mut String, visit: &mut dyn FnMut(&str, &Self)) {
+        let len = path.len();
+        match self {
+            Self::Struct(schema) => {
+                for field in &schema.fields {
+                    path.push('.');
+                    path.push_str(&field.name);
+                    field.ty.for_each_leaf(path, visit);
+                    path.truncate(len);
+                }
+            }
+            Self::Array(element, count) => {
+                for i in 0..*count {
+                    let _ = write!(path, "[{i}]");
+                    element.for_each_leaf(path, visit);
+                    path.truncate(len);
+                }
+            }
+            leaf => visit(path, leaf),
+        }
+    }
+
+    /// Returns the schema of a struct, or the schema of the structs in an array or list.
     pub fn nested(&self) -> Option<&Arc<Schema>> {
         match self {
             Self::Struct(schema) => Some(schema),
@@ -139,7 +173,7 @@ impl FieldType {
         }
     }
 
-    /// Returns whether every record has the same number of leaves below a field of this type.
+    /// Returns whether a field of this type has the same number of leaves in every record.
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Struct(schema) => schema.is_fixed(),

@@ -1,4 +1,4 @@
-//! Selections: the topics, the fields and the time window that a reader returns.
+//! Selection of the topics, fields and times that a reader returns.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Included, Unbounded};
@@ -8,25 +8,30 @@ use std::sync::Arc;
 use crate::Topic;
 use crate::topic::short;
 
-/// Names that are looked up, not searched. Clones share them: a selection is cloned for each topic
-/// of a log.
+/// A set of names. Clones share the same memory, because a selection is cloned for each topic of a
+/// log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(Arc<BTreeSet<String>>);
 
 impl Names {
-    /// Returns the names, sorted.
+    /// Returns the names in sorted order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Returns whether one of them means `topic`, as [`Topic::answers_to`] says.
+    /// Returns whether the set contains a name that selects `topic`. See [`Topic::answers_to`].
     pub fn topic(&self, topic: &Topic) -> bool {
+        // The name without the instance number also selects the topic, so that `a` selects `a/0`.
         self.0.contains(&topic.name) || self.0.contains(short(&topic.name))
     }
 
-    /// Returns whether one of them is the field at `path`, is around it or inside it.
+    /// Returns whether the set selects the field at `path`. The set may contain the name of this
+    /// field, of a field that contains it, or of a field inside it. For example, `pos.x` is
+    /// selected by `pos.x`, `pos` and `pos.x.y`.
     pub fn field(&self, path: &str) -> bool {
         let around = path.match_indices('.').any(|(end, _)| self.0.contains(&path[..end]));
+        // Names of fields inside `pos` start with `pos.`. In sorted order, these names directly
+        // follow the text `pos.`.
         let within = format!("{path}.");
         let inside = || self.0.range::<str, _>((Included(&*within), Unbounded)).next();
         around || self.0.contains(path) || inside().is_some_and(|name| name.starts_with(&within))
@@ -39,68 +44,75 @@ impl<N: Into<String>> FromIterator<N> for Names {
     }
 }
 
-/// Topics and a time window. The default keeps everything.
+/// The topics, fields and times to read. The default selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Select {
-    /// Names of topics to keep; `None` keeps all.
+    /// Names of the selected topics, or `None` for all topics.
     pub topics: Option<Names>,
-    /// Names of fields to keep: `q`, `pos.x`, or `pos` for all of it; `None` keeps all. Columns
-    /// only.
+    /// Names of the selected fields, or `None` for all fields. The name `pos` also selects `pos.x`.
+    /// Only the fields of columns are restricted. Records always have all fields.
     pub fields: Option<Names>,
-    /// First time to keep, nanoseconds of the log's clock, inclusive.
+    /// Start of the time window in nanoseconds of the log's clock, inclusive.
     pub start: Option<i64>,
-    /// End of the window, nanoseconds of the log's clock, exclusive.
+    /// End of the time window in nanoseconds of the log's clock, exclusive.
     pub end: Option<i64>,
-    /// Also keep each topic's last record before `start`: the state that held when the window
-    /// opens.
+    /// True to also select the last record of each topic before `start`. These records show the
+    /// state at the start of the time window.
     pub last_before: bool,
-    /// Topics whose last record `last_before` keeps, by name; `None` keeps that of all topics.
+    /// Names of the topics to which `last_before` applies, or `None` for all topics.
     pub last_before_topics: Option<Names>,
-    /// Also keep the last message before `start` of each publisher that the log marks as latching.
-    /// Slices of bags only.
+    /// True to also select the last message before `start` of each latching publisher. A latching
+    /// publisher sends its last message to new subscribers, and the log marks it. Only slices of
+    /// bags use this option.
     pub latched: bool,
-    /// Read columns of a ULog as pyulog does: truth values as signed bytes, because some writers
-    /// store others than 0 and 1, and padding inside nested types as fields (`previous._padding0`).
+    /// True to read columns of a ULog file in the same way as pyulog. Booleans are then signed
+    /// bytes, because some programs store values other than 0 and 1. Padding inside nested types
+    /// becomes a field such as `previous._padding0`.
     pub like_pyulog: bool,
-    /// Only the blocks that start in this range of bytes of the log: parts of a log that are read
-    /// separately. Ranges that together cover a log select each of its records once. A block is 4
-    /// MiB of an index, a chunk, a block of an RLD, or a message of a VEL log. Columns only.
+    /// Byte range of the log in which the selected blocks start, or `None` for all blocks.
+    ///
+    /// With this option, parts of a log can be read separately. If the ranges of the parts cover
+    /// the whole log, each record is read exactly once. Depending on the format, a block is a block
+    /// of an index (4 MiB), a chunk of a bag, a block of an RLD file or a message of a VEL log.
+    /// Only columns are restricted.
     pub blocks: Option<Range<u64>>,
 }
 
 impl Select {
-    /// Selects everything.
+    /// Returns a selection of everything.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Selects one topic, by its name; the instance `/0` can be omitted.
+    /// Returns a selection of one topic. The instance number `/0` can be omitted from its name.
     pub fn topic(name: impl Into<String>) -> Self {
         Self::topics([name])
     }
 
-    /// Selects several topics, by name.
+    /// Returns a selection of several topics.
     pub fn topics<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         Self { topics: Some(Names::from_iter(names)), ..Self::default() }
     }
 
-    /// Returns the same topics within `start..end`, nanoseconds of the log's clock; `None` leaves a
-    /// side open.
+    /// Returns the same selection with the time window `start..end`, in nanoseconds of the log's
+    /// clock. `None` means that the window has no limit on this side.
     #[must_use]
     pub fn between(mut self, start: Option<i64>, end: Option<i64>) -> Self {
         (self.start, self.end) = (start, end);
         self
     }
 
-    /// Returns the same selection with the last record before its start, for each topic.
+    /// Returns the same selection, and also selects the last record of each topic before the time
+    /// window.
     #[must_use]
     pub fn with_last_before(mut self) -> Self {
         self.last_before = true;
         self
     }
 
-    /// Returns the same selection with the last record before its start, for these topics.
+    /// Returns the same selection, and also selects the last record of these topics before the time
+    /// window.
     #[must_use]
     pub fn with_last_before_of<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.last_before = true;
@@ -108,14 +120,15 @@ impl Select {
         self
     }
 
-    /// Returns the same selection with the last message before its start, for each latching publisher.
+    /// Returns the same selection, and also selects the last message of each latching publisher
+    /// before the time window. A latching publisher sends its last message to new subscribers.
     #[must_use]
     pub fn with_latched(mut self) -> Self {
         self.latched = true;
         self
     }
 
-    /// Returns whether the last record of `topic` before the start is kept.
+    /// Returns whether the last record of `topic` before the time window is selected.
     pub fn keeps_last_before(&self, topic: &Topic) -> bool {
         self.last_before
             && self.keeps_topic(topic)
@@ -129,34 +142,34 @@ impl Select {
         self
     }
 
-    /// Returns whether the block that starts at this offset is selected.
+    /// Returns whether the block that starts at offset `start` is selected.
     pub fn keeps_block(&self, start: u64) -> bool {
         self.blocks.as_ref().is_none_or(|blocks| blocks.contains(&start))
     }
 
-    /// Returns whether the selection wants the field at `path`, or something inside it.
+    /// Returns whether the field at `path`, or a field inside it, is selected.
     pub fn keeps_field(&self, path: &str) -> bool {
         self.fields.as_ref().is_none_or(|names| names.field(path))
     }
 
-    /// Returns whether the selection names `topic`.
+    /// Returns whether `topic` is selected.
     pub fn keeps_topic(&self, topic: &Topic) -> bool {
         self.topics.as_ref().is_none_or(|names| names.topic(topic))
     }
 
-    /// Returns whether a record between these times can be in the window.
+    /// Returns whether the time window overlaps the time span from `first` to `last`.
     pub fn keeps_span(&self, first: i64, last: i64) -> bool {
         self.start.is_none_or(|start| last >= start) && self.end.is_none_or(|end| first < end)
     }
 
-    /// Returns whether `nanos` is in the window.
+    /// Returns whether `nanos` is in the time window.
     pub fn keeps_time(&self, nanos: i64) -> bool {
         self.start.is_none_or(|start| nanos >= start) && self.end.is_none_or(|end| nanos < end)
     }
 }
 
-/// Returns the path by which columns are selected of a field's flat name: `esc.rpm` of
-/// `esc[3].rpm`.
+/// Removes the array indices from a flat name. For example, `esc[3].rpm` becomes `esc.rpm`, which
+/// is the name of this field in a selection.
 pub fn field_path(flat_name: &str) -> String {
     let mut parts = flat_name.split('[');
     let mut path = parts.next().unwrap_or_default().to_owned();
@@ -171,9 +184,10 @@ mod tests {
     use super::*;
     use crate::TopicId;
 
-    /// A set of names answers as a search through all of them does.
+    /// For every subset of `names`, the set must give the same result as comparing each name
+    /// separately.
     #[test]
-    fn a_set_of_names_means_what_its_names_mean() {
+    fn a_set_of_names_matches_like_its_names() {
         let names = ["a", "a/0", "b/0", "/b", "c", "a.x", "pos", "pos.x", "pos.xy", "q.w.e", "q-1", "q/1"];
         let inside = |outer: &str, inner: &str| {
             inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

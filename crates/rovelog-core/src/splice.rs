@@ -1,10 +1,18 @@
-//! A log that consists of copied ranges of other logs and of new bytes.
+//! A new log that consists of byte ranges of other logs and of new bytes.
+//!
+//! Slicing, merging and recovery copy most bytes of a log, which may have many gigabytes. A
+//! [`Splice`] therefore only stores which byte ranges to copy, and reads their bytes when the new
+//! log is written.
 
 use std::io::{Read, Result, Write};
 use std::ops::Range;
 
-/// The parts of a new log, in order. Copied ranges are not held in memory: each takes 24 bytes,
-/// unless it starts where the previous one ends.
+/// The pieces of a new log, in order.
+///
+/// A piece is a byte range of a source, or of the new bytes. It takes 24 bytes of memory. If a byte
+/// range continues the previous piece, it extends this piece. In the example, the first two calls
+/// of `copy` create the piece `0..4` of source 0. The log has three pieces: `0..4` of the source,
+/// `0..3` of the new bytes, and `8..10` of the source.
 ///
 /// ```
 /// use rovelog_core::splice::Splice;
@@ -12,7 +20,7 @@ use std::ops::Range;
 /// let mut log = Splice::new([&b"0123456789"[..]]);
 /// log.copy(0, 0..2);
 /// log.copy(0, 2..4);
-/// log.make(b"...");
+/// log.append(b"...");
 /// log.copy(0, 8..10);
 /// assert_eq!(log.len(), 9);
 /// let mut out = Vec::new();
@@ -22,115 +30,135 @@ use std::ops::Range;
 /// ```
 #[derive(Debug)]
 pub struct Splice<'a> {
+    /// Logs from which byte ranges are copied.
     sources: Vec<&'a [u8]>,
+    /// Pieces that were added and have not been written yet.
     pieces: Vec<Piece>,
-    /// All bytes that were made.
-    made: Vec<u8>,
+    /// Bytes that were added by [`append`](Self::append) and have not been written yet.
+    new_bytes: Vec<u8>,
+    /// Size of the new log in bytes, including the pieces that have already been written.
     len: u64,
 }
 
+/// A byte range of a source, or of the new bytes.
 #[derive(Debug)]
 struct Piece {
-    /// A number past the sources for what was made.
+    /// Index of the source. The number of sources stands for the new bytes.
     source: u32,
+    /// Offset of the first byte of the piece in the source.
     start: u64,
+    /// Offset of the end of the piece in the source.
     end: u64,
 }
 
-/// Pieces that [`Splice::write_on`] lets collect: a few hundred kilobytes.
-const PENDING: usize = 1 << 14;
+/// Number of pieces in memory at which [`Splice::write_if_large`] writes them. At 24 bytes each,
+/// they take 384 KiB.
+const MAX_PENDING_PIECES: usize = 1 << 14;
 
-/// Made bytes that it lets collect.
-const PENDING_BYTES: usize = 1 << 18;
+/// Number of new bytes in memory at which [`Splice::write_if_large`] writes the pieces.
+const MAX_PENDING_BYTES: usize = 1 << 18;
 
 impl<'a> Splice<'a> {
-    /// Starts a log that is made of these.
+    /// Returns an empty log. Its pieces are copied from `sources`.
     pub fn new(sources: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        Self { sources: sources.into_iter().collect(), pieces: Vec::new(), made: Vec::new(), len: 0 }
+        Self { sources: sources.into_iter().collect(), pieces: Vec::new(), new_bytes: Vec::new(), len: 0 }
     }
 
-    /// Adds bytes of a source.
+    /// Appends the bytes in `range` of a source. `source` is the index of the source.
     ///
     /// # Panics
-    /// Panics if the source does not have them.
+    /// Panics if `range` is not within the source.
     #[inline]
     pub fn copy(&mut self, source: usize, range: Range<u64>) {
         assert!(range.start <= range.end && range.end <= self.sources[source].len() as u64);
         self.push(source, range);
     }
 
-    /// Adds bytes of its own.
+    /// Appends new bytes.
     #[inline]
-    pub fn make(&mut self, bytes: &[u8]) {
-        let start = self.made.len() as u64;
-        self.made.extend_from_slice(bytes);
-        self.push(self.sources.len(), start..self.made.len() as u64);
+    pub fn append(&mut self, bytes: &[u8]) {
+        let start = self.new_bytes.len() as u64;
+        self.new_bytes.extend_from_slice(bytes);
+        self.push(self.sources.len(), start..self.new_bytes.len() as u64);
     }
 
+    /// Appends a piece. If `range` continues the last piece, the last piece is extended instead.
     #[inline]
     fn push(&mut self, source: usize, range: Range<u64>) {
         self.len += range.end - range.start;
         let source = u32::try_from(source).expect("few sources");
         match self.pieces.last_mut() {
+            // Records are often copied one after the other, so most ranges continue the last piece.
             Some(last) if last.source == source && last.end == range.start => last.end = range.end,
+            // An empty range is not stored. If it were, the next range could not extend the last
+            // piece.
             _ if range.is_empty() => {}
             _ => self.pieces.push(Piece { source, start: range.start, end: range.end }),
         }
     }
 
-    /// Returns how many bytes were added.
-    #[expect(clippy::len_without_is_empty, reason = "it is a position")]
+    /// Returns the size of the new log in bytes, including the pieces that have already been
+    /// written.
+    #[expect(clippy::len_without_is_empty, reason = "the length is used as a write position")]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Returns the bytes that were added and not [written on](Self::write_on) yet, in order.
+    /// Returns the contents of the pieces that have not been written yet, in order.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.pieces.iter().map(|piece| {
-            let source = self.sources.get(piece.source as usize).copied().unwrap_or(&self.made);
+            let source = self.sources.get(piece.source as usize).copied().unwrap_or(&self.new_bytes);
             let index = |at: u64| usize::try_from(at).expect("within a source");
             &source[index(piece.start)..index(piece.end)]
         })
     }
 
-    /// Returns a reader of what was added and not [written on](Self::write_on) yet.
+    /// Returns a reader of the pieces that have not been written yet.
     pub fn reader(&self) -> impl Read {
         Parts { next: &[], parts: self.parts() }
     }
 
-    /// Writes what was added and not [written on](Self::write_on) yet.
+    /// Writes the pieces that have not been written yet. They stay in memory.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
         self.parts().try_for_each(|bytes| out.write_all(bytes))
     }
 
-    /// Writes what was added so far and forgets it, once there is enough of it: for a log that is
-    /// written while it is put together. What is left is for [`write`](Self::write).
+    /// If the pieces take much memory, writes them and removes them from memory. Otherwise, does
+    /// nothing.
+    ///
+    /// A caller that builds a long log calls this function after each record, and
+    /// [`write`](Self::write) once at the end.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if writing to `out` fails.
     #[inline]
-    pub fn write_on(&mut self, out: &mut dyn Write) -> Result<()> {
-        if self.pieces.len() < PENDING && self.made.len() < PENDING_BYTES {
+    pub fn write_if_large(&mut self, out: &mut dyn Write) -> Result<()> {
+        if self.pieces.len() < MAX_PENDING_PIECES && self.new_bytes.len() < MAX_PENDING_BYTES {
             return Ok(());
         }
         self.write(out)?;
+        // New bytes are stored at the start of the empty `new_bytes` again.
         self.pieces.clear();
-        self.made.clear();
+        self.new_bytes.clear();
         Ok(())
     }
 }
 
-/// Bytes in parts, one behind the other.
+/// Reads several slices as if they were a single slice.
 struct Parts<'a, I> {
+    /// Part of the current slice that has not been read yet.
     next: &'a [u8],
+    /// Slices after the current slice.
     parts: I,
 }
 
 impl<'a, I: Iterator<Item = &'a [u8]>> Read for Parts<'a, I> {
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        // An empty slice must not end the input, because a read of 0 bytes means the end of the
+        // input.
         while self.next.is_empty() {
             let Some(next) = self.parts.next() else { return Ok(0) };
             self.next = next;
@@ -143,9 +171,10 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Read for Parts<'a, I> {
 mod tests {
     use super::*;
 
-    /// Written as it is put together or at once: the same bytes.
+    /// A log that is written while it is built must have the same bytes as a log that is written at
+    /// the end.
     #[test]
-    fn what_is_written_on_is_what_would_be_written_at_its_end() -> Result<()> {
+    fn writing_during_construction_gives_the_same_bytes() -> Result<()> {
         let sources: [Vec<u8>; 2] = [(0..=255).cycle().take(100_000).collect(), vec![7; 1000]];
         let all = || Splice::new(sources.iter().map(Vec::as_slice));
         let (mut whole, mut parts, mut want) = (all(), all(), Vec::new());
@@ -155,13 +184,13 @@ mod tests {
             let end = start + i % 9;
             for log in [&mut whole, &mut parts] {
                 log.copy(source, start as u64..end as u64);
-                log.make(&i.to_le_bytes());
+                log.append(&i.to_le_bytes());
             }
             want.extend_from_slice(&sources[source][start..end]);
             want.extend_from_slice(&i.to_le_bytes());
-            parts.write_on(&mut out)?;
+            parts.write_if_large(&mut out)?;
         }
-        assert!(out.len() > want.len() / 2 && parts.pieces.len() < PENDING);
+        assert!(out.len() > want.len() / 2 && parts.pieces.len() < MAX_PENDING_PIECES);
         parts.write(&mut out)?;
         assert!(out == want);
         assert_eq!((whole.len(), parts.len()), (want.len() as u64, want.len() as u64));
@@ -175,37 +204,40 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_in_the_same_source_is_one_piece() {
+    fn adjacent_ranges_of_a_source_are_one_piece() {
         let mut log = Splice::new([&b"0123456789"[..], b"abcdef"]);
         for (source, range) in [(0, 0..2), (0, 2..4), (1, 4..5), (1, 2..2), (1, 1..3)] {
             log.copy(source, range);
         }
-        log.make(b"x");
-        log.make(b"yz");
+        log.append(b"x");
+        log.append(b"yz");
         let parts: Vec<_> = log.parts().collect();
         assert_eq!(parts, [&b"0123"[..], b"e", b"bc", b"xyz"]);
         assert_eq!((log.pieces.len(), log.len()), (4, 10));
     }
 
     #[test]
-    fn what_was_added_is_written_once_there_is_enough_of_it() -> Result<()> {
+    fn pieces_are_written_when_they_reach_the_limit() -> Result<()> {
         let (mut log, mut out) = (Splice::new([&b"ab"[..]]), Vec::new());
-        for piece in 1..=PENDING {
+        for piece in 1..=MAX_PENDING_PIECES {
             log.copy(0, 0..1);
-            log.write_on(&mut out)?;
-            assert_eq!(out.len(), if piece < PENDING { 0 } else { PENDING });
+            log.write_if_large(&mut out)?;
+            assert_eq!(out.len(), if piece < MAX_PENDING_PIECES { 0 } else { MAX_PENDING_PIECES });
         }
-        log.make(&vec![7; PENDING_BYTES - 1]);
-        log.write_on(&mut out)?;
-        assert_eq!(out.len(), PENDING);
-        log.make(&[7]);
-        log.write_on(&mut out)?;
-        assert_eq!((out.len(), log.pieces.len(), log.made.len()), (PENDING + PENDING_BYTES, 0, 0));
+        log.append(&vec![7; MAX_PENDING_BYTES - 1]);
+        log.write_if_large(&mut out)?;
+        assert_eq!(out.len(), MAX_PENDING_PIECES);
+        log.append(&[7]);
+        log.write_if_large(&mut out)?;
+        assert_eq!(
+            (out.len(), log.pieces.len(), log.new_bytes.len()),
+            (MAX_PENDING_PIECES + MAX_PENDING_BYTES, 0, 0)
+        );
         Ok(())
     }
 
     #[test]
-    fn a_reader_passes_what_has_no_bytes() -> Result<()> {
+    fn a_reader_skips_empty_slices() -> Result<()> {
         let mut read = String::new();
         let parts = [&b""[..], b"ab", b"", b"c"];
         Parts { next: &[], parts: parts.into_iter() }.read_to_string(&mut read)?;
@@ -215,7 +247,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "range.end <=")]
-    fn what_a_source_does_not_have_is_not_copied() {
+    fn a_range_outside_of_the_source_panics() {
         Splice::new([&b"abc"[..]]).copy(0, 2..4);
     }
 }

@@ -1,9 +1,10 @@
-//! Words of messages, text in fields of fixed size, and text of logs for a terminal.
+//! Helpers for text: counts with their nouns, texts that end with NUL, and escapes for terminals.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
-/// Returns a count with its noun: `1 byte`, `2 bytes`, `2 entries`.
+/// Returns a count with its noun in the singular or plural, such as `1 byte`, `2 bytes` or
+/// `2 entries`.
 ///
 /// ```
 /// use rovelog_core::text::count;
@@ -19,18 +20,21 @@ pub fn count<N: Copy + Display + PartialEq + From<u8>>(n: N, noun: &str) -> Stri
     }
 }
 
-/// Returns the bytes before the first NUL.
+/// Returns the bytes before the first NUL, or all bytes if there is no NUL.
 pub fn up_to_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len())]
 }
 
-/// Returns the text before the first NUL; bytes that are not UTF-8 are escaped.
+/// Returns the bytes before the first NUL as text. Bytes that are not UTF-8 are escaped by
+/// [`escape_bytes`].
 pub fn padded(bytes: &[u8]) -> String {
     escape_bytes(up_to_nul(bytes))
 }
 
-/// Returns bytes as text. Bytes that are not UTF-8 are written as `\xcf`. In a text with such bytes
-/// a backslash is doubled, so that the bytes can be restored; other texts stay as they are.
+/// Converts bytes to text. Bytes that are not UTF-8 are escaped, for example as `\xcf`.
+///
+/// If any byte is escaped, each backslash is doubled, so that the bytes can be restored from the
+/// text. Valid UTF-8 is returned unchanged.
 pub fn escape_bytes(bytes: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return text.to_owned();
@@ -50,11 +54,15 @@ pub fn escape_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// Escapes control characters in `text`, so that a log cannot control the terminal. Marks that
-/// change the direction of writing are escaped too; a tab is not.
+/// Escapes characters that control a terminal, so that text from a log cannot change the terminal.
+///
+/// All control characters except the tab are escaped. Characters that change the writing direction
+/// are escaped as well, because they could make a file name look like a different name.
 pub fn escape(text: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
-    if text.bytes().all(plain) || !text.contains(steers) {
+    // Almost all texts are ASCII. Checking the bytes of such a text is faster than decoding its
+    // characters.
+    if text.bytes().all(plain) || !text.contains(is_terminal_control) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 8);
@@ -62,10 +70,12 @@ pub fn escape(text: &str) -> Cow<'_, str> {
         match c {
             '\n' => escaped.push_str("\\n"),
             '\r' => escaped.push_str("\\r"),
-            c if steers(c) && u32::from(c) < 0x100 => {
+            // This also escapes the C1 control characters. For example, 0x9b starts an escape
+            // sequence.
+            c if is_terminal_control(c) && u32::from(c) < 0x100 => {
                 let _ = write!(escaped, "\\x{:02x}", u32::from(c));
             }
-            c if steers(c) => {
+            c if is_terminal_control(c) => {
                 let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
             }
             c => escaped.push(c),
@@ -74,8 +84,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Returns whether a character controls a terminal or changes the direction of writing.
-pub fn steers(c: char) -> bool {
+/// Returns whether a character controls a terminal or changes the writing direction.
+pub fn is_terminal_control(c: char) -> bool {
     (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -84,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_cannot_steer_the_terminal() {
+    fn control_characters_are_escaped() {
         assert_eq!(escape("plain\ttab, größe"), "plain\ttab, größe");
         assert_eq!(escape("\x1b[2J\x07\r\n\u{9b}1m\u{202e}"), "\\x1b[2J\\x07\\r\\n\\x9b1m\\u{202e}");
     }

@@ -1,24 +1,24 @@
-//! Timestamps: integer nanoseconds, always with the clock they were read from.
+//! Timestamps: an integer number of nanoseconds together with a clock.
 
 use std::fmt;
 use std::sync::Arc;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// The clock of a timestamp, by its zero.
+/// The clock of a timestamp. The description of each variant states when the clock is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Clock {
-    /// 1970-01-01T00:00:00Z, leap seconds not counted.
+    /// The clock is zero at 1970-01-01T00:00:00Z. Leap seconds are not counted.
     Unix,
-    /// The start of the device that wrote the log.
+    /// The clock is zero when the device that wrote the log starts.
     Boot,
-    /// The start of the log itself.
+    /// The clock is zero at the start of the log.
     LogStart,
 }
 
 impl Clock {
-    /// Returns the word used in text and JSON: `unix`, `boot` or `log_start`.
+    /// Returns the name of the clock in text and JSON: `unix`, `boot` or `log_start`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unix => "unix",
@@ -34,32 +34,33 @@ impl fmt::Display for Clock {
     }
 }
 
-/// A point in time: nanoseconds since the zero of a [`Clock`].
+/// A point in time, in nanoseconds since the clock was zero.
 ///
-/// Timestamps of different clocks have no order, so the type has none; compare
-/// [`nanos`](Self::nanos) where one clock is certain.
+/// Timestamps of different clocks cannot be compared, so the type implements no order. If two
+/// timestamps have the same clock, compare [`nanos`](Self::nanos).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timestamp {
-    /// Nanoseconds since the clock's zero.
+    /// Nanoseconds since the clock was zero.
     pub nanos: i64,
-    /// The clock.
+    /// Clock that measured the time.
     pub clock: Clock,
 }
 
 impl Timestamp {
-    /// Returns a timestamp of `nanos` nanoseconds on `clock`.
+    /// Creates a timestamp from `nanos` nanoseconds on `clock`.
     pub const fn new(nanos: i64, clock: Clock) -> Self {
         Self { nanos, clock }
     }
 
-    /// Returns a timestamp of `micros` microseconds; `None` where nanoseconds would pass an `i64`
-    /// (year 2262).
+    /// Creates a timestamp from `micros` microseconds on `clock`. Returns `None` if the time in
+    /// nanoseconds does not fit into an `i64`. On the Unix clock, this happens in the year 2262.
     pub fn from_micros(micros: u64, clock: Clock) -> Option<Self> {
         let nanos = i64::try_from(micros).ok()?.checked_mul(1000)?;
         Some(Self { nanos, clock })
     }
 
-    /// Returns the same moment on the Unix clock: itself where it is Unix time, else by `offset`.
+    /// Converts the timestamp to the Unix clock with `offset`. If the timestamp is already on the
+    /// Unix clock, it is returned unchanged. Returns `None` if the offset is unknown.
     pub fn to_unix(self, offset: Option<&UtcOffset>) -> Option<Self> {
         match (self.clock, offset) {
             (Clock::Unix, _) => Some(self),
@@ -68,25 +69,27 @@ impl Timestamp {
         }
     }
 
-    /// Returns the time in RFC 3339 with 0, 3, 6 or 9 digits, as many as it needs; `None` if the
-    /// clock is not the Unix clock.
+    /// Formats the time in the format of RFC 3339. The number of decimals is 0, 3, 6 or 9,
+    /// whichever is the smallest that shows the time exactly. Returns `None` if the clock is not
+    /// the Unix clock.
     pub fn rfc3339(self) -> Option<String> {
         let utc = self.to_utc()?;
         Some(utc.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     }
 
-    /// Returns the time as chrono's type; `None` if the clock is not the Unix clock.
+    /// Converts the time to a [`DateTime`]. Returns `None` if the clock is not the Unix clock.
     pub fn to_utc(self) -> Option<DateTime<Utc>> {
         (self.clock == Clock::Unix).then(|| DateTime::from_timestamp_nanos(self.nanos))
     }
 
-    /// Returns the exact decimal seconds for display: 112 417 000 000 ns are `112.417`.
+    /// Returns a value that displays the time as exact decimal seconds. For example, 112 417 000
+    /// 000 ns are displayed as `112.417`.
     pub fn seconds(self) -> Seconds {
         Seconds(self.nanos)
     }
 }
 
-/// Displays nanoseconds as decimal seconds without a float in between.
+/// Displays nanoseconds as decimal seconds. The conversion uses no floats, so no digit is lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Seconds(pub i64);
 
@@ -98,26 +101,30 @@ impl fmt::Display for Seconds {
         let digits = format!("{part:09}");
         let digits = digits.trim_end_matches('0');
         let digits = if digits.is_empty() { "0" } else { digits };
-        // Through `pad`, so that a column width given by the caller holds.
+        // `pad` applies the width and alignment of the caller's format string.
         f.pad(&format!("{sign}{whole}.{digits}"))
     }
 }
 
-/// How a log's clock is placed on the Unix clock, and by which rule that was found.
+/// Offset between a log's clock and the Unix clock, and the rule by which the offset was found.
+///
+/// The offset may change over time. For example, the offset is 1000 ns until log time 100, then
+/// changes linearly to 1010 ns at log time 110. This is stored as two knots, (100, 1000) and (110,
+/// 1010). Log time 105 is Unix time 105 + 1005 = 1110.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UtcOffset {
     /// Unix time minus log time at the start of the log, in nanoseconds.
     pub nanos: i64,
-    /// The difference at later times of the log, by ascending log time; empty if it never changes.
+    /// Offsets at later times of the log, sorted by log time. Empty if the offset is constant.
     pub knots: Arc<[UtcKnot]>,
-    /// The rule's stable name, for example `gps`.
+    /// Stable name of the rule by which the offset was found, such as `gps`.
     pub rule: &'static str,
-    /// What the rule rests on, in words: `240 fixes of vehicle_gps_position/0`.
+    /// Description of the data that the rule used, such as `240 fixes of vehicle_gps_position/0`.
     pub evidence: String,
 }
 
-/// The difference between the Unix clock and the log's clock at one time. Between two knots it
-/// changes linearly; before the first and after the last knot it is constant.
+/// The offset between the Unix clock and the log's clock at one log time. Offsets between two knots
+/// are interpolated linearly. Before the first and after the last knot, the offset is constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UtcKnot {
     /// Log time in nanoseconds.
@@ -133,23 +140,24 @@ impl UtcKnot {
     }
 }
 
-/// Changes of the difference up to one millisecond are drift, not a clock that was set.
+/// Maximum change of the offset in nanoseconds that counts as drift of the clock. A larger change
+/// means that the clock was set.
 const DRIFT: i64 = 1_000_000;
 
 impl UtcOffset {
-    /// Returns an offset that never changes.
+    /// Creates a constant offset.
     pub fn new(nanos: i64, rule: &'static str, evidence: impl Into<String>) -> Self {
         Self { nanos, knots: Arc::default(), rule, evidence: evidence.into() }
     }
 
-    /// Returns the same offset with the differences at later times.
+    /// Sets the offsets at later log times.
     #[must_use]
     pub fn with_knots(mut self, knots: Vec<UtcKnot>) -> Self {
         self.knots = knots.into();
         self
     }
 
-    /// Returns the Unix time of a log time; `None` beyond 64 bits.
+    /// Converts a log time to Unix time. Returns `None` if the result does not fit into 64 bits.
     pub fn unix(&self, log: i64) -> Option<i64> {
         let after = self.knots.partition_point(|knot| knot.log <= log);
         let nanos = match (after.checked_sub(1).map(|at| self.knots[at]), self.knots.get(after)) {
@@ -161,17 +169,23 @@ impl UtcOffset {
                 let (passed, length) =
                     (i128::from(log) - i128::from(a.log), i128::from(b.log) - i128::from(a.log));
                 let change = (i128::from(b.nanos) - i128::from(a.nanos)) * passed;
+                // The division rounds to the nearest integer, and halves up. The products need 128
+                // bits.
                 i64::try_from(i128::from(a.nanos) + (2 * change + length).div_euclid(2 * length)).ok()?
             }
         };
         log.checked_add(nanos)
     }
 
-    /// Returns the first log time whose Unix time is not before `unix`; `None` beyond 64 bits.
+    /// Returns the first log time whose Unix time is `unix` or later. Returns `None` if the result
+    /// does not fit into 64 bits.
     ///
-    /// If the Unix clock was set back, a Unix time can occur twice.
+    /// If the Unix clock was set back while the log was recorded, a Unix time can occur twice. This
+    /// function returns the log time of the first occurrence.
     pub fn first_log_time(&self, unix: i64) -> Option<i64> {
         let unix = i128::from(unix);
+        // The Unix times of the knots do not always ascend, because the clock may have been set
+        // back. A binary search would therefore be wrong.
         let before = match self.knots.iter().position(|knot| knot.unix() >= unix) {
             Some(0) => None,
             Some(reached) => Some(reached - 1),
@@ -180,14 +194,16 @@ impl UtcOffset {
         self.log_time_after(before, unix)
     }
 
-    /// Returns the first log time from which on no Unix time is before `unix`; `None` beyond 64 bits.
+    /// Returns the first log time after which no Unix time is earlier than `unix`. Returns `None`
+    /// if the result does not fit into 64 bits.
     pub fn last_log_time(&self, unix: i64) -> Option<i64> {
         let unix = i128::from(unix);
         self.log_time_after(self.knots.iter().rposition(|knot| knot.unix() < unix), unix)
     }
 
-    /// Returns the log time at which `unix` is reached after the knot with this number, whose Unix
-    /// time is earlier. `None` stands for the time before the first knot.
+    /// Returns the first log time after a knot at which `unix` is reached. `before` is the index of
+    /// the knot, whose Unix time must be earlier than `unix`. If `before` is `None`, the log time
+    /// is before the first knot.
     fn log_time_after(&self, before: Option<usize>, unix: i128) -> Option<i64> {
         let Some(before) = before else {
             let nanos = self.knots.first().map_or(self.nanos, |knot| knot.nanos);
@@ -198,6 +214,7 @@ impl UtcOffset {
             None => unix - i128::from(a.nanos),
             Some(b) => {
                 let (length, risen) = (i128::from(b.log) - i128::from(a.log), b.unix() - a.unix());
+                // The division rounds up, so that the Unix time of the result is not before `unix`.
                 let passed = ((unix - a.unix()) * length + risen - 1).div_euclid(risen.max(1));
                 i128::from(a.log) + passed.clamp(0, length)
             }
@@ -205,8 +222,8 @@ impl UtcOffset {
         i64::try_from(log).ok()
     }
 
-    /// Returns the difference if it stays the same to the millisecond; `None` if the Unix clock was
-    /// set during the log.
+    /// Returns the offset if it changes by at most a millisecond. Returns `None` if the Unix clock
+    /// was set while the log was recorded.
     pub fn constant(&self) -> Option<i64> {
         let all = || self.knots.iter().map(|knot| knot.nanos);
         let (least, most) = (all().min().unwrap_or(self.nanos), all().max().unwrap_or(self.nanos));
@@ -231,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn unix_time_is_reached_only_with_an_offset() {
+    fn unix_time_needs_an_offset() {
         let boot = Timestamp::new(5_000_000_000, Clock::Boot);
         assert_eq!(boot.to_unix(None), None);
         let offset = UtcOffset::new(1_700_000_000_000_000_000, "gps", "");
@@ -242,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn microseconds_past_the_range_are_refused() {
+    fn microseconds_out_of_range_are_rejected() {
         assert_eq!(Timestamp::from_micros(u64::MAX, Clock::Boot), None);
         assert_eq!(Timestamp::from_micros(7, Clock::Boot).unwrap().nanos, 7000);
     }
@@ -252,7 +269,8 @@ mod tests {
         UtcOffset::new(0, "block_times", "").with_knots(knots.collect())
     }
 
-    /// Log time 100 to 110 drifts by 10 ns; then the clock is set by 1000 ns.
+    /// The offset drifts by 10 ns between the log times 100 and 110. Then the Unix clock is set
+    /// forward by 1000 ns.
     #[test]
     fn unix_time_follows_drift_and_steps() {
         let forward = offset(&[(100, 50), (110, 60), (111, 1060), (200, 1060)]);

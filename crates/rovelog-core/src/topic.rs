@@ -1,66 +1,67 @@
-//! Topics: the named streams of a log.
+//! Topics: named streams of records in a log.
 
 use std::sync::Arc;
 
 use crate::{Schema, Timestamp};
 
-/// A topic's index within its log, dense from 0.
+/// Index of a topic within its log, starting with 0. Indices have no gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId(pub u32);
 
 impl TopicId {
-    /// Returns the index into [`LogReader::topics`](crate::LogReader::topics).
+    /// Returns the index of the topic in [`LogReader::topics`](crate::LogReader::topics).
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Records with times close to each other.
+/// A group of records of a topic whose times are close to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The first time, nanoseconds.
+    /// Earliest time of the records in nanoseconds.
     pub first: i64,
-    /// The last time, nanoseconds.
+    /// Latest time of the records in nanoseconds.
     pub last: i64,
-    /// The number of records.
+    /// Number of records in the group.
     pub count: u64,
-    /// Offset of the first byte of one of its records, the first one in the file.
+    /// Offset in the file of the first record in the group.
     pub offset: u64,
 }
 
-/// One named stream of records, with what a scan of the log learned about it.
+/// A named stream of records, with properties that the first scan of the log has found.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Topic {
-    /// The topic's index.
+    /// Index of the topic within its log.
     pub id: TopicId,
-    /// The name, unique in the log: `vehicle_attitude/0`.
+    /// Name of the topic, such as `vehicle_attitude/0`. The name is unique in the log.
     pub name: String,
-    /// The name of the type of its records: `vehicle_attitude`.
+    /// Name of the type of the records, such as `vehicle_attitude`.
     pub type_name: String,
-    /// The fields; `None` where the log's own definitions do not allow decoding.
+    /// Fields of the records, or `None` if the definitions in the log are not sufficient to decode
+    /// them.
     pub schema: Option<Arc<Schema>>,
-    /// The number of records.
+    /// Number of records of the topic.
     pub count: u64,
-    /// The bytes of their payloads.
+    /// Size in bytes of the payloads of all records.
     pub bytes: u64,
-    /// Whether `bytes` is known: the index of a log, by which it may have been opened, need not say.
+    /// True if `bytes` is known. It may be unknown if the log was opened by an index without sizes.
     pub bytes_known: bool,
-    /// The records that carry a time.
+    /// Number of records that have a time.
     pub timed: u64,
-    /// The time of the first timed record in file order.
+    /// Time of the first record in file order that has a time.
     pub first: Option<Timestamp>,
-    /// The time of the last timed record in file order.
+    /// Time of the last record in file order that has a time.
     pub last: Option<Timestamp>,
-    /// Whether no record's time is earlier than the one before it in the file.
+    /// True if no record has an earlier time than the record before it in the file.
     pub in_order: bool,
-    /// The records within the span of the log's data; `None` where that was not looked at, as
-    /// before the end of a stream.
+    /// Records of the topic within the time span of the log's data. `None` if the time span has not
+    /// been computed, for example before a stream has ended.
     pub in_data: Option<Interval>,
 }
 
 impl Topic {
-    /// Returns a topic without records yet.
+    /// Creates a topic without records.
     pub fn new(id: TopicId, name: String, type_name: String, schema: Option<Arc<Schema>>) -> Self {
         Self {
             id,
@@ -78,41 +79,47 @@ impl Topic {
         }
     }
 
-    /// Returns whether it is one of `topics` itself, and not a topic of another log or a copy.
-    pub fn is_of(&self, topics: &[Self]) -> bool {
+    /// Returns whether this topic is an element of `topics`. A copy of an element, or a topic of
+    /// another log, is not an element.
+    pub fn is_element_of(&self, topics: &[Self]) -> bool {
         topics.get(self.id.index()).is_some_and(|own| std::ptr::eq(own, self))
     }
 
-    /// Returns the mean rate in Hz: `(n - 1) / d` over the records with a time within the log's data;
-    /// `None` if there are fewer than two, or if they have no duration.
+    /// Returns the mean rate in Hz of the records within the time span of the log's data. It is
+    /// `(n - 1) / d` for `n` records with the duration `d`. Returns `None` if there are fewer than
+    /// two records, or if the duration is 0.
     pub fn rate_hz(&self) -> Option<f64> {
         let (count, first, last) = match &self.in_data {
             Some(within) => (within.count, within.first, within.last),
             None => (self.timed, self.first?.nanos, self.last?.nanos),
         };
+        // Times can be wrong by any amount, so the subtraction can overflow.
         let nanos = last.checked_sub(first).filter(|n| *n > 0)?;
         (count > 1).then(|| (count - 1) as f64 / (nanos as f64 / 1e9))
     }
 
-    /// Returns whether `name` means this topic: its whole name, or the name without the instance 0.
+    /// Returns whether `name` is a name of this topic. The instance number `/0` can be omitted.
     pub fn answers_to(&self, name: &str) -> bool {
         self.name == name || short(&self.name) == name
     }
 }
 
-/// Splits the name of a topic into name, instance and mark: `battery_status/1` is the instance 1 of
-/// `battery_status`, and `battery_status/1#2` a second series of it. Names that start with a slash
-/// are paths, as in ROS: `/imu/0` is no instance of `/imu`, which may be a topic too.
+/// Splits the name of a topic into the base name, the instance number and the suffix.
+///
+/// `battery_status/1` is the instance 1 of `battery_status`. In `battery_status/1#2`, the suffix
+/// `#2` marks a second topic with the same name. A name that starts with a slash is a path, as in
+/// ROS: `/imu/0` is not an instance of `/imu`, because both names can be separate topics.
 #[doc(hidden)]
 pub fn instance(name: &str) -> Option<(&str, u16, &str)> {
     let (base, instance) = name.rsplit_once('/').filter(|_| !name.starts_with('/'))?;
     let (number, mark) = instance.split_at(instance.find('#').unwrap_or(instance.len()));
-    // There is one way to write a number, so that no two names have the same parts.
+    // Numbers such as `00` and `+1` can also be parsed. They are rejected, so that two different
+    // names never have the same base name, instance number and suffix.
     let is_plain = number == "0" || number.starts_with(|c: char| ('1'..='9').contains(&c));
     Some((base, number.parse().ok().filter(|_| is_plain)?, mark))
 }
 
-/// Returns the name of a topic without the instance 0.
+/// Returns the name of a topic without its instance number, if the instance number is 0.
 #[doc(hidden)]
 pub fn short(name: &str) -> &str {
     match instance(name) {

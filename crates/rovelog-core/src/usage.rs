@@ -1,44 +1,48 @@
-//! Size of a log by content.
+//! Sizes of the parts of a log, summed by kind of content.
 
 use std::collections::HashMap;
 
 use crate::TopicId;
 
-/// Bytes of one kind, of a topic where they belong to one.
+/// Number and size of the parts of a log that have the same kind and topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// What is in these bytes, in the format's own words: `data`, `parameter`, `index`.
+    /// Kind of the parts, in the terms of the log format, such as `data`, `parameter` or `index`.
     pub kind: &'static str,
-    /// The topic they belong to.
+    /// Topic that the parts belong to, or `None` if they belong to no topic.
     pub topic: Option<TopicId>,
-    /// How many such things.
+    /// Number of parts.
     pub count: u64,
-    /// Their bytes, with all that frames them.
+    /// Size of the parts in bytes, including their framing.
     pub bytes: u64,
 }
 
 impl Usage {
-    /// The kind of bytes that belong to nothing that could be read.
+    /// Kind of the bytes that could not be read.
     pub const UNREADABLE: &'static str = "not readable";
 }
 
-/// Adds up bytes by kind and topic, in the order in which they are met.
+/// Sums the sizes of parts by kind and topic. The result lists kinds and topics in the order in
+/// which they were first added.
 #[derive(Debug, Default)]
 pub struct UsageTally {
+    /// The sums, in the order in which their kind and topic were first added.
     list: Vec<Usage>,
-    /// Where in the list a kind of a topic is: a hostile log has as many topics as records.
+    /// For each kind and topic, the index in `list`. A linear search would take quadratic time in
+    /// total, because a malicious log can have as many topics as records.
     places: HashMap<(&'static str, Option<TopicId>), usize>,
+    /// Sum of all sizes that have been added, in bytes.
     total: u64,
 }
 
 impl UsageTally {
-    /// Counts one thing of so many bytes.
+    /// Adds a part that has `bytes` bytes.
     pub fn add(&mut self, kind: &'static str, topic: Option<TopicId>, bytes: u64) {
         self.add_all(kind, topic, 1, bytes);
     }
 
-    /// Counts `count` things that have so many bytes together; nothing where there is none.
+    /// Adds `count` parts that have `bytes` bytes together. Does nothing if `count` is 0.
     pub fn add_all(&mut self, kind: &'static str, topic: Option<TopicId>, count: u64, bytes: u64) {
         if count == 0 {
             return;
@@ -54,7 +58,8 @@ impl UsageTally {
         }
     }
 
-    /// Returns the list for a log of `size` bytes: what was not counted could not be read.
+    /// Returns the sums for a log of `size` bytes. Bytes that belong to no added part count as
+    /// unreadable.
     pub fn finish(mut self, size: u64) -> Vec<Usage> {
         let rest = size.saturating_sub(self.total);
         self.add_all(Usage::UNREADABLE, None, u64::from(rest > 0), rest);

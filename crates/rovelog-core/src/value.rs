@@ -1,4 +1,4 @@
-//! Owned values: any field of any record, without knowing its type beforehand.
+//! Owned values that can hold any field of any record.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -6,37 +6,40 @@ use std::sync::Arc;
 use base64::Engine as _;
 use serde_core::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-/// The value of a field, or of a whole record (a [`Struct`](Self::Struct)).
+/// The value of a field. The value of a whole record is a [`Struct`](Self::Struct).
 ///
-/// Its JSON form loses nothing: integers of 64 bits become strings, `NaN` and the infinities the
-/// strings `"NaN"`, `"inf"` and `"-inf"`, bytes base64.
+/// Every value is represented exactly in JSON. Many programs read JSON numbers as doubles, so
+/// 64-bit integers become strings. JSON has no NaN and no infinities, so they become the strings
+/// `"NaN"`, `"inf"` and `"-inf"`. Bytes become base64 strings.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// Nothing: the log has no value here.
+    /// No value, because the record has no value for this field.
     Null,
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
-    /// A signed integer and its width in bits.
+    /// A signed integer, and the width of the field's type in bits.
     Int(i64, u8),
-    /// An unsigned integer and its width in bits.
+    /// An unsigned integer, and the width of the field's type in bits.
     UInt(u64, u8),
-    /// A number of 32 bits, kept apart so that its shortest digits can be written.
+    /// A single-precision float. If it were stored as `f64`, 0.1 would be printed as
+    /// 0.10000000149011612.
     F32(f32),
-    /// A number of 64 bits.
+    /// A double-precision float.
     F64(f64),
-    /// Text.
+    /// A text.
     Text(String),
-    /// Bytes without a text form.
+    /// Bytes without further structure.
     Bytes(Vec<u8>),
-    /// The elements of an array.
+    /// The elements of an array or list.
     List(Vec<Value>),
-    /// Named values in the order of the schema.
+    /// The fields of a struct with their names, in the order of the schema.
     Struct(Vec<(Arc<str>, Value)>),
 }
 
 impl Value {
-    /// Returns the value under `name` in a struct.
+    /// Returns the field with this name. Returns `None` if the value is not a struct or has no such
+    /// field.
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {
             Self::Struct(fields) => fields.iter().find(|(field, _)| &**field == name).map(|(_, value)| value),
@@ -44,25 +47,30 @@ impl Value {
         }
     }
 
-    /// Returns a struct from pairs.
+    /// Creates a struct from pairs of a field name and a value.
     pub fn record<N: Into<Arc<str>>>(fields: impl IntoIterator<Item = (N, Value)>) -> Self {
         Self::Struct(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
-    /// Returns a list of structs that all have these names, from the values of each: a list may be as
-    /// long as a log, so they share the names.
+    /// Creates a list of structs. The fields of each struct have the names `names`.
+    ///
+    /// The structs share the memory of the names, because the list may have as many rows as the log
+    /// has records.
     pub fn table<const N: usize>(names: [&str; N], rows: impl IntoIterator<Item = [Value; N]>) -> Self {
         let names = names.map(Arc::<str>::from);
         Self::List(rows.into_iter().map(|row| Self::record(names.iter().cloned().zip(row))).collect())
     }
 
-    /// Returns a count or an offset: 64 bits whatever its size, so that its JSON type does not
-    /// change with the log.
+    /// Creates an integer for a count or an offset.
+    ///
+    /// The integer always has 64 bits, so that its JSON type is the same for small and for large
+    /// logs.
     pub const fn count(n: u64) -> Self {
         Self::UInt(n, 64)
     }
 
-    /// Returns a number as `f64`, rounded as by a cast; `None` for any other value.
+    /// Returns a number as `f64`, rounded as by an `as` cast. Returns `None` if the value is not a
+    /// number.
     pub fn as_f64(&self) -> Option<f64> {
         match *self {
             Self::Int(v, _) => Some(v as f64),
@@ -73,7 +81,7 @@ impl Value {
         }
     }
 
-    /// Returns the text of a text value.
+    /// Returns the text, or `None` if the value is not a text.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -81,18 +89,21 @@ impl Value {
         }
     }
 
-    /// Returns one line of compact JSON.
+    /// Returns the value as compact JSON on one line.
     #[expect(clippy::missing_panics_doc, reason = "map keys are strings, so a value is always JSON")]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("map keys are strings")
     }
 
-    /// Calls `visit` with the flat name and value of every leaf: `pos.x`, `q[0]`, `esc[3].esc_rpm`.
+    /// Calls `visit` with the flat name and the value of each leaf. Examples of flat names are
+    /// `pos.x`, `q[0]` and `esc[3].esc_rpm`.
     pub fn flatten(&self, visit: &mut dyn FnMut(&str, &Value)) {
         self.flatten_under(&mut String::new(), visit);
     }
 
+    /// Implements [`flatten`](Self::flatten). `path` is the flat name of the value.
     fn flatten_under(&self, path: &mut String, visit: &mut dyn FnMut(&str, &Value)) {
+        // All leaves share one buffer in which their names are built.
         let len = path.len();
         match self {
             Self::Struct(fields) => {
@@ -117,7 +128,8 @@ impl Value {
     }
 }
 
-/// Returns a float as JSON: a number, or the string `"NaN"`, `"inf"`, `"-inf"`.
+/// Serializes a float. `finite` serializes it as a number if it is finite. Otherwise, it becomes
+/// the string `"NaN"`, `"inf"` or `"-inf"`.
 fn float<S: Serializer>(
     value: f64,
     finite: impl FnOnce(S) -> Result<S::Ok, S::Error>,
@@ -137,6 +149,8 @@ impl Serialize for Value {
         match self {
             Self::Null => out.serialize_unit(),
             Self::Bool(v) => out.serialize_bool(*v),
+            // The JSON type depends on the width of the field's type and not on the value, so that
+            // a field has the same JSON type in all records.
             Self::Int(v, 64) => out.collect_str(v),
             Self::UInt(v, 64) => out.collect_str(v),
             Self::Int(v, _) => out.serialize_i64(*v),
@@ -168,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_loses_nothing() {
+    fn json_represents_every_value_exactly() {
         let value = Value::record([
             ("big", Value::UInt(u64::MAX, 64)),
             ("small", Value::Int(-7, 8)),
@@ -185,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_names_are_those_of_pyulog() {
+    fn flat_names_equal_those_of_pyulog() {
         let esc = Value::record([("rpm", Value::Int(3, 32))]);
         let value = Value::record([
             ("esc", Value::List(vec![esc])),

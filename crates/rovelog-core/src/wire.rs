@@ -1,7 +1,9 @@
-//! Building blocks of the structures that the specifications declare.
+//! Building blocks to declare the binary structures of a specification.
 //!
-//! A structure of fixed size is a plain struct of little-endian numbers. Derives make it readable
-//! and writable by binrw, and viewable in place at any alignment by zerocopy:
+//! A structure of fixed size is a plain struct of little-endian numbers. With the following
+//! derives, binrw reads and writes it, and zerocopy gives a view of it in a buffer at any
+//! alignment:
+//!
 //!
 //! ```
 //! use binrw::{BinRead, BinWrite};
@@ -22,7 +24,8 @@
 //! assert_eq!((header.size.get(), header.kind.get()), (2, 7));
 //! ```
 //!
-//! A structure of variable size borrows its tails from the input: see [`rest`] and [`counted`].
+//! A structure of variable size ends with slices that borrow from the input. The parsers [`rest`]
+//! and [`counted`] read such fields.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -31,8 +34,8 @@ use std::ops::Range;
 use binrw::{BinRead, BinResult, BinWrite, Endian};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Returns the bytes of the file that hold a field of a declared struct, or the fields from one to
-/// another, where the struct starts at this offset.
+/// Returns the byte range of a struct's field in the file. The first argument is the offset at
+/// which the struct starts. The last argument is a field, or a range of fields.
 ///
 /// ```
 /// use rovelog_core::field_range;
@@ -58,14 +61,17 @@ macro_rules! field_range {
     };
 }
 
-/// Returns the bytes of a field of this offset in a struct at `at`: see [`field_range!`].
+/// Implements [`field_range!`]. Returns the byte range of a field. `at` is the offset of the struct
+/// in the file, and `offset` is the offset of the field in the struct.
 #[doc(hidden)]
 pub fn range_of<T, F>(at: u64, offset: usize, _: fn(&T) -> &F) -> Range<u64> {
+    // The function argument is never called. It only determines the type of the field, and
+    // therefore the size.
     let from = at + offset as u64;
     from..from + size_of::<F>() as u64
 }
 
-/// Returns the elements that `bytes` hold; what is left over at the end is none.
+/// Returns the complete elements in `bytes`. An incomplete element at the end is ignored.
 ///
 /// ```
 /// use rovelog_core::wire::{U16Le, whole};
@@ -77,8 +83,11 @@ pub fn whole<T: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -
     <[T]>::ref_from_prefix_with_elems(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(whole, _)| whole)
 }
 
-/// Returns what is left of `all`, the bytes that are being read: for the last field of a structure.
-/// Borrowed, so a declaration with tails reads without a copy, and writes what it has read.
+/// Parser for the last field of a structure. It returns the bytes of `all` after the current
+/// position.
+///
+/// `all` is the whole input. The field borrows from it, so that reading needs no copy, and writing
+/// the structure gives the same bytes again.
 ///
 /// ```
 /// use binrw::{BinRead, BinWrite, binrw};
@@ -107,19 +116,21 @@ pub fn whole<T: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -
 /// ```
 ///
 /// # Errors
-/// Returns an error if the reader cannot be moved.
+/// Returns an error if the reader cannot seek.
 #[inline]
 pub fn rest<'a, R: Read + Seek>(reader: &mut R, _: Endian, (all,): (&'a [u8],)) -> BinResult<&'a [u8]> {
     let at = usize::try_from(reader.stream_position()?).unwrap_or(usize::MAX);
     let left = all.get(at..).unwrap_or_default();
+    // The position must be at the end of the input, as if the bytes had been read.
     reader.seek(SeekFrom::Start(all.len() as u64))?;
     Ok(left)
 }
 
-/// Returns the next `len` of `all`, the bytes that are being read; see [`rest`].
+/// Parser for a field of `len` bytes in the input `all`. See [`rest`] for an example.
 ///
 /// # Errors
-/// Returns an error if fewer are left: nothing is reserved for them before.
+/// Returns an error if fewer than `len` bytes are left. The length comes from the input, so no
+/// memory is allocated for it.
 #[inline]
 pub fn counted<'a, R: Read + Seek>(
     reader: &mut R,
@@ -142,18 +153,18 @@ macro_rules! le_ints {
         pub struct $name([u8; size_of::<$int>()]);
 
         impl $name {
-            /// Stores `value`.
+            /// Creates the little-endian number from a value.
             pub const fn new(value: $int) -> Self {
                 Self(value.to_le_bytes())
             }
 
-            /// Returns the number at the start of `bytes`; `None` where they are too few.
+            /// Reads the number at the start of `bytes`. Returns `None` if `bytes` is too short.
             #[inline]
             pub fn first(bytes: &[u8]) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| Self(*bytes))
             }
 
-            /// Returns the value.
+            /// Returns the value of the number.
             #[inline]
             pub const fn get(self) -> $int {
                 <$int>::from_le_bytes(self.0)
@@ -194,20 +205,20 @@ macro_rules! le_ints {
 }
 
 le_ints! {
-    /// Two bytes, little endian, unsigned.
+    /// Unsigned 16-bit integer, stored in little-endian order.
     U16Le(u16),
-    /// Four bytes, little endian, unsigned.
+    /// Unsigned 32-bit integer, stored in little-endian order.
     U32Le(u32),
-    /// Eight bytes, little endian, unsigned.
+    /// Unsigned 64-bit integer, stored in little-endian order.
     U64Le(u64),
-    /// Two bytes, little endian, signed.
+    /// Signed 16-bit integer, stored in little-endian order.
     I16Le(i16),
-    /// Four bytes, little endian, signed.
+    /// Signed 32-bit integer, stored in little-endian order.
     I32Le(i32),
-    /// Eight bytes, little endian, signed.
+    /// Signed 64-bit integer, stored in little-endian order.
     I64Le(i64),
-    /// Four bytes, little endian, IEEE 754; equal where the bits are.
+    /// 32-bit float, stored in little-endian order. Two numbers are equal if their bits are equal.
     F32Le(f32),
-    /// Eight bytes, little endian, IEEE 754; equal where the bits are.
+    /// 64-bit float, stored in little-endian order. Two numbers are equal if their bits are equal.
     F64Le(f64),
 }

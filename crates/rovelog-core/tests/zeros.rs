@@ -1,4 +1,4 @@
-//! Runs of zeros, which a search for sound bytes leaves out at once.
+//! Tests of [`Window::zeros_end`], which a search for records uses to skip zeros.
 
 use rovelog_core::scan::Window;
 
@@ -20,7 +20,7 @@ fn a_run_of_zeros_ends_at_the_first_other_byte() {
 }
 
 #[test]
-fn behind_the_window_there_are_none() {
+fn there_are_no_zeros_after_the_window() {
     let window = Window { data: b"\0\0", base: 0, eof: false };
     assert_eq!((window.zeros_end(1), window.zeros_end(2), window.zeros_end(9)), (2, 2, 9));
 }

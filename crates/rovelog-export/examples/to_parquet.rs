@@ -1,5 +1,5 @@
-//! Writes every topic of a log as Parquet: `cargo run -p rovelog-export --example to_parquet -- LOG
-//! FOLDER`
+//! Writes each topic of a log as a Parquet file. Usage:
+//! `cargo run -p rovelog-export --example to_parquet -- LOG FOLDER`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (topic, table) in topics.iter().zip(&written) {
         println!("{}: {} rows", topic.name, table.rows);
     }
-    // Values that Parquet could not carry.
+    // A loss describes values that Parquet cannot represent.
     for loss in losses {
         println!("{} {}: {}", loss.topic, loss.column, loss.why);
     }

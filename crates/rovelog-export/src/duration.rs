@@ -1,4 +1,4 @@
-//! Durations as users write them: in options, in conditions and in Python.
+//! Parses durations that users write in options, in conditions and in Python, such as `1m30s`.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -6,31 +6,31 @@ use std::time::Duration;
 use fundu::TimeUnit::{Hour, MicroSecond, MilliSecond, Minute, NanoSecond, Second};
 use fundu::{CustomDurationParser, CustomTimeUnit};
 
-/// Why a text is not a duration.
+/// Reason why a text is not a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotADuration {
-    /// It is something else.
+    /// The text does not consist of numbers and units.
     Form,
-    /// A number has no unit.
+    /// The last number has no unit.
     NoUnit,
-    /// It does not fit into 64 bits of nanoseconds: 292 years.
+    /// The duration exceeds 292 years, the range of 64-bit nanoseconds.
     TooLarge,
 }
 
-/// Parses a duration to nanoseconds: `2s`, `1.5 ms`, `1m30s`.
+/// Parses a duration such as `2s`, `1.5 ms` or `1m30s` to nanoseconds.
 ///
-/// The units are `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, and `h`. Each number needs one.
-/// Several parts are added. The arithmetic is exact; fractions of a nanosecond are cut off.
+/// The units are `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, and `h`. Each number needs a unit,
+/// and the parts are added. The arithmetic is exact. Fractions of a nanosecond are truncated.
 ///
 /// # Errors
-/// Returns an error if the text is not such a duration.
+/// Returns an error if the text is not a duration.
 pub fn duration(text: &str) -> Result<i64, NotADuration> {
     let text = text.trim();
     let is_number = |part: &str| {
         let part = part.trim();
         part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && part.matches('.').count() < 2
     };
-    // The parser itself also takes signs and exponents.
+    // The `fundu` parser also accepts signs and exponents, which make no sense for durations.
     if text.is_empty() || !text.split(char::is_alphabetic).all(is_number) {
         return Err(NotADuration::Form);
     }

@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 #[cfg(feature = "parquet")]
 use parquet::errors::ParquetError;
 
-/// Why an export failed.
+/// Error of an export.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -16,15 +16,15 @@ pub enum ExportError {
     /// Writing to the output failed.
     #[error(transparent)]
     Io(io::Error),
-    /// The data do not fit the output format.
+    /// The output format cannot represent the data.
     #[error("the data cannot be written: {0}")]
     Format(String),
-    /// This build has no such output.
+    /// The crate was built without support for the output format.
     #[error("this build does not write {what}: it lacks the feature `{feature}`")]
     NotBuiltIn {
-        /// The output.
+        /// Name of the output format.
         what: &'static str,
-        /// The feature of `rovelog-export` that adds it.
+        /// Name of the feature of `rovelog-export` that adds the output format.
         feature: &'static str,
     },
 }
@@ -57,6 +57,7 @@ impl From<ArrowError> for ExportError {
     fn from(error: ArrowError) -> Self {
         match error {
             ArrowError::IoError(_, error) => Self::Io(error),
+            // Batches are read through Arrow's iterator, which wraps the errors of the log reader.
             ArrowError::ExternalError(source) => match source.downcast::<rovelog::Error>() {
                 Ok(error) => Self::Log(*error),
                 Err(source) => Self::Format(source.to_string()),
@@ -79,7 +80,7 @@ impl From<ParquetError> for ExportError {
     }
 }
 
-/// Returns what to do next after the file system refused to write an output.
+/// Returns advice for the user, after the operating system refused to write an output file.
 pub fn next_step(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "check the path: its folder does not exist",
@@ -91,7 +92,8 @@ pub fn next_step(error: &io::Error) -> &'static str {
             "write to a file system for larger files, or raise the limit: ulimit -f"
         }
         io::ErrorKind::ReadOnlyFilesystem => "write to a disk that is not read-only",
-        // Errors of the disk, of a network file system, of limits of the process.
+        // Other errors are, for example, hardware errors or a network file system that is not
+        // available.
         _ => "write to another disk, or try again",
     }
 }

@@ -1,4 +1,4 @@
-//! The result of an export, with the values that it could not carry.
+//! The result of an export: the output, the number of messages, and the values that were lost.
 
 use rovelog::core::text::count;
 use rovelog::{LogReader, Select, Topic};
@@ -7,44 +7,45 @@ use rovelog::{LogReader, Select, Topic};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Exported<W> {
-    /// The output, complete.
+    /// The output of the export. All data has been written to it.
     pub out: W,
-    /// Number of messages written.
+    /// Number of messages written to the output.
     pub messages: u64,
-    /// Values that could not be carried.
+    /// Values that the output format cannot represent.
     pub losses: Vec<Loss>,
-    /// Intended differences from the log that lose no data the output format could hold.
+    /// Sentences for the user about intended differences between the output and the log.
     pub notes: Vec<String>,
 }
 
 impl Exported<()> {
-    /// Returns the same result with another output.
+    /// Returns the same result, but with `out` as the output.
     pub(crate) fn with_out<W>(self, out: W) -> Exported<W> {
         let Self { messages, losses, notes, .. } = self;
         Exported { out, messages, losses, notes }
     }
 }
 
-/// Values that the output could not carry.
+/// Values of one topic that are missing from the output, because its format cannot represent them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// Name of the topic.
+    /// Name of the topic whose values are missing.
     pub topic: String,
-    /// Name of the column; empty if the loss concerns the whole topic.
+    /// Name of the column whose values are missing. Empty if the loss concerns the whole topic.
     pub column: String,
-    /// Reason, with the number of values: `raw bytes, which CSV cannot represent`.
+    /// Reason for the loss, such as `raw bytes, which CSV cannot represent`. The text may contain
+    /// the number of lost values.
     pub why: String,
 }
 
 impl Loss {
-    /// Returns the loss of so many records of a topic that cannot be decoded.
+    /// Creates the loss for records of a topic that cannot be decoded. `records` is their number.
     pub fn undecodable(topic: &Topic, records: u64) -> Self {
         Self::new(&topic.name, "", format!("{} cannot be decoded", count(records, "record")))
     }
 
-    /// Returns the losses of the selected records that columns leave out. They are known once the
-    /// columns were read.
+    /// Returns a loss for each topic with selected records that cannot be decoded. Such records are
+    /// missing from the columns. This function must be called after the columns have been read.
     #[doc(hidden)]
     pub fn of_columns(log: &dyn LogReader, select: &Select) -> Vec<Self> {
         let lost = log.undecodable(select).into_iter();

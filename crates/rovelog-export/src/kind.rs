@@ -6,21 +6,21 @@ use rovelog::Topic;
 
 use crate::table;
 
-/// An output format.
+/// An output format of `export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A table: one topic per file.
+    /// A table format. Each topic is written to its own file.
     Table(table::Kind),
-    /// Records as NDJSON, all topics in one file.
+    /// NDJSON. The records of all topics are written to one file.
     Ndjson,
-    /// MCAP, all topics in one file.
+    /// MCAP. All topics are written to one file.
     Mcap,
-    /// ROS bag V2.0: all topics of an older bag in one file.
+    /// ROS bag V2.0. All topics of an older bag are written to one file.
     Bag2,
 }
 
 impl Kind {
-    /// Returns the kind with this option name or file extension.
+    /// Returns the format with the option name or file extension `name`, ignoring case.
     pub fn by_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "ndjson" | "jsonl" => Some(Self::Ndjson),
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// Returns the name in options.
+    /// Returns the name of the format in options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Table(table) => table.name(),
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// Returns the file extension.
+    /// Returns the extension of files in this format, without the dot.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Bag2 => "bag",
@@ -48,7 +48,8 @@ impl Kind {
         }
     }
 
-    /// Returns the feature that this build would need to write the format, if it does not.
+    /// Returns the Cargo feature that is required for this format, if the crate was built without
+    /// that feature.
     pub const fn missing(self) -> Option<&'static str> {
         match self {
             Self::Table(table::Kind::Parquet | table::Kind::Arrow) if cfg!(not(feature = "parquet")) => {
@@ -59,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether the output has a place for metadata about the source file.
+    /// Returns whether the format can store metadata about the source file.
     pub const fn tells_source(self) -> bool {
         match self {
             Self::Table(table) => !matches!(table, table::Kind::Csv),
@@ -69,26 +70,29 @@ impl Kind {
     }
 }
 
-/// Maximum length of a topic's part of a file name. File systems allow 255 bytes, of which the name
-/// of the log, a number, the extension and `.partial` need some.
-const LONGEST: usize = 120;
+/// Maximum length in bytes of the part of a file name that stands for a topic. File systems allow
+/// names of 255 bytes, which must also have space for the name of the log, a number, the extension
+/// and `.partial`.
+const MAX_NAME_LEN: usize = 120;
 
-/// Returns a distinct file name part for each of `topics`. Names that are too long are cut and end
-/// with a hash of the whole name.
+/// Returns a part of a file name for each of `topics`. All parts differ. A topic name that is too
+/// long is truncated, and a hash of the full name is appended.
 pub fn topic_names(topics: &[&Topic]) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |topic: &&Topic| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let mut base: String = topic.name.chars().map(plain).collect();
-        if base.len() > LONGEST {
+        if base.len() > MAX_NAME_LEN {
             let hash = crc32fast::hash(topic.name.as_bytes());
-            base.truncate(LONGEST - 9);
+            base.truncate(MAX_NAME_LEN - 9);
             base = format!("{base}-{hash:08x}");
         }
         let mut name = base.clone();
-        // Names may differ only in characters that a file name cannot hold, in case, or after the
-        // cut.
+        // The names of two topics may only differ in characters that are replaced, or in upper and
+        // lower case, which Windows and macOS ignore in file names.
         for number in 2.. {
+            // A leading `_` often stands for the leading `/` of a ROS topic. Names that only differ
+            // in this `_` count as equal, so the second name gets a number.
             if taken.insert(name.trim_start_matches('_').to_lowercase()) {
                 break;
             }
@@ -112,9 +116,9 @@ mod tests {
         let topics = topics.map(|name| Topic::new(TopicId(0), name.to_owned(), String::new(), None));
         let names = topic_names(&topics.each_ref());
         assert_eq!(names[..3], ["_imu", "IMU-2", "_im_u"]);
-        assert!(names[3..].iter().all(|name| name.len() == LONGEST), "{names:?}");
+        assert!(names[3..].iter().all(|name| name.len() == MAX_NAME_LEN), "{names:?}");
         assert!(names[3].starts_with("_camera__camera_") && names[3] != names[4], "{names:?}");
-        // The suffix does not depend on the other topics.
+        // The suffix of a truncated name does not depend on the other topics.
         assert_eq!(topic_names(&[&topics[4]]), names[4..5]);
     }
 }

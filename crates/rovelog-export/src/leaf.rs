@@ -1,5 +1,9 @@
-//! The leaves of a batch: every number and text of a row under its flat name (`pos.x`, `q[0]`),
-//! without copies.
+//! The leaves of nested columns. A leaf is one number or text of a row, identified by a flat name.
+//!
+//! For example, a column `pos` of structs with the members `x` and `y` has the leaves `pos.x` and
+//! `pos.y`, and a column `q` of 4 numbers has the leaves `q[0]` to `q[3]`. The values of a leaf are
+//! not copied, but stay in the arrays of the batch. For example, the values of the leaf `q[2]` are
+//! the elements 2, 6, 10, ... of the array that holds the elements of all rows (see [`Bound`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,13 +19,13 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
 use rovelog::FieldType;
 
-/// Naming scheme for array elements.
+/// Naming scheme for the elements of an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Names {
-    /// `q[0]`, as pyulog and PlotJuggler do.
+    /// Writes an array element as `q[0]`, as in pyulog and `PlotJuggler`.
     #[default]
     Bracket,
-    /// `q.0`, as `mcap` does.
+    /// Writes an array element as `q.0`, as in the MCAP libraries.
     Dot,
 }
 
@@ -34,34 +38,39 @@ impl Names {
     }
 }
 
-/// A step from a column to a leaf.
+/// A step on the path from a column to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
+    /// A step from a struct to the member with this index.
     Child(usize),
-    /// The number of elements, and the index of the selected one.
+    /// A step from an array to one of its elements. The first number is the length of the array,
+    /// and the second number is the index of the element.
     Element(usize, usize),
 }
 
-/// One leaf of the rows with a schema.
+/// A leaf of a schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
-    /// Flat name.
+    /// Flat name of the leaf, such as `q[0]`.
     pub(crate) name: String,
-    /// Field that contains the leaf, with its metadata.
+    /// Innermost field that contains the leaf. The metadata of this field has the unit.
     pub(crate) field: Arc<Field>,
-    /// Data type of the leaf.
+    /// Data type of the leaf's values.
     pub(crate) data_type: DataType,
+    /// Index of the column that contains the leaf.
     column: usize,
+    /// Path from the column to the leaf.
     steps: Vec<Step>,
 }
 
-/// Returns the number of leaves of records with `schema`. With `flat`, each element of an array of
-/// numbers is one; otherwise the array is.
+/// Returns the number of leaves of records with `schema`. If `flat` is true, each array element
+/// counts as a leaf. If `flat` is false, an array counts as one leaf.
 pub(crate) fn count(schema: &rovelog::Schema, flat: bool) -> usize {
     fn of(ty: &FieldType, flat: bool) -> usize {
         match ty {
             FieldType::Struct(schema) => count(schema, flat),
             FieldType::Array(element, len) => of(element, flat).saturating_mul(if flat { *len } else { 1 }),
+            // A ROS time has two leaves: seconds and nanoseconds.
             FieldType::Time | FieldType::Duration => 2,
             _ => 1,
         }
@@ -69,8 +78,7 @@ pub(crate) fn count(schema: &rovelog::Schema, flat: bool) -> usize {
     schema.fields.iter().map(|field| of(&field.ty, flat)).fold(0, usize::saturating_add)
 }
 
-/// Returns all leaves of rows with `schema`, in field order. A list without a fixed length is one
-/// leaf.
+/// Returns all leaves of a schema in field order. A list of variable length is a single leaf.
 pub(crate) fn leaves(schema: &Schema, names: Names) -> Vec<Leaf> {
     let mut found = Vec::new();
     for (column, field) in schema.fields().iter().enumerate() {
@@ -86,6 +94,8 @@ pub(crate) fn leaves(schema: &Schema, names: Names) -> Vec<Leaf> {
     found
 }
 
+/// Appends the leaves inside `leaf` to `found`. If `leaf` is neither a struct nor an array, it is
+/// appended itself.
 fn expand(leaf: Leaf, names: Names, found: &mut Vec<Leaf>) {
     match leaf.data_type.clone() {
         DataType::Struct(fields) => children(&leaf, &fields, names, found),
@@ -122,39 +132,44 @@ fn children(leaf: &Leaf, fields: &Fields, names: Names, found: &mut Vec<Leaf>) {
     }
 }
 
-/// Position of a leaf's values in one batch: the value of row `r` is at index `r * stride +
-/// offset`.
+/// Positions of a leaf's values in one batch. The value of row `r` is the element
+/// `r * stride + offset` of `array`.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
+    /// Array that contains the values of this leaf, and possibly those of other leaves.
     pub(crate) array: ArrayRef,
     stride: usize,
     offset: usize,
-    /// Nulls of the leaf and of each of its parents, with the stride and offset of each.
+    /// Validity bitmaps of the leaf and of its parents, each with its own stride and offset. A
+    /// value is null if the value itself or any of its parents is null.
     masks: Vec<(NullBuffer, usize, usize)>,
 }
 
 impl Leaf {
-    /// Returns the same leaf for a schema in which its column has another index.
+    /// Returns the same leaf for another schema, in which the column of the leaf has the index
+    /// `column`.
     #[cfg(feature = "parquet")]
     pub(crate) fn in_column(mut self, column: usize) -> Self {
         self.column = column;
         self
     }
 
-    /// Returns whether its values are numbers or truth values.
+    /// Returns whether the values of the leaf are numbers or booleans.
     pub(crate) fn is_number(&self) -> bool {
         self.data_type.is_integer() || self.data_type.is_floating() || self.data_type == DataType::Boolean
     }
 
-    /// Returns its values as floats, one for each row; NaN if a row has none.
+    /// Returns the value of the leaf in each row as a float. A row without a value gives NaN.
     pub(crate) fn numbers(&self, batch: &RecordBatch) -> Vec<f64> {
         let bound = self.bind(batch);
-        // Only the values of this leaf are converted: an array of a thousand elements has a thousand
-        // leaves.
+        // Only the values of this leaf are converted. An array of a thousand elements has a
+        // thousand leaves, and converting the whole array for each of them would take quadratic
+        // time.
         picked(&bound.array, (0..batch.num_rows()).map(|row| bound.at(row)))
     }
 
-    /// Finds the leaf in `batch`, which has the schema that the leaf was made from.
+    /// Locates the values of the leaf in a batch. The batch must have the schema from which
+    /// [`leaves`] computed the leaf.
     pub(crate) fn bind(&self, batch: &RecordBatch) -> Bound {
         let mut array = Arc::clone(batch.column(self.column));
         let (mut stride, mut offset) = (1, 0);
@@ -169,6 +184,8 @@ impl Leaf {
             array = match *step {
                 Step::Child(i) => Arc::clone(array.as_struct().column(i)),
                 Step::Element(len, i) => {
+                    // The array holds the elements of all rows one after the other, `len` elements
+                    // for each row.
                     (stride, offset) = (stride * len, offset * len + i);
                     Arc::clone(array.as_fixed_size_list().values())
                 }
@@ -180,7 +197,8 @@ impl Leaf {
 }
 
 impl Bound {
-    /// Returns the index of a row's value in the array; `None` if it is null.
+    /// Returns the index in the array at which the value of a row is stored, or `None` if the value
+    /// is null.
     #[inline]
     pub(crate) fn at(&self, row: usize) -> Option<usize> {
         let there = self.masks.iter().all(|(nulls, stride, offset)| nulls.is_valid(row * stride + offset));
@@ -188,7 +206,8 @@ impl Bound {
     }
 }
 
-/// Returns `name` with a `_` appended for each column that already has the name.
+/// Returns a name that is not in `taken`, and adds it to `taken`. The result is `name`, followed by
+/// as many `_` as are needed to make it unique.
 pub fn free_name(taken: &mut BTreeSet<String>, name: &str) -> String {
     let mut name = name.to_owned();
     while !taken.insert(name.clone()) {
@@ -197,7 +216,8 @@ pub fn free_name(taken: &mut BTreeSet<String>, name: &str) -> String {
     name
 }
 
-/// Returns the numeric and boolean values of a leaf; NaN for others.
+/// Returns the values of an array as floats. Values that are neither numeric nor boolean become
+/// NaN.
 pub(crate) fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
     match array.data_type() {
         DataType::Float64 => Cow::Borrowed(array.as_primitive::<Float64Type>().values()),
@@ -205,8 +225,8 @@ pub(crate) fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
     }
 }
 
-/// Returns the numeric and boolean values at these places of an array; NaN for others, and where
-/// there is no place.
+/// Returns the values of an array at the indices `places` as floats. The result is NaN for the
+/// index `None`, and for values that are neither numeric nor boolean.
 fn picked(array: &ArrayRef, places: impl Iterator<Item = Option<usize>>) -> Vec<f64> {
     macro_rules! wide {
         ($ty:ty, $value:ident => $wide:expr) => {{

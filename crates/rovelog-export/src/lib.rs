@@ -2,24 +2,24 @@
 //!
 //! # Modules
 //!
-//! - [`table`]: topics as Parquet, Arrow IPC and CSV, for pandas, polars, DuckDB, Spark and
-//!   spreadsheets;
-//! - [`mcap`]: everything in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler;
-//! - [`bag2`]: ROS bags as V2.0, which current readers open;
-//! - [`ndjson`]: records one by one, for scripts;
-//! - [`logger_csv`]: logs of the RocketLogger as the logger's own CSV;
-//! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
-//! - [`text`]: records as text for people, and cells of CSV;
-//! - [`statistics`]: minimum, maximum, mean and deviation of every field;
-//! - [`signal`]: values over time by name, pattern or expression; conditions; topics joined as one
-//!   table;
-//! - [`plot`]: signals over time, for a terminal, as SVG, PNG and PDF;
-//! - [`report`]: a log, or a plot, as one HTML page;
-//! - [`page`]: scripts and styles of these pages;
-//! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`;
-//! - [`pcap`]: Velodyne packets as a network capture.
+//! - [`table`] writes topics as Parquet, Arrow IPC and CSV, for pandas, polars, DuckDB, Spark and
+//!   spreadsheets.
+//! - [`mcap`] writes the whole log to one file for Foxglove, Lichtblick, Rerun and PlotJuggler.
+//! - [`bag2`] converts older ROS bags to version 2.0, which current readers open.
+//! - [`ndjson`] writes each record as a JSON object on its own line, for scripts.
+//! - [`logger_csv`] writes RocketLogger logs in the CSV format of the logger itself.
+//! - [`track`] writes the path of the vehicle as KML, GPX and GeoJSON.
+//! - [`text`] formats records for people, and as the cells of CSV files.
+//! - [`statistics`] computes the minimum, maximum, mean and standard deviation of each field.
+//! - [`signal`] evaluates signals by name, pattern or expression, finds events, and joins topics
+//!   into one table.
+//! - [`plot`] draws signals over time in a terminal, or as SVG, PNG and PDF.
+//! - [`report`] writes a log or a plot as a single HTML page.
+//! - [`page`] contains the scripts and style sheets of these pages.
+//! - [`cloud`] writes point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`.
+//! - [`pcap`] writes Velodyne packets as a network capture.
 //!
-//! Tables and records use only [`rovelog::LogReader`], so they accept logs of any format.
+//! Most exports only use [`rovelog::LogReader`], so they accept logs of any format.
 #![forbid(unsafe_code)]
 
 pub mod bag2;

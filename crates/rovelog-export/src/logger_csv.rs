@@ -1,5 +1,5 @@
-//! RocketLogger logs as the logger's own CSV: all rows in one file, which `rovelog rld import`
-//! reads again.
+//! Writes `RocketLogger` logs in the CSV format of the logger itself. All rows go to one file,
+//! which `rovelog rld import` can convert back to an RLD log.
 
 use std::io::Write;
 
@@ -9,13 +9,15 @@ use rovelog::rld_format::{AMBIENT, RldReader};
 
 use crate::{ExportError, Exported, Loss};
 
-/// Writes all rows. The CSV has no place for the ambient sensors.
+/// Writes all rows of a log. The format has no columns for ambient sensors, so their values are
+/// reported as a loss.
 ///
 /// # Errors
-/// Returns an error if writing to the output fails, or the log's rows cannot be found.
+/// Returns an error if writing to the output fails, or if the log is too damaged to find its rows.
 pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<Exported<W>, ExportError> {
     let written = log.write_logger_csv(style, &mut out)?;
-    // The log may itself be the file of the ambient sensors.
+    // The rows belong to the main topic of the log. If the log is a file of ambient sensors, they
+    // belong to the topic of these sensors instead.
     let topic = &log.rows_topic().name;
     let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(topic, "", why)).collect();
     if let Some(ambient) = log.ambient() {

@@ -1,9 +1,10 @@
-//! Units that neither the log nor its format states: those of ROS's standard packages.
+//! Units of fields, and names of values such as flight modes. ROS message definitions state units
+//! only in comments, so the units of ROS's standard messages are listed here.
 
 use rovelog::core::schema::ValueNames;
 use rovelog::{LogReader, Schema, Topic};
 
-/// ROS's standard packages: what a field's path contains, and the unit.
+/// Units of fields in ROS's standard packages, by a part of the field's path.
 const ROS: &[(&str, &str)] = &[
     ("linear_acceleration.", "m/s²"),
     ("angular_velocity.", "rad/s"),
@@ -12,11 +13,15 @@ const ROS: &[(&str, &str)] = &[
     ("position.", "m"),
 ];
 
-/// The same for types whose name starts with [`ACCEL`].
+/// Units of fields in message types whose name starts with [`ACCEL`], by a part of the field's
+/// path.
 const ROS_ACCEL: &[(&str, &str)] = &[("linear.", "m/s²"), ("angular.", "rad/s²")];
+/// Start of the names of ROS message types for accelerations. These types use the same field names
+/// as the types for velocities, so they need a separate list of units.
 const ACCEL: &str = "geometry_msgs/Accel";
 
-/// ROS: type, field, unit. Sources: the definitions of `sensor_msgs`.
+/// Units of fields in single ROS message types. Each entry has the message type, the start of the
+/// field's path, and the unit. The units come from comments in the message definitions.
 const ROS_FIELDS: &[(&str, &str, &str)] = &[
     ("sensor_msgs/LaserScan", "angle_", "rad"),
     ("sensor_msgs/LaserScan", "range", "m"),
@@ -34,7 +39,7 @@ const ROS_FIELDS: &[(&str, &str, &str)] = &[
     ("sensor_msgs/FluidPressure", "fluid_pressure", "Pa"),
 ];
 
-/// Returns a unit as it is written on an axis.
+/// Returns a unit as it is shown on the axis of a plot, such as `m/s²` for `m/s2`.
 pub(crate) fn written(unit: &str) -> String {
     match unit {
         "deg" => return "°".to_owned(),
@@ -43,7 +48,7 @@ pub(crate) fn written(unit: &str) -> String {
         "us" => return "µs".to_owned(),
         _ => {}
     }
-    // Powers: m/s2, kg/m3.
+    // A digit after a letter is an exponent, as in `m/s2` and `kg/m3`.
     let power = |text: &str, digit: char, written: char| {
         let mut before = ' ';
         let powers = text.chars().map(|c| {
@@ -56,7 +61,7 @@ pub(crate) fn written(unit: &str) -> String {
     power(&power(unit, '2', '²'), '3', '³')
 }
 
-/// Returns the unit of a field that the log does not state.
+/// Returns the unit of a field according to the documentation of its message type.
 pub(crate) fn unit(log: &dyn LogReader, topic: &Topic, field: &str) -> Option<&'static str> {
     (log.format().id == "rosbag").then(|| of_ros(&topic.type_name, field)).flatten()
 }
@@ -71,7 +76,8 @@ fn of_ros(type_name: &str, field: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the names of a field's values, by its path.
+/// Returns the names of the values of a field, such as the names of flight modes. `field` is the
+/// path of the field.
 pub(crate) fn names(topic: &Topic, field: &str) -> ValueNames {
     let named = |schema: &Schema| schema.fields.iter().find(|known| *known.name == *field)?.names;
     topic.schema.as_deref().and_then(named).unwrap_or_default()

@@ -1,22 +1,25 @@
-//! Records as NDJSON: one object per line, in time order, all topics in one stream. The lines are
-//! those of `rovelog cat -f ndjson`.
+//! Writes records as NDJSON: one JSON object per line, in time order, with all topics in one
+//! stream. `rovelog cat -f ndjson` prints the same lines.
 
 use std::io::Write;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use rovelog::core::layout::{At, Leaf, Plans, Visit};
-use rovelog::core::parallel::{Jobs, Spare, in_order};
-use rovelog::{Field, LogReader, Record, Scalar, Select};
+use rovelog::core::Fields;
+use rovelog::core::layout::{At, KeyCache, Leaf, Visit};
+use rovelog::core::parallel::{BufferPool, Jobs, in_order};
+use rovelog::{Field, LogReader, Record, Scalar, Select, TopicId};
 
 use crate::number::Numbers;
 use crate::{ExportError, Loss};
 
-/// Records of one item of work, and bytes that end it earlier.
-const RECORDS: usize = 512;
-const BYTES: usize = 256 << 10;
+/// Maximum number of records in a batch. A thread formats one batch at a time.
+const MAX_BATCH_RECORDS: usize = 512;
+/// Payload size in bytes of the records in a batch at which the batch ends.
+const MAX_BATCH_BYTES: usize = 256 << 10;
 
-/// Writes the selected records. Returns their number and the values that could not be carried.
+/// Writes the selected records. Returns the number of records that were written. Also returns a
+/// loss for each topic with records that could not be decoded.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or the log cannot be read.
@@ -30,7 +33,9 @@ pub fn write(
     let utc = log.info().utc.as_ref();
     let names: Vec<String> =
         log.topics().iter().map(|topic| serde_json::Value::from(topic.name.as_str()).to_string()).collect();
-    let spare: Spare<Vec<u8>> = Spare::default();
+    // After a buffer has been written to the output, it is used for another batch, so that memory
+    // is not allocated for each batch.
+    let spare: BufferPool<Vec<u8>> = BufferPool::default();
     let mut written = 0;
     let mut undecodable = vec![0u64; log.topics().len()];
     in_order(
@@ -45,7 +50,14 @@ pub fn write(
                 let t_ns = record.time.map(|time| time.nanos);
                 let index = record.topic.id.index();
                 lines.head(time, t_ns, &names[index], record, &mut text);
-                if lines.data(record, &mut text).is_ok() {
+                // The start of the line is written before the record is decoded, so that the
+                // decoded data does not have to be copied. If decoding fails, the start of the line
+                // is removed again.
+                let written = match record.fields() {
+                    Ok(fields) => lines.data(record.topic.id, &fields, &mut text),
+                    Err(error) => Err(error),
+                };
+                if written.is_ok() {
                     text.extend_from_slice(b"}\n");
                 } else {
                     text.truncate(start);
@@ -55,7 +67,7 @@ pub fn write(
             (text, records.len(), lost)
         },
         |push| {
-            batches(log.intact_records(select), &mut |batch| {
+            for_each_batch(log.intact_records(select), &mut |batch| {
                 if let Some(record) = batch.last() {
                     progress(record.offset);
                 }
@@ -69,7 +81,7 @@ pub fn write(
             }
             out.write_all(&text)?;
             text.clear();
-            spare.keep(text);
+            spare.put(text);
             Ok::<_, ExportError>(())
         },
     )?;
@@ -78,54 +90,58 @@ pub fn write(
     Ok((written, losses.collect()))
 }
 
-/// Hands records to `push` as items of work: some hundreds each, or fewer large ones.
+/// Groups records into batches and passes each batch to `push`. A batch has a few hundred records,
+/// or fewer if the records are large.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read, or `push` fails.
 #[doc(hidden)]
-pub fn batches<'a, E: From<rovelog::Error>>(
+pub fn for_each_batch<'a, E: From<rovelog::Error>>(
     records: impl Iterator<Item = rovelog::Result<Record<'a>>>,
     push: &mut dyn FnMut(Vec<Record<'a>>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (mut batch, mut bytes) = (Vec::with_capacity(RECORDS), 0);
+    let (mut batch, mut bytes) = (Vec::with_capacity(MAX_BATCH_RECORDS), 0);
     for record in records {
         let record = match record {
             Ok(record) => record,
-            // What was read before it is written.
+            // The records before the error are complete and must not be lost.
             Err(error) => return push(batch).and(Err(error.into())),
         };
         bytes += record.payload.len();
         batch.push(record);
-        if batch.len() == RECORDS || bytes >= BYTES {
-            push(std::mem::replace(&mut batch, Vec::with_capacity(RECORDS)))?;
+        if batch.len() == MAX_BATCH_RECORDS || bytes >= MAX_BATCH_BYTES {
+            push(std::mem::replace(&mut batch, Vec::with_capacity(MAX_BATCH_RECORDS)))?;
             bytes = 0;
         }
     }
     push(batch)
 }
 
-/// The time of a line.
+/// The time of a record, as it is written to the output.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Time<'a> {
-    /// Not known.
+    /// The time is unknown.
     None,
-    /// Nanoseconds of Unix time.
+    /// Unix time in nanoseconds.
     Unix(i64),
-    /// Another form.
+    /// A text that already contains the formatted time.
     Text(&'a str),
 }
 
-/// Writes the parts of lines; for all records of a log.
+/// Formats records as lines of JSON. Each thread uses its own formatter for all of its records.
 #[doc(hidden)]
 #[derive(Default)]
 pub struct Lines {
     numbers: Numbers,
-    plans: Plans<Box<[u8]>>,
+    /// For each record layout, the names of the fields as escaped JSON. Without this cache, the
+    /// names would be escaped again for each record.
+    keys: KeyCache<Box<[u8]>>,
 }
 
 impl Lines {
-    /// Writes the part of an object before its data, up to the colon; `topic` is the name as JSON.
+    /// Writes a line up to the colon before the fields of the record. `topic` is the topic name as
+    /// a JSON string.
     pub fn head(
         &mut self,
         time: Time<'_>,
@@ -148,6 +164,8 @@ impl Lines {
             }
         }
         match t_ns {
+            // The number is written as a string, because it exceeds the precision of numbers in
+            // JavaScript.
             Some(nanos) => {
                 out.extend_from_slice(b",\"t_ns\":\"");
                 self.numbers.integer(nanos, out);
@@ -164,31 +182,32 @@ impl Lines {
         out.extend_from_slice(b",\"data\":");
     }
 
-    /// Writes the fields of a record, as the JSON of its [`Value`](rovelog::Value).
+    /// Writes the fields of a record as a JSON object.
     ///
     /// # Errors
-    /// Returns an error if the record cannot be decoded; nothing is written then.
-    pub fn data(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> rovelog::Result<()> {
+    /// Returns an error if the record cannot be decoded. In this case, nothing is written.
+    pub fn data(&mut self, topic: TopicId, fields: &Fields<'_>, out: &mut Vec<u8>) -> rovelog::Result<()> {
         let start = out.len();
         out.push(b'{');
         let mut json = Json { numbers: &mut self.numbers, out };
-        let topic = record.topic.id;
-        if self.plans.run(topic, record.layout(), &record.payload, &mut key, &mut json) {
+        let visited = self.keys.visit(topic, fields, &mut key, &mut json);
+        if visited.is_ok() {
             out.push(b'}');
-            return Ok(());
+        } else {
+            out.truncate(start);
         }
-        out.truncate(start);
-        out.extend_from_slice(record.value()?.to_json().as_bytes());
-        Ok(())
+        visited
     }
 }
 
-/// Returns the name of a field as JSON, with what is before and behind it.
+/// Returns the name of a field as JSON, with a colon after it. A comma precedes the name, unless
+/// the field is the first field.
 fn key(number: usize, field: &Field) -> Box<[u8]> {
     let comma = if number == 0 { "" } else { "," };
     format!("{comma}{}:", serde_json::Value::from(&*field.name)).into_bytes().into()
 }
 
+/// Writes the fields of a record as JSON while the fields are visited.
 struct Json<'a> {
     numbers: &'a mut Numbers,
     out: &'a mut Vec<u8>,
@@ -203,7 +222,9 @@ impl Json<'_> {
         }
     }
 
-    /// Writes a number; 64-bit integers, NaN and infinities are text.
+    /// Writes a number. 64-bit integers become strings, because JavaScript and many JSON parsers
+    /// read numbers as 64-bit floats. NaN and infinities become strings, because JSON has no such
+    /// numbers.
     #[inline]
     fn number(&mut self, scalar: Scalar, bytes: &[u8]) {
         macro_rules! read {
@@ -274,6 +295,7 @@ impl Visit<Box<[u8]>> for Json<'_> {
                 self.out.extend_from_slice(BASE64.encode(bytes).as_bytes());
                 self.out.push(b'"');
             }
+            Leaf::Null => self.out.extend_from_slice(b"null"),
             Leaf::Pair(scalar, bytes) => {
                 let (sec, nsec) = bytes.split_at(4);
                 self.out.extend_from_slice(b"{\"sec\":");
@@ -290,16 +312,16 @@ impl Visit<Box<[u8]>> for Json<'_> {
         self.out.push(b'{');
     }
 
-    fn close(&mut self) {
+    fn close(&mut self, _: &Box<[u8]>, _: At) {
         self.out.push(b'}');
     }
 
-    fn list(&mut self, key: &Box<[u8]>) {
+    fn list(&mut self, key: &Box<[u8]>, _: usize) {
         self.out.extend_from_slice(key);
         self.out.push(b'[');
     }
 
-    fn end_list(&mut self) {
+    fn end_list(&mut self, _: &Box<[u8]>) {
         self.out.push(b']');
     }
 }

@@ -1,4 +1,5 @@
-//! MCAP in a build without the feature `mcap`: its options, and an error.
+//! Replaces the module `mcap` in a build without the feature `mcap`. This module has the same
+//! options and functions, but each function returns an error.
 
 #[path = "mcap/options.rs"]
 mod options;
@@ -10,10 +11,10 @@ use rovelog::{AnyLog, Select};
 
 use crate::{ExportError, Exported, Provenance};
 
-/// Returns an error: this build writes no MCAP.
+/// Returns an error, because this build cannot write MCAP.
 ///
 /// # Errors
-/// Returns an error in every case.
+/// Always returns an error.
 pub fn write<W: Write>(
     _log: &AnyLog,
     _select: &Select,

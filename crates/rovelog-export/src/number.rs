@@ -1,12 +1,13 @@
-//! Numbers and times as text, without an allocation for each.
+//! Formats numbers and times as text without allocating memory for each of them.
 
 use rovelog::{Clock, Timestamp};
 
-/// Buffers for the conversion of numbers to text.
+/// Converts numbers and times to text. The buffers are used again for each number.
 pub(crate) struct Numbers {
     float: zmij::Buffer,
     integer: itoa::Buffer,
-    /// The last whole second that was written as a date, and its text: rows come in time order.
+    /// Unix time in whole seconds of the last formatted time, and the text for this second. Most
+    /// rows are in time order, so consecutive rows often share the second.
     second: (i64, String),
 }
 
@@ -21,7 +22,8 @@ impl Numbers {
         append(self.integer.format(value).as_bytes(), out);
     }
 
-    /// Writes the shortest digits that round-trip at the number's width; `NaN`, `inf`, `-inf`.
+    /// Writes a float with the fewest digits that convert back to the same value. Special values
+    /// are written as `NaN`, `inf` and `-inf`.
     pub(crate) fn float<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
         let wide: f64 = value.into();
         if wide.is_finite() {
@@ -31,8 +33,10 @@ impl Numbers {
         }
     }
 
-    /// Writes a number as numpy 2.4 prints it: the same digits, with an exponent below 1e-4 and
-    /// from 1e16 (32-bit numbers: from 1e6; older versions of numpy: from 1e16 too).
+    /// Writes a number in the format of `numpy` 2.4, with the fewest digits that convert back to
+    /// the same value. Numbers with an absolute value below 1e-4 or of at least 1e16 have an
+    /// exponent. For 32-bit floats, the upper limit is 1e6 instead of 1e16. Before version 2.4,
+    /// `numpy` used 1e16 for 32-bit floats, too.
     pub(crate) fn numpy<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
         let wide: f64 = value.into();
         if !wide.is_finite() {
@@ -57,17 +61,18 @@ impl Numbers {
         }
     }
 
-    /// Writes a finite number in the shortest digits that round-trip at its width.
+    /// Writes a finite float with the fewest digits that convert back to the same value.
     pub(crate) fn finite(&mut self, value: impl zmij::Float, out: &mut Vec<u8>) {
         append(self.float.format_finite(value).as_bytes(), out);
     }
 
-    /// Writes nanoseconds of Unix time as RFC 3339 with nine digits.
+    /// Writes a Unix time in nanoseconds in the format of RFC 3339, with nine decimals.
     pub(crate) fn date(&mut self, nanos: i64, out: &mut Vec<u8>) {
         self.date_with(nanos, 9, out);
     }
 
-    /// Writes nanoseconds of Unix time as RFC 3339 with 0, 3, 6 or 9 digits, as many as it needs.
+    /// Writes a Unix time in nanoseconds in the format of RFC 3339. The number of decimals is 0, 3,
+    /// 6 or 9, whichever is the smallest that represents the time exactly.
     pub(crate) fn short_date(&mut self, nanos: i64, out: &mut Vec<u8>) {
         let digits = match nanos {
             _ if nanos % 1_000_000_000 == 0 => 0,
@@ -81,8 +86,8 @@ impl Numbers {
     fn date_with(&mut self, nanos: i64, width: usize, out: &mut Vec<u8>) {
         let (second, part) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
         if self.second.0 != second || self.second.1.is_empty() {
-            // The whole second may be out of the range of nanoseconds: format the time itself and
-            // cut off the digits.
+            // The start of the second may be too early for 64-bit nanoseconds. Therefore, the time
+            // itself is formatted, and its decimals are removed.
             let text = Timestamp::new(nanos, Clock::Unix).rfc3339().unwrap_or_default();
             let whole = text.split(['.', 'Z']).next().unwrap_or_default();
             self.second = (second, whole.to_owned());
@@ -105,8 +110,9 @@ fn infinity(value: f64) -> &'static [u8] {
     if value > 0.0 { b"inf" } else { b"-inf" }
 }
 
-/// Splits `-1.25e-7`, `0.00125` or `1250.0` into the parts of its mantissa (`-1.25`) and the digits
-/// of its exponent.
+/// Splits a number such as `-1.25e-7`, `0.00125` or `1250.0` into its mantissa and the absolute
+/// value of its exponent. The mantissa is returned in parts, which the caller concatenates. For
+/// example, `0.00125` is 1.25e-3, so the parts are `1`, `.` and `25`, and the exponent is 3.
 fn scientific(text: &[u8]) -> ([&[u8]; 5], u32) {
     let (sign, text) = text.split_at(usize::from(text.starts_with(b"-")));
     if let Some(e) = text.iter().position(|byte| *byte == b'e') {
@@ -124,7 +130,8 @@ fn scientific(text: &[u8]) -> ([&[u8]; 5], u32) {
     ([sign, &text[first..=first], dot, before, behind], u32::try_from(exponent).unwrap_or(0))
 }
 
-/// Appends a few bytes, eight at a time and inline, to avoid a call of `memcpy`.
+/// Appends a short text to `out`. Copying 4 or 8 bytes inline is faster than calling `memcpy`. For
+/// example, a text of 11 bytes is copied as its first 8 and its last 8 bytes, which overlap by 5.
 #[inline]
 fn append(text: &[u8], out: &mut Vec<u8>) {
     let end = out.len() + text.len();
@@ -153,9 +160,10 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// The output of `str(numpy.float64(..))` and `str(numpy.float32(..))` in numpy 2.4.
+    /// The expected texts are the output of `str(numpy.float64(..))` and `str(numpy.float32(..))`
+    /// in numpy 2.4.
     #[test]
-    fn floats_as_numpy_prints_them() {
+    fn floats_are_formatted_as_by_numpy() {
         for (value, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),

@@ -1,4 +1,4 @@
-//! Images of messages, and raw images as PNG.
+//! Extracts images from messages, and converts raw images to PNG.
 
 use std::io;
 
@@ -12,33 +12,35 @@ use rovelog::vel_format::wire::ImageData;
 
 use crate::ExportError;
 
-/// Types of the ROS messages that are images.
+/// Type of the ROS messages that contain an image file, such as a JPEG file.
 const COMPRESSED: &str = "sensor_msgs/CompressedImage";
+/// Type of the ROS messages that contain the pixels of an image without compression.
 const RAW: &str = "sensor_msgs/Image";
 
-/// An image as a file.
+/// An image file that was extracted from a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Content of the file.
+    /// Bytes of the image file.
     pub bytes: Vec<u8>,
-    /// Format of the file; `None` if it is unknown.
+    /// Format of the image file, or `None` if it is unknown.
     pub format: Option<ImageFormat>,
-    /// Encoding, as the message states it.
+    /// Encoding of the image according to the message, such as `jpeg` or `bgr8`.
     pub encoding: String,
-    /// Width and height in pixels; `None` for images that are copied as they are.
+    /// Width and height of the image in pixels. `None` for a compressed image, because it is not
+    /// decoded.
     pub size: Option<(u32, u32)>,
 }
 
-/// Returns whether messages of a ROS type are images.
+/// Returns whether messages of the ROS type `type_name` are images.
 pub fn is_image(type_name: &str) -> bool {
     [COMPRESSED, RAW].contains(&type_name)
 }
 
-/// Returns the image of a ROS message, a compressed one byte for byte, a raw one as PNG; or why it
-/// has none.
+/// Returns the image of a ROS message as a file. A compressed image is copied byte for byte, and a
+/// raw image is converted to PNG. If the message has no valid image, the inner error is the reason.
 ///
 /// # Errors
-/// Returns an error if the encoder fails.
+/// Returns an error if the PNG encoder fails.
 pub fn of_message(type_name: &str, value: &Value) -> io::Result<Result<Picture, String>> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     let Some(Value::Bytes(data)) = value.get("data") else { return Ok(Err("it has no data".to_owned())) };
@@ -64,33 +66,35 @@ pub fn of_message(type_name: &str, value: &Value) -> io::Result<Result<Picture, 
     Ok(Ok(Picture { bytes, format: Some(ImageFormat::Png), encoding, size: Some((width, height)) }))
 }
 
-/// Pixel layout of a raw image, as named in `sensor_msgs/image_encodings`.
+/// Pixel layout of a raw image, with the names used in `sensor_msgs/image_encodings`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Grey, 8 bits: `mono8`, `8UC1`, and Bayer patterns, which stay grey.
+    /// One gray value of 8 bits per pixel: `mono8`, `8UC1` and Bayer patterns. The colors of Bayer
+    /// patterns are not reconstructed.
     Grey8,
-    /// Grey, 16 bits: `mono16`, `16UC1`.
+    /// One gray value of 16 bits per pixel: `mono16` and `16UC1`.
     Grey16,
-    /// Red, green, blue: `rgb8`, `8UC3`.
+    /// 8 bits each of red, green and blue: `rgb8` and `8UC3`.
     Rgb8,
-    /// Blue, green, red: `bgr8`.
+    /// 8 bits each of blue, green and red: `bgr8`.
     Bgr8,
-    /// Red, green, blue, alpha: `rgba8`.
+    /// 8 bits each of red, green, blue and alpha: `rgba8`.
     Rgba8,
-    /// Blue, green, red, alpha: `bgra8`.
+    /// 8 bits each of blue, green, red and alpha: `bgra8`.
     Bgra8,
 }
 
 impl Picture {
-    /// Returns the extension of the file: `bin` if its format is unknown.
+    /// Returns the extension of the image file. It is `bin` if the format is unknown.
     pub fn extension(&self) -> &'static str {
         self.format.map_or("bin", ImageFormat::extension)
     }
 }
 
 impl Layout {
-    /// Returns the layout with this name; `None` if the name is unknown.
+    /// Returns the pixel layout with the ROS encoding `name`, or `None` if the encoding is not
+    /// supported.
     pub fn by_name(name: &str) -> Option<Self> {
         Some(match name {
             "mono8" | "8UC1" => Self::Grey8,
@@ -115,10 +119,11 @@ impl Layout {
     }
 }
 
-/// Returns a raw image of a VEL log as PNG.
+/// Converts a raw image of a VEL log to PNG.
 ///
 /// # Errors
-/// Returns an error if the image cannot be decoded, or in a build without the feature `pictures`.
+/// Returns an error if the image cannot be decoded, or if the crate was built without the feature
+/// `pictures`.
 #[cfg_attr(not(feature = "pictures"), expect(unused_variables, reason = "other builds decode it"))]
 pub fn png_of_vel(image: &ImageData<'_>, message: &Message<'_>) -> Result<Vec<u8>, ExportError> {
     #[cfg(feature = "pictures")]
@@ -127,11 +132,12 @@ pub fn png_of_vel(image: &ImageData<'_>, message: &Message<'_>) -> Result<Vec<u8
     return Err(ExportError::NotBuiltIn { what: "a raw image as PNG", feature: "pictures" });
 }
 
-/// Returns a raw image as PNG. The image has rows of `step` bytes, which start with `width` pixels.
-/// Returns `None` if there are too few bytes, or no pixels.
+/// Converts a raw image to PNG. Each row of the image has `step` bytes, which start with the pixels
+/// of the row and may end with padding. Returns `None` if the image has no pixels, or if `data` is
+/// too short.
 ///
 /// # Errors
-/// Returns an error if the encoder fails.
+/// Returns an error if the PNG encoder fails.
 pub fn png(
     (width, height): (u32, u32),
     layout: Layout,
@@ -153,7 +159,7 @@ pub fn png(
         Layout::Bgr8 | Layout::Bgra8 => {
             pixels.chunks_exact_mut(layout.pixel()).for_each(|pixel| pixel.swap(0, 2));
         }
-        // PNG stores the most significant byte first.
+        // PNG stores the most significant byte of 16-bit pixels first.
         Layout::Grey16 if !big_endian => pixels.chunks_exact_mut(2).for_each(|pixel| pixel.swap(0, 1)),
         _ => {}
     }
@@ -183,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_taken_without_what_fills_them() {
+    fn padding_of_rows_is_removed() {
         let bgr = [1, 2, 3, 4, 5, 6, 0, 7, 8, 9, 10, 11, 12, 0];
         let bytes = png((2, 2), Layout::Bgr8, (7, false), &bgr).unwrap().unwrap();
         assert_eq!(decoded(&bytes), (2, 2, vec![3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10]));
@@ -192,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_is_no_image() {
+    fn too_little_data_is_not_an_image() {
         assert!(png((2, 2), Layout::Grey8, (2, false), &[1, 2, 3]).unwrap().is_none());
         assert!(png((2, 1), Layout::Rgb8, (5, false), &[0; 6]).unwrap().is_none());
         assert!(png((0, 0), Layout::Grey8, (0, false), &[]).unwrap().is_none());

@@ -1,4 +1,5 @@
-//! Provenance of exported data: facts for the output's metadata.
+//! Provenance of exported data: the source file and its properties. The output stores it as
+//! metadata.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,33 +10,35 @@ use rovelog::core::topic::instance;
 use rovelog::{Clock, LogInfo, LogReader, Topic, UtcOffset, Value};
 use sha2::{Digest as _, Sha256};
 
-/// Maximum bytes of format-specific information, as JSON, in each table.
+/// Maximum size in bytes of the format-specific information in the metadata of a table. The
+/// information is stored as JSON.
 const INFO_BYTES: usize = 64 << 10;
 
-/// The source file of the data.
+/// The source file from which data was exported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provenance {
-    /// File name without the folder.
+    /// Name of the source file, without its folder.
     pub source_name: String,
-    /// SHA-256 of the file, in hexadecimal digits.
+    /// SHA-256 of the source file, in hexadecimal digits. `None` if it was not computed.
     pub source_sha256: Option<String>,
 }
 
 impl Provenance {
-    /// Returns a source of which only the name is known.
+    /// Creates the provenance of a source file whose hash is unknown.
     pub fn new(source_name: impl Into<String>) -> Self {
         Self { source_name: source_name.into(), source_sha256: None }
     }
 
-    /// Returns the same source with the SHA-256 of its bytes.
+    /// Sets the SHA-256 of the source file, in hexadecimal digits.
     #[must_use]
     pub fn with_sha256(mut self, digits: impl Into<String>) -> Self {
         self.source_sha256 = Some(digits.into());
         self
     }
 
-    /// Returns the facts about all data of `log`, by key.
+    /// Returns facts about the source file and its log by key, such as the format, version and time
+    /// base.
     pub fn facts(&self, log: &dyn LogReader) -> BTreeMap<&'static str, String> {
         let info = log.info();
         let mut facts = BTreeMap::from([
@@ -54,20 +57,24 @@ impl Provenance {
         facts
     }
 
-    /// Returns the metadata of a table that holds `topic`: the facts, the topic, and
-    /// format-specific information about the log, as JSON. The keys start with `rovelog.`.
+    /// Returns the metadata of a table that contains `topic`: the [facts](Self::facts), the name
+    /// and type of the topic, and format-specific information about the log as JSON. The keys start
+    /// with `rovelog.`.
     pub fn metadata(&self, log: &dyn LogReader, topic: &Topic) -> BTreeMap<String, String> {
         let mut metadata = self.of_all_tables(log);
         metadata.extend(of_table(topic));
         metadata
     }
 
-    /// Returns the metadata that all tables of a log share. Each table holds a copy, so long values
-    /// are left out and only named.
+    /// Returns the metadata that is the same for all tables of a log. Each table contains a copy,
+    /// so long values of the format-specific information are omitted. The names of omitted values
+    /// are listed under `left_out`.
     pub(crate) fn of_all_tables(&self, log: &dyn LogReader) -> BTreeMap<String, String> {
         let mut metadata: BTreeMap<_, _> =
             self.facts(log).into_iter().map(|(key, value)| (format!("rovelog.{key}"), value)).collect();
         let (mut details, mut left_out, mut free) = (Vec::new(), Vec::new(), INFO_BYTES);
+        // Details are added in their order while they fit below the size limit. A detail that is
+        // too long is skipped, and smaller details after it are still added.
         for detail in &log.info().details {
             match free.checked_sub(detail.value.to_json().len()) {
                 Some(rest) => {
@@ -85,7 +92,7 @@ impl Provenance {
     }
 }
 
-/// Returns the metadata that only the table of `topic` has.
+/// Returns the metadata that is specific to the table of `topic`.
 pub(crate) fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
     let (name, instance) = name_and_instance(&topic.name);
     let pairs = [
@@ -96,7 +103,9 @@ pub(crate) fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> 
     pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
-/// Splits `t/1` into the topic's name and its instance; a second series `t/1#2` keeps its mark.
+/// Splits a name such as `t/1` into the name of the topic and its instance number. If a log has
+/// several topics with the same name, a mark such as `#2` is appended to the later names. The mark
+/// stays part of the instance, so `t/1#2` has the instance `1#2`.
 pub(crate) fn name_and_instance(topic: &str) -> (&str, Option<&str>) {
     match instance(topic) {
         Some((name, ..)) => (name, Some(&topic[name.len() + 1..])),
@@ -104,25 +113,28 @@ pub(crate) fn name_and_instance(topic: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Zero of the column `time` and of MCAP's log times.
+/// Clock that an output uses for its times, such as the column `time` in tables and the log times
+/// in MCAP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeBase {
-    /// 1970-01-01T00:00:00Z; the offset is added to the log's own times.
+    /// Unix time. The offset converts times on the log's own clock to Unix time.
     Utc(UtcOffset),
-    /// The zero of the log's own clock.
+    /// The log's own clock, whose relation to UTC is unknown.
     Own(Clock),
 }
 
 impl TimeBase {
-    /// Returns UTC if the log has it, otherwise the log's own clock.
+    /// Returns the clock for times of a log. This is UTC if the log relates its own clock to UTC.
+    /// Otherwise, it is the log's own clock.
     pub fn of(log: &dyn LogReader) -> Self {
         let info = log.info();
         let clock = info.start.or(info.end).map_or(Clock::Boot, |time| time.clock);
         Self::of_clock(clock, info)
     }
 
-    /// Returns UTC if the log places this clock on it, otherwise the clock.
+    /// Returns the clock for times on `clock`. This is UTC if the log relates `clock` to UTC.
+    /// Otherwise, it is `clock` itself.
     pub fn of_clock(clock: Clock, info: &LogInfo) -> Self {
         match (clock, &info.utc) {
             (Clock::Unix, _) => Self::Utc(UtcOffset::new(0, "", "")),
@@ -131,7 +143,7 @@ impl TimeBase {
         }
     }
 
-    /// Returns the name in metadata: `utc`, `boot` or `log_start`.
+    /// Returns the name of the clock in metadata: `utc`, `boot` or `log_start`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Utc(_) => "utc",
@@ -139,8 +151,8 @@ impl TimeBase {
         }
     }
 
-    /// Converts a time of the log's clock to this base; `None` if it exceeds the range of
-    /// nanoseconds.
+    /// Converts a time on the log's clock in nanoseconds to this time base. Returns `None` if the
+    /// result exceeds 64 bits.
     pub fn place(&self, nanos: i64) -> Option<i64> {
         match self {
             Self::Utc(utc) => utc.unix(nanos),
@@ -148,12 +160,13 @@ impl TimeBase {
         }
     }
 
-    /// Converts times of the log's clock to this base; null if they exceed the range of
-    /// nanoseconds.
+    /// Converts times on the log's clock in nanoseconds to this time base. A time becomes null if
+    /// the result exceeds 64 bits.
     pub fn place_all(&self, times: &Int64Array) -> Int64Array {
         match self {
             Self::Own(_) => times.clone(),
             Self::Utc(utc) if utc.knots.is_empty() && utc.nanos == 0 => times.clone(),
+            // If the offset is constant and no sum overflows, the additions can be vectorized.
             Self::Utc(utc) if utc.knots.is_empty() => {
                 let past = times.values().iter().any(|time| time.checked_add(utc.nanos).is_none());
                 if past {
@@ -166,8 +179,9 @@ impl TimeBase {
         }
     }
 
-    /// Returns the Unix time of the start of a time axis; `None` without UTC, and if the Unix clock
-    /// was set during the log, because no axis of seconds shows its times.
+    /// Returns the Unix time at which a time axis starts, or `None` if UTC is unknown. Also returns
+    /// `None` if the Unix clock was set while the log was recorded, because a linear axis cannot
+    /// show the jump.
     pub fn axis_start(&self, start: i64) -> Option<i64> {
         match self {
             Self::Utc(utc) if utc.constant().is_some() => utc.unix(start),
@@ -187,6 +201,7 @@ pub fn sha256(mut input: impl Read) -> io::Result<String> {
         match input.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => hash.update(&buffer[..read]),
+            // A signal interrupted the read, so the read is repeated.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

@@ -1,15 +1,18 @@
-//! XML text.
+//! Escapes text for XML and HTML.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use rovelog::core::text::steers;
+use rovelog::core::text::is_terminal_control;
 
-/// Escapes `text` for content or attributes of XML 1.0. Characters that XML cannot hold are left
-/// out. Marks that change the direction of writing are shown as `\u{202e}`, as in a terminal,
-/// because they let a name look like another one.
+/// Escapes `text` for the content or attributes of XML 1.0. Characters that XML does not allow are
+/// omitted.
+///
+/// Characters that change the writing direction are written as escape sequences such as `\u{202e}`.
+/// With such a character, the file name `exe.gpj` could be displayed as `jpg.exe`.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    let plain = |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'' | '\t') && valid(c) && !steers(c);
+    let plain =
+        |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'' | '\t') && valid(c) && !is_terminal_control(c);
     if text.chars().all(plain) {
         return Cow::Borrowed(text);
     }
@@ -22,7 +25,7 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&apos;"),
             '\t' | '\n' | '\r' => escaped.push(' '),
-            c if valid(c) && steers(c) => {
+            c if valid(c) && is_terminal_control(c) => {
                 let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
             }
             c if valid(c) => escaped.push(c),
@@ -32,7 +35,8 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Returns whether `c` is a `Char` of XML 1.0, without the discouraged control characters.
+/// Returns whether a character is written to XML. XML 1.0 forbids or discourages control
+/// characters, so all of them are excluded.
 fn valid(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')
 }
@@ -42,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_xml_cannot_hold_is_left_out() {
+    fn invalid_characters_are_omitted() {
         assert_eq!(escape("Größe 3"), "Größe 3");
         assert_eq!(escape("<a b=\"'&\">"), "&lt;a b=&quot;&apos;&amp;&quot;&gt;");
         assert_eq!(escape("a\0\x1b\u{7f}\u{85}\u{ffff}b\nc"), "ab c");

@@ -1,6 +1,8 @@
-//! Files written from ROS bags are read again and compared with the bag: V2.0 by an independent
-//! parser of the published layout, MCAP with the crate `mcap`, CDR by a decoder that knows only a
-//! schema.
+//! Reads files that were exported from ROS bags, and compares them with the bags.
+//!
+//! - Bags of version 2.0 are read by an independent parser in this file.
+//! - MCAP is read with the crate `mcap`.
+//! - CDR is read by a decoder in this file, which only uses the schema.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -14,7 +16,7 @@ use rovelog_export::bag2::{self, Bag2Options, Compression};
 use rovelog_export::mcap::{McapOptions, RosForm};
 use rovelog_export::{ExportError, Exported, Provenance};
 
-/// Topic, time and payload.
+/// Topic name, time in nanoseconds, and payload of a message.
 type Message = (String, i64, Vec<u8>);
 
 fn bags() -> Vec<(String, AnyLog)> {
@@ -33,12 +35,14 @@ fn reader(log: &AnyLog) -> &BagReader {
     bag
 }
 
-/// Returns the topics' own names, and the messages of those with a definition that is not inferred.
+/// Returns the messages of a bag, without those whose definition was inferred. Topics have the
+/// names in the bag.
 fn messages(log: &AnyLog) -> Vec<Message> {
     messages_and(log, false)
 }
 
-/// Returns the messages; with `undefined`, those of topics without a definition too.
+/// Returns the messages of a bag. If `undefined` is true, messages of topics without a definition
+/// are included, too.
 fn messages_and(log: &AnyLog, undefined: bool) -> Vec<Message> {
     let bag = reader(log);
     let records = log.records(&Select::all()).map(Result::unwrap);
@@ -72,7 +76,7 @@ fn u32_at(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes[..4].try_into().unwrap())
 }
 
-/// Splits bytes with a length prefix from the rest.
+/// Reads a length of 4 bytes. Returns the data with this length, and the bytes after it.
 fn part(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes[4..].split_at(u32_at(bytes) as usize)
 }
@@ -92,7 +96,7 @@ fn nanos(time: &[u8]) -> i64 {
     i64::from(u32_at(time)) * 1_000_000_000 + i64::from(u32_at(&time[4..]))
 }
 
-/// Reads a V2.0 bag through its index and checks every value in it.
+/// Reads a bag of version 2.0 with its index, and checks all fields of its records.
 fn read_bag2(bytes: &[u8]) -> Vec<Message> {
     let body = bytes.strip_prefix(b"#ROSBAG V2.0\n").unwrap();
     let record = |at: u64| {
@@ -163,7 +167,7 @@ fn read_bag2(bytes: &[u8]) -> Vec<Message> {
 }
 
 #[test]
-fn a_bag_of_v2_holds_every_message_byte_for_byte() {
+fn bag_of_version_2_has_all_messages_unchanged() {
     for (name, log) in bags() {
         let want = messages(&log);
         for (modernize, compression) in [(false, Compression::None), (true, Compression::Bz2)] {
@@ -180,7 +184,7 @@ fn a_bag_of_v2_holds_every_message_byte_for_byte() {
     }
 }
 
-/// The same bags, read by an independent crate.
+/// Bags must also be readable with an independent crate.
 #[test]
 fn the_crate_rosbag_reads_every_message() {
     let folder = tempfile::tempdir().unwrap();
@@ -208,7 +212,7 @@ fn the_crate_rosbag_reads_every_message() {
 }
 
 #[test]
-fn mcap_keeps_the_bytes_and_says_who_published() {
+fn mcap_has_unchanged_payloads_and_publishers() {
     let mut undefined = 0;
     for (name, log) in bags() {
         let mut options = McapOptions::default();
@@ -226,19 +230,21 @@ fn mcap_keeps_the_bytes_and_says_who_published() {
             if let Some(schema) = &message.channel.schema {
                 assert_eq!((&*schema.encoding, metadata["md5sum"].len()), ("ros1msg", 32));
             } else {
-                // Topics without a definition are noted.
+                // For each topic without a definition, there must be a note and a channel with the
+                // type name.
                 let of_topic = |note: &String| note.starts_with(&format!("{}: ", message.channel.topic));
                 assert!(done.notes.iter().any(of_topic) && metadata.contains_key("type"), "{name}");
                 undefined += 1;
             }
-            // Before V2.0 both are in the same records.
+            // Before version 2.0, a record either has both the latching flag and the caller id, or
+            // neither.
             if reader(&log).version() != Version::V2_0 {
                 assert_eq!(metadata.contains_key("latching"), metadata.contains_key("callerid"), "{name}");
             }
             let time = i64::try_from(message.log_time).unwrap();
             found.push((message.channel.topic.clone(), time, message.data.into_owned()));
         }
-        // In MCAP, a time of 0 becomes the time at which the record was written.
+        // In MCAP, messages with the time 0 get a different time, so they are not compared.
         let same = messages_and(&log, true).into_iter().filter(|message| message.1 != 0);
         found.retain(|message| message.1 != 0);
         if name != "stamp-zero" {
@@ -248,7 +254,8 @@ fn mcap_keeps_the_bytes_and_says_who_published() {
     assert!(undefined > 0, "no bag with a topic without definition");
 }
 
-/// Decoder for CDR by a ROS 1 schema, as ROS 2 reads it: with times, but without `seq` in headers.
+/// Decoder for CDR messages that were converted from ROS 1. It uses the ROS 1 schema, except that
+/// headers have no field `seq`.
 struct Cdr<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -319,7 +326,7 @@ impl Cdr<'_> {
     }
 }
 
-/// Returns the value without `seq` in headers, as CDR holds it.
+/// Removes the field `seq` from the headers in a value, because CDR messages do not contain it.
 fn without_seq(value: Value) -> Value {
     match value {
         Value::List(items) => Value::List(items.into_iter().map(without_seq).collect()),
@@ -334,8 +341,8 @@ fn without_seq(value: Value) -> Value {
     }
 }
 
-/// Returns whether a schema has no bytes (whose length it does not tell) and no durations (which
-/// ROS 2 counts differently).
+/// Returns whether the decoder supports a schema. Byte arrays are not supported, because their
+/// length is not in the schema. Durations are not supported, because ROS 2 normalizes them.
 fn is_plain(fields: &[Field]) -> bool {
     fn plain(ty: &FieldType) -> bool {
         match ty {
@@ -349,7 +356,7 @@ fn is_plain(fields: &[Field]) -> bool {
 }
 
 #[test]
-fn cdr_holds_the_values_of_the_bag() {
+fn cdr_has_the_values_of_the_bag() {
     let mut compared = 0;
     for (name, log) in bags() {
         let done = ros2(&log);
@@ -381,9 +388,9 @@ fn cdr_holds_the_values_of_the_bag() {
     assert!(compared > 100, "{compared}");
 }
 
-/// Both the decoder and the converter refuse a message that is cut anywhere.
+/// If a message is truncated at any byte, the decoder and the converter must both reject it.
 #[test]
-fn every_cut_of_a_message_is_refused() {
+fn truncated_messages_are_rejected() {
     let log = rovelog::open(rovelog_testing::root().join("corpus/rosbag/types-nested.bag")).unwrap();
     let record =
         log.records(&Select::all()).map(Result::unwrap).max_by_key(|record| record.payload.len()).unwrap();
@@ -408,7 +415,7 @@ fn every_cut_of_a_message_is_refused() {
 }
 
 #[test]
-fn what_has_no_place_is_said() {
+fn values_that_cannot_be_represented_are_reported() {
     let of = |name: &str| rovelog::open(rovelog_testing::root().join("corpus/rosbag").join(name)).unwrap();
     let why =
         |done: Exported<Vec<u8>>| done.losses.into_iter().map(|loss| loss.why).collect::<Vec<_>>().join(";");

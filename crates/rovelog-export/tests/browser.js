@@ -1,4 +1,4 @@
-// Looks at a report from inside, in a browser: what it finds stands in <html data-seen="..">.
+// Checks a report in a browser. The results are written to the attribute `data-seen` of the element `html`.
 (() => {
   const seen = { errors: [], lines: [] };
   addEventListener("error", e => seen.errors.push(String(e.message)));
@@ -8,19 +8,20 @@
     const canvases = charts.map(chart => chart.querySelector("canvas"));
     const picture = () => canvases.map(canvas => canvas.toDataURL());
     const changed = (a, b) => a.filter((picture, i) => picture !== b[i]).length;
-    // uPlot draws in a microtask; the frame after it is complete.
+    // uPlot draws in a microtask, so the picture is complete after a short time.
     const redrawn = () => new Promise(done => setTimeout(done, 100));
     const look = async () => {
       await redrawn();
-      // Lines and states have colours; axes, labels and the cursor are grey.
+      // Lines and states have colors, but axes, labels and the cursor are grey. Colored pixels therefore show that a plot has
+      // lines.
       seen.lines = canvases.map(canvas => {
         const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-        let coloured = 0;
+        let colored = 0;
         for (let i = 0; i < data.length; i += 4) {
           const [r, g, b] = data.subarray(i, i + 3);
-          if (data[i + 3] && Math.max(r, g, b) - Math.min(r, g, b) > 60) coloured++;
+          if (data[i + 3] && Math.max(r, g, b) - Math.min(r, g, b) > 60) colored++;
         }
-        return coloured;
+        return colored;
       });
       seen.title = document.querySelector("h1").textContent;
       seen.scripts = document.scripts.length;

@@ -1,5 +1,6 @@
-//! Reports in a headless browser, offline: they draw, zoom, and report no errors. Skipped with a
-//! message if neither `ROVELOG_BROWSER` nor `PATH` has a Chromium.
+//! Opens reports in a headless browser without a network. The tests check that plots are drawn,
+//! that zooming works, and that no errors occur. If neither `ROVELOG_BROWSER` nor `PATH` names a
+//! Chromium browser, the tests are skipped with a message.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,7 +16,7 @@ use serde_json::Value;
 /// A log name that tries to inject HTML.
 const NAME: &str = "<script>document.title = 'run'</script> & \"more\" <img src=x onerror=alert(1)>";
 
-/// Returns a browser that starts, if there is one.
+/// Returns the path of a browser that can be started.
 fn browser() -> Option<OsString> {
     let named = env::var_os("ROVELOG_BROWSER");
     let usual = ["chromium", "chromium-browser", "google-chrome", "chrome"].map(OsString::from);
@@ -29,8 +30,8 @@ fn browser() -> Option<OsString> {
     found
 }
 
-/// Opens the report of a log with `browser.js` added. Returns the result of the script, and the
-/// errors of the browser.
+/// Appends `browser.js` to the report of a log, and opens the report. Returns the result of the
+/// script and the error output of the browser.
 fn seen(browser: &OsString, folder: &Path, log: &AnyLog) -> (Value, String) {
     let mut page = Vec::new();
     report::write(log, &Provenance::new(NAME), &ReportOptions::default(), &mut page).unwrap();
@@ -55,13 +56,13 @@ fn seen(browser: &OsString, folder: &Path, log: &AnyLog) -> (Value, String) {
     (serde_json::from_str(&seen).unwrap_or_else(|error| panic!("{error}: {seen}")), complaints)
 }
 
-/// Checks a page with at least this many plots.
-fn look_at(name: &str, log: &AnyLog, browser: &OsString, plots: usize) {
+/// Checks the report of a log, which must contain at least `plots` plots.
+fn check_report(name: &str, log: &AnyLog, browser: &OsString, plots: usize) {
     let folder = tempfile::tempdir().unwrap();
     let (seen, complaints) = seen(browser, folder.path(), log);
     assert_eq!(seen["errors"], Value::Array(Vec::new()), "{name}");
     assert_eq!(complaints, "", "{name}");
-    // The data, uPlot, the plotting script, and `browser.js`.
+    // The four scripts are the data, uPlot, the plotting script, and `browser.js`.
     assert_eq!((&seen["title"], &seen["scripts"]), (&NAME.into(), &4.into()), "{name}: names are text");
     assert_eq!(seen["missing"], 0, "{name}: links lead somewhere");
     let lines: Vec<_> = seen["lines"].as_array().unwrap().iter().map(|dots| dots.as_u64().unwrap()).collect();
@@ -84,7 +85,7 @@ fn reports_of_the_corpus_open_in_a_browser() {
     {
         let bytes = fs::read(rovelog_testing::root().join("corpus").join(name)).unwrap();
         let log = rovelog::from_bytes(bytes.into(), &ReadOptions::default()).unwrap();
-        look_at(name, &log, &browser, plots);
+        check_report(name, &log, &browser, plots);
     }
 }
 
@@ -98,6 +99,6 @@ fn reports_of_real_logs_open_in_a_browser() {
         ("vel", "gps_nmea_units.vel", 5),
     ] {
         let Some(folder) = rovelog_testing::real(format) else { continue };
-        look_at(name, &rovelog::open(folder.join(name)).unwrap(), &browser, plots);
+        check_report(name, &rovelog::open(folder.join(name)).unwrap(), &browser, plots);
     }
 }

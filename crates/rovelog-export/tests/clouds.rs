@@ -1,4 +1,5 @@
-//! Cloud files, read again: LAS and LAZ with the `las` crate, the others and captures byte by byte.
+//! Reads exported point clouds again. LAS and LAZ are read with the crate `las`. Files in other
+//! formats and network captures are compared byte by byte.
 
 use rovelog::AnyLog;
 use rovelog::vel_format::velodyne::Point;
@@ -43,7 +44,7 @@ fn formats_are_found_by_name_and_by_extension() {
 }
 
 #[test]
-fn las_and_laz_hold_every_field() {
+fn las_and_laz_have_all_fields() {
     for format in [Format::Las, Format::Laz] {
         for points in [points(), Vec::new()] {
             let bytes = written(&points, format);
@@ -72,7 +73,8 @@ fn kitti_is_four_floats_a_point() {
     assert_eq!(bytes, fields.flat_map(f32::to_le_bytes).collect::<Vec<_>>());
 }
 
-/// The archive lists its entries, and each array starts at a multiple of 64.
+/// An NPZ archive must have a directory, and the values of each array must start at a multiple of
+/// 64 bytes.
 #[test]
 fn npz_is_an_archive_of_arrays() {
     let points = points();
@@ -106,7 +108,7 @@ fn npz_is_an_archive_of_arrays() {
 }
 
 #[test]
-fn a_capture_holds_the_packets() {
+fn capture_has_all_packets() {
     let log = rovelog::open(rovelog_testing::root().join("corpus/vel/velodyne-vlp16.vel")).unwrap();
     let AnyLog::Vel(reader) = &log else { panic!("a VEL log") };
     let mut capture = PcapWriter::new(Vec::new()).unwrap();
@@ -124,7 +126,7 @@ fn a_capture_holds_the_packets() {
     for (number, (record, packet)) in bytes[24..].chunks(16 + 42 + 1206).zip(&packets).enumerate() {
         let word = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
         assert_eq!(([word(0) as usize, word(4) as usize], [word(8), word(12)]), ([number, 7], [1248, 1248]));
-        // The sum over an IPv4 header with its checksum is all ones.
+        // If the checksum is right, all bits of the one's complement sum of an IPv4 header are set.
         let halves = record[30..50].chunks(2).map(|half| u32::from(half[0]) << 8 | u32::from(half[1]));
         let sum: u32 = halves.sum();
         assert_eq!((sum >> 16) + (sum & 0xFFFF), 0xFFFF);

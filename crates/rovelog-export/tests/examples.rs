@@ -1,4 +1,4 @@
-//! The programs in `examples/` run.
+//! Runs the programs in `examples/`.
 
 #[test]
 fn the_examples_run() {

@@ -1,5 +1,5 @@
-//! MCAP is read again with the `mcap` crate: counts, times, schemas, and a valid summary. `cargo
-//! xtask oracle export` checks the values with Python readers.
+//! Reads MCAP files again with the crate `mcap`, and checks counts, times, schemas and the summary.
+//! The values are checked with Python readers by `cargo xtask oracle export`.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! MCAP of RLD and VEL logs, read again with the `mcap` crate and a small protobuf reader, and
-//! compared with the log readers. `cargo xtask oracle export` checks Foxglove's own types.
+//! Reads MCAP files of RLD and VEL logs with the crate `mcap` and a small protobuf reader, and
+//! compares them with the log readers. `cargo xtask oracle export` checks messages of Foxglove's
+//! types.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use rovelog::{AnyLog, ReadOptions, Select};
 use rovelog_export::mcap::{McapOptions, write};
 use rovelog_export::{Loss, Provenance};
 
-/// By topic: the name of its schema, and its messages with log times.
+/// For each topic, the name of its schema, and its messages. Each message has its log time and
+/// payload.
 type Topics = BTreeMap<String, (Option<String>, Vec<(u64, Vec<u8>)>)>;
 
 fn written(log: &AnyLog, change: impl FnOnce(&mut McapOptions)) -> (Topics, Vec<Loss>, Vec<String>) {
@@ -22,7 +24,7 @@ fn written(log: &AnyLog, change: impl FnOnce(&mut McapOptions)) -> (Topics, Vec<
         || write(log, &Select::all(), &options, &Provenance::new("log"), Vec::new(), &mut |_| ()).unwrap();
     let written = made();
     assert_eq!(written.out, made().out, "the same log gives other bytes");
-    // A clock that was set during the recording makes UTC jump, and messages have UTC.
+    // If the clock was set during the recording, the UTC times of consecutive messages jump.
     let is_clock_set = match log {
         AnyLog::Rld(reader) => {
             let report = reader.clock_report();
@@ -68,7 +70,8 @@ fn varint(bytes: &[u8], at: &mut usize) -> u64 {
     value
 }
 
-/// Returns the numbers of a message by field; a missing field is 0.
+/// Returns the numeric fields of a protobuf message by field number. Fields with the value 0 are
+/// missing from the message.
 fn numbers(bytes: &[u8]) -> BTreeMap<u64, f64> {
     let (mut found, mut at) = (BTreeMap::new(), 0);
     while at < bytes.len() {
@@ -95,7 +98,8 @@ fn rld(log: &AnyLog) -> &RldReader {
     reader
 }
 
-/// With all samples, message n is row n in a log whose clock never went back.
+/// If all samples are written and the clock never went back, each message must have the values of
+/// the row with the same number.
 #[test]
 fn samples_are_the_rows() {
     let mut compared = 0;
@@ -131,12 +135,12 @@ fn samples_are_the_rows() {
             }
         }
     }
-    // The corpus alone has 2265.
+    // The corpus alone has 2265 rows.
     let min = if rovelog_testing::real("rld").is_some() { 10_001 } else { 2_265 };
     assert!(compared >= min, "{compared}");
 }
 
-/// Returns the packed lists of a message by field.
+/// Returns the packed lists of a protobuf message by field number.
 fn lists(message: &[u8]) -> BTreeMap<u64, &[u8]> {
     let (mut found, mut at) = (BTreeMap::new(), 0);
     while at < message.len() {
@@ -150,7 +154,7 @@ fn lists(message: &[u8]) -> BTreeMap<u64, &[u8]> {
 }
 
 #[test]
-fn batches_hold_the_same_samples() {
+fn batches_have_the_same_samples() {
     let mut compared = 0;
     for (name, log) in logs("rld") {
         let report = rld(&log).clock_report();
@@ -173,7 +177,7 @@ fn batches_hold_the_same_samples() {
                 assert_eq!(start + offset, *time, "{name}");
                 let message = numbers(message);
                 for (number, list) in &columns {
-                    // Booleans take a byte, numbers eight.
+                    // In a packed list, a boolean has one byte, and a float has eight.
                     let got = list.as_chunks::<8>().0.get(row).map(|bytes| f64::from_le_bytes(*bytes));
                     let got = if list.len() < 8 { Some(f64::from(list[row])) } else { got };
                     let want = message.get(number).copied().unwrap_or(0.0);
@@ -189,7 +193,8 @@ fn batches_hold_the_same_samples() {
     assert!(compared > 2_000, "{compared}");
 }
 
-/// Returns a log of 64 kSPS: 300 ms, with half a second missing after the first 200 ms.
+/// Returns a log with 64,000 rows per second and a duration of 300 ms. There is a gap of half a
+/// second after the first 200 ms.
 fn fast() -> RldReader {
     let mut spec = LogSpec::new(64_000);
     spec.block_rows = 6_400;
@@ -219,10 +224,10 @@ fn fast() -> RldReader {
     RldReader::new(bytes.into(), &ReadOptions::default()).unwrap()
 }
 
-/// Above 1000 samples/s, every row is in one message, between its minimum and maximum, and no
-/// message spans the gap.
+/// Above 1000 samples per second, a message summarizes several rows by their minimum and maximum.
+/// Each row must be in exactly one message and within its range. No message may span a gap.
 #[test]
-fn an_envelope_holds_every_row() {
+fn envelope_contains_all_rows() {
     let log = AnyLog::Rld(fast());
     let (topics, losses, notes) = written(&log, |_| ());
     assert!(losses.is_empty());
@@ -238,7 +243,8 @@ fn an_envelope_holds_every_row() {
         let number = |field: u64| got.get(&field).copied().unwrap_or(0.0);
         let rows: Vec<_> = (row..row + 64).map(|row| reader.row(row).unwrap()).collect();
         row += 64;
-        // Three fields for each of V1, I1L, I1H and I1, then the flag and the number of rows.
+        // A message has three fields for each of the channels V1, I1L, I1H and I1. The flag and the
+        // number of rows follow.
         for (channel, field) in [(3, 1), (4, 4), (5, 7)] {
             let valid = rows.iter().filter(|row| row.is_valid(channel) == Some(true));
             let values: Vec<f64> = valid.map(|row| row.physical(channel).unwrap()).collect();
@@ -258,9 +264,10 @@ fn an_envelope_holds_every_row() {
     assert_eq!(row, reader.rows());
 }
 
-/// In an envelope, digital inputs do not change between two messages.
+/// Even if messages of other topics summarize several rows, every change of a digital input must be
+/// written as a message.
 #[test]
-fn every_edge_of_a_digital_input_is_there() {
+fn all_edges_of_digital_inputs_are_written() {
     let log = AnyLog::Rld(fast());
     let (topics, ..) = written(&log, |_| ());
     let (_, messages) = &topics["/rld/digital"];
@@ -292,15 +299,15 @@ fn gaps_and_comments_are_events() {
     let gap = events("gap.rld", true);
     let text = |(_, bytes): &(u64, Vec<u8>)| String::from_utf8_lossy(bytes).into_owned();
     assert!(gap.iter().any(|event| text(event).contains("gap")), "{gap:?}");
-    // In the middle of the log, where the gap is.
+    // The gap is in the middle of the log.
     assert!(gap.last().unwrap().0 > gap[0].0 || gap.len() == 1);
     assert!(events("gap.rld", false).is_empty());
 }
 
-/// With `raw`, every record is written unchanged. Without it, large records are converted for
-/// viewers or counted as losses.
+/// If `raw` is true, all records must be written unchanged. Otherwise, large records must be
+/// converted for viewers or reported as losses.
 #[test]
-fn records_of_vel_are_there_or_losses() {
+fn vel_records_are_written_or_reported_as_losses() {
     let bulky = ["VelodyneRawDataM", "LaserRange2DDataM", "ImageM"];
     for (name, log) in logs("vel") {
         let (topics, losses, _) = written(&log, |options| options.raw = true);
@@ -339,7 +346,7 @@ fn records_of_vel_are_there_or_losses() {
             drawn += if drawn_as { messages.len() as u64 } else { 0 };
         }
         assert_eq!(drawn + lost, left_out, "{name}: {losses:?}");
-        // Without typed messages, all of the log's own topics are written.
+        // If no messages for viewers are added, all topics of the log must be written.
         let (plain, ..) = written(&log, |options| options.typed = false);
         assert!(
             plain
@@ -349,7 +356,8 @@ fn records_of_vel_are_there_or_losses() {
     }
 }
 
-/// Cameras have the name of their source, and images the format of their content.
+/// The channel of a camera must state the source of its images, and each image must have the format
+/// of its content.
 #[test]
 fn cameras_are_named_by_their_source() {
     let open = |name: &str| rovelog::open(rovelog_testing::root().join("corpus/vel").join(name)).unwrap();
@@ -365,7 +373,7 @@ fn cameras_are_named_by_their_source() {
     assert_eq!(messages.len(), 5);
 }
 
-/// Clouds hold the points of the revolutions.
+/// The exported point clouds must contain the points of the scanner's revolutions.
 #[test]
 fn clouds_are_the_revolutions() {
     let path = rovelog_testing::root().join("corpus/vel/velodyne-vlp16.vel");
@@ -381,8 +389,8 @@ fn clouds_are_the_revolutions() {
         let (_, message) = clouds.next().unwrap();
         let points = revolution.points;
         let last = [points.last().unwrap()].map(|point| [point.x, point.y, point.z, point.intensity])[0];
-        // The points end the message: 22 bytes each, of which the first 16 are position and
-        // intensity.
+        // The points are at the end of a message. Each point has 22 bytes. The first 16 bytes are
+        // the position and intensity.
         let tail = &message[message.len() - 22..message.len() - 6];
         assert_eq!(tail, last.map(f32::to_le_bytes).concat());
         assert!(message.len() > 22 * points.len());

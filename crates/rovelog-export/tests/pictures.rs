@@ -1,5 +1,5 @@
-//! Plots and reports of every log of the corpus and of real ones: deterministic bytes and required
-//! content.
+//! Writes plots and reports of all logs in the corpus and of real logs. The tests check that these
+//! files are reproducible and have the required content.
 
 use std::io::Cursor;
 
@@ -29,12 +29,12 @@ fn page(log: &AnyLog, options: &ReportOptions) -> String {
 }
 
 #[test]
-fn reports_ask_for_nothing_from_outside() {
+fn reports_load_nothing_from_the_network() {
     for (name, log) in logs() {
         let options = ReportOptions::default();
         let page = page(&log, &options);
         assert_eq!(page, self::page(&log, &options), "{name}");
-        // Pictures are in the page.
+        // All pictures must be embedded in the page.
         assert_eq!(page.matches("src=").count(), page.matches("src=\"data:image/").count(), "{name}");
         for outside in ["href=\"http", "url(", "@import", "fetch(", "XMLHttpRequest", "<link"] {
             assert!(!page.contains(outside), "{name}: {outside}");
@@ -44,7 +44,7 @@ fn reports_ask_for_nothing_from_outside() {
             "{name}"
         );
         assert!(page.len() < 5_000_000, "{name}: {} bytes", page.len());
-        // As many plots as there are data for.
+        // The page must have a figure for each plot that is in its data.
         let Some(data) = page.split("id=\"data\">").nth(1) else {
             assert!(page.contains("Nothing that can be drawn"), "{name}");
             continue;
@@ -76,14 +76,14 @@ fn a_report_of_a_flight_has_its_parts() {
     }
 }
 
-/// Returns the report of a log of the corpus.
+/// Returns the report of a log in the corpus. `name` is the file name.
 fn page_of(name: &str) -> String {
     let log = rovelog::open(rovelog_testing::root().join("corpus").join(name)).unwrap();
     page(&log, &ReportOptions::default())
 }
 
 #[test]
-fn a_report_says_which_scans_are_not_drawn() {
+fn report_lists_scans_that_cannot_be_drawn() {
     let said = page_of("vel/velodyne-hdl64-s2.vel");
     assert!(said.contains("Not drawn: points of an HDL-64E need its calibration"));
     let said = page_of("vel/laser-same-name.vel");
@@ -92,7 +92,7 @@ fn a_report_says_which_scans_are_not_drawn() {
     assert!(!page_of("vel/index-absent.vel").contains("Laser scans"), "a log without scans");
 }
 
-/// A bag with positions, the second of which is cut.
+/// Returns a bag with positions. The message with the second position is truncated.
 fn positions() -> rovelog::AnyLog {
     let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
     let definition = b"sensor_msgs/NavSatStatus status\nfloat64 latitude\nfloat64 longitude
@@ -109,9 +109,9 @@ int8 status
     rovelog::from_bytes(bag.finish().unwrap().into_inner().into(), &ReadOptions::default()).unwrap()
 }
 
-/// One message that cannot be decoded does not hide the others.
+/// A message that cannot be decoded must not hide the positions in other messages.
 #[test]
-fn a_track_leaves_out_what_cannot_be_decoded() {
+fn positions_that_cannot_be_decoded_are_skipped() {
     let log = positions();
     let (track, tally) = track::of(&log, &TrackOptions::default()).unwrap();
     assert_eq!((track.points().count(), tally.rows, tally.undecodable), (2, 3, 1));
@@ -136,7 +136,7 @@ fn svg(plot: &Plot, picture: &Picture) -> String {
 }
 
 #[test]
-fn pictures_are_what_they_say() {
+fn svg_has_texts_and_lines() {
     let svg = svg(&ramp(), &PICTURE);
     let document = roxmltree::Document::parse(&svg).unwrap();
     let texts: Vec<_> = document.descendants().filter_map(|node| node.text()).collect();
@@ -147,8 +147,8 @@ fn pictures_are_what_they_say() {
     assert!(longest > Some(5000), "{longest:?}");
 }
 
-/// Every line of a panel with many has an entry in the legend with the line's own colour and
-/// dashes, and no two are alike.
+/// In a panel with many lines, the legend must have an entry for each line with the color and
+/// dashes of the line. All entries must differ.
 #[test]
 fn legends_name_each_line_with_its_own_stroke() {
     let line = |i: u32| Series::new(format!("field {i}"), vec![(0.0, f64::from(i)), (1.0, f64::from(i))]);
@@ -167,7 +167,7 @@ fn legends_name_each_line_with_its_own_stroke() {
         });
         let entry =
             document.descendants().find(|node| node.has_tag_name("text") && node.text() == Some(&name));
-        // The stroke of an entry is right before its text.
+        // In the SVG, the stroke of a legend entry is directly before the text of the entry.
         let entry = entry.unwrap().prev_sibling_element().unwrap();
         assert_eq!(stroke(drawn.unwrap()), stroke(entry), "{name}");
     }
@@ -194,7 +194,8 @@ fn flight_modes_are_named_and_states_have_corners() {
     ];
     for theme in [Theme::Light, Theme::Dark] {
         let svg = svg(&plot, &Picture { theme, ..PICTURE });
-        // The short one is named below the bands.
+        // The band of the short flight mode is too narrow for its name, so the name must be in the
+        // legend.
         for name in [">Mission &lt;1&gt;<", ">Return<", ">Land<", ">2021-04-21<", ">2021-04-22<", ">UTC<"] {
             assert!(svg.contains(name), "{name}");
         }
@@ -226,9 +227,10 @@ fn a_png_has_its_size_and_a_pdf_its_font() {
     assert!(plot::png(&ramp(), &huge, Vec::new()).is_err());
 }
 
-/// Every numeric field of every log can be read, and its extremes are kept.
+/// All numeric fields of all logs must be readable. Reducing a series must preserve its minimum and
+/// maximum.
 #[test]
-fn thin_series_keep_their_extremes() {
+fn reduced_series_have_the_same_extremes() {
     let mut drawn = 0;
     for (name, log) in logs() {
         let Some(span) = report::span(&log) else { continue };

@@ -1,4 +1,5 @@
-//! Joins against a plain search through all rows, and names that are found or not.
+//! Compares joined topics with a simple search through all rows, and checks how names of signals
+//! are looked up.
 
 use std::io::Cursor;
 
@@ -28,7 +29,7 @@ fn rows(log: &AnyLog, topic: &str, field: &str) -> Vec<(i64, f64)> {
     rows.into_iter().map(|(time, value)| (time, value.unwrap_or(f64::NAN))).collect()
 }
 
-/// Returns the value at a time by looking at all rows.
+/// Returns the value that a join should give at a time, by a simple search through all rows.
 fn plain(rows: &[(i64, f64)], time: i64, method: Method, tolerance: Option<u64>) -> Option<f64> {
     let near = |row: &&(i64, f64)| tolerance.is_none_or(|most| row.0.abs_diff(time) <= most);
     let before = rows.iter().rfind(|row| row.0 <= time);
@@ -54,7 +55,7 @@ fn plain(rows: &[(i64, f64)], time: i64, method: Method, tolerance: Option<u64>)
 }
 
 #[test]
-fn a_join_is_what_a_plain_search_finds() {
+fn join_equals_a_simple_search() {
     let log = corpus("rld/v4.rld");
     let topic = log.topics().first().expect("a topic");
     let own = rows(&log, &topic.name, "V1");
@@ -79,7 +80,7 @@ fn a_join_is_what_a_plain_search_finds() {
             let wanted: Vec<_> = times.iter().map(|time| plain(&own, *time, method, tolerance)).collect();
             assert_eq!(found, wanted, "{method:?} {tolerance:?}");
             assert!(found.iter().any(Option::is_some));
-            // Without a tolerance, some row is the nearest.
+            // Without a tolerance, every time has a nearest row.
             let all = method == Method::Nearest && tolerance.is_none();
             assert_eq!(found.iter().all(Option::is_some), all, "{method:?} {tolerance:?}");
         }
@@ -87,7 +88,7 @@ fn a_join_is_what_a_plain_search_finds() {
 }
 
 #[test]
-fn names_are_found_or_say_what_would_be() {
+fn names_are_found_or_similar_names_are_suggested() {
     let log = corpus("ulog/one-topic+multi-id.ulg");
     let signals = Signals::new(&*log);
     let names = |text: &str| {
@@ -106,7 +107,7 @@ fn names_are_found_or_say_what_would_be() {
     assert_eq!(cause("t.x + t.z").cause, "topic t/0 has no field z that is a number");
 }
 
-/// A topic that cannot be read is not one without fields.
+/// If a topic cannot be read, the result must be an error, and not an empty list of fields.
 #[test]
 fn fields_that_cannot_be_read_are_an_error() {
     let (log, other) = (corpus("ulog/one-topic.ulg"), corpus("ulog/one-topic.ulg"));
@@ -117,9 +118,9 @@ fn fields_that_cannot_be_read_are_an_error() {
     }
 }
 
-/// Rows without a time are in tables, and are neither before nor after another row.
+/// Rows without a time must be in tables, but must not be joined with rows of another topic.
 #[test]
-fn a_row_without_a_time_adds_nothing() {
+fn rows_without_a_time_are_not_joined() {
     let log = corpus("ulog/timestamp-out-of-range.ulg");
     let topic = &log.topics()[0];
     let signals = Signals::new(&*log);
@@ -147,7 +148,8 @@ fn a_row_without_a_time_adds_nothing() {
     assert_eq!(column("derivative(x)"), change.map(|change| change.map(|change| change * 100)));
 }
 
-/// ROS may have the topics `/x` and `/x/0`, which are no instances; without the slash, too.
+/// A ROS bag may have the topics `/x` and `/x/0`. They are separate topics, and not instances of
+/// the same topic. The names may also lack the leading slash.
 #[test]
 fn topics_are_not_mixed_up_with_their_sub_topics() {
     for name in ["/x", "x"] {

@@ -1,4 +1,5 @@
-//! Tables are read again and hold the log's records, for every log of the corpus and real ones.
+//! Exports all logs in the corpus and real logs as tables, reads the tables again, and compares
+//! them with the records.
 
 use std::io::{self, Cursor, Write};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ fn logs() -> Vec<(String, AnyLog)> {
     logs.into_iter().filter_map(open).collect()
 }
 
-/// Topics with rows that can be decoded.
+/// Returns the topics that have rows and can be decoded.
 fn topics(log: &AnyLog) -> Vec<&Topic> {
     log.topics()
         .iter()
@@ -47,7 +48,8 @@ fn written(log: &AnyLog, kind: Kind, options: &TableOptions, select: &Select) ->
     (tables.into_iter().map(|table| table.out).collect(), losses)
 }
 
-/// A small table is only written when it ends.
+/// The rows of a small table are written when the table is finished, so the error must be reported
+/// at this point.
 #[test]
 fn a_full_disk_is_an_error_of_the_output() {
     struct Full;
@@ -74,9 +76,10 @@ fn a_full_disk_is_an_error_of_the_output() {
     }
 }
 
-/// In every format, the first scan tells the right order of rows.
+/// For all log formats, the reader must report correctly whether the rows of a topic are in time
+/// order.
 #[test]
-fn topics_are_in_order_as_their_columns_are() {
+fn reported_order_equals_that_of_the_columns() {
     let mut met = [0, 0];
     for file in [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::corpus) {
         let Ok(log) = rovelog::from_bytes(file.bytes, &ReadOptions::default()) else { continue };
@@ -96,7 +99,7 @@ fn topics_are_in_order_as_their_columns_are() {
 
 fn read_parquet(bytes: Vec<u8>) -> RecordBatch {
     let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
-    // The reader's own schema lacks the metadata of the file.
+    // The schema that the Parquet reader returns lacks the metadata of the file.
     let schema = Arc::clone(builder.schema());
     let reader = builder.build().unwrap();
     let batches = reader.map(|batch| batch.unwrap().with_schema(Arc::clone(&schema)).unwrap());
@@ -109,8 +112,7 @@ fn read_arrow(bytes: Vec<u8>) -> RecordBatch {
     concat_batches(&schema, &reader.collect::<Result<Vec<_>, _>>().unwrap()).unwrap()
 }
 
-/// Returns a value as text, in one form for both sides. Arrow texts are cut at the first NUL as
-/// ours are.
+/// Returns a value as text, in the same format as [`cell`]. Strings end at the first NUL.
 fn text_of(value: &Value) -> String {
     match value {
         Value::Bool(v) => v.to_string(),
@@ -161,7 +163,7 @@ fn cell(array: &dyn arrow_array::Array, row: usize) -> String {
     }
 }
 
-/// Rows in time order, as `records` yields them: names and values.
+/// Rows in time order. Each row has its time, and the name and value of each field.
 type Rows = Vec<(Option<i64>, Vec<(String, String)>)>;
 
 fn rows(log: &AnyLog, topic: &Topic) -> Rows {
@@ -174,10 +176,12 @@ fn rows(log: &AnyLog, topic: &Topic) -> Rows {
     log.records(&Select::topic(topic.name.clone())).map(record).collect()
 }
 
-/// Types nested as deep as this become flat columns.
+/// Start of the names of logs whose types are nested so deeply that their fields become separate
+/// columns.
 const FLAT: &str = "nesting-64";
 
-/// Compares a table with the records of its topic; fields without values may be left out.
+/// Compares a table with the records of its topic. Fields without values may be missing from the
+/// table.
 fn compare(name: &str, table: &RecordBatch, want: &Rows) {
     assert_eq!(table.num_rows(), want.len(), "{name}");
     let times = table.column(0).as_primitive::<Int64Type>();
@@ -197,10 +201,10 @@ fn compare(name: &str, table: &RecordBatch, want: &Rows) {
 }
 
 #[test]
-fn parquet_and_arrow_hold_what_the_log_holds() {
+fn parquet_and_arrow_equal_the_records() {
     let mut compared = 0;
     for (name, log) in logs() {
-        // `cargo xtask oracle export` checks the large ones.
+        // `cargo xtask oracle export` checks large logs.
         if log.info().size > 1_000_000 {
             continue;
         }
@@ -257,7 +261,7 @@ fn columns_carry_their_provenance() {
         assert_eq!(metadata[key], value, "{key}");
     }
     assert!(metadata["rovelog.tool"].starts_with("rovelog "));
-    // Without UTC the time is naive, and counts from the log's own zero.
+    // If UTC is unknown, the column `time` has no time zone and contains times on the log's clock.
     let log = open("one-topic.ulg");
     let table = read_arrow(written(&log, Kind::Arrow, &TableOptions::default(), &Select::all()).0.remove(0));
     assert_eq!(
@@ -268,7 +272,7 @@ fn columns_carry_their_provenance() {
 }
 
 #[test]
-fn flat_columns_for_spark_hold_no_nested_and_no_unsigned_64_bit_types() {
+fn flat_columns_for_spark_have_no_nested_and_no_unsigned_64_bit_types() {
     let mut options = TableOptions::default();
     (options.flatten, options.spark, options.time_unit) = (true, true, TimeUnit::Nanoseconds);
     for name in ["nested-types.ulg", "arrays-of-all-basic-types.ulg"] {
@@ -284,7 +288,7 @@ fn flat_columns_for_spark_hold_no_nested_and_no_unsigned_64_bit_types() {
             );
         }
     }
-    // Values that do not fit are null, with a loss.
+    // Values that do not fit the column type must become null and be reported as a loss.
     let log = open("all-basic-types.ulg");
     let (tables, losses) = written(&log, Kind::Parquet, &options, &Select::all());
     let lost: usize = tables
@@ -296,7 +300,7 @@ fn flat_columns_for_spark_hold_no_nested_and_no_unsigned_64_bit_types() {
 }
 
 #[test]
-fn columns_of_one_name_are_told_apart() {
+fn columns_with_the_same_name_are_renamed() {
     for (name, log) in
         logs().into_iter().filter(|(name, _)| name == "field-name-twice" || name == "one-topic")
     {
@@ -312,7 +316,7 @@ fn columns_of_one_name_are_told_apart() {
 }
 
 #[test]
-fn a_window_cuts_tables_too() {
+fn tables_are_limited_to_the_selected_times() {
     let log = open("one-topic.ulg");
     let topic = topics(&log)[0];
     let all = rows(&log, topic);
@@ -323,9 +327,9 @@ fn a_window_cuts_tables_too() {
     assert_eq!(table.column(0).as_primitive::<Int64Type>().value(0), middle.unwrap());
 }
 
-/// The cells of CSV are those of the records; the numbers parse to the same bits.
+/// The cells of a CSV file must equal the records. Numbers must be parsed to the same bits.
 #[test]
-fn csv_holds_what_the_log_holds() {
+fn csv_equals_the_records() {
     let mut cells = 0;
     for (name, log) in logs().into_iter().filter(|(_, log)| log.info().size < 100_000) {
         let (tables, losses) = written(&log, Kind::Csv, &TableOptions::default(), &Select::all());
@@ -376,7 +380,7 @@ fn the_dialect_of_pyulog_has_its_columns_and_numbers() {
     assert!(text.starts_with("timestamp,"), "{text}");
     let log = open("bool-bytes.ulg");
     let text = String::from_utf8(written(&log, Kind::Csv, &options, &Select::all()).0.remove(0)).unwrap();
-    // The bytes of booleans, signed.
+    // pyulog writes a boolean as a signed byte.
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "timestamp,b,bs[0],bs[1]");
     for (i, byte) in ["0", "1", "2", "65", "-103", "-1"].into_iter().enumerate() {
@@ -387,7 +391,7 @@ fn the_dialect_of_pyulog_has_its_columns_and_numbers() {
     assert!(text.contains(';') && !text.contains(','), "{text}");
 }
 
-/// As `ulog2csv` of pyulog 1.3.0 writes these logs.
+/// The expected columns are those of `ulog2csv` in pyulog 1.3.0.
 #[test]
 fn the_dialect_of_pyulog_has_padding_of_nested_types() {
     let mut options = TableOptions::default();
@@ -404,13 +408,14 @@ fn the_dialect_of_pyulog_has_padding_of_nested_types() {
         let text = written(&open(name), Kind::Csv, &options, &Select::all()).0.remove(0);
         let text = String::from_utf8(text).unwrap();
         assert!(text.starts_with(start), "{name}: {text}");
-        // Other tables have no padding.
+        // Tables outside of pyulog's dialect must not have padding.
         let plain = written(&open(name), Kind::Csv, &TableOptions::default(), &Select::all()).0.remove(0);
         assert!(!String::from_utf8(plain).unwrap().contains("_padding0"), "{name}");
     }
 }
 
-/// Returns a log with a format of 61 440 fields, by nested types, and as many topics of it with one row.
+/// Returns a log with `topics` topics. Nested types give each topic 61,440 fields. Each topic has
+/// one row.
 fn amplified(topics: u16) -> AnyLog {
     let mut log = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
     let mut message = |kind: u8, payload: &[u8]| {
@@ -430,7 +435,7 @@ fn amplified(topics: u16) -> AnyLog {
     rovelog::from_bytes(log.into(), &ReadOptions::default()).unwrap()
 }
 
-/// More columns than are written in one pass over the log.
+/// The tables have more columns than can be written in one pass over the log.
 #[test]
 fn tables_with_very_many_columns_are_written_in_several_passes() {
     let log = amplified(3);
@@ -446,7 +451,7 @@ fn tables_with_very_many_columns_are_written_in_several_passes() {
 }
 
 #[test]
-fn statistics_of_too_many_fields_are_refused() {
+fn statistics_of_too_many_fields_are_rejected() {
     let count = |log: &AnyLog| {
         let jobs = TableOptions::default().jobs;
         statistics(&**log, &Select::all(), jobs, &|_| (), &mut Vec::new())
@@ -458,10 +463,10 @@ fn statistics_of_too_many_fields_are_refused() {
     assert!(error.to_string().starts_with("the topics have 1228820 fields in all"), "{error}");
 }
 
-/// Topics with unsorted rows are sorted (stable), even if there are more such rows than are sorted
-/// at once.
+/// Rows must be sorted by time. Rows with the same time must stay in file order, even if the topic
+/// has more rows than are sorted in memory at once.
 #[test]
-fn rows_come_in_time_order() {
+fn rows_are_in_time_order() {
     let log = open("timestamps-zero+equal+falling.ulg");
     for bytes in written(&log, Kind::Arrow, &TableOptions::default(), &Select::all()).0 {
         let table = read_arrow(bytes);
@@ -471,7 +476,7 @@ fn rows_come_in_time_order() {
     }
 }
 
-/// Tables, joins and statistics tell how many messages of a window cannot be decoded.
+/// Tables, joins and statistics must report how many messages in a time range cannot be decoded.
 #[test]
 fn messages_that_cannot_be_decoded_are_counted() {
     for (name, all, first) in [("payload-short.bag", 1, 0), ("v2.0+payload-short.bag", 2, 1)] {

@@ -1,4 +1,5 @@
-//! Tracks of the corpus, of real logs and of synthetic tracks, read back with independent parsers.
+//! Writes the tracks of the corpus, of real logs and of a synthetic log, and reads the files with
+//! independent parsers.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ fn text(track: &Track, format: Format) -> String {
     text_with(track, format, Altitude::Absolute)
 }
 
-/// Returns the texts of all elements of that name.
+/// Returns the texts of all XML elements with this name.
 fn all<'a>(document: &'a Document<'a>, name: &str) -> Vec<&'a str> {
     let named = document.descendants().filter(|node| node.tag_name().name() == name);
     named.map(|node| node.text().unwrap_or_default().trim()).collect()
@@ -63,7 +64,8 @@ fn line(points: &[TrackPoint]) -> Line {
     builder.finish().0
 }
 
-/// Returns a track with two modes, a gap, the antimeridian, a mark, and a name that needs escaping.
+/// Returns a track with two flight modes, a gap, a line across the antimeridian, an event, and a
+/// name that must be escaped.
 fn made() -> Track {
     let points: Vec<_> = (0..6)
         .map(|i| point(f64::from(i), 10.0, 179.9 + f64::from(i) * 0.01, 100.0 + f64::from(i)))
@@ -95,8 +97,8 @@ fn kml_has_a_line_for_each_mode_and_a_track_with_times() {
     let names = all(&document, "name");
     assert_eq!(names[0], "a <&> \"b\"[31m é");
     let lines: Vec<_> = nodes(&document, "LineString").collect();
-    // Takeoff and Mission before the gap; Mission up to the antimeridian; Mission after it, up to
-    // the last point, which is in Hold.
+    // The lines are Takeoff and Mission before the gap, Mission up to the antimeridian, and Mission
+    // after the antimeridian. Only the last point is in Hold, so this point ends the last line.
     assert_eq!(lines.len(), 4);
     let of = |i: usize| {
         let coordinates = lines[i].children().find(|n| n.tag_name().name() == "coordinates").unwrap();
@@ -126,7 +128,7 @@ fn kml_has_a_line_for_each_mode_and_a_track_with_times() {
 }
 
 #[test]
-fn kml_heights_mean_what_was_asked_for() {
+fn kml_heights_have_the_requested_reference() {
     let track = made();
     let relative = text_with(&track, Format::Kml, Altitude::Relative);
     assert!(relative.contains("<altitudeMode>relativeToGround</altitudeMode>"));
@@ -140,7 +142,7 @@ fn kml_heights_mean_what_was_asked_for() {
         let refused = track::write(&track, format, &options, Vec::new());
         assert!(matches!(refused, Err(WriteError::Altitude(_))));
     }
-    // An unknown height is not zero metres.
+    // A point with an unknown height must not be written with a height of zero meters.
     let mut track = made();
     track.lines[0].segments[2].points[0].altitude_msl = None;
     let kml = text(&track, Format::Kml);
@@ -231,7 +233,7 @@ fn one_point_is_a_point_and_none_is_an_error() {
 }
 
 #[test]
-fn the_corpus_gives_the_places_of_its_recipe() {
+fn corpus_tracks_have_the_positions_of_their_recipes() {
     for (name, source, rule) in [
         ("utc-gps-int32.ulg", "vehicle_gps_position/0", "gps"),
         ("utc-gps-double.ulg", "sensor_gps/0", "gps"),
@@ -279,12 +281,14 @@ fn every_log_of_the_corpus_has_a_track_or_none() {
 fn real_logs_give_files_that_parse() {
     let Some(folder) = real() else { return };
     let (track, tally) = open(&folder.join("quirks/95_gps_utc.ulg"), &TrackOptions::default());
-    // The manifest: ten rows, seven with a fix; 47.397742, 8.5455938, 488.004 m.
+    // The expected values are from the manifest of the real logs. It states ten rows, seven of
+    // which have a fix, and the first position 47.397742, 8.5455938, 488.004 m.
     assert_eq!((tally.rows, tally.without_fix, track.points().count()), (10, 3, 7));
     let gpx = text(&track, Format::Gpx);
     assert!(gpx.contains(r#"<trkpt lat="47.3977420" lon="8.5455938"><ele>488.004</ele><time>2023-11-14T22:13:25.400Z</time>"#), "{gpx}");
 
-    // Fixes as pyulog counts them; in the damaged log it misses one.
+    // The expected numbers of fixes are those of pyulog, except for the damaged log, in which
+    // pyulog misses one fix.
     for (name, points, modes) in [
         ("sample_px4_events", 423, 4),
         ("sample_log_small", 32, 1),
@@ -319,7 +323,7 @@ fn real_logs_give_files_that_parse() {
     }
 }
 
-/// Flipped, lost and zeroed bytes: every result is a track or an error.
+/// If bytes of a log are flipped, removed or set to zero, the result must be a track or an error.
 #[test]
 fn damaged_logs_never_panic() {
     let Some(folder) = real() else { return };
@@ -335,7 +339,8 @@ fn damaged_logs_never_panic() {
     for _ in 0..40 {
         let mut bytes = log.clone();
         for _ in 0..40 {
-            // Half of them in the definitions, where a small change has large effects.
+            // Half of the changes are in the definitions at the start, where a small change has
+            // large effects.
             let below = if random(2) == 0 { 60_000 } else { bytes.len() };
             let at = random(below);
             match random(4) {
@@ -366,9 +371,9 @@ fn damaged_logs_never_panic() {
     assert!(tracks > 0, "{tracks} tracks, {defined} logs with definitions");
 }
 
-/// The log has fixes of the qualities 1, 2, 6 (dead reckoning), 4 and 99.
+/// The log has fixes with the quality numbers 1, 2, 6 (dead reckoning), 4 and 99.
 #[test]
-fn a_fix_of_unknown_quality_reaches_no_minimum() {
+fn fix_of_unknown_quality_does_not_satisfy_a_minimum() {
     let log = rovelog::open(root().join("corpus/vel/gps-quality.vel")).unwrap();
     let seconds = |min_fix: Option<u8>| {
         let mut options = TrackOptions::default();

@@ -1,4 +1,6 @@
-"""A session of the engine that ROVELOG_ENGINE names: `spark`, or `sail`. One for all tests: a JVM starts slowly."""
+"""Session of the engine that ROVELOG_ENGINE names, `spark` or `sail`. All tests share it, because a
+JVM starts slowly.
+"""
 
 import os
 import pathlib
@@ -10,7 +12,7 @@ import rovelog
 
 ENGINE = os.environ.get("ROVELOG_ENGINE", "spark")
 ROOT = pathlib.Path(__file__).parents[3]
-# The logs that the other tests make.
+# Helpers of the other tests create the logs.
 sys.path.append(str(ROOT / "crates/rovelog-python/tests"))
 
 
@@ -18,7 +20,7 @@ sys.path.append(str(ROOT / "crates/rovelog-python/tests"))
 def spark():
     from pyspark.sql import SparkSession
 
-    # Workers run the same interpreter, with the same package.
+    # Workers must run this interpreter, which has the package.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     server = None
     if ENGINE == "sail":
@@ -53,7 +55,7 @@ def spark():
 
 @pytest.fixture(scope="session")
 def logs(tmp_path_factory):
-    """ULogs with a topic in common, and others."""
+    """ULogs with one common topic and other topics."""
     folder = tmp_path_factory.mktemp("logs")
     for path in sorted((ROOT / "corpus/ulog").glob("*.ulg")):
         try:

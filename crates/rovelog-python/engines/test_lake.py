@@ -1,4 +1,4 @@
-"""A lake read by every engine, and the Delta tables over it."""
+"""A lake is read by each engine, and as Delta tables."""
 
 import glob
 import json
@@ -35,7 +35,7 @@ def ingest(sources, lake, *options):
 
 
 def tables(lake):
-    """Tables with their rows by the footers of their files."""
+    """Returns the tables with their number of rows, from the footers of their files."""
     found = {}
     for path in glob.glob(f"{lake}/**/*.parquet", recursive=True):
         table = path.split("/month=")[0] if "/month=" in path else os.path.dirname(path)
@@ -56,7 +56,7 @@ def test_every_reader_finds_the_same_rows(spark, lake):
         lazy = pl.scan_parquet(files, missing_columns="insert", extra_columns="ignore")
         assert lazy.select(pl.len()).collect().item() == rows, table
         assert ds.dataset(table, partitioning="hive").count_rows() == rows, table
-        # Spark takes a second for each.
+        # Spark needs about a second per table.
         if number % 10 == 0 or table.endswith(("_logs", "_text")):
             assert spark.read.option("mergeSchema", "true").parquet(table).count() == rows, table
 
@@ -76,7 +76,7 @@ def test_delta_tables_have_the_same_rows(lake):
 
 
 def test_delta_after_a_kill_has_each_file_once(lake, tmp_path):
-    """SIGKILL after each number of tables; then a call that completes."""
+    """Kills `delta` after each number of tables. The next call completes its work."""
     folder = tmp_path / "lake"
     half = sorted((ROOT / "corpus/ulog").glob("*.ulg"))
     ingest([str(path) for path in half[:60]], folder)
@@ -94,7 +94,7 @@ def test_delta_after_a_kill_has_each_file_once(lake, tmp_path):
     for count in (0, 1, 3):
         run = subprocess.run([sys.executable, "-c", script, str(folder), str(count)])
         assert run.returncode == -signal.SIGKILL
-        # `_logs` comes last: nothing is visible yet.
+        # `_logs` is updated last, so no new log is visible yet.
         assert not DeltaTable.is_deltatable(str(folder / "_logs"))
     both = [subprocess.Popen([sys.executable, "-m", "rovelog.lake", str(folder)]) for _ in range(2)]
     assert {run.wait() for run in both} <= {0, 3}, "two at once; 3: a table that Delta cannot have"
@@ -127,7 +127,7 @@ SOURCES = [str(ROOT / "corpus" / name) for name in ("ulog", "rld", "vel", "rosba
 
 
 def names(lake):
-    """Parquet files by their names, which are by content."""
+    """Returns the names of the Parquet files, which are hashes of their content."""
     found = (path.relative_to(lake) for path in pathlib.Path(lake).rglob("*.parquet"))
     return {path.as_posix() for path in found if "_delta_log" not in path.parts}
 
@@ -144,7 +144,9 @@ def test_workers_of_an_engine_make_the_same_lake(spark, lake, tmp_path):
 
 @pytest.mark.skipif(ENGINE == "sail", reason="Sail's workers are threads of this process")
 def test_executors_that_are_killed_while_they_write_change_nothing(spark, lake, tmp_path, monkeypatch):
-    """SIGKILL when the files of a pack are complete and nobody knows of them, in three tasks."""
+    """Kills a worker in three tasks, after the files of a pack are complete and before the driver
+    knows them.
+    """
     marks = tmp_path / "killed"
     marks.mkdir()
 
@@ -170,7 +172,7 @@ def test_executors_that_are_killed_while_they_write_change_nothing(spark, lake, 
 
 
 def test_the_guides_query_in_spark_sql(spark, tmp_path, monkeypatch):
-    """The same answer as DuckDB gives to the query before it."""
+    """Spark SQL gives the same result as the DuckDB query before it in the guide."""
     guide = (ROOT / "docs/guide/lake.md").read_text()
     flights(tmp_path / "flights")
     monkeypatch.chdir(tmp_path)

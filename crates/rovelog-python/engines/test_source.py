@@ -1,4 +1,4 @@
-"""The data source on Spark and on Sail, compared with the package itself."""
+"""The data source for Spark and Sail, compared with the results of the package itself."""
 
 import collections
 import os
@@ -14,7 +14,7 @@ from rovelog.spark import RovelogSource
 
 @pytest.fixture(scope="session")
 def topic(logs):
-    """The topic that most logs have, in one set of columns."""
+    """Returns the topic that most logs have with the same columns."""
     found = collections.Counter()
     for path in logs.iterdir():
         with rovelog.open(path) as log:
@@ -24,7 +24,7 @@ def topic(logs):
 
 @pytest.fixture(scope="session")
 def expected(logs, topic):
-    """Rows by log, instance."""
+    """Returns rows by log and instance."""
     rows = {}
     for path in logs.iterdir():
         with rovelog.open(path) as log:
@@ -40,7 +40,7 @@ def frame(spark, logs, topic, **options):
     return spark.read.format("rovelog").options(topic=topic, targetBytes="100000", **options).load(str(logs))
 
 
-def test_every_row_is_there_once(spark, logs, topic, expected):
+def test_every_row_is_returned_once(spark, logs, topic, expected):
     rows = frame(spark, logs, topic).select("log", "instance", "seq", "t_ns").collect()
     found = collections.defaultdict(dict)
     for row in rows:
@@ -63,7 +63,7 @@ def test_filters_choose_logs_topics_and_times(spark, logs, topic, expected):
 
 
 def test_filters_reach_the_plan(logs, topic, expected):
-    """Without an engine: what it calls."""
+    """Checks the functions that an engine calls, without an engine."""
     from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, StringContains
 
     source = RovelogSource({"path": str(logs), "topic": topic, "targetBytes": "100000"})
@@ -117,7 +117,7 @@ def test_a_stream_follows_a_folder(spark, logs, topic, expected, tmp_path):
 
 @pytest.mark.skipif(ENGINE == "sail", reason="Sail's workers are threads of this process")
 def test_a_killed_executor_changes_nothing(spark, logs, topic, expected, tmp_path):
-    """SIGKILL of the process that reads, in the first attempt of three tasks."""
+    """Kills the process that reads, in the first attempt of three tasks."""
     marks = tmp_path / "killed"
     marks.mkdir()
 

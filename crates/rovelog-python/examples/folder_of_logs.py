@@ -1,4 +1,4 @@
-"""A folder of logs as one table: how long each flew, and how low its battery went.
+"""Prints a table of all logs in a folder: duration, records, lost bytes, lowest battery voltage.
 
 python folder_of_logs.py FOLDER
 """

@@ -1,4 +1,4 @@
-"""The messages of an old bag: what is in it, and the first message of each topic.
+"""Prints the topics of a ROS bag, and the first message of each topic.
 
 python old_bag.py BAG
 """

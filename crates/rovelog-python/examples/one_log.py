@@ -1,4 +1,4 @@
-"""One log: what it is, what went wrong, one topic over time.
+"""Prints a summary of one log: state, problems, warnings, and the first records of a topic.
 
 python one_log.py LOG [TOPIC]
 """
@@ -16,7 +16,7 @@ for line in log.text:
     if line.level <= 4:
         print(f"  {line.level_name}: {line.text}")
 
-# The busiest topic, where none is named.
+# By default, the topic with the most records is shown.
 name = sys.argv[2] if len(sys.argv) > 2 else max(log.topics.values(), key=lambda topic: topic.count).name
 topic = log[name]
 print(topic)

@@ -1,4 +1,4 @@
-"""The point cloud of a revolution: what a Velodyne saw in one turn, as a PLY file for CloudCompare or MeshLab.
+"""Writes the point cloud of one Velodyne revolution as a PLY file for CloudCompare or MeshLab.
 
 python point_cloud.py LOG OUT.ply [NUMBER]
 """

@@ -1,4 +1,4 @@
-//! Conversion of logs, as with `rovelog export`.
+//! Conversion of logs to other formats, like the command `rovelog export`.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -14,20 +14,22 @@ use rovelog_export::mcap::{self, McapOptions, RosForm};
 use rovelog_export::table::{self, Dialect, Names, TableOptions, TimeUnit};
 use rovelog_export::{Kind, Loss, Provenance, logger_csv, ndjson, topic_names};
 
-use crate::errors::Raise;
+use crate::errors::ExceptionBuilder;
 use crate::output;
+use crate::python_terms::in_python;
 use crate::reader::{Reader, Window};
 use crate::rld::rld;
-use crate::vel::calibration_of;
-use crate::words::in_python;
+use crate::vel::read_calibration;
 
-/// Topics, each with a part of a file name.
-type Named = Vec<(usize, String)>;
+/// Index of each topic, with the name of the topic as it appears in the file name.
+type TopicFiles = Vec<(usize, String)>;
 
-/// A loss: topic, field, reason.
-type Lost = (String, Option<String>, String);
+/// Data that the output cannot contain, as a tuple of topic, field, and reason. The field is `None`
+/// if the whole topic is missing.
+type LostRow = (String, Option<String>, String);
 
-fn lost(losses: Vec<Loss>) -> Vec<Lost> {
+/// Converts losses to rows for Python.
+fn lost_rows(losses: Vec<Loss>) -> Vec<LostRow> {
     let row = |loss: Loss| {
         let column = Some(loss.column).filter(|column| !column.is_empty());
         (loss.topic, column, in_python(&loss.why).into_owned())
@@ -35,9 +37,11 @@ fn lost(losses: Vec<Loss>) -> Vec<Lost> {
     losses.into_iter().map(row).collect()
 }
 
-/// Options of `convert`; those without a meaning for the format are ignored.
+/// Options of `convert`, which Python passes as the dict `ExportOptions`.
+///
+/// Python has already checked that the options apply to the output format and have valid values.
 #[derive(FromPyObject)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each field is an independent option")]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
     typed: bool,
@@ -59,6 +63,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Returns the options for writing Parquet, Arrow and CSV files.
     fn table(&self) -> TableOptions {
         let mut options = TableOptions::default();
         (options.flatten, options.blobs) = (self.flatten, self.blobs);
@@ -76,6 +81,7 @@ impl Options {
         options
     }
 
+    /// Returns the options for writing MCAP files. Reads the calibration file if one is given.
     fn mcap(&self, py: Python<'_>) -> PyResult<McapOptions> {
         let mut options = McapOptions::default();
         (options.typed, options.keep_ned) = (self.typed, self.keep_ned);
@@ -86,18 +92,22 @@ impl Options {
             (false, false) => RosForm::Recorded,
         };
         options.velodyne.calibration =
-            self.calibration.as_deref().map(|path| calibration_of(py, path)).transpose()?;
+            self.calibration.as_deref().map(|path| read_calibration(py, path)).transpose()?;
         if let Some(name) = &self.model {
             let unknown = || {
                 let names = Model::ALL.map(Model::name).join(", ");
-                Raise::new("UnsupportedError", format!("there is no model {name}: they are {names}"))
-                    .raise(py)
+                ExceptionBuilder::new(
+                    "UnsupportedError",
+                    format!("there is no model {name}: they are {names}"),
+                )
+                .raise(py)
             };
             options.velodyne.model = Some(Model::by_name(name).ok_or_else(unknown)?);
         }
         Ok(options)
     }
 
+    /// Returns the options for writing V2.0 ROS bags.
     fn bag2(&self) -> Bag2Options {
         let mut options = Bag2Options::default();
         options.modernize = self.modernize;
@@ -106,34 +116,40 @@ impl Options {
     }
 }
 
-/// Returns the format for a name, and whether its files hold one topic; `None` if there is no such
-/// format.
+/// Returns the canonical name of an output format, and true if a file in this format contains a
+/// single topic.
+///
+/// Returns `None` if there is no format with this name.
 #[pyfunction]
 pub(crate) fn export_kind(name: &str) -> Option<(&'static str, bool)> {
     Kind::by_name(name).map(|kind| (kind.name(), matches!(kind, Kind::Table(_))))
 }
 
-/// Returns the topics with columns, each with a distinct part of a file name, and the losses of the
-/// other topics.
+/// Returns the topics that can be written as tables, each with the part of its file name that names
+/// the topic.
+///
+/// The second list contains the topics that cannot be decoded.
 #[pyfunction]
 pub(crate) fn export_names(
     py: Python<'_>,
     reader: &Reader,
     topics: Vec<usize>,
-) -> PyResult<(Named, Vec<Lost>)> {
-    let log = reader.all(py)?;
-    let topics = chosen(reader, log, topics);
+) -> PyResult<(TopicFiles, Vec<LostRow>)> {
+    let log = reader.whole_log(py)?;
+    let topics = topics_in(reader, log, topics);
+    // The columns of a topic can be determined without decoding a row.
     let (good, bad): (Vec<&Topic>, Vec<&Topic>) = reader.run(py, || {
         Ok(topics
             .into_iter()
             .partition(|topic| log.own(topic).and_then(|topic| topic.columns(&Select::all())).is_ok()))
     })?;
-    let place = |topic: &&Topic| reader.log.topics().iter().position(|known| known.name == topic.name);
-    let names = good.iter().filter_map(place).zip(topic_names(&good)).collect();
-    Ok((names, lost(bad.into_iter().map(|topic| Loss::undecodable(topic, topic.count)).collect())))
+    let index = |topic: &&Topic| reader.log.topics().iter().position(|known| known.name == topic.name);
+    let names = good.iter().filter_map(index).zip(topic_names(&good)).collect();
+    Ok((names, lost_rows(bad.into_iter().map(|topic| Loss::undecodable(topic, topic.count)).collect())))
 }
 
-/// Writes a table for each topic to a new file. Returns the rows of each, and the losses.
+/// Writes one table for each topic. Returns the number of rows of each table, and the data that the
+/// tables cannot contain.
 #[pyfunction]
 pub(crate) fn export_tables(
     py: Python<'_>,
@@ -142,20 +158,22 @@ pub(crate) fn export_tables(
     outputs: Vec<(usize, PathBuf)>,
     window: Window,
     options: Options,
-) -> PyResult<(Vec<u64>, Vec<Lost>)> {
+) -> PyResult<(Vec<u64>, Vec<LostRow>)> {
     let Some(Kind::Table(kind)) = Kind::by_name(kind) else {
-        return Err(unknown(py, kind));
+        return Err(unknown_kind(py, kind));
     };
+    // All tables are written at the same time, so an error cannot be assigned to a table. It names
+    // the first file.
     let out = outputs.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
-    let select = window.of(Select::all());
-    let log = reader.all(py)?;
+    let select = window.limit(Select::all());
+    let log = reader.whole_log(py)?;
     output::write(py, reader, &out, |signals| {
         let mut files = Vec::new();
         for (topic, path) in outputs {
-            files.extend(chosen(reader, log, [topic]).into_iter().zip([output::create(&path, signals)?]));
+            files.extend(topics_in(reader, log, [topic]).into_iter().zip([output::create(&path, signals)?]));
         }
-        let told = Kind::Table(kind).tells_source();
-        let (options, provenance) = (options.table(), provenance(reader, told)?);
+        let stores_hash = Kind::Table(kind).tells_source();
+        let (options, provenance) = (options.table(), provenance(reader, stores_hash)?);
         let how = (kind, &options);
         let (written, losses) = table::write(&***log, files, &select, how, &provenance, &mut |_| ())?;
         let mut rows = Vec::new();
@@ -163,11 +181,12 @@ pub(crate) fn export_tables(
             table.out.flush()?;
             rows.push(table.rows);
         }
-        Ok((rows, lost(losses)))
+        Ok((rows, lost_rows(losses)))
     })
 }
 
-/// Writes the records of topics to one new file. Returns their number, and the losses.
+/// Writes the records of several topics to one file. Returns the number of records, and the data
+/// that the file cannot contain.
 #[pyfunction]
 pub(crate) fn export_records(
     py: Python<'_>,
@@ -177,17 +196,17 @@ pub(crate) fn export_records(
     topics: Vec<usize>,
     window: Window,
     options: Options,
-) -> PyResult<(u64, Vec<Lost>)> {
-    let log = reader.all(py)?;
-    let names = chosen(reader, log, topics).into_iter().map(|topic| topic.name.clone());
-    let select = window.of(Select::topics(names));
+) -> PyResult<(u64, Vec<LostRow>)> {
+    let log = reader.whole_log(py)?;
+    let names = topics_in(reader, log, topics).into_iter().map(|topic| topic.name.clone());
+    let select = window.limit(Select::topics(names));
     let kind = Kind::by_name(kind)
         .filter(|kind| !matches!(kind, Kind::Table(_)))
-        .ok_or_else(|| unknown(py, kind))?;
+        .ok_or_else(|| unknown_kind(py, kind))?;
     let bag = if let AnyLog::Rosbag(bag) = &**log { Some(bag) } else { None };
     if kind == Kind::Bag2 && bag.is_none() {
         let what = format!("bag2 is for ROS bags, not for {}", reader.log.format().name);
-        return Err(Raise::new("UnsupportedError", what).raise(py));
+        return Err(ExceptionBuilder::new("UnsupportedError", what).raise(py));
     }
     let to_mcap = if kind == Kind::Mcap { options.mcap(py)? } else { McapOptions::default() };
     output::write(py, reader, &out, |signals| {
@@ -202,50 +221,62 @@ pub(crate) fn export_records(
                 let done = bag2::write(bag, &select, options.bag2(), &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
+            // NDJSON is the only kind that remains.
             _ => ndjson::write(&***log, &select, Jobs::all(), &mut file, &mut |_| ())?,
         };
         file.flush()?;
-        Ok((records, lost(losses)))
+        Ok((records, lost_rows(losses)))
     })
 }
 
-/// Writes a RocketLogger log in the logger's own CSV format, with dates or nanoseconds. Returns the
-/// rows, and the losses.
+/// Writes an RLD log as CSV, in the format that the RocketLogger software writes.
+///
+/// The block times are written as dates or as nanoseconds. Returns the number of rows, and the data
+/// that the file cannot contain.
 #[pyfunction]
 pub(crate) fn export_logger_csv(
     py: Python<'_>,
     reader: &Reader,
     out: PathBuf,
     dates: bool,
-) -> PyResult<(u64, Vec<Lost>)> {
+) -> PyResult<(u64, Vec<LostRow>)> {
     let log = rld(py, reader)?;
     let style = if dates { CsvStyle::Dates } else { CsvStyle::Nanoseconds };
     output::write(py, reader, &out, |signals| {
         let mut written = logger_csv::write(log, style, output::create(&out, signals)?)?;
         written.out.flush()?;
-        Ok((written.messages, lost(written.losses)))
+        Ok((written.messages, lost_rows(written.losses)))
     })
 }
 
-/// Returns the topics of `log`, which was opened with all of the file, that have these indices in the
-/// reader's.
-fn chosen<'a>(reader: &Reader, log: &'a AnyLog, topics: impl IntoIterator<Item = usize>) -> Vec<&'a Topic> {
+/// Returns the topics of `log` for the indices `topics`, which are indices into the topics of
+/// `reader`.
+///
+/// `log` is the complete log. The reader of a remote log only has the topics in the fetched parts,
+/// so the indices may differ. Therefore the topics are found by name.
+fn topics_in<'a>(
+    reader: &Reader,
+    log: &'a AnyLog,
+    topics: impl IntoIterator<Item = usize>,
+) -> Vec<&'a Topic> {
     let known = topics.into_iter().filter_map(|index| reader.log.topics().get(index));
     known.filter_map(|known| log.topics().iter().find(|topic| topic.name == known.name)).collect()
 }
 
-fn unknown(py: Python<'_>, kind: &str) -> PyErr {
-    Raise::new("UnsupportedError", format!("unknown kind {kind}")).raise(py)
+fn unknown_kind(py: Python<'_>, kind: &str) -> PyErr {
+    ExceptionBuilder::new("UnsupportedError", format!("unknown kind {kind}")).raise(py)
 }
 
-/// Returns the provenance of the data: a name and, if the output has a place for it (`told`), the
-/// SHA-256 of the bytes.
-fn provenance(reader: &Reader, told: bool) -> rovelog::Result<Provenance> {
-    let path = reader.origin.place.as_deref();
+/// Returns the provenance of the data, which is the name of the log and the SHA-256 of its bytes.
+///
+/// If `stores_hash` is false, the output format cannot store the hash. The hash is then not
+/// computed, because this would require reading the whole file.
+fn provenance(reader: &Reader, stores_hash: bool) -> rovelog::Result<Provenance> {
+    let path = reader.origin.absolute_path.as_deref();
     let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());
-    let copy = reader.parts.as_ref().map(|parts| parts.copy());
-    let digits = match (&reader.memory, copy.or(path)) {
-        _ if !told => return Ok(Provenance::new(name)),
+    let local_copy = reader.remote.as_ref().map(|remote| remote.local_path());
+    let digits = match (&reader.memory, local_copy.or(path)) {
+        _ if !stores_hash => return Ok(Provenance::new(name)),
         (Some(bytes), _) => rovelog_export::sha256(&bytes[..]),
         (None, Some(path)) => File::open(path).and_then(rovelog_export::sha256),
         (None, None) => return Ok(Provenance::new(name)),

@@ -1,4 +1,7 @@
-//! Lakes whose packs are made by engines: the driver's side and the workers' side.
+//! Adds logs to a lake with a query engine, such as Spark.
+//!
+//! The driver of the engine calls [`lake_ingest`], which divides the logs into packs and passes a
+//! task for each pack to the engine. A worker of the engine calls [`lake_answer`] to run the task.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,16 +13,24 @@ use rovelog_scale::lake::{Lake, NoAnswer, Options, Progress, Worker, ingest};
 
 use crate::scale::run;
 
-/// Does a task of [`lake_ingest`]. Task and answer are JSON.
+/// Runs a task of [`lake_ingest`] on a worker of the engine. The task and the result are JSON
+/// texts.
 #[pyfunction]
 pub(crate) fn lake_answer(py: Python<'_>, task: &str) -> PyResult<String> {
     run(py, || Worker::answer(task))
 }
 
-/// Adds logs to a lake. `call` takes a task and returns what [`lake_answer`] returned for it
-/// somewhere; it is called from several threads: the jobs, which come with the bytes of a pack, and
-/// whether logs are tried again that ended their worker. `tell` takes each row of `_logs` as JSON.
-/// What `tell` raises ends the run, and so does Ctrl-C in either.
+/// Adds logs to a lake.
+///
+/// - `call` is called with a task, from several threads. It must run [`lake_answer`] on a worker
+///   and return its result.
+/// - `how` contains the number of tasks that may run at the same time, the target size of a pack in
+///   bytes, and a boolean. The boolean is true if logs that made their worker crash are tried
+///   again.
+/// - `tell` is called with each row of the table `_logs` as JSON.
+///
+/// An exception in `tell` ends the ingest, and so does Ctrl-C in `call` or `tell`. Any other
+/// exception in `call` means that the worker failed.
 #[pyfunction]
 pub(crate) fn lake_ingest(
     py: Python<'_>,
@@ -29,20 +40,24 @@ pub(crate) fn lake_ingest(
     how: (usize, u64, bool),
     tell: Py<PyAny>,
 ) -> PyResult<Py<PyDict>> {
-    let stop = Arc::new(Mutex::new(None));
-    let stopped = Arc::clone(&stop);
+    // The first exception that ended the ingest. Later exceptions are ignored.
+    let abort = Arc::new(Mutex::new(None));
+    let abort_in_engine = Arc::clone(&abort);
     let engine = move |task: &str| {
         Python::attach(|py| {
-            if held(&stopped).is_some() {
+            // An exception has ended the ingest, so no further task is started.
+            if lock(&abort_in_engine).is_some() {
                 return Err(NoAnswer::Stopped("the run was stopped".to_owned()));
             }
             let answer = call.bind(py).call1((task,)).and_then(|answer| answer.extract::<String>());
             answer.map_err(|error| {
                 let why = error.to_string();
+                // An ordinary exception means that the worker failed. `KeyboardInterrupt` is not a
+                // subclass of `Exception`, so Ctrl-C ends the ingest.
                 if error.is_instance_of::<PyException>(py) {
                     return NoAnswer::Ended(why);
                 }
-                held(&stopped).get_or_insert(error);
+                lock(&abort_in_engine).get_or_insert(error);
                 NoAnswer::Stopped(why)
             })
         })
@@ -52,17 +67,17 @@ pub(crate) fn lake_ingest(
     let done = run(py, || {
         ingest(&sources, &Lake::new(&lake), &options, &mut |progress| {
             let Progress::Log(row) = progress else { return };
-            if held(&stop).is_some() {
+            if lock(&abort).is_some() {
                 return;
             }
             let row = serde_json::to_string(row).map_err(|error| PyValueError::new_err(error.to_string()));
-            let told = row.and_then(|row| Python::attach(|py| tell.call1(py, (row,)).map(drop)));
-            if let Err(error) = told {
-                held(&stop).get_or_insert(error);
+            let reported = row.and_then(|row| Python::attach(|py| tell.call1(py, (row,)).map(drop)));
+            if let Err(error) = reported {
+                lock(&abort).get_or_insert(error);
             }
         })
     });
-    if let Some(error) = held(&stop).take() {
+    if let Some(error) = lock(&abort).take() {
         return Err(error);
     }
     let done = done?;
@@ -83,6 +98,7 @@ pub(crate) fn lake_ingest(
     Ok(counts.unbind())
 }
 
-fn held(stop: &Mutex<Option<PyErr>>) -> MutexGuard<'_, Option<PyErr>> {
-    stop.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the exception. It remains valid if a thread panics while it holds the lock.
+fn lock(abort: &Mutex<Option<PyErr>>) -> MutexGuard<'_, Option<PyErr>> {
+    abort.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,14 @@
-//! The compiled part of the Python package `rovelog`: everything that Python cannot do, or not
-//! fast.
+//! The compiled part of the Python package `rovelog`.
 //!
-//! The package's public interface is in `python/rovelog`; nothing here is public. Rules of this
-//! crate: all work on a log runs without the GIL and with panics caught ([`errors::run`]); memory
-//! that Python sees belongs to an object that Python holds; signals are checked between pieces of
-//! work.
+//! The public interface of the package is in the folder `python/rovelog`. All items in this crate
+//! are private to the package. They follow three rules:
+//!
+//! - A function that works on a log releases the GIL, the global lock of the interpreter, so that
+//!   other Python threads can run. A panic becomes a Python exception (see [`errors::run`]).
+//! - Memory that numpy uses belongs to a Python object. The numpy array keeps this object alive.
+//! - A function that takes long checks periodically for signals, so that Ctrl-C ends it.
 
-#![allow(clippy::needless_pass_by_value, reason = "Python hands arguments over by value")]
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 
 mod cli;
 mod compat;
@@ -18,6 +20,7 @@ mod methods;
 mod origin;
 mod output;
 mod parallel;
+mod python_terms;
 mod reader;
 mod records;
 mod remote;
@@ -32,13 +35,13 @@ mod table;
 mod ulog;
 mod values;
 mod vel;
-mod words;
 
-/// Everything that Python sees; `_core.pyi` has the same list with its types.
+/// The Python module `rovelog._core`. The stub file `_core.pyi` declares the types of all its
+/// items.
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    #[expect(non_upper_case_globals, reason = "the name is Python's")]
+    #[expect(non_upper_case_globals, reason = "Python prescribes this name")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
@@ -66,6 +69,8 @@ mod _core {
     #[pymodule_export]
     use crate::output::next_step;
     #[pymodule_export]
+    use crate::python_terms::in_python_for_tests;
+    #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]
     use crate::records::{_message, Message, Messages};
@@ -86,6 +91,4 @@ mod _core {
     use crate::ulog::{ulog_dropouts, ulog_events, ulog_infos, ulog_modes, ulog_parameters};
     #[pymodule_export]
     use crate::vel::{vel_image, vel_images, vel_revolutions};
-    #[pymodule_export]
-    use crate::words::shown;
 }

@@ -1,4 +1,10 @@
-//! Memory that numpy uses without copying it, through `__array_interface__`.
+//! Arrow columns as memory that numpy can use.
+//!
+//! Numpy reads the attribute `__array_interface__` of an object. This is a dict with the address,
+//! the shape and the element type of some memory, which numpy then uses without copying it. Nested
+//! columns are divided into leaves, one for each numpy array. For example, the column `esc` is an
+//! array of 8 structs with the field `rpm`. It becomes one leaf with the name `esc.rpm`, the
+//! pattern `esc[].rpm` and the shape (rows, 8).
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
@@ -9,36 +15,41 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-/// A block of memory with a shape. A numpy array keeps the object alive as long as it uses the
-/// memory.
+/// A block of memory with a shape. The numpy arrays that use the memory keep this object alive.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Memory {
-    /// Only held: writable memory belongs to numpy alone.
+    /// Owner of the memory. Rust code never accesses it, because numpy may write to the memory at
+    /// any time.
     _owner: Box<dyn Send + Sync>,
     address: usize,
     shape: Vec<usize>,
+    /// Element type in the notation of numpy, such as `<f4`.
     kind: &'static str,
+    /// True if numpy may write to the memory.
     writable: bool,
 }
 
 impl Memory {
-    /// Returns read-only memory of Arrow.
+    /// Returns read-only memory that shares the bytes of an Arrow buffer.
     fn shared(buffer: Buffer, shape: Vec<usize>, kind: &'static str) -> Self {
         let address = buffer.as_ptr().expose_provenance();
         Self { _owner: Box::new(buffer), address, shape, kind, writable: false }
     }
 
-    /// Returns the first `len` bytes of `owner`, which numpy may write, because nothing else uses
-    /// them.
+    /// Returns the first `len` bytes of `owner` as writable memory. This is sound because nothing
+    /// else uses `owner`.
     pub(crate) fn owned<T: AsMut<[u8]> + Send + Sync + 'static>(owner: T, len: usize) -> Self {
+        // The owner is boxed before the address is taken. If the bytes are stored inside of the
+        // owner, moving it later would change their address.
         let mut owner = Box::new(owner);
         let bytes = &mut (*owner).as_mut()[..len];
         let address = bytes.as_mut_ptr().expose_provenance();
         Self { _owner: owner, address, shape: vec![len], kind: "|u1", writable: true }
     }
 
-    /// Returns booleans, one byte each.
-    fn truths(values: impl Iterator<Item = bool>, shape: Vec<usize>) -> Self {
+    /// Returns booleans as memory with one byte for each value. Arrow stores them as bits, which
+    /// numpy cannot use.
+    fn booleans(values: impl Iterator<Item = bool>, shape: Vec<usize>) -> Self {
         let bytes: Vec<u8> = values.map(u8::from).collect();
         let len = bytes.len();
         Self { shape, kind: "|b1", writable: false, ..Self::owned(bytes, len) }
@@ -58,89 +69,97 @@ impl Memory {
     }
 }
 
-/// A column, or a part of one that numpy can hold.
+/// A column, or the part of a nested column that a single numpy array can represent.
 #[derive(Default)]
 #[pyclass(frozen, get_all, module = "rovelog._core")]
 pub(crate) struct Leaf {
-    /// Flat name: `esc.rpm`.
+    /// Name of the column or of the nested field, such as `esc.rpm`.
     name: String,
-    /// Flat name with `[]` in place of each index: `esc[].rpm`.
+    /// Name with `[]` after each array, such as `esc[].rpm`.
     pattern: String,
-    /// Numbers, booleans or times; `None` for texts and for lists of variable length.
+    /// Numbers, booleans or times. `None` if the values are strings, bytes or lists.
     data: Option<Py<Memory>>,
-    /// Validity of the values; `None` if all are valid.
+    /// Booleans that are true for valid values. `None` if all values are valid.
     valid: Option<Py<Memory>>,
-    /// Texts or bytes.
+    /// Strings or bytes as Python objects. `None` for any other type.
     objects: Option<Vec<Py<PyAny>>>,
-    /// Start of each list in `inner`, and the end of the last one.
+    /// If the values are lists with different lengths, the start index of each list in `inner`,
+    /// followed by the end of the last list.
     offsets: Option<Py<Memory>>,
-    /// Elements of the lists.
+    /// Elements of all lists, one list after the other.
     inner: Vec<Py<Leaf>>,
-    /// Shape of texts, bytes and lists: records, then the lengths of arrays of fixed length.
+    /// Shape of an array of strings, bytes or lists: the number of records, followed by the lengths
+    /// of fixed-size arrays.
     shape: Vec<usize>,
 }
 
-/// Returns the leaves of a column.
+/// Divides a column into leaves, one for each numpy array.
 pub(crate) fn leaves(py: Python<'_>, name: &str, array: &ArrayRef) -> PyResult<Vec<Py<Leaf>>> {
     let mut found = Vec::new();
-    collect(py, &[name, name], array, vec![array.len()], &mut found)?;
+    collect_leaves(py, &[name, name], array, vec![array.len()], &mut found)?;
     Ok(found)
 }
 
-fn collect(
+/// Adds the leaves of a column to `found`. `shape` contains the dimensions of the arrays around
+/// `array`.
+fn collect_leaves(
     py: Python<'_>,
     [name, pattern]: &[&str; 2],
     array: &ArrayRef,
     mut shape: Vec<usize>,
     found: &mut Vec<Py<Leaf>>,
 ) -> PyResult<()> {
-    let bare = Leaf { name: (*name).to_owned(), pattern: (*pattern).to_owned(), ..Leaf::default() };
+    let unfilled = Leaf { name: (*name).to_owned(), pattern: (*pattern).to_owned(), ..Leaf::default() };
     let leaf = match array.data_type() {
         DataType::Struct(fields) => {
             for (field, column) in fields.iter().zip(array.as_struct().columns()) {
                 let names = [name, pattern].map(|outer| format!("{outer}.{}", field.name()));
-                collect(py, &names.each_ref().map(String::as_str), column, shape.clone(), found)?;
+                collect_leaves(py, &names.each_ref().map(String::as_str), column, shape.clone(), found)?;
             }
             return Ok(());
         }
         DataType::FixedSizeList(_, size) => {
             shape.push(usize::try_from(*size).unwrap_or(0));
             let pattern = format!("{pattern}[]");
-            return collect(py, &[name, &pattern], array.as_fixed_size_list().values(), shape, found);
+            return collect_leaves(py, &[name, &pattern], array.as_fixed_size_list().values(), shape, found);
         }
-        DataType::List(_) => lists::<i32>(py, Leaf { shape, ..bare }, array)?,
-        DataType::LargeList(_) => lists::<i64>(py, Leaf { shape, ..bare }, array)?,
+        DataType::List(_) => list_leaf::<i32>(py, Leaf { shape, ..unfilled }, array)?,
+        DataType::LargeList(_) => list_leaf::<i64>(py, Leaf { shape, ..unfilled }, array)?,
         DataType::Boolean => {
-            let valid = valid(py, array.nulls(), &shape)?;
-            let truths = Memory::truths(array.as_boolean().values().iter(), shape);
-            Leaf { data: Some(Py::new(py, truths)?), valid, ..bare }
+            let valid = validity(py, array.nulls(), &shape)?;
+            let booleans = Memory::booleans(array.as_boolean().values().iter(), shape);
+            Leaf { data: Some(Py::new(py, booleans)?), valid, ..unfilled }
         }
-        other => match number(other) {
+        other => match numpy_type(other) {
             Some(kind) => {
                 let (data, width) = (array.to_data(), other.primitive_width().unwrap_or(1));
+                // A sliced Arrow array shares the buffer of the whole array and starts at an offset
+                // in it.
                 let buffer = data.buffers()[0].slice_with_length(data.offset() * width, data.len() * width);
-                let valid = valid(py, array.nulls(), &shape)?;
+                let valid = validity(py, array.nulls(), &shape)?;
                 let numbers = Memory::shared(buffer, shape, kind);
-                Leaf { data: Some(Py::new(py, numbers)?), valid, ..bare }
+                Leaf { data: Some(Py::new(py, numbers)?), valid, ..unfilled }
             }
-            None => Leaf { objects: Some(objects(py, array)?), shape, ..bare },
+            None => Leaf { objects: Some(objects(py, array)?), shape, ..unfilled },
         },
     };
     found.push(Py::new(py, leaf)?);
     Ok(())
 }
 
-fn lists<O: OffsetSizeTrait>(py: Python<'_>, bare: Leaf, array: &ArrayRef) -> PyResult<Leaf> {
+/// Returns the leaf of a column that contains lists with different lengths.
+fn list_leaf<O: OffsetSizeTrait>(py: Python<'_>, unfilled: Leaf, array: &ArrayRef) -> PyResult<Leaf> {
     let lists = array.as_list::<O>();
     let kind = if O::IS_LARGE { "<i8" } else { "<i4" };
     let offsets = lists.offsets();
     let memory = Memory::shared(offsets.inner().inner().clone(), vec![offsets.len()], kind);
-    let inner = leaves(py, &bare.name, lists.values())?;
-    let valid = valid(py, array.nulls(), &[array.len()])?;
-    Ok(Leaf { inner, offsets: Some(Py::new(py, memory)?), valid, ..bare })
+    let inner = leaves(py, &unfilled.name, lists.values())?;
+    let valid = validity(py, array.nulls(), &[array.len()])?;
+    Ok(Leaf { inner, offsets: Some(Py::new(py, memory)?), valid, ..unfilled })
 }
 
-/// Returns texts and bytes as Python objects; all other types have a numpy type.
+/// Returns strings or bytes as Python objects. This function is only called for types without a
+/// numpy type.
 fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
     let text = |value: Option<&str>| value.map_or_else(|| py.None(), |v| PyString::new(py, v).into());
     let bytes = |value: Option<&[u8]>| value.map_or_else(|| py.None(), |v| PyBytes::new(py, v).into());
@@ -151,6 +170,7 @@ fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
         DataType::LargeBinary => array.as_binary::<i64>().iter().map(bytes).collect(),
         DataType::FixedSizeBinary(_) => array.as_fixed_size_binary().iter().map(bytes).collect(),
         DataType::Dictionary(..) => {
+            // Numpy has no dictionary encoding, so each dictionary key is replaced by its value.
             let dictionary = array.as_any_dictionary();
             let plain = arrow_select::take::take(dictionary.values(), dictionary.keys(), None);
             objects(py, &plain.map_err(|error| PyNotImplementedError::new_err(error.to_string()))?)?
@@ -162,13 +182,15 @@ fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
     })
 }
 
-fn valid(py: Python<'_>, nulls: Option<&NullBuffer>, shape: &[usize]) -> PyResult<Option<Py<Memory>>> {
+/// Returns booleans that are true for valid values. Returns `None` if all values are valid.
+fn validity(py: Python<'_>, nulls: Option<&NullBuffer>, shape: &[usize]) -> PyResult<Option<Py<Memory>>> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(None) };
-    Ok(Some(Py::new(py, Memory::truths(nulls.iter(), shape.to_vec()))?))
+    Ok(Some(Py::new(py, Memory::booleans(nulls.iter(), shape.to_vec()))?))
 }
 
-/// Returns numpy's name for a type of numbers or times.
-fn number(data_type: &DataType) -> Option<&'static str> {
+/// Returns the numpy type for an Arrow type of numbers or times. Returns `None` if numpy has no
+/// such type.
+fn numpy_type(data_type: &DataType) -> Option<&'static str> {
     Some(match data_type {
         DataType::Int8 => "|i1",
         DataType::UInt8 => "|u1",

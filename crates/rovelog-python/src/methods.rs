@@ -1,4 +1,5 @@
-//! What Python calls on an open log: facts, topics, and access to its data.
+//! Methods of [`Reader`] that Python calls. They return metadata, topics, columns and records, and
+//! write recovered logs and slices.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -18,70 +19,81 @@ use rovelog_export::ExportError;
 use rovelog_export::signal::{Extended, NoSignal, Signal, Signals, derived_fields};
 use rovelog_remote::RemoteFile;
 
-use crate::errors::{self, Raise, of_arrow, of_export};
+use crate::errors::{self, ExceptionBuilder, from_arrow, from_export};
 use crate::origin::Origin;
+use crate::python_terms::in_python;
 use crate::reader::{Reader, Window};
 use crate::records::Messages;
-use crate::remote::{self, FileObject, Parts};
-use crate::resolve::{Resolved, options, resolve};
-use crate::select::Shape;
+use crate::remote::{self, FileObject, RemoteLog};
+use crate::resolve::{FieldsAndSignals, read_options, resolve};
+use crate::select::Projection;
 use crate::stream::{self, TopicStream};
 use crate::table::{self, Batches, Table};
 use crate::values::to_python;
-use crate::words::in_python;
 use crate::{output, signal, ulog};
 
-/// Returns the built-in formats: id, name, description.
+/// Returns the built-in log formats. Each row consists of the id, the name and a description.
 #[pyfunction]
 pub(crate) fn formats() -> Vec<(&'static str, &'static str, &'static str)> {
     rovelog::FORMATS.iter().map(|format| (format.id, format.name, format.about)).collect()
 }
 
-/// Bytes of records above which decoding runs on another thread, so that Python handles signals.
-const LARGE: u64 = 8 << 20;
+/// If the records of a topic have more than this number of bytes, a table of the topic is decoded
+/// on another thread.
+///
+/// Python can then handle signals during the decoding. For a smaller topic, starting a thread takes
+/// longer than decoding.
+const BACKGROUND_BYTES: u64 = 8 << 20;
 
-/// Selected part of a topic: fields or parts of them, a window, and signals of its fields.
+/// Selection of a part of a topic, in the form in which Python passes it: paths of fields (`None`
+/// selects all fields), a time window, and signals to compute.
 #[derive(Clone, FromPyObject)]
-struct Part(Option<Vec<String>>, Window, Vec<String>);
+struct TopicPart(Option<Vec<String>>, Window, Vec<String>);
 
-/// Selected part of a topic, as its records are read for it.
-struct Wanted {
-    shape: Shape,
-    /// What the format's reader must decode for the fields.
+/// A [`TopicPart`] whose names have been resolved to fields and signals of a topic.
+struct PartReads {
+    /// Projection of the decoded columns to the columns that Python gets.
+    projection: Projection,
+    /// Records and fields that the format's reader must decode.
     select: Select,
-    /// The signals, whose columns come after the fields.
+    /// Signals to compute. Their columns follow the columns of the fields.
     signals: Vec<Signal>,
 }
 
 impl Reader {
+    /// Returns the topic with this index, or an exception if there is none.
     fn topic(&self, py: Python<'_>, index: usize) -> PyResult<&Topic> {
-        self.log.topics().get(index).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
+        self.log
+            .topics()
+            .get(index)
+            .ok_or_else(|| ExceptionBuilder::new("RovelogError", "no such topic").raise(py))
     }
 
-    /// Returns what is to be read for a part of a topic.
-    fn part(&self, py: Python<'_>, topic: &Topic, part: Part) -> PyResult<Wanted> {
-        let Part(paths, window, texts) = part;
-        let shape = self.shape(paths, topic.first);
-        let mut select = window.of(Select::topic(&topic.name));
-        select.fields = shape.fields();
+    /// Resolves the names of fields and signals in `part`.
+    fn part(&self, py: Python<'_>, topic: &Topic, part: TopicPart) -> PyResult<PartReads> {
+        let TopicPart(paths, window, texts) = part;
+        let projection = self.projection(paths, topic.first);
+        let mut select = window.limit(Select::topic(&topic.name));
+        select.fields = projection.fields();
         let found = Signals::among(&**self.log, &[topic]);
         let signals = texts.iter().map(|text| found.find(text));
         let signals: std::result::Result<Vec<_>, NoSignal> = signals.collect();
-        let signals = signals.map_err(|error| signal::missing(self, py, error))?.concat();
-        Ok(Wanted { shape, select, signals })
+        let signals = signals.map_err(|error| signal::not_found(self, py, error))?.concat();
+        Ok(PartReads { projection, select, signals })
     }
 
-    fn topic_stream(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<TopicStream> {
+    /// Returns the batches of the part `part` of a topic.
+    fn topic_stream(&self, py: Python<'_>, topic: usize, part: TopicPart) -> PyResult<TopicStream> {
         let topic = self.topic(py, topic)?;
-        let Wanted { shape, select, signals } = self.part(py, topic, part)?;
+        let PartReads { projection, select, signals } = self.part(py, topic, part)?;
         let watch = self.origin.watch.clone();
-        let log = self.with(py, &select)?;
-        let id = same(py, &log, topic)?;
-        self.run(py, || TopicStream::new((log, watch), id, shape, (&select, &signals)))
+        let log = self.log_for(py, &select)?;
+        let id = topic_in(py, &log, topic)?;
+        self.run(py, || TopicStream::new((log, watch), id, projection, (&select, &signals)))
     }
 
-    /// Writes a new log made from this one.
-    fn rewrite<T: Send>(
+    /// Creates a new log at `out`. `write` writes the new log from the content of this log.
+    fn write_new_log<T: Send>(
         &self,
         py: Python<'_>,
         out: &Path,
@@ -90,7 +102,9 @@ impl Reader {
         output::write(py, self, out, |signals| {
             let mut file = output::create(out, signals)?;
             let done = write(&mut file).map_err(|error| match error.kind {
-                // The log is in memory, so the error comes from the output.
+                // This log is mapped into memory, so reading it cannot fail. An I/O error therefore
+                // comes from the output. The operating system error is extracted, because the
+                // advice depends on its number.
                 ErrorKind::Io => ExportError::Io(match error.get_ref().downcast_ref::<io::Error>() {
                     Some(refused) if let Some(errno) = refused.raw_os_error() => {
                         io::Error::from_raw_os_error(errno)
@@ -105,22 +119,31 @@ impl Reader {
     }
 }
 
-/// Returns the id of a topic of this log in one that was opened with more of the file.
-fn same(py: Python<'_>, log: &AnyLog, topic: &Topic) -> PyResult<TopicId> {
+/// Returns the id of `topic` in `log`, which is the same log with more bytes of the file.
+///
+/// The ids may differ, because the additional bytes may contain more topics.
+fn topic_in(py: Python<'_>, log: &AnyLog, topic: &Topic) -> PyResult<TopicId> {
     let found = log.topics().iter().find(|other| other.name == topic.name);
-    found.map(|topic| topic.id).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
+    found
+        .map(|topic| topic.id)
+        .ok_or_else(|| ExceptionBuilder::new("RovelogError", "no such topic").raise(py))
 }
 
 #[pymethods]
 impl Reader {
-    /// Opens a file; `format` is an id, or `None` to detect it. With `alone`, companion files of
-    /// the log are not opened. `types` is a file that declares message types, `max_unpacked` the
-    /// maximum size of a decompressed file in bytes, `utc_start` the Unix time of the start in
-    /// nanoseconds, `time_base` the clock of records, `text_encoding` the encoding of texts
-    /// that are not UTF-8.
+    /// Opens a file.
+    ///
+    /// - `format`: id of the log format; `None` detects the format
+    /// - `alone`: true if companion files of the log are not opened
+    /// - `types`: file with declarations of message types
+    /// - `max_unpacked`: maximum size of a decompressed file in bytes
+    /// - `msgs`: file or folder with ROS message definitions
+    /// - `utc_start`: Unix time at the start of the log in nanoseconds
+    /// - `time_base`: clock for the times of the records
+    /// - `text_encoding`: encoding of texts that are not valid UTF-8
     #[staticmethod]
     #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None, msgs=None, utc_start=None, time_base=None, text_encoding=None))]
-    #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
+    #[expect(clippy::too_many_arguments, reason = "each argument is an independent option")]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -134,17 +157,17 @@ impl Reader {
         text_encoding: Option<&str>,
     ) -> PyResult<Self> {
         let name = path.to_string_lossy().into_owned();
-        let mut options = options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?;
+        let mut options = read_options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?;
         options.alone = alone;
         let open = || rovelog::open_watched(&path, format.as_deref(), &options);
         let (log, watch) = errors::run_on(py, Some(&name), open)?;
         Ok(Self::new(log, Origin::watched(Some(name), watch), None))
     }
 
-    /// Opens a log in memory, without copying it.
+    /// Opens a log in memory without copying its bytes. For the options, see [`open`](Self::open).
     #[staticmethod]
     #[pyo3(signature = (data, format=None, name=None, types=None, max_unpacked=None, msgs=None, utc_start=None, time_base=None, text_encoding=None))]
-    #[expect(clippy::too_many_arguments, reason = "those of `open`")]
+    #[expect(clippy::too_many_arguments, reason = "the same arguments as `open`")]
     fn from_bytes(
         py: Python<'_>,
         data: PyBackedBytes,
@@ -159,7 +182,7 @@ impl Reader {
     ) -> PyResult<Self> {
         let (bytes, options) = (
             Bytes::from_owner(data),
-            options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?,
+            read_options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?,
         );
         let memory = Some(bytes.clone());
         let open = || rovelog::from_bytes_as(format.as_deref(), bytes, &options);
@@ -167,11 +190,17 @@ impl Reader {
         Ok(Self::new(log, Origin::named(name), memory))
     }
 
-    /// Opens a log by ranges: one at an address, or one that a file object reads, which has a
-    /// name. `storage` has credentials and settings of the store, `max_bytes` limits what is moved.
+    /// Opens a log from which only the needed byte ranges are read.
+    ///
+    /// - `source`: an address, or a seekable file object
+    /// - `name`: name of the file object
+    /// - `storage`: credentials and settings for the object store
+    /// - `max_bytes`: maximum number of bytes to fetch
+    ///
+    /// For all other options, see [`open`](Self::open).
     #[staticmethod]
     #[pyo3(signature = (source, name=None, format=None, types=None, max_unpacked=None, msgs=None, storage=Vec::new(), max_bytes=None, utc_start=None, time_base=None, text_encoding=None))]
-    #[expect(clippy::too_many_arguments, reason = "those of `open`")]
+    #[expect(clippy::too_many_arguments, reason = "the same arguments as `open`")]
     fn remote(
         py: Python<'_>,
         source: Bound<'_, PyAny>,
@@ -186,7 +215,7 @@ impl Reader {
         time_base: Option<&str>,
         text_encoding: Option<&str>,
     ) -> PyResult<Self> {
-        let options = options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?;
+        let options = read_options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?;
         let address = source.extract::<String>().ok();
         let shown = name.clone();
         let object = if address.is_some() { None } else { Some(FileObject::new(&source, max_bytes)?) };
@@ -199,19 +228,22 @@ impl Reader {
                 (None, Some(object)) => (RemoteFile::of(Box::new(object), "log")?, name),
                 (None, None) => unreachable!("a source is an address or an object"),
             };
-            Ok((Parts::open(file, format, options)?, name))
+            Ok((RemoteLog::open(file, format, options)?, name))
         };
-        let opened = errors::run_aside(py, open)?;
-        let (parts, name) = opened.map_err(|error: Error| errors::raise(py, &error, shown.as_deref()))?;
-        let mut reader = Self::new_of(parts.known(), Origin::named(name), None);
-        reader.parts = Some(Arc::new(parts));
+        // The log is opened on another thread, so that Ctrl-C ends the wait for a slow server.
+        let opened = errors::run_in_background(py, open)?;
+        let (remote, name) = opened.map_err(|error: Error| errors::raise(py, &error, shown.as_deref()))?;
+        let mut reader = Self::from_shared(remote.loaded_log(), Origin::named(name), None);
+        reader.remote = Some(Arc::new(remote));
         Ok(reader)
     }
 
-    /// Returns a reader of all of the log, where this one has its outline.
+    /// Returns a reader for the complete log. If the log is remote, the missing bytes of the file
+    /// are fetched.
     fn whole(&self, py: Python<'_>) -> PyResult<Self> {
-        let mut whole = Self::new_of(Arc::clone(self.all(py)?), self.origin.clone(), self.memory.clone());
-        whole.parts.clone_from(&self.parts);
+        let mut whole =
+            Self::from_shared(Arc::clone(self.whole_log(py)?), self.origin.clone(), self.memory.clone());
+        whole.remote.clone_from(&self.remote);
         Ok(whole)
     }
 
@@ -220,18 +252,18 @@ impl Reader {
         self.origin.path()
     }
 
-    /// Returns the file of the log and its companion files.
+    /// Returns the paths of the log and of its companion files.
     #[getter]
     fn files(&self) -> Vec<String> {
-        let Some(path) = &self.origin.place else { return Vec::new() };
+        let Some(path) = &self.origin.absolute_path else { return Vec::new() };
         let others = rovelog::companions(path, Some(self.log.format().id));
         let files = std::iter::once(path).chain(&others);
         files.map(|file| file.to_string_lossy().into_owned()).collect()
     }
 
-    /// Returns the summary made when the log was opened.
+    /// Returns the summary of the log. The keys are the names of the fields of `Info` in Python.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        // The first access to a log may scan it.
+        // The first call of `info` may scan the log, so it is made without holding the GIL.
         let (info, format) = (self.run(py, || Ok(self.log.info()))?, self.log.format());
         let dict = PyDict::new(py);
         dict.set_item("format", format.id)?;
@@ -245,6 +277,7 @@ impl Reader {
         dict.set_item("end_ns", info.end.map(|time| time.nanos))?;
         let utc = info.utc.as_ref();
         let is_unix = info.start.is_some_and(|start| start.clock == Clock::Unix);
+        // The clock of this log is UTC, so the offset is zero although no rule determined it.
         let offset = if is_unix { Some(0) } else { utc.map(|utc| utc.nanos) };
         dict.set_item("utc_offset_ns", offset.filter(|_| info.start.is_some()))?;
         let knots = utc.iter().flat_map(|utc| utc.knots.iter()).map(|knot| (knot.log, knot.nanos));
@@ -298,7 +331,8 @@ impl Reader {
         topics.collect()
     }
 
-    /// Returns the fields of a topic: name, type, the log's own type, unit, and nested fields.
+    /// Returns the fields of a topic. Each row consists of the name, the type, the type as written
+    /// in the log, the unit, and the nested fields.
     fn fields<'py>(&self, py: Python<'py>, topic: usize) -> PyResult<Bound<'py, PyList>> {
         match &self.topic(py, topic)?.schema {
             Some(schema) => fields(py, schema),
@@ -306,28 +340,28 @@ impl Reader {
         }
     }
 
-    /// Returns the names of what is derived of a topic's fields: `q.roll`.
+    /// Returns the names of the derived fields of a topic, such as `q.roll`.
     fn derived(&self, py: Python<'_>, topic: usize) -> PyResult<Vec<String>> {
         let topic = self.topic(py, topic)?;
         self.run(py, || derived_fields(&**self.log, topic))
     }
 
-    /// Returns what a text means that is not the path of a field: the paths of fields that a pattern
-    /// matches, and signals, each with the name of its column; `None` if it means nothing.
-    fn resolve(&self, py: Python<'_>, topic: usize, text: &str) -> PyResult<Option<Resolved>> {
+    /// Resolves the pattern, derived field or expression `text` for a topic. See [`resolve`].
+    fn resolve(&self, py: Python<'_>, topic: usize, text: &str) -> PyResult<Option<FieldsAndSignals>> {
         resolve(self, py, self.topic(py, topic)?, text)
     }
 
-    /// Returns the definition of a topic's type as stored in the log.
+    /// Returns the definition of a topic's type, in the form in which it is stored in the log.
     fn definition(&self, py: Python<'_>, topic: usize) -> PyResult<Option<String>> {
         let topic = self.topic(py, topic)?;
         self.run(py, || Ok(self.log.own(topic)?.definition()))
     }
 
-    /// Returns the problems of the log: code, name, severity, start, end, message, meaning.
+    /// Returns the diagnostics of the log. Each row consists of the code, the name, the severity,
+    /// the byte range, the message and the meaning of the code.
     #[expect(clippy::type_complexity, reason = "a row of a table")]
     fn problems(&self, py: Python<'_>) -> PyResult<Vec<(&str, &str, &str, u64, u64, Cow<'_, str>, &str)>> {
-        let log = self.all(py)?;
+        let log = self.whole_log(py)?;
         let rows = self.run(py, || Ok(log.diagnostics().list()))?.iter().map(|found| {
             let (rule, range) = (found.rule, &found.range);
             (
@@ -343,10 +377,11 @@ impl Reader {
         Ok(rows.collect())
     }
 
-    /// Returns the health of the times of each topic that has any, by its name.
+    /// Returns statistics about the record times of each topic that has times. The keys are the
+    /// names of the fields of `TopicHealth` in Python.
     fn health<'py>(&self, py: Python<'py>, window: Window) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let select = window.of(Select::all());
-        let log = self.with(py, &select)?;
+        let select = window.limit(Select::all());
+        let log = self.log_for(py, &select)?;
         let health = self.run(py, || rovelog::health(&log, &select))?;
         let topics = health.topics.iter().map(|topic| {
             let dict = PyDict::new(py);
@@ -372,14 +407,16 @@ impl Reader {
         topics.collect()
     }
 
-    /// Returns the console messages: time, level, name of the level, source, text, offset; `None`
-    /// if the format has none.
+    /// Returns the console messages. Returns `None` if the log format has no console messages.
+    ///
+    /// Each row consists of the time, the level, the name of the level, the source, the text and
+    /// the offset.
     #[expect(clippy::type_complexity, reason = "a row of a table")]
     fn texts(
         &self,
         py: Python<'_>,
     ) -> PyResult<Option<Vec<(Option<i64>, u8, &'static str, Option<String>, String, u64)>>> {
-        let log = self.all(py)?;
+        let log = self.whole_log(py)?;
         self.run(py, || {
             let Some(texts) = log.texts() else { return Ok(None) };
             let texts = texts.map(|text| {
@@ -390,28 +427,32 @@ impl Reader {
         })
     }
 
-    /// Returns a topic's columns in memory.
-    fn table(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Table> {
+    /// Decodes a part of a topic into memory.
+    fn table(&self, py: Python<'_>, topic: usize, part: TopicPart) -> PyResult<Table> {
         let known = self.topic(py, topic)?;
-        let Wanted { shape, select, signals } = self.part(py, known, part)?;
-        let large = known.bytes > LARGE || !known.bytes_known;
-        let log = self.with(py, &select)?;
-        let id = same(py, &log, known)?;
+        let PartReads { projection, select, signals } = self.part(py, known, part)?;
+        // The size of a topic is unknown if the log is a bag that was opened by its index. Such a
+        // topic may be large.
+        let in_background = known.bytes > BACKGROUND_BYTES || !known.bytes_known;
+        let log = self.log_for(py, &select)?;
+        let id = topic_in(py, &log, known)?;
         let work = move || {
             let (topic, format) = (&log.topics()[id.index()], log.format().id);
-            let mut further = stream::extended(&log, id, &select, &signals)?;
+            let mut signal_columns = stream::signal_columns(&log, id, &select, &signals)?;
             let read = Extended::reads(&signals, &select);
+            // The ULog reader can return all rows as one batch. All other readers return several
+            // batches, which are concatenated.
             let mut batch = match ulog::table(&log, topic, &read)? {
                 Some(batch) => batch,
-                None => table::joined(format, log.own(topic)?.columns(&read)?)?,
+                None => table::concat(format, log.own(topic)?.columns(&read)?)?,
             };
-            if let Some(further) = &mut further {
-                batch = further.extend(&batch).map_err(of_export(format))?;
+            if let Some(signal_columns) = &mut signal_columns {
+                batch = signal_columns.extend(&batch).map_err(from_export(format))?;
             }
-            shape.with(further.as_ref()).apply(&batch).map_err(of_arrow(format))
+            projection.with_signals(signal_columns.as_ref()).apply(&batch).map_err(from_arrow(format))
         };
-        let batch = if large {
-            let outcome = self.origin.checked(py, || errors::run_aside(py, work))?;
+        let batch = if in_background {
+            let outcome = self.origin.checked(py, || errors::run_in_background(py, work))?;
             let batch = outcome.map_err(|error: Error| self.raise(py, &error))?;
             self.report(py)?;
             batch
@@ -422,46 +463,54 @@ impl Reader {
         Ok(Table { batch })
     }
 
-    /// Returns a topic's columns in batches.
-    fn batches(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Batches> {
+    /// Returns an iterator over the batches of a part of a topic.
+    fn batches(&self, py: Python<'_>, topic: usize, part: TopicPart) -> PyResult<Batches> {
         Ok(Batches::new(self, self.topic_stream(py, topic, part)?))
     }
 
-    /// Returns a topic as a stream of batches, a new one for each call.
+    /// Returns a new Arrow stream over a part of a topic, as a Python capsule.
+    ///
+    /// If the requested schema contains only some of the columns, only these columns are decoded.
     #[pyo3(signature = (topic, part, requested_schema=None))]
     fn stream<'py>(
         &self,
         py: Python<'py>,
         topic: usize,
-        part: Part,
+        part: TopicPart,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let mut batches = self.topic_stream(py, topic, part.clone())?;
+        // If the loss has already been reported as a Python warning, the stream need not fail.
         batches.fails_on_loss = !self.origin.is_loss_reported();
-        let Part(None, window, _) = part else {
+        // If Python selected the fields explicitly, the stream decodes all of them.
+        let TopicPart(None, window, _) = part else {
             return stream::capsule(py, Box::new(batches), requested_schema);
         };
-        let Some(names) = stream::subset(&batches.schema(), requested_schema.as_ref())? else {
+        let Some(names) = stream::requested_subset(&batches.schema(), requested_schema.as_ref())? else {
             return stream::capsule(py, Box::new(batches), requested_schema);
         };
-        // Times are columns without being fields.
-        let times = self.topic_stream(py, topic, Part(Some(Vec::new()), window, Vec::new()))?.schema();
+        // The columns with times are always decoded, and do not count as fields. They are the only
+        // columns of a topic without fields.
+        let times = self.topic_stream(py, topic, TopicPart(Some(Vec::new()), window, Vec::new()))?.schema();
         let fields = names.iter().filter(|name| times.column_with_name(name).is_none()).cloned().collect();
-        let mut decoded = self.topic_stream(py, topic, Part(Some(fields), window, Vec::new()))?;
+        let mut decoded = self.topic_stream(py, topic, TopicPart(Some(fields), window, Vec::new()))?;
         decoded.fails_on_loss = !self.origin.is_loss_reported();
-        let projected = stream::Projected::new(decoded, &names)
-            .map_err(|error| self.raise(py, &of_arrow(self.log.format().id)(error)))?;
+        let projected = stream::ColumnSubset::new(decoded, &names)
+            .map_err(|error| self.raise(py, &from_arrow(self.log.format().id)(error)))?;
         stream::capsule(py, Box::new(projected), requested_schema)
     }
 
-    /// Returns the schema of a topic's batches.
-    fn schema<'py>(&self, py: Python<'py>, topic: usize, part: Part) -> PyResult<Bound<'py, PyCapsule>> {
+    /// Returns the schema of the Arrow stream over a part of a topic, as a Python capsule.
+    fn schema<'py>(&self, py: Python<'py>, topic: usize, part: TopicPart) -> PyResult<Bound<'py, PyCapsule>> {
         let batches = self.topic_stream(py, topic, part)?;
         let schema = batches.schema();
         Ok(to_schema_pycapsule(py, schema.as_ref())?)
     }
 
-    /// Returns records in time order.
+    /// Returns an iterator over the records in time order.
+    ///
+    /// If `latched` is true, the last record of each topic before the window is also returned. If
+    /// `raw` is true, the records are returned as undecoded payloads.
     #[pyo3(signature = (topics, window, *, latched=false, raw=false))]
     fn messages(
         &self,
@@ -471,33 +520,36 @@ impl Reader {
         latched: bool,
         raw: bool,
     ) -> PyResult<Messages> {
-        let mut select = window.of(Select::all());
+        let mut select = window.limit(Select::all());
         select.topics = topics.map(Names::from_iter);
         select.last_before = latched;
         Messages::new(py, self, &select, raw)
     }
 
-    /// Reads all of a log and compares it with its index; returns what it has lost.
+    /// Reads the whole log and compares it with its index. Returns a description of the lost data,
+    /// or `None` if no data was lost.
     fn verify(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let log = self.all(py)?;
+        let log = self.whole_log(py)?;
         self.origin.run(py, || {
             let lost = log.verify();
             Ok((!lost.is_empty()).then(|| lost.to_string()))
         })
     }
 
-    /// Reads all of a log, compares it with its index, and warns of what it has lost.
+    /// Reads the whole log and compares it with its index. Issues a Python warning if data was
+    /// lost.
     fn compare(&self, py: Python<'_>) -> PyResult<()> {
         self.verify(py)?;
         self.report(py)
     }
 
-    /// Writes every intact record of this log to a new file.
+    /// Writes every intact record to a new log. The keys are the names of the fields of `Recovered`
+    /// in Python.
     fn recover<'py>(&self, py: Python<'py>, out: PathBuf, drop_stale: bool) -> PyResult<Bound<'py, PyDict>> {
         let options = RecoverOptions::default();
         let options = if drop_stale { options.dropping_stale() } else { options };
-        let log = self.all(py)?;
-        let found = self.rewrite(py, &out, |file| log.recover(file, &options))?;
+        let log = self.whole_log(py)?;
+        let found = self.write_new_log(py, &out, |file| log.recover(file, &options))?;
         let dict = PyDict::new(py);
         dict.set_item("records", found.records)?;
         dict.set_item("kept_bytes", found.kept_bytes)?;
@@ -512,7 +564,8 @@ impl Reader {
         Ok(dict)
     }
 
-    /// Writes a part of the log to a new file.
+    /// Copies a part of the log to a new log. The keys are the names of the fields of `Sliced` in
+    /// Python.
     fn slice<'py>(
         &self,
         py: Python<'py>,
@@ -520,10 +573,10 @@ impl Reader {
         topics: Option<Vec<String>>,
         window: Window,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut select = window.of(Select::all()).with_latched();
+        let mut select = window.limit(Select::all()).with_latched();
         select.topics = topics.map(Names::from_iter);
-        let log = self.with(py, &select)?;
-        let sliced = self.rewrite(py, &out, |file| log.slice(&select, file))?;
+        let log = self.log_for(py, &select)?;
+        let sliced = self.write_new_log(py, &out, |file| log.slice(&select, file))?;
         let dict = PyDict::new(py);
         dict.set_item("records", sliced.records)?;
         dict.set_item("others", sliced.others)?;
@@ -533,6 +586,7 @@ impl Reader {
     }
 }
 
+/// Returns the rows for the Python method [`Reader::fields`]. Nested fields become nested lists.
 fn fields<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyList>> {
     let rows = schema.fields.iter().map(|field| {
         let inner = field.ty.nested().map(|schema| fields(py, schema)).transpose()?;

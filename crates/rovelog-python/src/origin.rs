@@ -1,4 +1,8 @@
-//! Source of a log, and the check that its file was not shortened.
+//! Origin of a log, and the check that its file has not been truncated by another program.
+//!
+//! Logs are memory-mapped. If another program truncates the file, the missing pages are read as
+//! zeros, and results would be wrong without notice. So the size of the file is checked before and
+//! after each access.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,40 +15,46 @@ use rovelog::{AnyLog, Result, Watch};
 
 use crate::errors;
 
-/// Source of an open log, for work on it.
+/// Origin of an open log. Iterators and streams over the log have a clone of it.
 #[derive(Clone, Default)]
 pub(crate) struct Origin {
-    /// Path of the file, or the name of the input.
+    /// Path of the file as the caller wrote it. For any other input, its name.
     pub(crate) path: Option<String>,
-    /// The path when the log was opened: the current folder may be another one later.
-    pub(crate) place: Option<PathBuf>,
+    /// Absolute path of the file. Unlike a relative path, it stays valid if the current folder
+    /// changes.
+    pub(crate) absolute_path: Option<PathBuf>,
+    /// Detects whether another program has truncated the file.
     pub(crate) watch: Watch,
-    /// Whether the loss that reading has found was reported.
+    /// True if data was lost while reading, and the user has been warned.
     loss_reported: Arc<AtomicBool>,
 }
 
 impl Origin {
-    /// Source of bytes in memory.
+    /// Returns the origin of a log that is not a local file.
     pub(crate) fn named(path: Option<String>) -> Self {
         Self::watched(path, Watch::default())
     }
 
-    /// Source that is a file, which is watched.
+    /// Returns the origin of a local file. `watch` detects whether the file is truncated.
     pub(crate) fn watched(path: Option<String>, watch: Watch) -> Self {
-        let place = path.as_ref().map(|path| {
+        let absolute_path = path.as_ref().map(|path| {
+            // An address is not a path of the local file system, so it is stored unchanged.
             let is_address = rovelog::is_address(Path::new(path));
             let absolute = std::path::absolute(path).ok().filter(|_| !is_address);
             absolute.unwrap_or_else(|| path.into())
         });
-        Self { path, place, watch, loss_reported: Arc::default() }
+        Self { path, absolute_path, watch, loss_reported: Arc::default() }
     }
 
     pub(crate) fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
 
-    /// Runs work on the log without the GIL; its error becomes the exception of its kind. If the
-    /// file was shortened, that exception takes precedence.
+    /// Calls `work` on the log without holding the GIL. An error becomes the Python exception for
+    /// its kind.
+    ///
+    /// If the file has been truncated, the exception for the truncation is returned instead of any
+    /// other error, because the truncation is the cause.
     pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -53,7 +63,8 @@ impl Origin {
         self.checked(py, || errors::run(py, work))?.map_err(|error| errors::raise(py, &error, self.path()))
     }
 
-    /// Runs work that checks signals and raises exceptions itself.
+    /// Calls `work` while holding the GIL. Returns an exception if the file was truncated before or
+    /// during this call.
     pub(crate) fn checked<T>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
         self.check(py)?;
         let outcome = work();
@@ -61,8 +72,11 @@ impl Origin {
         outcome
     }
 
-    /// Warns of texts that were escaped, and once of a loss that was not known when the log was opened:
-    /// a bag that was opened by its index can have damaged chunks.
+    /// Warns about texts that were escaped, and once about data that was found to be lost after the
+    /// log was opened.
+    ///
+    /// For example, a bag is opened by its index, and a damaged chunk is only found when its
+    /// messages are read.
     pub(crate) fn report(&self, py: Python<'_>, log: &AnyLog) -> PyResult<()> {
         for EscapedTexts { field, count: texts } in log.take_escaped_texts() {
             let are = if texts == 1 { "is" } else { "are" };
@@ -72,7 +86,7 @@ impl Origin {
             );
             py.import("rovelog._errors")?.getattr("warn_of_text")?.call1((what,))?;
         }
-        let Some(loss) = errors::run(py, || found_loss(log))? else { return Ok(()) };
+        let Some(loss) = errors::run(py, || new_loss(log))? else { return Ok(()) };
         if self.loss_reported.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
@@ -80,19 +94,20 @@ impl Origin {
         Ok(())
     }
 
-    /// Returns whether a loss that reading has found was reported.
+    /// Returns true if data was lost while reading, and the user has been warned.
     pub(crate) fn is_loss_reported(&self) -> bool {
         self.loss_reported.load(Ordering::Relaxed)
     }
 
-    /// Raises an exception if the file was shortened.
+    /// Returns an exception if the file has been truncated.
     pub(crate) fn check(&self, py: Python<'_>) -> PyResult<()> {
         self.watch.check().map_err(|error| errors::raise_as(py, "ReadError", &error, self.path()))
     }
 }
 
-/// Returns the loss that reading has found since the log was opened; `None` if there is none.
-pub(crate) fn found_loss(log: &AnyLog) -> Option<String> {
+/// Describes the data that was found to be lost while reading. Returns `None` if all losses were
+/// already known when the log was opened.
+pub(crate) fn new_loss(log: &AnyLog) -> Option<String> {
     let lost = log.losses();
     (*lost != log.info().lost).then(|| {
         format!("{lost}: found while reading, because the log was opened by its index; strict=True compares all of it")

@@ -1,4 +1,7 @@
-//! New files: errors name the requested file, and a signal ends the writing.
+//! Writing of new files.
+//!
+//! Error messages contain the path that the user requested, and not the path of the partial file. A
+//! signal ends the writing.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,84 +12,99 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use rovelog_export::ExportError;
 
-use crate::errors::{self, LOOK, Raise};
+use crate::errors::{self, ExceptionBuilder, SIGNAL_CHECK_INTERVAL};
 use crate::reader::Reader;
 
-/// Runs work that writes `out` from the reader's log. An error becomes the exception of its kind, a
-/// signal the exception of its handler.
+/// Calls `work`, which writes the log of `reader` to the file `out`.
+///
+/// An error becomes the Python exception for its kind. If a signal arrives, returns the exception
+/// of the signal handler.
 pub(crate) fn write<T: Send>(
     py: Python<'_>,
     reader: &Reader,
     out: &Path,
     work: impl FnOnce(&Arc<Signals>) -> Result<T, ExportError> + Send,
 ) -> PyResult<T> {
-    let signals = Arc::new(Signals(Mutex::new((Instant::now(), None))));
+    let state = SignalState { last_check: Instant::now(), raised: None };
+    let signals = Arc::new(Signals(Mutex::new(state)));
     let outcome = reader.origin.checked(py, || errors::run(py, || work(&signals)))?;
-    if let Some(signal) = signals.lock().1.take() {
-        return Err(signal);
+    // After a signal, `outcome` only contains the error that stopped the writing.
+    if let Some(raised) = signals.lock().raised.take() {
+        return Err(raised);
     }
+    // A signal may have arrived after the last write.
     py.check_signals()?;
     reader.report(py)?;
     outcome.map_err(|error| match error {
         ExportError::Log(error) => reader.raise(py, &error),
         ExportError::Io(error) => {
+            // The output is a new file. So if something was not found, it can only be the folder of
+            // the output.
             let missing = error.kind() == io::ErrorKind::NotFound;
             let class = if missing { "MissingFolderError" } else { "WriteError" };
             let path = out.to_string_lossy();
-            let raise = Raise::new(class, format!("cannot write the output: {error}"));
+            let raise = ExceptionBuilder::new(class, format!("cannot write the output: {error}"));
             let raise = raise.errno(error.raw_os_error()).next(rovelog_export::next_step(&error));
-            // The file gets its own name when it is complete.
-            raise.of(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
+            // The partial file is renamed when it is complete. The user only knows the final name.
+            raise.in_format(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
         }
         error => {
-            let raise = Raise::new("RovelogError", error.to_string());
-            raise.of(reader.log.format().id, reader.origin.path()).raise(py)
+            let raise = ExceptionBuilder::new("RovelogError", error.to_string());
+            raise.in_format(reader.log.format().id, reader.origin.path()).raise(py)
         }
     })
 }
 
-/// Returns what to do next after the file system refused to write an output, by the number of the
-/// error.
+/// Returns advice for the user after an output could not be written. `errno` is the error number
+/// returned by the operating system.
 #[pyfunction]
 pub(crate) fn next_step(errno: i32) -> &'static str {
     rovelog_export::next_step(&io::Error::from_raw_os_error(errno))
 }
 
-/// Creates a file whose writing ends at a signal.
-pub(crate) fn create(path: &Path, signals: &Arc<Signals>) -> io::Result<BufWriter<Watched>> {
-    // It exists already, locked for this run.
+/// Opens a partial file for writing. After a signal, writing to the file fails.
+pub(crate) fn create(path: &Path, signals: &Arc<Signals>) -> io::Result<BufWriter<InterruptibleFile>> {
+    // `_output.py` has already created and locked the file. `File::create` opens the same file and
+    // truncates it.
     let file = File::create(path)?;
-    Ok(BufWriter::with_capacity(1 << 16, Watched { file, signals: Arc::clone(signals) }))
+    Ok(BufWriter::with_capacity(1 << 16, InterruptibleFile { file, signals: Arc::clone(signals) }))
 }
 
-/// Time of the last check for signals, and the exception of their handler.
-pub(crate) struct Signals(Mutex<(Instant, Option<PyErr>)>);
+/// Periodic check for signals. All output files of an export share it.
+pub(crate) struct Signals(Mutex<SignalState>);
+
+struct SignalState {
+    last_check: Instant,
+    /// Python exception that a signal handler raised.
+    raised: Option<PyErr>,
+}
 
 impl Signals {
-    fn lock(&self) -> MutexGuard<'_, (Instant, Option<PyErr>)> {
+    fn lock(&self) -> MutexGuard<'_, SignalState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an error once a signal handler has raised an exception.
-    fn look(&self) -> io::Result<()> {
+    /// Returns an error if a signal handler has raised an exception.
+    fn check(&self) -> io::Result<()> {
         let mut state = self.lock();
-        if state.1.is_none() && state.0.elapsed() > LOOK {
-            state.1 = errors::signal();
-            state.0 = Instant::now();
+        // A check for signals acquires the GIL, which is too slow to be done for every write.
+        if state.raised.is_none() && state.last_check.elapsed() > SIGNAL_CHECK_INTERVAL {
+            state.raised = errors::pending_signal();
+            state.last_check = Instant::now();
         }
-        if state.1.is_some() { Err(io::Error::other("interrupted")) } else { Ok(()) }
+        if state.raised.is_some() { Err(io::Error::other("interrupted")) } else { Ok(()) }
     }
 }
 
-/// A file, and the signals that end its writing.
-pub(crate) struct Watched {
+/// A file that returns errors when it is written after a signal.
+pub(crate) struct InterruptibleFile {
     file: File,
     signals: Arc<Signals>,
 }
 
-impl Write for Watched {
+impl Write for InterruptibleFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.signals.look()?;
+        self.signals.check()?;
         self.file.write(bytes)
     }
 

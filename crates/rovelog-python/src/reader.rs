@@ -1,4 +1,5 @@
-//! An open log, as all that works on it takes it.
+//! The type [`Reader`], which represents an open log in Python. All functions on a log are called
+//! with it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,60 +7,66 @@ use pyo3::prelude::*;
 use rovelog::{AnyLog, Bytes, Clock, Error, Result, Select, Timestamp};
 use rovelog_export::TimeBase;
 
-use crate::errors::{self, Raise};
+use crate::errors::{self, ExceptionBuilder};
 use crate::origin::Origin;
-use crate::remote::Parts;
-use crate::select::Shape;
+use crate::remote::RemoteLog;
+use crate::select::Projection;
 
 /// An open log.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Reader {
+    /// The open log. If the log is remote, it contains only the parts that were fetched to open it.
     pub(crate) log: Arc<AnyLog>,
     pub(crate) origin: Origin,
-    /// The bytes, if they were given and not read from the path.
+    /// Bytes of the log, if it was opened from memory.
     pub(crate) memory: Option<Bytes>,
-    /// What was fetched, of a log that is read by ranges; `log` is its outline then.
-    pub(crate) parts: Option<Arc<Parts>>,
-    /// The log with all that is in it, once that is asked for.
-    pub(crate) whole: OnceLock<Arc<AnyLog>>,
+    /// The fetched parts of the log, if it is read by byte ranges.
+    pub(crate) remote: Option<Arc<RemoteLog>>,
+    /// The complete log, if it is remote. It is set by the first call of [`Reader::whole_log`].
+    pub(crate) complete: OnceLock<Arc<AnyLog>>,
 }
 
-/// Time window in nanoseconds of the log's clock, with an exclusive end; `None` leaves a side open.
+/// Time window in nanoseconds on the log's clock. The first value is the inclusive start and the
+/// second value is the exclusive end. `None` means that the window has no limit on this side.
 #[derive(Clone, Copy, FromPyObject)]
 pub(crate) struct Window(Option<i64>, Option<i64>);
 
 impl Window {
-    /// Restricts a selection to the window.
-    pub(crate) fn of(self, select: Select) -> Select {
+    /// Restricts a selection of records to the time window.
+    pub(crate) fn limit(self, select: Select) -> Select {
         select.between(self.0, self.1)
     }
 }
 
 impl Reader {
     pub(crate) fn new(log: AnyLog, origin: Origin, memory: Option<Bytes>) -> Self {
-        Self::new_of(Arc::new(log), origin, memory)
+        Self::from_shared(Arc::new(log), origin, memory)
     }
 
-    pub(crate) fn new_of(log: Arc<AnyLog>, origin: Origin, memory: Option<Bytes>) -> Self {
-        Self { log, origin, memory, parts: None, whole: OnceLock::new() }
+    pub(crate) fn from_shared(log: Arc<AnyLog>, origin: Origin, memory: Option<Bytes>) -> Self {
+        Self { log, origin, memory, remote: None, complete: OnceLock::new() }
     }
 
-    /// Returns the format-specific reader, or an error that names the log's own format.
-    pub(crate) fn only<'a, T>(
+    /// Returns the reader for one log format. Returns an exception if the log has another format,
+    /// which the message names.
+    pub(crate) fn format_reader<'a, T>(
         &'a self,
         py: Python<'_>,
         what: &str,
-        of_format: impl FnOnce(&'a AnyLog) -> Option<&'a T>,
+        select_format: impl FnOnce(&'a AnyLog) -> Option<&'a T>,
     ) -> PyResult<&'a T> {
         self.origin.check(py)?;
-        of_format(self.all(py)?).ok_or_else(|| {
+        select_format(self.whole_log(py)?).ok_or_else(|| {
             let format = self.log.format();
             let message = format!("this log is no {what}, it is {}", format.name);
-            Raise::new("UnsupportedError", message).of(format.id, self.origin.path()).raise(py)
+            ExceptionBuilder::new("UnsupportedError", message)
+                .in_format(format.id, self.origin.path())
+                .raise(py)
         })
     }
 
-    /// Runs work on the log; its error becomes the exception of its kind.
+    /// Calls `work` on the log without holding the GIL, and then warns about lost data. An error
+    /// becomes the Python exception for its kind.
     pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -70,42 +77,52 @@ impl Reader {
         Ok(outcome)
     }
 
-    /// Warns of escaped texts, and once of a loss that reading has found.
+    /// Warns about texts that were escaped, and once about data that was found to be lost while
+    /// reading.
     pub(crate) fn report(&self, py: Python<'_>) -> PyResult<()> {
-        self.origin.report(py, &self.known())
+        self.origin.report(py, &self.loaded_log())
     }
 
-    /// Returns the log as far as it was read.
-    pub(crate) fn known(&self) -> Arc<AnyLog> {
-        self.parts.as_ref().map_or_else(|| Arc::clone(&self.log), |parts| parts.known())
+    /// Returns the log with all parts that have been fetched so far.
+    pub(crate) fn loaded_log(&self) -> Arc<AnyLog> {
+        self.remote.as_ref().map_or_else(|| Arc::clone(&self.log), |remote| remote.loaded_log())
     }
 
     pub(crate) fn raise(&self, py: Python<'_>, error: &Error) -> PyErr {
         errors::raise(py, error, self.origin.path())
     }
 
-    /// Returns the shape of columns; their times are of the clock of `time`, or of the log's clock.
-    pub(crate) fn shape(&self, paths: Option<Vec<String>>, time: Option<Timestamp>) -> Shape {
+    /// Returns the projection that selects the columns `paths`. `None` selects all fields.
+    ///
+    /// The times of a topic may be on a clock of their own. If `time` is given, times are converted
+    /// from its clock, otherwise from the clock of the log's start.
+    pub(crate) fn projection(&self, paths: Option<Vec<String>>, time: Option<Timestamp>) -> Projection {
         let info = self.log.info();
         let clock = time.or(info.start).map_or(Clock::Boot, |time| time.clock);
-        Shape::new(paths, TimeBase::of_clock(clock, info))
+        Projection::new(paths, TimeBase::of_clock(clock, info))
     }
 
-    /// Returns the log with all that the selected records need.
-    pub(crate) fn with(&self, py: Python<'_>, select: &Select) -> PyResult<Arc<AnyLog>> {
-        let Some(parts) = &self.parts else { return Ok(Arc::clone(&self.log)) };
-        let (parts, select) = (Arc::clone(parts), select.clone());
-        errors::run_aside(py, move || parts.with(&select))?.map_err(|error| self.raise(py, &error))
+    /// Returns the log with the parts that are needed for the selected records. Missing parts are
+    /// fetched.
+    pub(crate) fn log_for(&self, py: Python<'_>, select: &Select) -> PyResult<Arc<AnyLog>> {
+        let Some(remote) = &self.remote else { return Ok(Arc::clone(&self.log)) };
+        let (remote, select) = (Arc::clone(remote), select.clone());
+        errors::run_in_background(py, move || remote.load_for(&select))?
+            .map_err(|error| self.raise(py, &error))
     }
 
-    /// Returns the log with all that is in it.
-    pub(crate) fn all(&self, py: Python<'_>) -> PyResult<&Arc<AnyLog>> {
-        let Some(parts) = &self.parts else { return Ok(&self.log) };
-        if let Some(whole) = self.whole.get() {
+    /// Returns the complete log. Missing parts are fetched.
+    pub(crate) fn whole_log(&self, py: Python<'_>) -> PyResult<&Arc<AnyLog>> {
+        let Some(remote) = &self.remote else { return Ok(&self.log) };
+        if let Some(whole) = self.complete.get() {
             return Ok(whole);
         }
-        let parts = Arc::clone(parts);
-        let whole = errors::run_aside(py, move || parts.whole())?.map_err(|error| self.raise(py, &error))?;
-        Ok(self.whole.get_or_init(|| whole))
+        let remote = Arc::clone(remote);
+        // The log is fetched on another thread, so that Ctrl-C ends the wait for a slow server.
+        let whole = errors::run_in_background(py, move || remote.load_all())?
+            .map_err(|error| self.raise(py, &error))?;
+        // Another thread may have loaded the complete log in the meantime. Then the log of that
+        // thread is used.
+        Ok(self.complete.get_or_init(|| whole))
     }
 }

@@ -1,4 +1,9 @@
-//! Records in time order, decoded in pieces ahead of the reading thread.
+//! Iterator over records in time order.
+//!
+//! A decoder thread decodes blocks of up to 256 records and puts them into a queue. The Python
+//! thread returns the records of the current block one by one. It takes the next block from the
+//! queue only when the current block is empty. So the decoder works while Python processes records,
+//! and the GIL is released once for each block instead of once for each record.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -16,12 +21,14 @@ use crate::reader::Reader;
 use crate::select::{Step, steps};
 use crate::values::{from_python, to_python};
 
-/// Number of records that are decoded at once, without the GIL.
-const PIECE: usize = 256;
-/// Number of decoded pieces in the queue, in addition to the ones being read and decoded.
-const AHEAD: usize = 2;
-/// Bytes of records after which a piece ends.
-const PIECE_BYTES: usize = 1 << 20;
+/// Maximum number of records in a block (`Piece`).
+const MAX_PIECE_RECORDS: usize = 256;
+/// Maximum number of blocks in the queue. Two more blocks exist: Python reads one of them, and the
+/// decoder fills the other.
+const QUEUED_PIECES: usize = 2;
+/// Size in bytes of the records after which a block ends. It limits the memory for logs with large
+/// records.
+const MAX_PIECE_BYTES: usize = 1 << 20;
 
 self_cell!(
     struct Cell {
@@ -31,30 +38,35 @@ self_cell!(
     }
 );
 
-/// A record after decoding.
-pub(crate) struct Decoded {
+/// A decoded record.
+pub(crate) struct DecodedRecord {
+    /// Index of the record's topic.
     pub(crate) topic: usize,
+    /// Time of the record in nanoseconds on the log's clock. `None` if the record has no time.
     pub(crate) t_ns: Option<i64>,
+    /// Offset in the file of the record's first byte.
     pub(crate) offset: u64,
+    /// Index of the record among the records of its topic, in file order.
     seq: u64,
     pub(crate) value: Value,
 }
 
-/// Decoder on a separate thread.
+/// Decoder of records, which runs on a separate thread.
 struct Decoder {
     cell: Cell,
-    /// True if payloads are passed on undecoded.
+    /// True if the records are returned as undecoded payloads.
     raw: bool,
 }
 
-type Piece = VecDeque<rovelog::Result<Decoded>>;
+/// A block of consecutive records. An empty block means that there are no more records.
+type Piece = VecDeque<rovelog::Result<DecodedRecord>>;
 
 impl Decoder {
-    /// Decodes piece by piece until the records end (with an empty piece), or the receiver is
+    /// Decodes blocks until there are no more records. Stops early if the receiver has been
     /// dropped.
     fn run(mut self, pieces: &SyncSender<Piece>) {
         loop {
-            let piece = self.piece();
+            let piece = self.decode_piece();
             let ended = piece.is_empty();
             if pieces.send(piece).is_err() || ended {
                 return;
@@ -62,10 +74,11 @@ impl Decoder {
         }
     }
 
-    fn piece(&mut self) -> Piece {
+    /// Decodes the next block of records.
+    fn decode_piece(&mut self) -> Piece {
         let (mut piece, mut bytes) = (Piece::new(), 0);
         let raw = self.raw;
-        while piece.len() < PIECE && bytes < PIECE_BYTES {
+        while piece.len() < MAX_PIECE_RECORDS && bytes < MAX_PIECE_BYTES {
             let decoded = self.cell.with_dependent_mut(|_, records| {
                 let record = match records.next()? {
                     Ok(record) => record,
@@ -73,7 +86,7 @@ impl Decoder {
                 };
                 bytes += record.payload.len();
                 let value = if raw { Ok(Value::Bytes(record.payload.to_vec())) } else { record.value() };
-                Some(value.map(|value| Decoded {
+                Some(value.map(|value| DecodedRecord {
                     topic: record.topic.id.index(),
                     t_ns: record.time.map(|time| time.nanos),
                     offset: record.offset,
@@ -88,24 +101,30 @@ impl Decoder {
     }
 }
 
-struct Reading {
+/// State of an iterator over records.
+struct ReadState {
+    /// The current block, without the records that have already been returned.
     ready: Piece,
-    /// Present until the first read.
+    /// The decoder, until its thread is started. The first read starts the thread, so that an
+    /// iterator that is never read costs nothing.
     decoder: Option<Decoder>,
-    /// Present from the first read until the records end.
+    /// Queue of decoded blocks. It exists from the first read until there are no more records.
     pieces: Option<Receiver<Piece>>,
 }
 
-impl Reading {
-    /// Waits for the next piece; it is empty at the end.
+impl ReadState {
+    /// Waits for the next block of records. The block is empty if there are no more records.
     fn wait(&mut self) {
         if let Some(decoder) = self.decoder.take() {
-            let (send, receive) = mpsc::sync_channel(AHEAD);
+            // The queue has a limited length. If Python is slower than the decoder, the decoder
+            // waits, so that memory is limited.
+            let (send, receive) = mpsc::sync_channel(QUEUED_PIECES);
             std::thread::spawn(move || decoder.run(&send));
             self.pieces = Some(receive);
         }
         if let Some(pieces) = &self.pieces {
-            // A decoder that does not send the end has panicked.
+            // The decoder sends an empty block before it ends. If it ended without doing so, it has
+            // panicked.
             self.ready = pieces.recv().expect("the decoder has panicked");
             if self.ready.is_empty() {
                 self.pieces = None;
@@ -114,46 +133,52 @@ impl Reading {
     }
 }
 
-/// Records in the order of (time, position in the file).
+/// Iterator over records, ordered by time. Records with equal times are ordered by offset.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Messages {
-    reading: Mutex<Reading>,
+    state: Mutex<ReadState>,
+    /// Names of the topics as Python strings. They are created once and not for each record.
     names: Vec<Py<PyString>>,
     origin: Origin,
     log: Arc<AnyLog>,
 }
 
 impl Messages {
-    /// Returns the records of `select`; with `raw`, their undecoded payloads.
+    /// Returns an iterator over the selected records. If `raw` is true, their payloads are not
+    /// decoded.
     pub(crate) fn new(py: Python<'_>, reader: &Reader, select: &Select, raw: bool) -> PyResult<Self> {
-        let log = reader.with(py, select)?;
+        let log = reader.log_for(py, select)?;
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
         let cell = reader.run(py, || Ok(Cell::new(Arc::clone(&log), |log| log.intact_records(select))))?;
-        let reading = Reading { ready: Piece::new(), decoder: Some(Decoder { cell, raw }), pieces: None };
-        Ok(Self { reading: Mutex::new(reading), names, origin: reader.origin.clone(), log })
+        let state = ReadState { ready: Piece::new(), decoder: Some(Decoder { cell, raw }), pieces: None };
+        Ok(Self { state: Mutex::new(state), names, origin: reader.origin.clone(), log })
     }
 
-    /// Returns the next record.
-    pub(crate) fn take(&self, py: Python<'_>) -> PyResult<Option<Decoded>> {
-        // Only a ready piece is taken while holding the GIL; a thread that waits must not hold it.
-        let ready = match self.reading.try_lock() {
-            Ok(mut reading) => reading.ready.pop_front(),
-            Err(TryLockError::Poisoned(reading)) => reading.into_inner().ready.pop_front(),
+    /// Returns the next record. Returns `None` if there are no more records.
+    pub(crate) fn next_record(&self, py: Python<'_>) -> PyResult<Option<DecodedRecord>> {
+        // In most calls, the current block contains a record, which is returned without releasing
+        // the GIL. If another thread holds the lock, it may be waiting for a block. Waiting for
+        // this lock while holding the GIL would block all Python threads.
+        let ready = match self.state.try_lock() {
+            Ok(mut state) => state.ready.pop_front(),
+            Err(TryLockError::Poisoned(state)) => state.into_inner().ready.pop_front(),
             Err(TryLockError::WouldBlock) => None,
         };
         let decoded = if ready.is_some() {
             ready
         } else {
             py.check_signals()?;
-            // Records of a piece that are returned later were checked with it.
+            // `run` checks that the file has not been truncated. This check covers all records of
+            // the new block, because they have been decoded by then.
             self.origin.run(py, || {
-                let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-                if reading.ready.is_empty() {
-                    reading.wait();
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                if state.ready.is_empty() {
+                    state.wait();
                 }
-                Ok(reading.ready.pop_front())
+                Ok(state.ready.pop_front())
             })?
         };
+        // All records have been read, so all losses of data among them are known.
         if decoded.is_none() {
             self.origin.report(py, &self.log)?;
         }
@@ -168,28 +193,30 @@ impl Messages {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Message>> {
-        Ok(self.take(py)?.map(|decoded| {
+        Ok(self.next_record(py)?.map(|decoded| {
             let topic = self.names[decoded.topic].clone_ref(py);
-            let Decoded { t_ns, offset, seq, value, .. } = decoded;
+            let DecodedRecord { t_ns, offset, seq, value, .. } = decoded;
             Message { topic, t_ns, offset, seq, value }
         }))
     }
 }
 
-/// One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]` are fields, `FieldNotFound`, a `KeyError`, where
-/// there is no such field.
+/// A record of a log.
+///
+/// Fields are `m["q"]`, `m["q[0]"]` or `m["pos.x"]`. An unknown field raises `FieldNotFound`, which
+/// is a `KeyError`.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Message {
-    /// The name of its topic.
+    /// Name of the topic.
     #[pyo3(get)]
     topic: Py<PyString>,
-    /// When, int ns of the log's clock; None where it carries no time.
+    /// Time in ns on the log clock; None if the record has no time.
     #[pyo3(get)]
     t_ns: Option<i64>,
-    /// First byte in the file.
+    /// Offset of the first byte in the file.
     #[pyo3(get)]
     offset: u64,
-    /// Number within the topic, in file order from 0.
+    /// Number of the record within its topic, in file order from 0.
     #[pyo3(get)]
     seq: u64,
     value: Value,
@@ -214,8 +241,9 @@ impl Message {
         if let Some(value) = find(&self.value, name) {
             return to_python(py, value);
         }
-        let no_field = py.import(intern!(py, "rovelog._near"))?.getattr(intern!(py, "no_field"))?;
-        Err(PyErr::from_value(no_field.call1((&self.topic, name, self.keys()))?))
+        let field_not_found =
+            py.import(intern!(py, "rovelog._suggest"))?.getattr(intern!(py, "field_not_found"))?;
+        Err(PyErr::from_value(field_not_found.call1((&self.topic, name, self.keys()))?))
     }
 
     /// Returns a field, or `default` if there is no such field.
@@ -247,8 +275,9 @@ impl Message {
         }
     }
 
-    /// A record is there, with or without fields.
-    #[expect(clippy::unused_self, reason = "Python's method")]
+    /// Always true. Without this method, Python would call `__len__`, and a record without fields
+    /// would be false.
+    #[expect(clippy::unused_self, reason = "Python prescribes the signature")]
     fn __bool__(&self) -> bool {
         true
     }
@@ -257,7 +286,7 @@ impl Message {
         self.keys()
     }
 
-    /// A copy has the values, and needs no file.
+    /// Pickles the values of the record. The log is not needed to unpickle them.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let restore = py.import(intern!(py, "rovelog._core"))?.getattr(intern!(py, "_message"))?;
         let state = (&self.topic, self.t_ns, self.offset, self.seq, to_python(py, &self.value)?);
@@ -273,7 +302,7 @@ impl Message {
     }
 }
 
-/// Returns a record of its parts, for copies.
+/// Creates a record from its values. Python calls this function to unpickle or copy a record.
 #[pyfunction]
 pub(crate) fn _message(
     topic: Py<PyString>,
@@ -285,7 +314,8 @@ pub(crate) fn _message(
     Ok(Message { topic, t_ns, offset, seq, value: from_python(value)? })
 }
 
-/// Returns the value at `pos.x`, `q[0]`.
+/// Returns the value at a path such as `pos.x` or `q[0]`. Returns `None` if the path does not
+/// exist.
 fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     steps(path).try_fold(value, |value, step| match (step?, value) {
         (Step::Field(name), value) => value.get(name),

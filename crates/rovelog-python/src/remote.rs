@@ -1,4 +1,7 @@
-//! Logs that are read by ranges: at an address, or through a file object of Python.
+//! Logs that are read by byte ranges, from an address or from a Python file object.
+//!
+//! The fetched ranges are stored in a sparse local file. After more ranges have been fetched, the
+//! log is opened again from this file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,78 +12,89 @@ use pyo3::types::PyBytes;
 use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
 use rovelog_remote::{Address, Moved, Options, Origin, RemoteError, RemoteFile, Take};
 
-/// Bytes that are read of a file object at once.
-const PIECE: u64 = 8 << 20;
+/// Maximum number of bytes that are read from a file object with one call. Signals can be handled
+/// between two calls.
+const MAX_READ_BYTES: u64 = 8 << 20;
 
-/// What was fetched of a log, and the log as far as that goes.
-pub(crate) struct Parts {
+/// A log from which only the needed byte ranges are read.
+pub(crate) struct RemoteLog {
     file: RemoteFile,
+    /// Id of the log format. `None` detects the format.
     format: Option<String>,
     options: ReadOptions,
+    /// The log, opened with the ranges that have been fetched so far.
     log: Mutex<Arc<AnyLog>>,
 }
 
-impl Parts {
-    /// Opens a log with what its summary needs; where the format cannot do that, with all of it.
+impl RemoteLog {
+    /// Opens a log with the byte ranges that are needed for its summary. If the format has no
+    /// index, fetches the whole file.
     pub(crate) fn open(file: RemoteFile, format: Option<String>, options: ReadOptions) -> Result<Self> {
+        // A server without support for byte ranges sends the whole file for each request.
         let has_outline = file.has_ranges() && rovelog::outline(&file, format.as_deref())?;
         if !has_outline {
             file.fetch_all(|_| ())?;
         }
-        let opened = match opened(&file, format.as_deref(), &options) {
+        let opened = match open_file(&file, format.as_deref(), &options) {
+            // The log cannot always be opened with the fetched ranges. Then the whole file is
+            // fetched.
             Err(error) if error.kind == ErrorKind::PartlyRead => {
                 file.fetch_all(|_| ())?;
-                opened(&file, format.as_deref(), &options)?
+                open_file(&file, format.as_deref(), &options)?
             }
             opened => opened?,
         };
         Ok(Self { file, format, options, log: Mutex::new(Arc::new(opened)) })
     }
 
-    /// Returns the file on this machine that has what was fetched.
-    pub(crate) fn copy(&self) -> &Path {
+    /// Returns the path of the local file that contains the fetched ranges.
+    pub(crate) fn local_path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Returns the log as far as it was fetched.
-    pub(crate) fn known(&self) -> Arc<AnyLog> {
+    /// Returns the log, opened with the ranges that have been fetched so far.
+    pub(crate) fn loaded_log(&self) -> Arc<AnyLog> {
         Arc::clone(&self.log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the log with all that the selected records need.
-    pub(crate) fn with(&self, select: &Select) -> Result<Arc<AnyLog>> {
+    /// Returns the log with the byte ranges that are needed for the selected records.
+    pub(crate) fn load_for(&self, select: &Select) -> Result<Arc<AnyLog>> {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = Some(Arc::clone(&log));
-        let open = || match known.take() {
+        // In the first round, the log is used as it is. In later rounds, it is opened again with
+        // the ranges that were fetched in the meantime.
+        let mut current = Some(Arc::clone(&log));
+        let open = || match current.take() {
             Some(log) => Ok(log),
-            None => opened(&self.file, self.format.as_deref(), &self.options).map(Arc::new),
+            None => open_file(&self.file, self.format.as_deref(), &self.options).map(Arc::new),
         };
-        let Some(with) = self.file.fetch_until(open, |log| Ok::<_, Error>(log.needed(select)))? else {
+        let Some(loaded) = self.file.fetch_until(open, |log| Ok::<_, Error>(log.needed(select)))? else {
+            // The mutex is unlocked here, because `load_all` locks it too.
             drop(log);
-            return self.whole();
+            return self.load_all();
         };
-        log.clone_from(&with);
-        Ok(with)
+        log.clone_from(&loaded);
+        Ok(loaded)
     }
 
-    /// Returns the log with all that is in it.
-    pub(crate) fn whole(&self) -> Result<Arc<AnyLog>> {
+    /// Fetches all missing ranges and returns the complete log.
+    pub(crate) fn load_all(&self) -> Result<Arc<AnyLog>> {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.file.unread().is_empty() {
             self.file.fetch_all(|_| ())?;
-            *log = Arc::new(opened(&self.file, self.format.as_deref(), &self.options)?);
+            *log = Arc::new(open_file(&self.file, self.format.as_deref(), &self.options)?);
         }
         Ok(Arc::clone(&log))
     }
 }
 
-fn opened(file: &RemoteFile, format: Option<&str>, options: &ReadOptions) -> Result<AnyLog> {
+/// Opens the log from the local file. Ranges that have not been fetched are marked as unread.
+fn open_file(file: &RemoteFile, format: Option<&str>, options: &ReadOptions) -> Result<AnyLog> {
     let mut options = options.clone();
     options.unread = file.unread();
     rovelog::open_as(format, file.path(), &options)
 }
 
-/// Opens a file at an address: the file, and the address without secrets.
+/// Opens the file at an address. Returns the file, and the address without passwords and tokens.
 pub(crate) fn at_address(
     address: &str,
     storage: Vec<(String, String)>,
@@ -92,31 +106,36 @@ pub(crate) fn at_address(
     Ok((RemoteFile::open(&address, &options)?, address.to_string()))
 }
 
-/// A file object of Python that can seek.
+/// A seekable Python file object that contains a log.
 pub(crate) struct FileObject {
     object: Py<PyAny>,
-    /// Where the log starts in it.
-    base: u64,
+    /// Offset in the file object at which the log starts.
+    log_offset: u64,
+    /// Size of the log in bytes.
     size: u64,
+    /// Maximum number of bytes to read from the file object.
     max_bytes: Option<u64>,
+    /// Number of bytes read and number of read calls so far.
     moved: Mutex<Moved>,
 }
 
 impl FileObject {
-    /// The log starts where the object is, and ends with it.
+    /// Wraps a Python file object. The log starts at the current position of the file object and
+    /// ends at its end.
     pub(crate) fn new(object: &Bound<'_, PyAny>, max_bytes: Option<u64>) -> PyResult<Self> {
-        let base: u64 = object.call_method0("tell")?.extract()?;
+        let log_offset: u64 = object.call_method0("tell")?.extract()?;
         object.call_method1("seek", (0, 2))?;
         let end: u64 = object.call_method0("tell")?.extract()?;
-        object.call_method1("seek", (base,))?;
-        let (object, size) = (object.clone().unbind(), end.saturating_sub(base));
-        Ok(Self { object, base, size, max_bytes, moved: Mutex::default() })
+        object.call_method1("seek", (log_offset,))?;
+        let (object, size) = (object.clone().unbind(), end.saturating_sub(log_offset));
+        Ok(Self { object, log_offset, size, max_bytes, moved: Mutex::default() })
     }
 
-    fn piece(&self, at: u64, len: u64) -> PyResult<Vec<u8>> {
+    /// Reads at most `len` bytes at the offset `at` in the log.
+    fn read_at(&self, at: u64, len: u64) -> PyResult<Vec<u8>> {
         Python::attach(|py| {
             let object = self.object.bind(py);
-            object.call_method1("seek", (self.base + at,))?;
+            object.call_method1("seek", (self.log_offset + at,))?;
             let read = object.call_method1("read", (len,))?;
             Ok(read.cast::<PyBytes>()?.as_bytes().to_vec())
         })
@@ -132,20 +151,23 @@ impl Origin for FileObject {
         *self.moved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn each(&self, ranges: &[Range<u64>], take: Take<'_>) -> std::result::Result<(), RemoteError> {
+    fn each(&self, ranges: &[Range<u64>], write: Take<'_>) -> std::result::Result<(), RemoteError> {
+        // The limit is checked before anything is read, so that it is never exceeded.
         let more = ranges.iter().map(|range| range.end - range.start).sum();
         self.moved().allow(more, self.max_bytes)?;
         for range in ranges {
             let mut at = range.start;
             while at < range.end {
-                let asked = (range.end - at).min(PIECE);
-                let piece = self.piece(at, asked).map_err(|error| RemoteError::Object(error.into()))?;
+                let asked = (range.end - at).min(MAX_READ_BYTES);
+                let piece = self.read_at(at, asked).map_err(|error| RemoteError::Object(error.into()))?;
                 let got = piece.len() as u64;
+                // Before its end, a file object may return fewer bytes than requested, but at least
+                // one byte.
                 if got == 0 || got > asked {
                     return Err(RemoteError::Short { at, asked, got });
                 }
                 self.moved.lock().unwrap_or_else(PoisonError::into_inner).add(got);
-                take(at, piece.into())?;
+                write(at, piece.into())?;
                 at += got;
             }
         }

@@ -1,4 +1,4 @@
-//! What a text names in a topic, and the options of opening a log.
+//! Resolves field names, patterns and expressions, and converts the options for opening a log.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,12 @@ use rovelog::core::layout::TextEncoding;
 use rovelog::{Clock, ReadOptions, Select, Topic};
 use rovelog_export::signal::{Pattern, Signal, Signals};
 
-use crate::errors::{self, Raise};
+use crate::errors::{self, ExceptionBuilder};
 use crate::reader::Reader;
 use crate::{select, signal, vel};
 
-pub(crate) fn options(
+/// Converts the arguments of the Python function `open` to options of the library.
+pub(crate) fn read_options(
     py: Python<'_>,
     types: Option<PathBuf>,
     max_unpacked: Option<u64>,
@@ -21,7 +22,7 @@ pub(crate) fn options(
     time_base: Option<&str>,
     text_encoding: Option<&str>,
 ) -> PyResult<ReadOptions> {
-    let mut options = vel::declaring(py, types)?;
+    let mut options = vel::options_with_types(py, types)?;
     if let Some(path) = msgs {
         options.definitions = errors::run_on(py, Some(&path.to_string_lossy()), || {
             rovelog::rosbag12::msg::files::read(&path).map_err(|error| rovelog::Error::io("rosbag", error))
@@ -36,63 +37,78 @@ pub(crate) fn options(
         Some("boot") => Some(Clock::Boot),
         Some(other) => {
             let what = format!("time_base is not {other:?}");
-            return Err(Raise::new("UnsupportedError", what).next("it is \"boot\", or None").raise(py));
+            return Err(ExceptionBuilder::new("UnsupportedError", what)
+                .next("it is \"boot\", or None")
+                .raise(py));
         }
     };
     if let Some(name) = text_encoding {
         let Some(encoding) = TextEncoding::named(name) else {
             let what = format!("text_encoding is not the name of a supported encoding: {name:?}");
-            return Err(Raise::new("UnsupportedError", what).next("such as \"cp1251\" or \"gbk\"").raise(py));
+            return Err(ExceptionBuilder::new("UnsupportedError", what)
+                .next("such as \"cp1251\" or \"gbk\"")
+                .raise(py));
         };
         options.text_encoding = Some(encoding);
     }
     Ok(options)
 }
 
-/// Fields, and signals with the names of their columns: name, then signal.
-pub(crate) type Resolved = (Vec<String>, Vec<(String, String)>);
+/// Result of [`resolve`]: paths of fields, and signals as pairs of column name and expression.
+pub(crate) type FieldsAndSignals = (Vec<String>, Vec<(String, String)>);
 
-/// Returns what `text` names in a topic.
-fn resolved(topic: &Topic, text: &str, signals: &[Signal]) -> Resolved {
-    let (mut fields, mut further) = (Vec::new(), Vec::new());
+/// Divides the signals that were found for `text` into fields of the log and computed columns.
+fn fields_and_signals(topic: &Topic, text: &str, signals: &[Signal]) -> FieldsAndSignals {
+    let (mut fields, mut signal_columns) = (Vec::new(), Vec::new());
     for signal in signals {
         let name = signal.name_in(&topic.name).to_owned();
         match signal.field() {
             Some((_, field)) if signals.len() > 1 || !text.contains('=') => fields.push(field.to_owned()),
-            // `{q.roll,q.yaw}` names two, each of which has a name.
-            _ if signals.len() > 1 => further.push((name.clone(), name)),
-            _ => further.push((name, text.to_owned())),
+            // A pattern such as `{q.roll,q.yaw}` results in several signals. Each of them can be
+            // computed from its name alone, so the name is its expression.
+            _ if signals.len() > 1 => signal_columns.push((name.clone(), name)),
+            _ => signal_columns.push((name, text.to_owned())),
         }
     }
-    (fields, further)
+    (fields, signal_columns)
 }
 
-/// Returns what a text means that is not the path of a field of the topic.
+/// Resolves a pattern, a derived field or an expression. Paths of fields are not resolved here.
+///
+/// Returns `None` if `text` looks like the name of a field that does not exist. The caller then
+/// suggests similar names.
 pub(crate) fn resolve(
     reader: &Reader,
     py: Python<'_>,
     topic: &Topic,
     text: &str,
-) -> PyResult<Option<Resolved>> {
+) -> PyResult<Option<FieldsAndSignals>> {
     if let Ok(pattern) = Pattern::new(text) {
         let schema = reader.run(py, || Ok(reader.log.own(topic)?.columns(&Select::all())?.schema()))?;
         let short = rovelog::core::topic::short(&topic.name);
-        let fields = select::matching(&schema, short, &pattern);
+        let fields = select::matching_paths(&schema, short, &pattern);
         if !fields.is_empty() {
             return Ok(Some((fields, Vec::new())));
         }
     }
     let error = match Signals::among(&**reader.log, &[topic]).find(text) {
-        Ok(signals) => return Ok(Some(resolved(topic, text, &signals))),
+        Ok(signals) => return Ok(Some(fields_and_signals(topic, text, &signals))),
         Err(error) => error,
     };
+    // The expression or name is valid for another topic of this log, or needs several topics. It is
+    // only invalid for this topic.
     if Signals::new(&**reader.log).find(text).is_ok() {
-        let raise = Raise::new("FieldNotFound", format!("{text} is not of topic {} alone", topic.name));
-        let raise = raise.of(reader.log.format().id, reader.origin.path());
+        let raise = ExceptionBuilder::new(
+            "FieldNotFound",
+            format!("{text} does not belong to topic {} alone", topic.name),
+        );
+        let raise = raise.in_format(reader.log.format().id, reader.origin.path());
         return Err(raise.next(format!("ask the log for it: log.signals({text:?})")).raise(py));
     }
+    // The text is an expression, so the error about its syntax or its signals is more helpful than
+    // a list of similar names.
     if text.contains(['(', '+', '-', ' ', '=']) {
-        return Err(signal::missing(reader, py, error));
+        return Err(signal::not_found(reader, py, error));
     }
     Ok(None)
 }

@@ -1,4 +1,5 @@
-//! RLD only: charge and energy, currents of two ranges combined; `log.rld`.
+//! Functions for RLD logs, which Python calls in `log.rld`. They compute charge and energy, and
+//! merge the two ranges of a current.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,16 +14,19 @@ use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
 use rovelog::{AnyLog, Error, Select};
 
-use crate::errors::{Raise, of_arrow};
+use crate::errors::{ExceptionBuilder, from_arrow};
 use crate::reader::{Reader, Window};
 use crate::table::{self, Table};
 
+/// Returns the RLD reader of a log, or an exception if the log has another format.
 pub(crate) fn rld<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a RldReader> {
-    reader.only(py, "RLD log", |log| if let AnyLog::Rld(log) = log { Some(log) } else { None })
+    reader.format_reader(py, "RLD log", |log| if let AnyLog::Rld(log) = log { Some(log) } else { None })
 }
 
-/// Returns the currents of a log: name, channels of the low and the high range, and the voltage
-/// with the same number.
+/// Returns the currents of a log.
+///
+/// Each row consists of the name of the current, its channels for the low and the high range, and
+/// the voltage channel with the same number.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn rld_currents(
@@ -37,17 +41,26 @@ pub(crate) fn rld_currents(
         .collect())
 }
 
-/// Some rows and their sums.
+/// A set of rows and the sums over these rows. The rows are the whole log, a time window, all rows
+/// with a state of the binary channels, or the rows with a state within a time window.
 struct Section {
+    /// Number of the time window.
     window: Option<u64>,
+    /// State of the binary channels. Bit 0 is the value of the first channel of `by`, bit 1 of the
+    /// second channel, and so on.
     state: Option<u64>,
-    /// The first row, if the rows are contiguous.
+    /// First row of the section or of its time window. `None` for a state without time windows,
+    /// because its rows are spread over the log.
     first: Option<u64>,
     stats: Stats,
 }
 
-/// Number of the window, state of the binary channels, first time, rows, nanoseconds; and by name:
-/// charge of the currents, energy of the powers, rows without a valid value.
+/// A row of the result of [`rld_energy`].
+///
+/// The columns are the number of the time window, the state of the binary channels, the time of the
+/// first row, the number of rows, and the duration in nanoseconds. The last three columns are
+/// dicts: the charge for each current, the energy for each power, and the number of rows without a
+/// valid value for each current or power.
 type EnergyRow<'py> = (
     Option<u64>,
     Option<Bound<'py, PyDict>>,
@@ -59,10 +72,17 @@ type EnergyRow<'py> = (
     Bound<'py, PyDict>,
 );
 
-/// Returns charge and energy of the whole log, of windows of this many nanoseconds, of the states
-/// of binary channels, or of states within windows; only rows within `range` count.
+/// Computes charge and energy.
+///
+/// - `window`: length of the time windows in nanoseconds; `None` for no time windows
+/// - `clock`: true if time windows start at multiples of their length on the Unix clock
+/// - `by`: binary channels for whose states separate sums are computed
+/// - `powers`: products such as `V1*I1`; `None` derives them from the channels
+/// - `settle`: number of rows next to a range switch in which low-range samples are ignored
+/// - `derive`: true if the valid range is derived from the values
+/// - `range`: time range of the rows to include
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
+#[expect(clippy::too_many_arguments, reason = "each argument is an independent option")]
 pub(crate) fn rld_energy<'py>(
     py: Python<'py>,
     reader: &Reader,
@@ -85,24 +105,26 @@ pub(crate) fn rld_energy<'py>(
     }
     let mut sums = log.accumulator(&options).map_err(Error::from).map_err(failed)?;
     if sums.powers().is_empty() {
-        return Err(no_power(py, reader, &sums));
+        return Err(no_power_error(py, reader, &sums));
     }
     let bits = by.iter().map(|name| log.channel(name)).collect::<std::result::Result<Vec<_>, _>>();
     let bits = bits.map_err(Error::from).map_err(failed)?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
         let what = format!("{} is not a binary channel", log.channels()[*analog].name);
-        let raise = Raise::new("RovelogError", what).of("rld", reader.origin.path());
+        let raise = ExceptionBuilder::new("RovelogError", what).in_format("rld", reader.origin.path());
         return Err(raise.next("by= takes binary channels, bool in log[\"samples\"].fields").raise(py));
     }
     let phase = if clock { Phase::Clock } else { Phase::Start };
     let window = window.map(|nanos| (nanos, phase));
-    let selected = log.rows_selected(&range.of(Select::all()));
+    let selected = log.rows_selected(&range.limit(Select::all()));
+    // The sums over one contiguous range of rows are computed on all processors. Time windows and
+    // states require the rows in order, so their sums are computed on one processor.
     let sections = reader.run(py, || match (window, &selected[..]) {
         (None, [rows]) if bits.is_empty() => {
             let stats = sums.stats_on(Jobs::all(), rows.clone());
             Ok(vec![Section { window: None, state: None, first: Some(rows.start), stats }])
         }
-        _ => Ok(sections(log, &mut sums, window, &bits, &selected)),
+        _ => Ok(sections_of(log, &mut sums, window, &bits, &selected)),
     })?;
     py.check_signals()?;
     let times = log.record_times();
@@ -134,17 +156,19 @@ pub(crate) fn rld_energy<'py>(
     rows.collect()
 }
 
-fn no_power(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
+/// Returns the exception for a log in which no voltage belongs to a current.
+fn no_power_error(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
     let raise = match sums.currents().first() {
-        Some(first) => Raise::new("RovelogError", "the voltage of each current is unknown")
+        Some(first) => ExceptionBuilder::new("RovelogError", "the voltage of each current is unknown")
             .next(format!("name the pairs: power=\"V1*{}\"", first.name)),
-        None => Raise::new("UnsupportedError", "this log has no current in amperes"),
+        None => ExceptionBuilder::new("UnsupportedError", "this log has no current in amperes"),
     };
-    raise.of("rld", reader.origin.path()).raise(py)
+    raise.in_format("rld", reader.origin.path()).raise(py)
 }
 
-/// Returns the sums of the selected rows.
-fn sections<'a>(
+/// Returns the sections of the selected rows. There is one section for each time window, for each
+/// state of `bits`, or for each state within each time window.
+fn sections_of<'a>(
     log: &'a RldReader,
     sums: &mut Accumulator<'a>,
     window: Option<(i64, Phase)>,
@@ -152,7 +176,7 @@ fn sections<'a>(
     selected: &[Range<u64>],
 ) -> Vec<Section> {
     let rows = log.rows();
-    let whole = matches!(selected, [all] if *all == (0..rows));
+    let is_whole_log = matches!(selected, [all] if *all == (0..rows));
     let Some((nanos, phase)) = window else {
         if bits.is_empty() {
             let mut stats = Stats::default();
@@ -162,8 +186,9 @@ fn sections<'a>(
             let first = selected.first().map(|range| range.start);
             return vec![Section { window: None, state: None, first, stats }];
         }
+        // A state may occur many times in a log. The sums of all occurrences are merged.
         let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
-        if whole {
+        if is_whole_log {
             for run in StateRuns::new(log, sums, bits) {
                 totals.entry(run.state).or_default().merge(&run.stats);
             }
@@ -177,7 +202,7 @@ fn sections<'a>(
     };
     let rate = log.header().lead_in.sample_rate.get();
     let windows = Windows::new(sums, nanos, phase, log.record_times(), (rows, rate));
-    if bits.is_empty() && whole {
+    if bits.is_empty() && is_whole_log {
         let section = |window: rovelog::rld_format::analysis::Window| Section {
             window: Some(window.number),
             state: None,
@@ -196,7 +221,8 @@ fn sections<'a>(
     states_in_windows(sums, &windows, runs)
 }
 
-/// Returns the states of binary channels with their rows, as far as these are selected.
+/// Returns the periods during which the binary channels do not change, as pairs of state and rows.
+/// Only the selected rows are included.
 fn selected_runs<'a>(
     log: &'a RldReader,
     sums: &mut Accumulator<'a>,
@@ -205,7 +231,7 @@ fn selected_runs<'a>(
 ) -> Vec<(u64, Range<u64>)> {
     let mut runs = Vec::new();
     for run in StateRuns::new(log, sums, bits) {
-        // Both ascend; a log has few ranges.
+        // There are few selected ranges, so each period is compared with all of them.
         for range in selected {
             let rows = run.rows.start.max(range.start)..run.rows.end.min(range.end);
             if !rows.is_empty() {
@@ -216,7 +242,12 @@ fn selected_runs<'a>(
     runs
 }
 
-/// Returns the runs of states, cut at the ends of windows, grouped by window and state.
+/// Cuts periods with a constant state at the ends of time windows. Then merges the sums of each
+/// state within each window.
+///
+/// `windows` and `runs` are in ascending order. For example, the windows have 10 rows, and a period
+/// with state 1 covers the rows `0..15`. Then the rows `0..10` are added to state 1 in window 0,
+/// and the rows `10..15` are added to state 1 in window 1.
 fn states_in_windows(
     sums: &mut Accumulator<'_>,
     windows: &[(u64, Range<u64>)],
@@ -227,6 +258,7 @@ fn states_in_windows(
     for (state, rows) in runs {
         let mut from = rows.start;
         while from < rows.end {
+            // Skips all windows that end before the remaining rows of the period.
             while windows.next_if(|(_, window)| window.end <= from).is_some() {}
             let Some((number, window)) = windows.peek() else { break };
             let end = rows.end.min(window.end);
@@ -245,7 +277,8 @@ fn states_in_windows(
     totals.into_iter().map(section).collect()
 }
 
-/// Returns merged currents in amperes, and the range of each value.
+/// Returns the currents in amperes, with both ranges merged, and the range from which each value
+/// comes.
 #[pyfunction]
 pub(crate) fn rld_merged(
     py: Python<'_>,
@@ -261,11 +294,11 @@ pub(crate) fn rld_merged(
         merging = merging.deriving();
     }
     let names = currents(log.channels()).into_iter().map(|current| current.name);
-    let select = window.of(Select::all()).with_fields(names);
+    let select = window.limit(Select::all()).with_fields(names);
     let options = ColumnOptions::physical().with_merged(merging);
     let batch = reader.run(py, || {
-        let batch = table::joined("rld", log.columns_with(&select, &options)?)?;
-        reader.shape(None, None).apply(&batch).map_err(of_arrow("rld"))
+        let batch = table::concat("rld", log.columns_with(&select, &options)?)?;
+        reader.projection(None, None).apply(&batch).map_err(from_arrow("rld"))
     })?;
     py.check_signals()?;
     Ok(Table { batch })

@@ -1,4 +1,4 @@
-//! ROS bags only: connections; `log.bag`.
+//! Functions for ROS bags, which Python calls in `log.bag`. They return the connections of a bag.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,16 @@ use rovelog::rosbag12::BagReader;
 
 use crate::reader::Reader;
 
+/// Returns the bag reader of a log, or an exception if the log has another format.
 pub(crate) fn bag<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a BagReader> {
-    reader.only(py, "ROS bag", |log| if let AnyLog::Rosbag(bag) = log { Some(bag) } else { None })
+    reader.format_reader(py, "ROS bag", |log| if let AnyLog::Rosbag(bag) = log { Some(bag) } else { None })
 }
 
-/// Returns the connections, parallel to the topics: topic, type and MD5 sum as in the bag, number
-/// of latched messages, publishers of latched messages with their counts, and the text of the
-/// definition.
+/// Returns the connections of a bag, in the order of the topics.
+///
+/// Each row consists of the topic, the type and the MD5 sum as stored in the bag, the number of
+/// latched messages, the publishers of latched messages with their counts, and the text of the
+/// message definition.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn bag_connections(
@@ -24,6 +27,7 @@ pub(crate) fn bag_connections(
 ) -> PyResult<Vec<(String, String, String, u64, BTreeMap<String, u64>, Option<String>)>> {
     let bag = bag(py, reader)?;
     let text = rovelog::core::text::escape_bytes;
+    // Names in a bag are bytes that may not be valid UTF-8.
     let both = bag.connections().iter().zip(bag.topics());
     let rows = both.map(|(found, topic)| {
         let (name, ty, md5) = (text(&found.topic), text(&found.ty), text(&found.md5));

@@ -1,4 +1,5 @@
-//! Many logs: plans, and reading the splits of a plan.
+//! Functions for query engines that read many logs. They find logs, divide them into splits (parts
+//! that workers read in parallel), and read splits.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,17 +10,19 @@ use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog_scale::{LogFile, Rowstream, ScaleError, Split, Wanted};
 
-use crate::errors::{self, Raise};
+use crate::errors::{self, ExceptionBuilder};
 use crate::stream;
 
+/// Converts an error to a Python exception.
 fn raise(py: Python<'_>, error: &ScaleError) -> PyErr {
     match error {
         ScaleError::Log { uri, error } => errors::raise(py, error, Some(uri)),
-        ScaleError::Columns(why) => Raise::new("UnsupportedError", why).raise(py),
-        error => Raise::new("RovelogError", error.to_string()).raise(py),
+        ScaleError::Columns(why) => ExceptionBuilder::new("UnsupportedError", why).raise(py),
+        error => ExceptionBuilder::new("RovelogError", error.to_string()).raise(py),
     }
 }
 
+/// Calls `work`, which reads many logs, without holding the GIL.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, ScaleError> + Send,
@@ -27,12 +30,17 @@ pub(crate) fn run<T: Send>(
     errors::run(py, work)?.map_err(|error| raise(py, &error))
 }
 
+/// Parses a JSON text that selects logs, topics, fields and times.
 fn wanted(py: Python<'_>, json: &str) -> PyResult<Wanted> {
     let parsed = serde_json::from_str(json);
-    parsed.map_err(|error| Raise::new("RovelogError", format!("not a selection: {error}")).raise(py))
+    parsed
+        .map_err(|error| ExceptionBuilder::new("RovelogError", format!("not a selection: {error}")).raise(py))
 }
 
-/// Returns the logs of files, folders and patterns: path, size, time of change in microseconds.
+/// Returns the logs that `sources` stand for, which are files, folders and patterns.
+///
+/// Each row consists of the path, the size in bytes, and the modification time in microseconds
+/// since 1970.
 #[pyfunction]
 pub(crate) fn scale_find(py: Python<'_>, sources: Vec<String>) -> PyResult<Vec<(String, u64, i64)>> {
     let found = run(py, || rovelog_scale::find(&sources))?;
@@ -43,7 +51,8 @@ fn files(logs: Vec<(String, u64, i64)>) -> Vec<LogFile> {
     logs.into_iter().map(|(uri, size, changed_us)| LogFile { uri, size, changed_us }).collect()
 }
 
-/// Returns splits of logs as JSON; `selection` is JSON, too.
+/// Divides logs into splits of about `target_bytes`, which workers read in parallel. The selection
+/// and the splits are JSON texts.
 #[pyfunction]
 pub(crate) fn scale_divide(
     py: Python<'_>,
@@ -56,7 +65,7 @@ pub(crate) fn scale_divide(
     run(py, || Ok(rovelog_scale::divide(logs, &wanted, target_bytes).iter().map(Split::to_json).collect()))
 }
 
-/// Columns of a selection over logs.
+/// Schema of the selected data of several logs.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct ScaleSchema(SchemaRef);
 
@@ -67,7 +76,7 @@ impl ScaleSchema {
     }
 }
 
-/// Returns the columns of a selection over logs, without decoding a row.
+/// Returns the schema of the selected data. No row is decoded.
 #[pyfunction]
 pub(crate) fn scale_schema(
     py: Python<'_>,
@@ -79,7 +88,7 @@ pub(crate) fn scale_schema(
     Ok(ScaleSchema(run(py, || rovelog_scale::schema(&logs, &wanted))?))
 }
 
-/// The rows of a split; a stream that can be taken once.
+/// Rows of a split, as an Arrow stream that can be read only once.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct SplitRows {
     rows: Mutex<Option<Rowstream>>,
@@ -95,13 +104,16 @@ impl SplitRows {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(rows) = rows else {
-            return Err(Raise::new("RovelogError", "the rows of this split were read already").raise(py));
+            return Err(
+                ExceptionBuilder::new("RovelogError", "the rows of this split were read already").raise(py)
+            );
         };
         stream::capsule(py, Box::new(rows), requested_schema)
     }
 }
 
-/// Returns the rows of a split in columns that [`scale_schema`] gave for all logs.
+/// Reads a split. The rows have the columns of `schema`, which [`scale_schema`] has returned for
+/// all logs together.
 #[pyfunction]
 pub(crate) fn scale_read(py: Python<'_>, split: &str, schema: PySchema) -> PyResult<SplitRows> {
     let split = Split::from_json(split).map_err(|error| raise(py, &error))?;

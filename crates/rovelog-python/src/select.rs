@@ -1,4 +1,10 @@
-//! Parts of columns by name: `pos`, `pos.x`, `q[0]`, `esc[3].esc_rpm`.
+//! Selection of columns and parts of columns by path, such as `pos`, `pos.x`, `q[0]` or
+//! `esc[3].esc_rpm`.
+//!
+//! The reader of a log format decodes whole fields. [`Projection`] then extracts the selected parts
+//! from the decoded batches. For example, a column `esc` has 8 structs for each row. The path
+//! `esc[3].rpm` selects the elements 3, 11, 19, ... from the list of all structs, and then the
+//! field `rpm` of each selected struct.
 
 use std::sync::Arc;
 
@@ -13,22 +19,26 @@ use rovelog_export::signal::{Extended, Pattern};
 /// Name of the column with Unix times.
 const TIME: &str = "time";
 
-/// Conversion of a format's columns for Python.
+/// Projection from the columns that the reader of a log format decodes to the columns that Python
+/// gets.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    /// Names of fields or of parts of them; `None` selects everything.
+pub(crate) struct Projection {
+    /// Paths of the selected columns. `None` selects all columns.
     paths: Option<Vec<String>>,
-    /// How times are placed on UTC; `None` without UTC.
+    /// Conversion of times to UTC. `None` if the log has no UTC.
     utc: Option<TimeBase>,
 }
 
-/// One step into a column or a record.
+/// One step of a path to a part of a column.
 pub(crate) enum Step<'a> {
+    /// The step to a field of a struct, such as `.x`.
     Field(&'a str),
+    /// The step to an element of an array, such as `[3]`.
     Element(usize),
 }
 
-/// Returns the steps of a path; `None` for an invalid step.
+/// Returns the steps of a path. An invalid step is `None`. For example, `esc[3].rpm` has the steps
+/// `esc`, 3 and `rpm`.
 pub(crate) fn steps(path: &str) -> impl Iterator<Item = Option<Step<'_>>> {
     path.split('.').flat_map(|piece| {
         let (name, elements) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
@@ -37,22 +47,22 @@ pub(crate) fn steps(path: &str) -> impl Iterator<Item = Option<Step<'_>>> {
     })
 }
 
-impl Shape {
+impl Projection {
     pub(crate) fn new(paths: Option<Vec<String>>, base: TimeBase) -> Self {
         let utc = Some(base).filter(|base| matches!(base, TimeBase::Utc(_)));
         Self { paths, utc }
     }
 
-    /// Returns the shape with the columns of signals after the selected fields.
-    pub(crate) fn with(mut self, further: Option<&Extended>) -> Self {
-        if let (Some(paths), Some(further)) = (&mut self.paths, further) {
-            paths.extend(further.names().map(str::to_owned));
+    /// Adds the columns of signals after the columns of the selected fields.
+    pub(crate) fn with_signals(mut self, signals: Option<&Extended>) -> Self {
+        if let (Some(paths), Some(signals)) = (&mut self.paths, signals) {
+            paths.extend(signals.names().map(str::to_owned));
         }
         self
     }
 
-    /// Returns the names that the format's reader must decode: those of the paths, without
-    /// elements.
+    /// Returns the names of the fields that the reader of the log format must decode. These are the
+    /// paths without array indices.
     pub(crate) fn fields(&self) -> Option<Names> {
         let plain = |path: &String| {
             let names = steps(path).filter_map(|step| match step? {
@@ -64,19 +74,23 @@ impl Shape {
         self.paths.as_ref().map(|paths| paths.iter().map(plain).collect())
     }
 
-    /// Returns the schema of converted batches of `schema`.
+    /// Returns the schema that batches have after the projection. `schema` is their schema before
+    /// the projection.
     pub(crate) fn schema(&self, schema: &SchemaRef) -> Result<SchemaRef, ArrowError> {
+        // All batches get the same schema, so an empty batch is projected to find it.
         Ok(self.apply(&RecordBatch::new_empty(Arc::clone(schema)))?.schema())
     }
 
-    /// Returns `t_ns`, Unix times if known, then the fields.
+    /// Returns the columns for Python: `t_ns`, then `time` if the log has UTC, then the selected
+    /// columns.
     pub(crate) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let schema = batch.schema();
         let mut fields: Vec<FieldRef> = vec![Arc::clone(&schema.fields()[0])];
         let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.column(0))];
+        // If a field of the log has the name `time`, the column `time` is this field and not UTC.
         let taken = schema.column_with_name(TIME).is_some();
         if let Some(base) = self.utc.as_ref().filter(|_| !taken) {
-            let time = wall(batch.column(0), base);
+            let time = unix_times(batch.column(0), base);
             fields.push(Arc::new(Field::new(TIME, time.data_type().clone(), true)));
             columns.push(time);
         }
@@ -87,29 +101,34 @@ impl Shape {
             }
             Some(paths) => {
                 for path in paths {
-                    let (field, column) = part(batch, path)?;
+                    let (field, column) = column_at(batch, path)?;
                     fields.push(field);
                     columns.push(column);
                 }
             }
         }
         let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
+        // If there are no columns, Arrow cannot infer the number of rows, so it is passed.
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)
     }
 }
 
-/// Returns the fields of `schema` and the parts of them that a pattern matches, each whole; `topic` may be
-/// before their names.
-pub(crate) fn matching(schema: &Schema, topic: &str, pattern: &Pattern) -> Vec<String> {
+/// Returns the paths that a pattern matches. They are fields, and nested parts of fields such as
+/// `pos.x`.
+///
+/// The pattern may start with the name of the topic. If a whole field matches, its parts are not
+/// listed.
+pub(crate) fn matching_paths(schema: &Schema, topic: &str, pattern: &Pattern) -> Vec<String> {
     let mut found = Vec::new();
     for field in schema.fields().iter().skip(1) {
-        matching_in(field.name(), field.data_type(), topic, pattern, &mut found);
+        collect_matching(field.name(), field.data_type(), topic, pattern, &mut found);
     }
     found
 }
 
-fn matching_in(path: &str, ty: &DataType, topic: &str, pattern: &Pattern, found: &mut Vec<String>) {
+/// Adds `path` to `found` if the pattern matches it. Otherwise adds all parts of `path` that match.
+fn collect_matching(path: &str, ty: &DataType, topic: &str, pattern: &Pattern, found: &mut Vec<String>) {
     if pattern.matches(path) || pattern.matches(&format!("{topic}.{path}")) {
         return found.push(path.to_owned());
     }
@@ -117,20 +136,20 @@ fn matching_in(path: &str, ty: &DataType, topic: &str, pattern: &Pattern, found:
         DataType::Struct(fields) => {
             for field in fields {
                 let path = format!("{path}.{}", field.name());
-                matching_in(&path, field.data_type(), topic, pattern, found);
+                collect_matching(&path, field.data_type(), topic, pattern, found);
             }
         }
         DataType::FixedSizeList(item, size) => {
             for element in 0..*size {
-                matching_in(&format!("{path}[{element}]"), item.data_type(), topic, pattern, found);
+                collect_matching(&format!("{path}[{element}]"), item.data_type(), topic, pattern, found);
             }
         }
         _ => {}
     }
 }
 
-/// Returns the Unix times of rows; null beyond the range of nanoseconds.
-fn wall(t_ns: &ArrayRef, base: &TimeBase) -> ArrayRef {
+/// Converts times on the log's clock to UTC. A time that does not fit into 64 bits becomes null.
+fn unix_times(t_ns: &ArrayRef, base: &TimeBase) -> ArrayRef {
     let unix = base.place_all(t_ns.as_primitive::<Int64Type>());
     let zone = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
     arrow_array::make_array(
@@ -138,11 +157,12 @@ fn wall(t_ns: &ArrayRef, base: &TimeBase) -> ArrayRef {
     )
 }
 
-/// Returns the part of a batch at `path`, with the path as its name.
-fn part(batch: &RecordBatch, path: &str) -> Result<(FieldRef, ArrayRef), ArrowError> {
+/// Returns the column at a path. The new column has the path as its name.
+fn column_at(batch: &RecordBatch, path: &str) -> Result<(FieldRef, ArrayRef), ArrowError> {
     let missing = || ArrowError::InvalidArgumentError(format!("there is no field {path}"));
     let schema = batch.schema();
-    // The column of a signal may have any name.
+    // The name of a signal may contain dots and brackets. So a column with this whole name is
+    // searched before the path is divided into steps.
     if let Some((index, field)) = schema.column_with_name(path) {
         return Ok((Arc::new(field.clone()), Arc::clone(batch.column(index))));
     }
@@ -159,13 +179,15 @@ fn part(batch: &RecordBatch, path: &str) -> Result<(FieldRef, ArrayRef), ArrowEr
             (Step::Element(element), DataType::FixedSizeList(item, size)) => {
                 let size = u64::try_from(size).unwrap_or(0);
                 let element = u64::try_from(element).ok().filter(|e| *e < size).ok_or_else(missing)?;
+                // The elements of all rows form one flat list with `size` elements for each row.
                 let rows = column.len() as u64;
-                let places: UInt64Array = (0..rows).map(|row| row * size + element).collect();
-                let taken = arrow_select::take::take(column.as_fixed_size_list().values(), &places, None)?;
+                let indices: UInt64Array = (0..rows).map(|row| row * size + element).collect();
+                let taken = arrow_select::take::take(column.as_fixed_size_list().values(), &indices, None)?;
                 let metadata = field.metadata().clone();
                 (Arc::new(Field::clone(&item).with_metadata(metadata)), taken)
             }
-            // `esc.esc_rpm`: the field of each element.
+            // The path `esc.rpm` has no array index. It selects the field of every element, as an
+            // array of the same length.
             (Step::Field(name), DataType::FixedSizeList(item, size)) => {
                 let list = column.as_fixed_size_list();
                 let DataType::Struct(fields) = item.data_type() else { return Err(missing()) };

@@ -1,4 +1,5 @@
-//! Signals: values by name or expression, topics joined as one table, conditions.
+//! Functions for signals: finding and computing them, joining topics, evaluating conditions, and
+//! converting times.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,53 +17,60 @@ use rovelog_export::signal::{
 };
 use rovelog_export::table::free_name;
 
-use crate::errors::{self, Raise, of_arrow, of_export};
+use crate::errors::{self, ExceptionBuilder, from_arrow, from_export};
 use crate::reader::{Reader, Window};
 use crate::table::Table;
 
-pub(crate) fn missing(reader: &Reader, py: Python<'_>, error: NoSignal) -> PyErr {
-    let raise = Raise::new("FieldNotFound", error.cause).of(reader.log.format().id, reader.origin.path());
+/// Returns the Python exception for a signal that does not exist.
+pub(crate) fn not_found(reader: &Reader, py: Python<'_>, error: NoSignal) -> PyErr {
+    let raise = ExceptionBuilder::new("FieldNotFound", error.cause)
+        .in_format(reader.log.format().id, reader.origin.path());
     let raise = if error.next.is_empty() { raise } else { raise.next(error.next) };
     raise.raise(py)
 }
 
-/// Returns batches as one, and looks for signals of the process between them.
-fn whole(
+/// Concatenates batches. Checks for operating system signals, such as Ctrl-C, after each batch.
+fn concat_checked(
     format: &'static str,
     schema: &SchemaRef,
     batches: impl Iterator<Item = std::result::Result<RecordBatch, ExportError>>,
 ) -> Result<RecordBatch> {
     let mut all = Vec::new();
     for batch in batches {
-        all.push(batch.map_err(of_export(format))?);
-        if let Some(raised) = errors::signal() {
-            return Err(errors::of_signal(raised));
+        all.push(batch.map_err(from_export(format))?);
+        if let Some(raised) = errors::pending_signal() {
+            return Err(errors::from_signal(raised));
         }
     }
-    concat_batches(schema, &all).map_err(of_arrow(format))
+    concat_batches(schema, &all).map_err(from_arrow(format))
 }
 
-/// Returns the nanoseconds of a duration; `None` if the text is none.
+/// Parses a duration such as `1.5s`. Returns nanoseconds, or `None` if the text is not a duration.
 #[pyfunction]
 pub(crate) fn duration_ns(text: &str) -> Option<i64> {
     rovelog_export::duration(text).ok()
 }
 
-/// Returns the Unix nanoseconds of a time as in RFC 3339; `None` if the text is none.
+/// Parses an RFC 3339 time. Returns Unix time in nanoseconds, or `None` if the text is not such a
+/// time.
 #[pyfunction]
 pub(crate) fn utc_ns(text: &str) -> Option<i64> {
     chrono::DateTime::parse_from_rfc3339(text).ok()?.timestamp_nanos_opt()
 }
 
-/// Converts a time of the log's clock to Unix nanoseconds. `offset` and `knots` are those of the
-/// log's info.
+/// Converts a time on the log's clock to Unix time in nanoseconds.
+///
+/// `offset` and `knots` are the fields `utc_offset_ns` and `utc_knots` of the log's `Info` in
+/// Python.
 #[pyfunction]
 pub(crate) fn unix_of(offset: i64, knots: Vec<(i64, i64)>, log: i64) -> Option<i64> {
     utc_offset(offset, knots).unix(log)
 }
 
-/// Converts Unix nanoseconds to a time of the log's clock: the first one, or, for the end of a
-/// window, the last one.
+/// Converts Unix time in nanoseconds to a time on the log's clock.
+///
+/// If the clock was set back during the log, a UTC time may occur twice. Returns the first
+/// occurrence, or the last occurrence if `is_end` is true.
 #[pyfunction]
 pub(crate) fn log_time_of(offset: i64, knots: Vec<(i64, i64)>, unix: i64, is_end: bool) -> Option<i64> {
     let utc = utc_offset(offset, knots);
@@ -74,7 +82,7 @@ fn utc_offset(offset: i64, knots: Vec<(i64, i64)>) -> UtcOffset {
     UtcOffset::new(offset, "", "").with_knots(knots.collect())
 }
 
-/// Raises an error if regular times are many more than the records of the log.
+/// Returns an exception if a series of regular times has far more rows than the log has records.
 #[pyfunction]
 pub(crate) fn check_regular_rows(
     py: Python<'_>,
@@ -83,14 +91,18 @@ pub(crate) fn check_regular_rows(
     last: i64,
     step: i64,
 ) -> PyResult<()> {
-    let log = reader.all(py)?;
+    let log = reader.whole_log(py)?;
     signal::check_regular_rows(&***log, first, last, step).map_err(|what| {
-        let raise = Raise::new("UnsupportedError", what).of(log.format().id, reader.origin.path());
+        let raise =
+            ExceptionBuilder::new("UnsupportedError", what).in_format(log.format().id, reader.origin.path());
         raise.next("narrow it: start=, end=, a longer on=, or make them all: force=True").raise(py)
     })
 }
 
-/// Returns topics at these times, which ascend: native 64-bit integers, ns of the log's clock.
+/// Joins topics into one table with a row at each of the given times.
+///
+/// `times` contains 64-bit integers in native byte order. They are in ascending order, in
+/// nanoseconds on the log's clock.
 #[pyfunction]
 pub(crate) fn signal_join(
     py: Python<'_>,
@@ -100,24 +112,25 @@ pub(crate) fn signal_join(
     method: &str,
     tolerance: Option<u64>,
 ) -> PyResult<Table> {
-    let log = reader.all(py)?;
+    let log = reader.whole_log(py)?;
     let times = times.chunks_exact(8).filter_map(|bytes| Some(i64::from_ne_bytes(bytes.try_into().ok()?)));
     let times: Vec<i64> = times.collect();
     let mut options = JoinOptions::default();
+    // Python has already checked that the method exists.
     options.method = Method::by_name(method).unwrap_or_default();
     options.tolerance = tolerance;
     let batch = reader.run(py, || {
         let format = log.format().id;
         let topics: Vec<&Topic> = topics.iter().filter_map(|name| Some(log.topic(name)?.get())).collect();
         let joined = join(&***log, Base::Times(times), &topics, &Select::all(), (options, &[]));
-        let joined = joined.map_err(of_export(format))?;
+        let joined = joined.map_err(from_export(format))?;
         let schema = Arc::clone(joined.schema());
-        whole(format, &schema, joined)
+        concat_checked(format, &schema, joined)
     })?;
     Ok(Table { batch })
 }
 
-/// Returns signals by name or expression, at the times of the first topic that they use.
+/// Computes signals at the times of the first topic that they use.
 #[pyfunction]
 pub(crate) fn signal_values(
     py: Python<'_>,
@@ -125,15 +138,16 @@ pub(crate) fn signal_values(
     names: Vec<String>,
     window: Window,
 ) -> PyResult<Table> {
-    let log = reader.all(py)?;
+    let log = reader.whole_log(py)?;
     let found: std::result::Result<Vec<Vec<Signal>>, NoSignal> = {
         let signals = Signals::new(&***log);
         names.iter().map(|name| signals.find(name)).collect()
     };
-    let signals = found.map_err(|error| missing(reader, py, error))?.concat();
+    let signals = found.map_err(|error| not_found(reader, py, error))?.concat();
     let batch = reader.run(py, || {
         let format = log.format().id;
         let mut fields = vec![Field::new(TIME_COLUMN, DataType::Int64, true)];
+        // Two signals may have the same name, but the columns of a table need unique names.
         let mut taken = BTreeSet::from([TIME_COLUMN, "time"].map(str::to_owned));
         fields.extend(signals.iter().map(|signal| {
             let unit = signal.unit().map(|unit| ("unit".to_owned(), unit.to_owned()));
@@ -142,24 +156,27 @@ pub(crate) fn signal_values(
         }));
         let schema = Arc::new(Schema::new(fields));
         let all: Vec<&Signal> = signals.iter().collect();
-        let stream = Stream::new(&***log, &all, &window.of(Select::all())).map_err(of_export(format))?;
+        let stream = Stream::new(&***log, &all, &window.limit(Select::all())).map_err(from_export(format))?;
         let batches = stream.map(|item| {
             let (times, values) = item?;
             let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(times))];
             columns.extend(values.into_iter().map(|values| Arc::new(Float64Array::from(values)) as ArrayRef));
             Ok(RecordBatch::try_new(Arc::clone(&schema), columns)?)
         });
-        let batch = whole(format, &schema, batches)?;
-        reader.shape(None, None).apply(&batch).map_err(of_arrow(format))
+        let batch = concat_checked(format, &schema, batches)?;
+        // The projection adds the column `time` to the table.
+        reader.projection(None, None).apply(&batch).map_err(from_arrow(format))
     })?;
     Ok(Table { batch })
 }
 
-/// Start and end, whether it holds until the last row, number of rows, minimum, maximum, the values
-/// before and after a change.
+/// A time range in which a condition is true.
+///
+/// The values are the start, the end, true if the condition is still true at the last row, the
+/// number of rows, the minimum, the maximum, the value before a change, and the value after it.
 type EventRow = (i64, i64, bool, u64, Option<f64>, Option<f64>, Option<f64>, Option<f64>);
 
-/// Returns when a condition holds.
+/// Returns the time ranges in which a condition is true.
 #[pyfunction]
 pub(crate) fn signal_events(
     py: Python<'_>,
@@ -167,15 +184,15 @@ pub(crate) fn signal_events(
     condition: &str,
     window: Window,
 ) -> PyResult<Vec<EventRow>> {
-    let log = reader.all(py)?;
+    let log = reader.whole_log(py)?;
     let condition = Condition::new(&Signals::new(&***log), condition);
-    let condition = condition.map_err(|error| missing(reader, py, error))?;
+    let condition = condition.map_err(|error| not_found(reader, py, error))?;
     reader.run(py, || {
         let mut rows = Vec::new();
-        let found = condition.each(&***log, &window.of(Select::all()), &mut |event| {
+        let found = condition.each(&***log, &window.limit(Select::all()), &mut |event| {
             let (from, to) = (event.from, event.to);
             rows.push((event.start, event.end, event.is_open, event.rows, event.min, event.max, from, to));
         });
-        found.map(|()| rows).map_err(of_export(log.format().id))
+        found.map(|()| rows).map_err(from_export(log.format().id))
     })
 }

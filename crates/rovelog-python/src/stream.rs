@@ -1,4 +1,7 @@
-//! A topic as a stream of Arrow batches that keeps its log alive; each call makes a new stream.
+//! Streams of Arrow batches over a topic.
+//!
+//! Another library may read a stream after the Python objects of the log have been deleted. So the
+//! stream owns a reference to its log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,17 +18,19 @@ use rovelog::{AnyLog, Select, TopicId, Watch};
 use rovelog_export::signal::{Extended, Signal};
 use self_cell::self_cell;
 
-use crate::errors::{of_arrow, of_export};
-use crate::origin::found_loss;
-use crate::select::Shape;
+use crate::errors::{from_arrow, from_export};
+use crate::origin::new_loss;
+use crate::select::Projection;
 
-/// Maximum rows of a batch.
-const ROWS: usize = 64 << 10;
-/// Maximum bytes of a batch, estimated from the mean size of a topic's records.
-const BYTES: u64 = 16 << 20;
+/// Maximum number of rows in a batch of a stream.
+const MAX_BATCH_ROWS: usize = 64 << 10;
+/// Maximum size of a batch in bytes, estimated from the mean size of the records.
+///
+/// For example, if each record contains an image of 1 MB, a batch has 16 rows.
+const MAX_BATCH_BYTES: u64 = 16 << 20;
 
 self_cell!(
-    /// Batches that keep their log alive.
+    /// Batches from the reader of a log format, together with the log from which they borrow.
     pub(crate) struct LogBatches {
         owner: Arc<AnyLog>,
         #[not_covariant]
@@ -41,23 +46,30 @@ impl Iterator for LogBatches {
     }
 }
 
-/// Batches of a topic in their final form, larger than those of the format's reader.
+/// Stream of batches over a topic, with the columns that Python gets.
+///
+/// The reader of a log format may return small batches, for example one for each chunk of a bag.
+/// They are combined into larger batches, because other libraries need some time for each batch.
 pub(crate) struct TopicStream {
     batches: LogBatches,
     watch: Watch,
-    /// The columns of signals.
-    further: Option<Extended>,
-    shape: Shape,
+    /// Computation of the signals. `None` if no signals were requested.
+    signal_columns: Option<Extended>,
+    projection: Projection,
     schema: SchemaRef,
-    coalesced: BatchCoalescer,
+    coalescer: BatchCoalescer,
+    /// True if the reader of the log format has returned its last batch.
     ended: bool,
-    /// Whether the stream ends with an error if its log turns out to have lost data. Another library
-    /// that reads the stream cannot be warned.
+    /// True if the stream ends with an error when data was found to be lost while reading.
+    ///
+    /// The library that reads the stream would not show a Python warning, so the user would not
+    /// notice the lost data.
     pub(crate) fails_on_loss: bool,
 }
 
-/// Returns what adds the columns of signals to those of `select`; `None` without signals.
-pub(crate) fn extended(
+/// Returns the computation that adds signals as columns after the selected fields. Returns `None`
+/// if there are no signals.
+pub(crate) fn signal_columns(
     log: &AnyLog,
     topic: TopicId,
     select: &Select,
@@ -66,53 +78,66 @@ pub(crate) fn extended(
     if signals.is_empty() {
         return Ok(None);
     }
-    let further = Extended::new(&**log, &log.topics()[topic.index()], signals, select);
-    further.map(Some).map_err(of_export(log.format().id))
+    let signal_columns = Extended::new(&**log, &log.topics()[topic.index()], signals, select);
+    signal_columns.map(Some).map_err(from_export(log.format().id))
 }
 
 impl TopicStream {
     pub(crate) fn new(
         (log, watch): (Arc<AnyLog>, Watch),
         topic: TopicId,
-        shape: Shape,
+        projection: Projection,
         (select, signals): (&Select, &[Signal]),
     ) -> rovelog::Result<Self> {
         let format = log.format().id;
-        let known = &log.topics()[topic.index()];
-        let mean = known.bytes / known.count.max(1);
-        let further = extended(&log, topic, select, signals)?;
+        let topic_facts = &log.topics()[topic.index()];
+        let mean_bytes = topic_facts.bytes / topic_facts.count.max(1);
+        let signal_columns = signal_columns(&log, topic, select, signals)?;
         let read = Extended::reads(signals, select);
         let batches = LogBatches::try_new(log, |log| log.own(&log.topics()[topic.index()])?.columns(&read))?;
-        let inner = match &further {
-            Some(further) => Arc::clone(further.schema()),
+        let inner = match &signal_columns {
+            Some(signal_columns) => Arc::clone(signal_columns.schema()),
             None => batches.with_dependent(|_, batches| batches.schema()),
         };
-        let shape = shape.with(further.as_ref());
-        let schema = shape.schema(&inner).map_err(of_arrow(format))?;
-        let rows = usize::try_from(BYTES / mean.max(1)).map_or(ROWS, |rows| rows.clamp(1, ROWS));
-        let coalesced = BatchCoalescer::new(Arc::clone(&schema), rows);
-        Ok(Self { batches, watch, further, shape, schema, coalesced, ended: false, fails_on_loss: false })
+        let projection = projection.with_signals(signal_columns.as_ref());
+        let schema = projection.schema(&inner).map_err(from_arrow(format))?;
+        let rows = usize::try_from(MAX_BATCH_BYTES / mean_bytes.max(1))
+            .map_or(MAX_BATCH_ROWS, |rows| rows.clamp(1, MAX_BATCH_ROWS));
+        let coalescer = BatchCoalescer::new(Arc::clone(&schema), rows);
+        Ok(Self {
+            batches,
+            watch,
+            signal_columns,
+            projection,
+            schema,
+            coalescer,
+            ended: false,
+            fails_on_loss: false,
+        })
     }
 
+    /// Returns the next batch, or `None` at the end of the stream.
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        while !self.coalesced.has_completed_batch() && !self.ended {
+        while !self.coalescer.has_completed_batch() && !self.ended {
             if let Some(batch) = self.batches.next() {
                 let mut batch = batch?;
-                if let Some(further) = &mut self.further {
-                    batch =
-                        further.extend(&batch).map_err(|error| ArrowError::ExternalError(error.into()))?;
+                if let Some(signal_columns) = &mut self.signal_columns {
+                    batch = signal_columns
+                        .extend(&batch)
+                        .map_err(|error| ArrowError::ExternalError(error.into()))?;
                 }
-                self.coalesced.push_batch(self.shape.apply(&batch)?)?;
+                self.coalescer.push_batch(self.projection.apply(&batch)?)?;
             } else {
-                self.coalesced.finish_buffered_batch()?;
+                self.coalescer.finish_buffered_batch()?;
                 self.ended = true;
             }
         }
-        // The reader of the stream may be another library, so the check is here.
+        // Another library may read the stream without calling Python code. So the check for a
+        // truncated file must be here.
         self.watch.check().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
-        let next = self.coalesced.next_completed_batch();
+        let next = self.coalescer.next_completed_batch();
         if next.is_none() && std::mem::take(&mut self.fails_on_loss) {
-            let loss = self.batches.with_dependent(|log, _| found_loss(log));
+            let loss = self.batches.with_dependent(|log, _| new_loss(log));
             return loss.map_or(Ok(None), |loss| Err(ArrowError::ExternalError(loss.into())));
         }
         Ok(next)
@@ -133,27 +158,28 @@ impl RecordBatchReader for TopicStream {
     }
 }
 
-/// Returns the names of a requested schema that has some of the columns of `schema`, but not all.
-pub(crate) fn subset(
+/// Returns the column names of the requested schema if they are some, but not all, of the columns
+/// in `schema`.
+pub(crate) fn requested_subset(
     schema: &SchemaRef,
     requested: Option<&Bound<'_, PyCapsule>>,
 ) -> PyResult<Option<Vec<String>>> {
     let Some(capsule) = requested else { return Ok(None) };
     let wanted = PySchema::from_arrow_pycapsule(capsule)?.into_inner();
     let names: Vec<String> = wanted.fields().iter().map(|field| field.name().clone()).collect();
-    let known = names.iter().all(|name| schema.column_with_name(name).is_some());
-    Ok(Some(names).filter(|names| known && names.len() < schema.fields().len()))
+    let is_subset = names.iter().all(|name| schema.column_with_name(name).is_some());
+    Ok(Some(names).filter(|names| is_subset && names.len() < schema.fields().len()))
 }
 
-/// Some columns of a stream.
-pub(crate) struct Projected {
+/// A stream that contains only some columns of another stream.
+pub(crate) struct ColumnSubset {
     batches: TopicStream,
     columns: Vec<usize>,
     schema: SchemaRef,
 }
 
-impl Projected {
-    /// Returns the columns with these names, in this order.
+impl ColumnSubset {
+    /// Selects the columns with the given names, in the order of these names.
     pub(crate) fn new(batches: TopicStream, names: &[String]) -> Result<Self, ArrowError> {
         let all = batches.schema();
         let columns = names.iter().map(|name| all.index_of(name)).collect::<Result<Vec<_>, _>>()?;
@@ -162,7 +188,7 @@ impl Projected {
     }
 }
 
-impl Iterator for Projected {
+impl Iterator for ColumnSubset {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -170,14 +196,17 @@ impl Iterator for Projected {
     }
 }
 
-impl RecordBatchReader for Projected {
+impl RecordBatchReader for ColumnSubset {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 }
 
-/// Returns `batches` as a capsule of the Arrow C stream interface, in the requested schema if that
-/// loses nothing. Another library reads it: a panic becomes an error there.
+/// Returns `batches` as a Python capsule with an Arrow C stream.
+///
+/// The batches are converted to the requested schema if this conversion keeps every value.
+/// Otherwise they keep their schema, as the Arrow `PyCapsule` interface allows. A panic becomes an
+/// error of the stream, because it must not unwind into the library that reads the stream.
 pub(crate) fn capsule<'py>(
     py: Python<'py>,
     mut batches: Box<dyn RecordBatchReader + Send>,
@@ -190,7 +219,7 @@ pub(crate) fn capsule<'py>(
         Some(capsule) => {
             let wanted = PySchema::from_arrow_pycapsule(&capsule)?.into_inner();
             let wanted = DataType::Struct(wanted.fields().clone());
-            lossless(field.data_type(), &wanted).then_some(capsule)
+            is_lossless(field.data_type(), &wanted).then_some(capsule)
         }
         None => None,
     };
@@ -207,30 +236,32 @@ pub(crate) fn capsule<'py>(
     Ok(to_stream_pycapsule(py, Box::new(arrays), requested)?)
 }
 
-/// Returns whether a conversion from `from` to `to` keeps every value.
-fn lossless(from: &DataType, to: &DataType) -> bool {
+/// Returns true if a conversion from the type `from` to the type `to` keeps every value.
+fn is_lossless(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     let width = |ty: &DataType| ty.primitive_width().unwrap_or(0);
     match (from, to) {
         (from, to) if from == to => true,
+        // 64-bit integers are not converted to floats, because floats cannot represent all integers
+        // above 2^53.
         (T::Utf8, T::LargeUtf8 | T::Utf8View)
         | (T::Binary, T::LargeBinary | T::BinaryView)
         | (T::Float32 | T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16 | T::UInt32, T::Float64) => true,
         (from, to) if from.is_signed_integer() && to.is_signed_integer() => width(from) <= width(to),
         (from, to) if from.is_unsigned_integer() && to.is_unsigned_integer() => width(from) <= width(to),
+        // A signed type needs one additional bit for the sign.
         (from, to) if from.is_unsigned_integer() && to.is_signed_integer() => width(from) < width(to),
         (T::FixedSizeList(from, n), T::FixedSizeList(to, m)) => {
-            n == m && lossless(from.data_type(), to.data_type())
+            n == m && is_lossless(from.data_type(), to.data_type())
         }
         (T::FixedSizeList(from, _), T::List(to) | T::LargeList(to)) | (T::List(from), T::LargeList(to)) => {
-            lossless(from.data_type(), to.data_type())
+            is_lossless(from.data_type(), to.data_type())
         }
         (T::Struct(from), T::Struct(to)) => {
             from.len() == to.len()
-                && from
-                    .iter()
-                    .zip(to)
-                    .all(|(from, to)| from.name() == to.name() && lossless(from.data_type(), to.data_type()))
+                && from.iter().zip(to).all(|(from, to)| {
+                    from.name() == to.name() && is_lossless(from.data_type(), to.data_type())
+                })
         }
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Columns in memory: one batch, exported without copies; and batches one after the other.
+//! Decoded columns. [`Table`] is one batch in memory, and [`Batches`] is an iterator over batches.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,16 +10,16 @@ use pyo3::types::PyCapsule;
 use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog::{AnyLog, Result};
 
-use crate::errors::{self, of_arrow};
+use crate::errors::{self, from_arrow};
 use crate::memory::{self, Leaf};
 use crate::origin::Origin;
 use crate::reader::Reader;
 use crate::stream;
 
-/// Bytes of columns between two checks for signals.
-const LOOK_BYTES: usize = 64 << 20;
+/// Size in bytes of the batches that are processed between two checks for operating system signals.
+const SIGNAL_CHECK_BYTES: usize = 64 << 20;
 
-/// Columns in memory.
+/// Columns of one batch in memory. Other libraries can use them without copying.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Table {
     pub(crate) batch: RecordBatch,
@@ -36,7 +36,7 @@ impl Table {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Returns the number of bytes of all columns.
+    /// Returns the size of all columns in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.batch.get_array_memory_size()
@@ -58,7 +58,8 @@ impl Table {
         stream::capsule(py, Box::new(batches), requested_schema)
     }
 
-    /// Returns the columns in a form for numpy; `fields` are names of columns.
+    /// Returns the columns as memory for numpy. If `fields` is given, only the columns with these
+    /// names are returned.
     #[pyo3(signature = (fields=None))]
     fn leaves(&self, py: Python<'_>, fields: Option<Vec<String>>) -> PyResult<Vec<Py<Leaf>>> {
         let mut found = Vec::new();
@@ -71,48 +72,51 @@ impl Table {
     }
 }
 
-/// Returns all batches of a log of `format` as one.
-pub(crate) fn joined(format: &'static str, batches: impl RecordBatchReader) -> Result<RecordBatch> {
+/// Concatenates the batches of a log in the format `format`.
+pub(crate) fn concat(format: &'static str, batches: impl RecordBatchReader) -> Result<RecordBatch> {
     let schema = batches.schema();
-    let (mut joined, mut unwatched) = (Vec::new(), 0);
+    let (mut parts, mut bytes_since_check) = (Vec::new(), 0);
     for batch in batches {
-        let batch = batch.map_err(of_arrow(format))?;
-        unwatched += batch.get_array_memory_size();
-        joined.push(batch);
-        // Signals are checked now and then, not for each of thousands of small batches.
-        if unwatched > LOOK_BYTES {
-            unwatched = 0;
-            if let Some(raised) = errors::signal() {
-                return Err(errors::of_signal(raised));
+        let batch = batch.map_err(from_arrow(format))?;
+        bytes_since_check += batch.get_array_memory_size();
+        parts.push(batch);
+        // A check for signals acquires the GIL. This would be too slow after each of thousands of
+        // small batches.
+        if bytes_since_check > SIGNAL_CHECK_BYTES {
+            bytes_since_check = 0;
+            if let Some(raised) = errors::pending_signal() {
+                return Err(errors::from_signal(raised));
             }
         }
     }
-    concat_batches(&schema, &joined).map_err(of_arrow(format))
+    concat_batches(&schema, &parts).map_err(from_arrow(format))
 }
 
 type BoxedBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
-/// An iterator over columns, one table at a time.
+/// Iterator that returns a table for each batch.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Batches {
-    left: Mutex<BoxedBatches>,
+    /// Batches that have not been returned yet.
+    remaining: Mutex<BoxedBatches>,
+    /// Id of the log format, which errors contain.
     format: &'static str,
     origin: Origin,
     log: Arc<AnyLog>,
 }
 
 impl Batches {
-    /// Returns batches of the reader's log.
+    /// Wraps the iterator `batches` over batches of the log of `reader`.
     pub(crate) fn new(
         reader: &Reader,
         batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     ) -> Self {
         let format = reader.log.format().id;
         Self {
-            left: Mutex::new(Box::new(batches)),
+            remaining: Mutex::new(Box::new(batches)),
             format,
             origin: reader.origin.clone(),
-            log: reader.known(),
+            log: reader.loaded_log(),
         }
     }
 }
@@ -126,9 +130,10 @@ impl Batches {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         py.check_signals()?;
         let batch = self.origin.run(py, || {
-            let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).next();
-            next.transpose().map_err(of_arrow(self.format))
+            let next = self.remaining.lock().unwrap_or_else(PoisonError::into_inner).next();
+            next.transpose().map_err(from_arrow(self.format))
         })?;
+        // All batches have been read, so all losses of data in them are known.
         if batch.is_none() {
             self.origin.report(py, &self.log)?;
         }

@@ -1,4 +1,5 @@
-//! ULog only: parameters, info messages, dropouts, events, modes; `log.ulog`.
+//! Functions for ULog files, which Python calls in `log.ulog`. They return parameters, information
+//! messages, dropouts, events and flight modes.
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
@@ -6,29 +7,32 @@ use pyo3::types::PyDict;
 use rovelog::ulog_format::{UlogReader, px4};
 use rovelog::{AnyLog, Result, Select, Timestamp, Topic};
 
-use crate::errors::of_arrow;
+use crate::errors::from_arrow;
 use crate::reader::Reader;
 use crate::values::{map_to_python, to_python};
 
-/// Returns all rows of a topic in one batch, if the log is a ULog and the topic has rows.
+/// Returns all rows of a topic as one batch. Returns `None` if the log is not a ULog file, or if
+/// the topic has no rows.
 pub(crate) fn table(log: &AnyLog, topic: &Topic, select: &Select) -> Result<Option<RecordBatch>> {
     let AnyLog::Ulog(log) = log else { return Ok(None) };
-    let tables = log.tables(select).map_err(of_arrow("ulog"))?;
+    let tables = log.tables(select).map_err(from_arrow("ulog"))?;
     Ok(tables.into_iter().find(|(id, _)| *id == topic.id).map(|(_, batch)| batch))
 }
 
+/// Returns the ULog reader of a log, or an exception if the log has another format.
 pub(crate) fn ulog<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a UlogReader> {
-    reader.only(py, "ULog", |log| if let AnyLog::Ulog(log) = log { Some(log) } else { None })
+    reader.format_reader(py, "ULog", |log| if let AnyLog::Ulog(log) = log { Some(log) } else { None })
 }
 
 fn nanos(time: Option<Timestamp>) -> Option<i64> {
     time.map(|time| time.nanos)
 }
 
-/// A change of a parameter: time, name, value.
+/// A change of a parameter: the time in nanoseconds, the name, and the new value.
 type Change<'py> = (Option<i64>, String, Bound<'py, PyAny>);
 
-/// Returns parameters: initial values, changes, and defaults of the system and of the setup.
+/// Returns the parameters: initial values, changes, system-wide defaults, and defaults of the
+/// current setup (airframe).
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn ulog_parameters<'py>(
@@ -49,14 +53,16 @@ pub(crate) fn ulog_parameters<'py>(
     ))
 }
 
-/// Returns info messages: the last value of each key.
+/// Returns the information messages as a dict from keys to values. If a key occurs several times,
+/// the dict contains its last value.
 #[pyfunction]
 pub(crate) fn ulog_infos<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
     let log = ulog(py, reader)?;
     map_to_python(py, &reader.run(py, || Ok(log.infos()))?)
 }
 
-/// Returns dropouts: time, milliseconds, offset.
+/// Returns the dropouts. Each row consists of the time in nanoseconds, the duration in
+/// milliseconds, and the offset of the message.
 #[pyfunction]
 pub(crate) fn ulog_dropouts(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(Option<i64>, u16, u64)>> {
     let log = ulog(py, reader)?;
@@ -64,7 +70,8 @@ pub(crate) fn ulog_dropouts(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(Op
     Ok(dropouts.iter().map(|dropout| (nanos(dropout.time), dropout.millis, dropout.offset)).collect())
 }
 
-/// Returns PX4 events: time, level, message, name.
+/// Returns the PX4 events. Each row consists of the time in nanoseconds, the level, the text, and
+/// the name.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn ulog_events(
@@ -82,7 +89,8 @@ pub(crate) fn ulog_events(
     })
 }
 
-/// Returns changes of PX4's flight mode: time, name, number.
+/// Returns the changes of the PX4 flight mode. Each row consists of the time in nanoseconds, the
+/// name of the mode, and its number.
 #[pyfunction]
 pub(crate) fn ulog_modes(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(i64, String, u8)>> {
     let log = ulog(py, reader)?;

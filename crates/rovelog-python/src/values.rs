@@ -1,4 +1,4 @@
-//! Values of the library as Python objects.
+//! Conversion between the values of records and Python objects.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use rovelog::Value;
 
-/// Returns a value as the usual Python object: int, float, str, bytes, list, dict, None.
+/// Converts a value to a Python object: bool, int, float, str, bytes, list, dict or None.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Bool(v) => v.into_pyobject(py)?.to_owned().into_any(),
         Value::Int(v, _) => v.into_pyobject(py)?.into_any(),
         Value::UInt(v, _) => v.into_pyobject(py)?.into_any(),
+        // Python only has 64-bit floats. This conversion is exact.
         Value::F32(v) => f64::from(*v).into_pyobject(py)?.into_any(),
         Value::F64(v) => v.into_pyobject(py)?.into_any(),
         Value::Text(v) => v.into_pyobject(py)?.into_any(),
@@ -24,16 +25,21 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
             }
             dict.into_any()
         }
-        // Null, and types that are unknown here.
+        // This is a null value. `Value` is non-exhaustive, so any type that is added later becomes
+        // None too.
         _ => py.None().into_bound(py),
     })
 }
 
-/// Returns the value that [`to_python`] makes this object of, except for the widths of numbers.
+/// Converts a Python object that [`to_python`] returned back to a value.
+///
+/// Python objects do not store how many bits a number had. Integers become 64-bit integers, and
+/// floats become `F64`.
 pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     if object.is_none() {
         return Ok(Value::Null);
     }
+    // In Python, `bool` is a subclass of `int`, so this test comes before the test for `int`.
     if let Ok(v) = object.cast::<PyBool>() {
         return Ok(Value::Bool(v.is_true()));
     }
@@ -61,7 +67,7 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     Ok(Value::Struct(fields.collect::<PyResult<_>>()?))
 }
 
-/// A value to convert as an element of a list or a tuple.
+/// A value that is converted to a Python object when a Python list or tuple is created from it.
 pub(crate) struct Item<'a>(pub(crate) &'a Value);
 
 impl<'py> IntoPyObject<'py> for Item<'_> {
@@ -74,7 +80,7 @@ impl<'py> IntoPyObject<'py> for Item<'_> {
     }
 }
 
-/// Returns named values as a dict.
+/// Converts pairs of name and value to a Python dict.
 pub(crate) fn map_to_python<'py>(
     py: Python<'py>,
     values: &BTreeMap<String, Value>,

@@ -1,4 +1,5 @@
-//! VEL only: images as stored, and the revolutions of its Velodyne; `log.vel`.
+//! Functions for VEL logs, which Python calls in `log.vel`. They return stored images, and the
+//! revolutions of a Velodyne sensor.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,9 +19,10 @@ use crate::reader::{Reader, Window};
 use crate::stream::LogBatches;
 use crate::table::Batches;
 
-/// Returns options with the message types that a file declares. They are checked before any log is
-/// opened, so that their errors are not attributed to a log.
-pub(crate) fn declaring(py: Python<'_>, types: Option<PathBuf>) -> PyResult<ReadOptions> {
+/// Returns options for opening a log with the message types that the file `types` declares.
+///
+/// This file is read before the log is opened, so that its errors name this file and not the log.
+pub(crate) fn options_with_types(py: Python<'_>, types: Option<PathBuf>) -> PyResult<ReadOptions> {
     let mut options = ReadOptions::default();
     let Some(path) = types else { return Ok(options) };
     options.declarations = errors::run_on(py, Some(&path.to_string_lossy()), || {
@@ -30,26 +32,30 @@ pub(crate) fn declaring(py: Python<'_>, types: Option<PathBuf>) -> PyResult<Read
     Ok(options)
 }
 
+/// Returns the VEL reader of a log, or an exception if the log has another format.
 fn vel<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a VelReader> {
-    reader.only(py, "VEL log", |log| if let AnyLog::Vel(log) = log { Some(log) } else { None })
+    reader.format_reader(py, "VEL log", |log| if let AnyLog::Vel(log) = log { Some(log) } else { None })
 }
 
-/// Returns the images of a time window, in file order: offset of the message, and topic.
+/// Returns the images in a time window, in file order. Each row consists of the offset of the
+/// message and the topic.
 #[pyfunction]
 pub(crate) fn vel_images(py: Python<'_>, reader: &Reader, window: Window) -> PyResult<Vec<(u64, String)>> {
     let log = vel(py, reader)?;
-    let select = window.of(Select::all());
+    let select = window.limit(Select::all());
     reader.run(py, || {
         let wanted = |record: &rovelog::Record<'_>| {
             let time = record.time.is_none_or(|time| select.keeps_time(time.nanos));
-            time && image(log, record.offset).is_some()
+            time && image_at(log, record.offset).is_some()
         };
         let records = log.records_in_file_order().filter(wanted);
         Ok(records.map(|record| (record.offset, record.topic.name.clone())).collect())
     })
 }
 
-fn image(log: &VelReader, offset: u64) -> Option<(i64, rovelog::vel_format::wire::ImageData<'_>)> {
+/// Returns the time and the image of the message at an offset. Returns `None` if the message is not
+/// an image.
+fn image_at(log: &VelReader, offset: u64) -> Option<(i64, rovelog::vel_format::wire::ImageData<'_>)> {
     let message = log.message_at(offset)?;
     match message.payload()? {
         Payload::Image(image) => Some((message.nanos, image)),
@@ -57,8 +63,9 @@ fn image(log: &VelReader, offset: u64) -> Option<(i64, rovelog::vel_format::wire
     }
 }
 
-/// Returns the image of the message at an offset: time, bytes, encoding, width, height; `None` if
-/// there is no image.
+/// Returns the image of the message at an offset. Returns `None` if the message is not an image.
+///
+/// The row consists of the time, the bytes, the encoding, the width and the height.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn vel_image<'py>(
@@ -68,23 +75,26 @@ pub(crate) fn vel_image<'py>(
 ) -> PyResult<Option<(i64, Bound<'py, PyBytes>, &'static str, i32, i32)>> {
     let log = vel(py, reader)?;
     reader.origin.checked(py, || {
-        Ok(image(log, offset).map(|(nanos, image)| {
+        Ok(image_at(log, offset).map(|(nanos, image)| {
             let (width, height) = (image.width.get(), image.height.get());
             (nanos, PyBytes::new(py, &image.data), image.encoding().name(), width, height)
         }))
     })
 }
 
-/// Returns the calibration from a file.
-pub(crate) fn calibration_of(py: Python<'_>, path: &Path) -> PyResult<Calibration> {
+/// Reads the calibration of a Velodyne sensor from a file.
+pub(crate) fn read_calibration(py: Python<'_>, path: &Path) -> PyResult<Calibration> {
     errors::run_on(py, Some(&path.to_string_lossy()), || {
         let text =
+// The function `read_description_text` limits the size of the file, so that a wrong path cannot
+// fill the memory.
             File::open(path).and_then(read_description_text).map_err(|error| Error::io("vel", error))?;
         Ok(Calibration::parse(&text)?)
     })
 }
 
-/// Returns the revolutions that start in a time window; `fields` are names of columns.
+/// Returns the revolutions that start in a time window, as one table each. `fields` are the names
+/// of the columns to return.
 #[pyfunction]
 pub(crate) fn vel_revolutions(
     py: Python<'_>,
@@ -94,13 +104,13 @@ pub(crate) fn vel_revolutions(
     window: Window,
 ) -> PyResult<Batches> {
     vel(py, reader)?;
-    let calibration = calibration.map(|path| calibration_of(py, &path)).transpose()?;
-    let mut select = window.of(Select::all());
+    let calibration = calibration.map(|path| read_calibration(py, &path)).transpose()?;
+    let mut select = window.limit(Select::all());
     select.fields = fields.map(Names::from_iter);
-    let log = Arc::clone(reader.all(py)?);
+    let log = Arc::clone(reader.whole_log(py)?);
     let batches = reader.run(py, || {
         LogBatches::try_new(log, |log| -> Result<rovelog::core::Batches<'_>> {
-            let AnyLog::Vel(log) = &**log else { unreachable!("looked at above") };
+            let AnyLog::Vel(log) = &**log else { unreachable!("`vel` has checked the format") };
             Ok(Box::new(log.point_batches(None, calibration.as_ref(), PointOptions::default(), &select)?))
         })
     })?;

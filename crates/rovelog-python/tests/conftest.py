@@ -1,5 +1,8 @@
-"""Where logs are, and what several tests do. Real logs are in the folder that ROVELOG_REAL names; tests that need them say so
-when they skip."""
+"""Paths of the logs, and helpers that several tests use.
+
+The environment variable ROVELOG_REAL names the folder with real logs. Tests that need them are
+skipped without it, and the report says so.
+"""
 
 from __future__ import annotations
 
@@ -29,25 +32,27 @@ NO_LOGS = f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)"
 
 
 def case_log(case: pathlib.Path) -> pathlib.Path:
-    """The log of a case, whatever its extension."""
+    """Returns the path of a corpus case, with any extension."""
     folder = CORPUS / case.parent.name
     return next(path for path in folder.iterdir() if path.name.rsplit(".", 1)[0] == case.stem)
 
 
 def over(paths: Iterable[pathlib.Path]) -> list[object]:
-    """Parameters for a test over these real logs; one that skips where there are none."""
+    """Returns the parameters for a test over these real logs. The test is skipped without them."""
     found = [pytest.param(path, id=path.stem) for path in paths]
     return found or [pytest.param(None, marks=pytest.mark.skip(reason=NO_LOGS))]
 
 
 def real_ulogs() -> list[object]:
-    """Parameters for a test over all real ULogs."""
+    """Returns the parameters for a test over all real ULogs."""
     return over(sorted(REAL.glob("ulog/*.ulg")))
 
 
 def is_altered(path: pathlib.Path) -> bool:
-    """Whether a real log differs from the file that its expected result describes. A copy of the
-    folder may have replaced paths in the bags, which damages them."""
+    """Returns True if a real log differs from the file that its expected result describes.
+
+    Copying the folder may have replaced paths in the bags, which damages them.
+    """
     expected = path.parent / "expected" / f"{path.name}.json"
     if not expected.exists():
         return False
@@ -56,7 +61,7 @@ def is_altered(path: pathlib.Path) -> bool:
 
 
 def real_file(name: str) -> pathlib.Path:
-    """A real log, or what belongs to one."""
+    """Returns the path of a real log or of a file that belongs to it."""
     path = REAL / name
     if not path.exists():
         pytest.skip(NO_LOGS)
@@ -67,13 +72,15 @@ def real_file(name: str) -> pathlib.Path:
 
 @pytest.fixture
 def flight() -> pathlib.Path:
-    """A small valid log with two instances, texts, a dropout, parameters."""
+    """A small valid log with two instances of a topic, console messages, a dropout and
+    parameters.
+    """
     return CORPUS / "ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg"
 
 
 @pytest.fixture
 def real() -> pathlib.Path:
-    """A real flight, with UTC."""
+    """A real flight log with UTC."""
     return real_file("ulog/sample_log_small.ulg")
 
 
@@ -86,13 +93,13 @@ def real_log(real: pathlib.Path) -> Iterator[rl.Log]:
 
 
 def command(*args: str | pathlib.Path) -> subprocess.CompletedProcess[str]:
-    """A run of the command line."""
+    """Runs the command line."""
     return subprocess.run([sys.executable, "-m", "rovelog", *args], capture_output=True, text=True)
 
 
 @contextlib.contextmanager
 def another_thread_gets_on() -> Iterator[None]:
-    """The interpreter's lock is free meanwhile: another thread takes its steps."""
+    """Checks that the GIL is free during the work: another thread can make progress."""
     ended = threading.Event()
     steps = itertools.count()
 
@@ -124,7 +131,9 @@ except KeyboardInterrupt:
 
 
 def stops_at_ctrl_c(work: str, *args: pathlib.Path) -> None:
-    """`work`, done over and over with the `log` that is the first argument, ends with a KeyboardInterrupt."""
+    """Checks that Ctrl-C ends `work`, which is repeated with the `log` that is the first
+    argument.
+    """
     script = [sys.executable, "-c", BUSY.format(work=work), *map(str, args)]
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None and child.stdout.readline() == "ready\n"

@@ -1,4 +1,4 @@
-"""ULogs made for a test, byte by byte."""
+"""ULogs and bags that tests build byte by byte."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ def message(kind: str, payload: bytes) -> bytes:
 
 
 def topic(number: int, name: str, fields: str, rows: Iterable[bytes], instance: int = 0) -> tuple[bytes, bytes]:
-    """The definition of a topic, and its subscription with its rows; each row starts with its time in microseconds."""
+    """Returns the definition of a topic, and its subscription with its rows. A row starts with its
+    time in us.
+    """
     definition = message("F", f"{name}:uint64_t timestamp;{fields}".encode())
     data = message("A", struct.pack("<BH", instance, number) + name.encode())
     return definition, data + b"".join(message("D", struct.pack("<H", number) + row) for row in rows)
 
 
 def ulog(path: pathlib.Path, *topics: tuple[bytes, bytes], formats: Iterable[str] = (), tail: bytes = b"") -> pathlib.Path:
-    """A log of these topics, with further formats."""
+    """Writes a log with these topics and further formats."""
     nested = b"".join(message("F", text.encode()) for text in formats)
     path.write_bytes(HEADER + nested + b"".join(first for first, _ in topics) + b"".join(data for _, data in topics) + tail)
     return path
 
 
 def rows(code: str, *values: tuple[object, ...]) -> list[bytes]:
-    """Rows at 1 ms, 2 ms, ..., their values by a code of `struct`."""
+    """Returns rows at 1 ms, 2 ms, ..., packed with a format of `struct`."""
     return [struct.pack("<Q" + code, 1000 * (number + 1), *row) for number, row in enumerate(values)]
 
 
 def large(path: pathlib.Path, count: int = 60_000) -> pathlib.Path:
-    """A log that is mapped, not read: 1 MiB and more."""
+    """Writes a log of at least 1 MiB, because smaller files are read instead of mapped."""
     return ulog(path, topic(1, "fast", "float x;float[3] v;", rows("4f", *((1.0, 2.0, 3.0, 4.0),) * count)))
 
 
 def large_bag(path: pathlib.Path, recorded: pathlib.Path) -> pathlib.Path:
-    """A bag without an index that is mapped, of the first message of another one over and over."""
+    """Writes a large bag without an index, which repeats the first message of another bag."""
     data = recorded.read_bytes()
     at = data.index(b"\n") + 1
     ends = []
@@ -53,7 +55,7 @@ def large_bag(path: pathlib.Path, recorded: pathlib.Path) -> pathlib.Path:
 
 
 def bag(path: pathlib.Path, kind: str, definition: str, payloads: Iterable[bytes]) -> pathlib.Path:
-    """A bag of V1.2 without an index: messages of one topic, a second apart."""
+    """Writes a V1.2 bag without an index: messages of one topic, one second apart."""
 
     def record(op: int, data: bytes, **fields: bytes) -> bytes:
         pairs = [name.encode() + b"=" + value for name, value in {"op": bytes([op]), **fields}.items()]
@@ -72,7 +74,9 @@ START_US = 1_780_000_000_000_000  # 2026-05-28
 
 
 def flight(path: pathlib.Path, vehicle: str, lowest: float, start_us: int = START_US, as_text: bool = False) -> pathlib.Path:
-    """A flight with UTC, whose battery goes from 16 V to `lowest`; its voltages may be texts."""
+    """Writes a flight log with UTC whose battery drops from 16 V to `lowest`. Voltages can be
+    stored as texts.
+    """
     voltages = [(16.0 - (16.0 - lowest) * step / 9,) for step in range(10)]
     battery = topic(1, "battery_status", "float voltage_v;", rows("f", *voltages))
     if as_text:
@@ -89,7 +93,9 @@ def flight(path: pathlib.Path, vehicle: str, lowest: float, start_us: int = STAR
 
 
 def flights(folder: pathlib.Path) -> None:
-    """Makes a folder with two flights of VEHICLE in 2026 that lose 1 V and 2.5 V, one of 2025, and one of another vehicle."""
+    """Creates a folder with two flights of VEHICLE in 2026 that lose 1 V and 2.5 V, one of 2025,
+    and one of another vehicle.
+    """
     folder.mkdir()
     flight(folder / "a.ulg", VEHICLE, 15.0)
     flight(folder / "b.ulg", VEHICLE, 13.5)

@@ -1,6 +1,8 @@
-"""Compares texts of messages with those of genpy: `genpy_check.py FILE`, run by the interpreter that has genpy.
+"""Compares texts of messages with those of genpy. Usage: `genpy_check.py FILE`, with an interpreter
+that has genpy.
 
-FILE holds a pickled list of (type, definition, payload, text). Prints what differs, and how many were compared.
+FILE contains a pickled list of (type, definition, payload, text). The script prints the
+differences, and the number of compared texts.
 """
 
 import pickle

@@ -1,4 +1,4 @@
-"""What is asked for: one name or several, addresses of logs, frames to write to, and errors that help."""
+"""Arguments of functions: names, addresses, outputs, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rovelog._topic import Topics
 from rovelog.compat.pyulog import ULog
 
 
-def test_a_text_is_one_topic(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_a_string_is_a_single_topic(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
     with rl.open(flight, topics="t") as log, rl.open(flight, topics=["t"]) as same:
         assert list(log) == list(same) == ["t/0"]
         assert log.records == log["t"].count == len(list(log.messages())) < log.info.records
@@ -35,7 +35,7 @@ def test_a_text_is_one_topic(flight: pathlib.Path, tmp_path: pathlib.Path) -> No
             rl.open(flight, topics=wrong)
 
 
-def test_the_instance_0_is_optional_and_paths_have_none() -> None:
+def test_the_suffix_0_is_optional_except_for_ros_names() -> None:
     imu, path = SimpleNamespace(name="imu/0"), SimpleNamespace(name="/imu/0")
     topics = Topics([imu, path])  # type: ignore[list-item]
     assert topics["imu"] is topics["imu", 0] is imu and topics["/imu/0"] is path
@@ -44,7 +44,7 @@ def test_the_instance_0_is_optional_and_paths_have_none() -> None:
         topics["/imu"]
 
 
-def test_a_text_is_one_dataset(real: pathlib.Path) -> None:
+def test_a_string_is_a_single_dataset(real: pathlib.Path) -> None:
     pyulog = pytest.importorskip("pyulog", reason="SKIPPED: the original is not installed")
     one, some = ULog(str(real), "vehicle_attitude"), ULog(str(real), ["vehicle_attitude"])
     assert [data.name for data in one.data_list] == [data.name for data in some.data_list] == ["vehicle_attitude"]
@@ -52,7 +52,7 @@ def test_a_text_is_one_dataset(real: pathlib.Path) -> None:
     assert [data.name for data in theirs] == ["vehicle_attitude"] and np.array_equal(theirs[0].data["q[0]"], one.data_list[0].data["q[0]"])
 
 
-def test_a_text_is_one_field(real_log: rl.Log) -> None:
+def test_a_string_is_a_single_field(real_log: rl.Log) -> None:
     topic = real_log["vehicle_local_position"]
     assert list(topic.numpy("vx")) == list(topic.table().numpy("vx")) == ["t_ns", "time", "vx"]
 
@@ -79,7 +79,7 @@ def test_frames_can_be_written_to(real_log: rl.Log) -> None:
     indexed = topic.to_pandas(index="time")
     indexed.iloc[0, 1] = 3
     assert indexed.iloc[0, 1] == 3
-    # What was decoded is as it was.
+    # Tables that were decoded before do not change.
     assert topic.table().to_pandas().iloc[1, 2] != 7
     shared = topic.table().to_pandas(copy=False)
     with pytest.raises(ValueError, match="read-only"):
@@ -87,7 +87,7 @@ def test_frames_can_be_written_to(real_log: rl.Log) -> None:
 
 
 def missing_names(log: rl.Log) -> dict[str, tuple[Callable[[], Any], str]]:
-    """What asks for a name that is not there, and the name that was meant."""
+    """Calls with an unknown name, each with the similar name that the error suggests."""
     topic = log["vehicle_attitude"]
     message = next(iter(log.messages("vehicle_attitude")))
     return {
@@ -102,7 +102,7 @@ def missing_names(log: rl.Log) -> dict[str, tuple[Callable[[], Any], str]]:
     }
 
 
-def test_a_missing_name_is_a_key_error_with_suggestions(real_log: rl.Log) -> None:
+def test_an_unknown_name_raises_a_key_error_with_suggestions(real_log: rl.Log) -> None:
     for what, (ask, meant) in missing_names(real_log).items():
         with pytest.raises(rl.RovelogError) as caught:
             ask()
@@ -111,18 +111,18 @@ def test_a_missing_name_is_a_key_error_with_suggestions(real_log: rl.Log) -> Non
         assert error.next is not None and (what == "message" or error.path == real_log.path), what
 
 
-def test_values_by_name_are_dicts(real_log: rl.Log) -> None:
+def test_named_values_are_dicts(real_log: rl.Log) -> None:
     params = real_log.params
     assert isinstance(params, dict) and params.get("nothing") is None and "nothing" not in params
     assert pickle.loads(pickle.dumps(params)) == params == dict(params)
 
 
-def test_no_utc_to_index_by(flight: pathlib.Path) -> None:
+def test_indexing_by_time_needs_utc(flight: pathlib.Path) -> None:
     with pytest.raises(rl.FieldNotFound, match="index by t_ns"):
         rl.open(flight)["t"].to_pandas(index="time")
 
 
-def test_channels_that_are_not_there() -> None:
+def test_unknown_channels_raise() -> None:
     log = rl.open(real_file("rld/test_full.rld"))
     for ask in (lambda: log.rld.energy(by="DI9", power="V1*I1"), lambda: log.rld.energy(power="V1*I9")):
         with pytest.raises(rl.NameNotFound) as caught:
@@ -157,7 +157,7 @@ def test_durations_have_the_units_of_the_command_line() -> None:
             span_ns(text)
 
 
-def test_bytes_that_are_a_name(flight: pathlib.Path) -> None:
+def test_bytes_that_look_like_a_path_give_a_hint(flight: pathlib.Path) -> None:
     for data in (b"x.ulg", os.fsencode(flight)):
         with pytest.raises(rl.NotALogError, match="a path is a str") as caught:
             rl.open(data)
@@ -168,7 +168,7 @@ def test_bytes_that_are_a_name(flight: pathlib.Path) -> None:
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """A server that misbehaves as its path says."""
+    """An HTTP server whose behavior depends on the requested path."""
 
     log = b""
 
@@ -190,7 +190,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """It does not need a reader of its output."""
+    """A server that ignores errors of clients which close the connection early."""
 
     def handle_error(self, *_: object) -> None:
         pass
@@ -205,7 +205,7 @@ def server(flight: pathlib.Path) -> Iterator[str]:
         running.shutdown()
 
 
-def test_an_address_that_answers(server: str, flight: pathlib.Path) -> None:
+def test_http_errors_become_exceptions(server: str, flight: pathlib.Path) -> None:
     assert rl.open(f"{server}/good.ulg").records == rl.open(flight).records
 
 
@@ -229,14 +229,16 @@ def test_ctrl_c_while_a_large_topic_is_decoded(tmp_path: pathlib.Path) -> None:
     stops_at_ctrl_c("log['fast'].to_polars()", path)
 
 
-# Only what merges logs has these, and Python has no merge.
-NOT_HERE = {"--time-base"}
+# Options of `rovelog merge` and `rovelog split`. Python has neither, so its messages name the commands.
+NOT_HERE = {"--time-base", "--at-restart"}
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 OPTION = re.compile(r"--[a-z][a-z-]+")
 
 
-def test_texts_name_no_option_of_the_command_line() -> None:
-    """Texts of the library reach Python in Python's words: what is missing belongs into `src/words.rs`."""
+def test_no_message_names_a_command_line_option() -> None:
+    """No message for Python names a command-line option. To fix a failure, add the text to
+    `src/python_terms.rs`.
+    """
     libraries = ["rovelog-core", "rovelog", "ulog-format", "rld-format", "rosbag12", "vel-format", "rovelog-export"]
     found = 0
     for library in libraries:
@@ -252,7 +254,7 @@ def test_texts_name_no_option_of_the_command_line() -> None:
     assert found > 3
 
 
-def test_words_of_the_library_reach_python_in_its_own(tmp_path: pathlib.Path) -> None:
+def test_next_steps_name_python_arguments(tmp_path: pathlib.Path) -> None:
     with pytest.raises(rl.NotALogError) as caught:
         rl.open(b"\x00\x01\x02\x03 nothing of ours")
     assert "--" not in str(caught.value) and "format=" in str(caught.value)

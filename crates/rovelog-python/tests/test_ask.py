@@ -1,4 +1,4 @@
-"""Derived fields of topics, the start of logs without UTC, many logs, comparisons of signals."""
+"""Derived fields, `utc_start`, iteration over many logs, and comparison of signals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_derived_fields_are_columns_of_a_topic(real: pathlib.Path) -> None:
     topic = log["vehicle_attitude"]
     assert topic.derived[:3] == ["q.roll", "q.pitch", "q.yaw"]
     q = topic["q"].astype(float)
-    # As scipy does: quaternions of 32-bit floats are not quite of length 1.
+    # scipy normalizes quaternions. Those of 32-bit floats have a length of almost 1.
     w, x, y, z = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
     roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
     np.testing.assert_allclose(topic["q.roll"], roll, atol=1e-12)
@@ -29,13 +29,13 @@ def test_derived_fields_are_columns_of_a_topic(real: pathlib.Path) -> None:
     part = topic.select("q[0..1]", "q.yaw", "double=2*q[3]")
     assert part.table().column_names[-4:] == ["q[0]", "q[1]", "q.yaw", "double"]
     np.testing.assert_array_equal(topic["double=2*q[3]"], 2 * q[:, 3])
-    # The same in one piece and in batches, in a part of the time, and after a pickle.
+    # The values are the same in one table, in batches, in a time window, and after a pickle.
     batches = np.concatenate([batch["q.yaw"] for batch in part.batches()])
     np.testing.assert_array_equal(part.table()["q.yaw"], batches)
     later = part.between("+1s", "+3s")
     assert 0 < len(later.table()) == len(later) < len(topic)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(later)).table()["double"], later.table()["double"])
-    # What was selected can be selected again.
+    # The result of a selection can be selected again.
     assert part.select("double").table().column_names[-1] == "double"
     assert set(topic["q*"]) == {"q", "quat_reset_counter"}
     with pytest.raises(rl.FieldNotFound, match="no field nothing"):
@@ -57,7 +57,7 @@ def test_derived_fields_are_those_of_the_command_line() -> None:
 def test_a_clock_that_was_set_does_not_change_durations() -> None:
     path = CORPUS / "rld/clock-step-of-years.rld"
     log = rl.open(path)
-    # 30 rows at 1 kSPS; the clock was set before row 10.
+    # The log has 30 rows at 1 kSPS. The clock was set before row 10.
     assert (log.info.clock, log.info.utc_rule, log.info.duration_ns) == ("boot", "block_times", 29 * 1_003_520)
     frame = log["samples"].to_polars()
     assert [frame["time"][row].year for row in (0, 9, 10, 29)] == [2023, 2023, 2030, 2030]
@@ -107,7 +107,7 @@ def test_text_that_is_not_utf_8_is_escaped_or_decoded() -> None:
         rl.open(path, text_encoding="utf-16")
 
 
-def test_the_start_of_a_log_without_utc_can_be_given() -> None:
+def test_utc_start_sets_the_utc_of_a_log() -> None:
     path = CORPUS / "ulog/one-topic.ulg"
     given = "2026-05-20T12:01:05Z"
     moment = dt.datetime(2026, 5, 20, 12, 1, 5, tzinfo=dt.timezone.utc)
@@ -123,7 +123,7 @@ def test_the_start_of_a_log_without_utc_can_be_given() -> None:
         rl.open(path, utc_start="yesterday")
 
 
-def test_every_digit_of_a_time_counts() -> None:
+def test_times_keep_all_nine_decimals() -> None:
     path = CORPUS / "ulog/one-topic.ulg"
     log = rl.open(path, utc_start="2026-05-20T14:01:05.123456789+02:00")
     assert log.info.data_start_ns is not None and log.info.utc_offset_ns is not None
@@ -135,7 +135,7 @@ def test_every_digit_of_a_time_counts() -> None:
     assert kept[0] == topic.count == kept[1] + 1
 
 
-def test_one_bad_log_does_not_end_a_loop(tmp_path: pathlib.Path) -> None:
+def test_an_unreadable_log_does_not_end_a_loop(tmp_path: pathlib.Path) -> None:
     good = CORPUS / "ulog/one-topic.ulg"
     for name in ("a.ulg", "c.ulg"):
         (tmp_path / name).write_bytes(good.read_bytes())

@@ -1,4 +1,4 @@
-"""Columns: what every library gets, without copies where the layout allows."""
+"""Columns in all libraries, without copies where the layout allows it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def address(values: Any) -> int:
 
 
 def polars_address(column: pl.Series) -> int:
-    """Where the numbers of a column lie: a view of numpy's that is refused where polars would have to copy."""
+    """Returns the address of the numbers of a column. Fails if polars would have to copy them."""
     return address(column.to_numpy(allow_copy=False))
 
 
@@ -44,7 +44,7 @@ def test_polars_pyarrow_and_numpy_share_one_memory(real_log: rl.Log) -> None:
     assert quaternion.type == pa.list_(pa.field("item", pa.float32(), nullable=False), 4)
     assert quaternion.values.buffers()[1].address == address(ours["q"])
     assert ours["q"].shape == (len(table), 4)
-    # Both ways of numpy's to look at memory: the second look is the same memory.
+    # Both interfaces of numpy give a view of the same memory.
     assert address(table.numpy()["q"]) == address(ours["q"])
 
 
@@ -59,7 +59,7 @@ def test_memory_outlives_its_log(real: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("path", real_ulogs())
-def test_all_ways_to_the_columns_agree(path: pathlib.Path) -> None:
+def test_all_libraries_get_the_same_columns(path: pathlib.Path) -> None:
     log = rl.open(path)
     for topic in log.topics.values():
         if topic.count == 0 or not topic.fields:
@@ -81,11 +81,11 @@ def test_all_ways_to_the_columns_agree(path: pathlib.Path) -> None:
         assert len(frame) == topic.count
 
 
-def test_each_look_is_a_fresh_stream(real_log: rl.Log) -> None:
+def test_each_access_starts_a_new_stream(real_log: rl.Log) -> None:
     topic = real_log["vehicle_local_position"]
     table = topic.table()
     for source in (topic, table):
-        # DuckDB scans a variable twice for one query: schema, then data.
+        # DuckDB reads a variable twice per query: first the schema, then the data.
         for _ in range(2):
             rows, mean = duckdb.sql("SELECT count(*), avg(vx) FROM source").fetchall()[0]
             assert rows == topic.count
@@ -93,7 +93,7 @@ def test_each_look_is_a_fresh_stream(real_log: rl.Log) -> None:
         assert pl.DataFrame(source).equals(pl.DataFrame(source))
 
 
-def test_types_arrive(real_log: rl.Log) -> None:
+def test_types_are_preserved(real_log: rl.Log) -> None:
     frame = real_log["vehicle_attitude"].to_polars()
     assert frame.schema["t_ns"] == pl.Int64
     assert frame.schema["time"] == pl.Datetime("ns", "UTC")
@@ -101,7 +101,7 @@ def test_types_arrive(real_log: rl.Log) -> None:
     assert str(frame["time"][0]) == str(real_log.utc(frame["t_ns"][0]))
 
 
-def test_a_schema_is_honoured_where_nothing_is_lost(real_log: rl.Log) -> None:
+def test_a_requested_schema_is_used_if_it_is_lossless(real_log: rl.Log) -> None:
     topic = real_log["vehicle_local_position"].select("vx")
     ours = pa.schema(topic)
     wide = pa.schema([ours.field(0), ours.field(1), pa.field("vx", pa.float64(), nullable=False)])
@@ -166,7 +166,7 @@ def test_many_threads_read_one_log(real_log: rl.Log) -> None:
     assert rows == [topic.count for topic in topics] * 3
 
 
-def test_nulls_are_never_a_silent_zero(flight: pathlib.Path) -> None:
+def test_nulls_are_not_zeros(flight: pathlib.Path) -> None:
     corpus = flight.parent
     columns = rl.open(corpus / "timestamp-out-of-range.ulg")["t"].numpy()
     assert isinstance(columns["t_ns"], np.ma.MaskedArray)

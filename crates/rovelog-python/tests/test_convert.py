@@ -1,4 +1,4 @@
-"""Logs handed on and compared; what was written is read back with pyarrow and mcap."""
+"""Conversions, compared with the values that pyarrow and mcap read from the outputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def without_times(table: pa.Table) -> pa.Table:
 
 
 def as_text(column: pa.ChunkedArray) -> str:
-    """All values; NaNs are equal as texts."""
+    """Returns all values. NaNs become texts, so that they compare equal."""
     return repr(column.to_pylist())
 
 
@@ -83,7 +83,7 @@ def test_mcap_has_every_record(real: pathlib.Path, tmp_path: pathlib.Path) -> No
     assert times["vehicle_attitude/0"] == [m.t_ns + offset for m in log.messages("vehicle_attitude") if m.t_ns is not None]
 
 
-def test_ndjson_is_what_the_records_are(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_ndjson_has_the_values_of_the_records(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
     log = rl.open(flight)
     done = rl.convert(log, tmp_path / "flight.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "flight.jsonl").read_text().splitlines()]
@@ -114,14 +114,16 @@ def test_messages_of_a_bag_keep_their_bytes(tmp_path: pathlib.Path) -> None:
     assert found == [(m.topic, kinds[m.topic], "ros1", m.fields()) for m in raw] and done.records >= len(found) > 0
 
 
-def test_others_run_while_it_is_written(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_other_threads_run_during_a_conversion(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
     log = rl.open(real)
     with another_thread_gets_on():
         rl.convert(log, tmp_path / "a.mcap")
 
 
-def test_what_is_written_is_the_command_s(tmp_path: pathlib.Path) -> None:
-    """For each format and kind, the bytes of `rovelog export`."""
+def test_outputs_are_identical_to_those_of_the_command(tmp_path: pathlib.Path) -> None:
+    """The output of `convert` is identical to that of `rovelog export`, for each format and
+    kind.
+    """
     for name in ("rld/v4.rld", "vel/all-kinds.vel", "rosbag/recorded+two-topics.bag", "ulog/nested-types.ulg"):
         path = CORPUS / name
         for kind in ("mcap", "ndjson"):
@@ -130,7 +132,7 @@ def test_what_is_written_is_the_command_s(tmp_path: pathlib.Path) -> None:
             assert ours.read_bytes() == exported(path, tmp_path / f"theirs.{kind}"), (path.name, kind)
 
 
-def test_what_is_lost_is_said(tmp_path: pathlib.Path) -> None:
+def test_losses_are_reported(tmp_path: pathlib.Path) -> None:
     path = CORPUS / "vel/images-of-three-sources.vel"
     with pytest.warns(rl.DataLossWarning, match="ImageM/-1, field data: .*CSV"):
         done = rl.convert(path, tmp_path / "images", kind="csv")
@@ -141,7 +143,7 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
     several = CORPUS / "ulog/one-topic+multi-id.ulg"
     with pytest.raises(rl.UnsupportedError, match="no kind xlsx"):
         rl.convert(flight, tmp_path / "a.csv", kind="xlsx")
-    with pytest.raises(rl.UnsupportedError, match="does not say"):
+    with pytest.raises(rl.UnsupportedError, match="extension"):
         rl.convert(flight, tmp_path / "a")
     with pytest.raises(rl.RovelogError, match="contains one topic"):
         rl.convert(several, tmp_path / "a.csv")
@@ -176,20 +178,20 @@ def command_s_diff(*args: str) -> dict[str, Any]:
     return document
 
 
-def test_diff_is_the_command_s_document() -> None:
+def test_diff_returns_the_document_of_the_command() -> None:
     a, b = (str(CORPUS / "ulog" / name) for name in ("parameters+changes.ulg", "default-parameters.ulg"))
     assert rl.diff(a, b) == command_s_diff(a, b)
     assert rl.diff(a, b)["params"] and rl.diff(a, a) == {**command_s_diff(a, a), "different": False}
     a, b = (str(CORPUS / "ulog" / name) for name in ("one-topic.ulg", "one-topic+multi-id.ulg"))
     with rl.open(a) as first:
         found = rl.diff(first, pathlib.Path(b), ignore_counts=True)
-        # A log that was open stays so.
+        # `convert` does not close a log that the caller has opened.
         assert first.records
     assert found == command_s_diff(a, b, "--ignore-counts")
     assert [topic["change"] for topic in found["topics"]] == ["added"] * len(found["topics"])
 
 
-def test_an_old_bag_becomes_one_of_v2(tmp_path: pathlib.Path) -> None:
+def test_an_old_bag_is_converted_to_v2(tmp_path: pathlib.Path) -> None:
     out = tmp_path / "new.bag"
     done = rl.convert(CORPUS / "rosbag/recorded.bag", out)
     assert done == ("bag2", 5, ["/chatter"], [str(out)], [])
@@ -199,7 +201,7 @@ def test_an_old_bag_becomes_one_of_v2(tmp_path: pathlib.Path) -> None:
 
 
 def exported(path: pathlib.Path, out: pathlib.Path, *options: str) -> bytes:
-    """What the command writes."""
+    """Returns the output of the command."""
     done = command("export", path, "-o", out, "--force", *options)
     assert done.returncode in (0, 3), done.args
     return out.read_bytes()
@@ -231,7 +233,8 @@ def test_options_are_those_of_the_command(name: str, extension: str, options: di
     done = rl.convert(CORPUS / name, ours, **options)
     assert done.files == [str(ours)] and done.records > 0
     assert ours.read_bytes() == exported(CORPUS / name, theirs, *words)
-    # But for these two, which change nothing where the log tells the same, other bytes than without the option.
+    # Each option changes the bytes of the output, except these two, which have no effect on some
+    # logs.
     if "keep_ned" not in options and "model" not in options:
         topics = {key: value for key, value in options.items() if key == "topics"}
         if not name.startswith("rld/v") or extension != "csv":
@@ -253,7 +256,7 @@ def test_a_calibration_makes_clouds(tmp_path: pathlib.Path) -> None:
     assert not (tmp_path / "no.mcap").exists()
 
 
-def test_options_without_a_meaning_are_refused(tmp_path: pathlib.Path) -> None:
+def test_options_that_do_not_apply_are_rejected(tmp_path: pathlib.Path) -> None:
     ulog, rld = CORPUS / "ulog/one-topic.ulg", CORPUS / "rld/v4.rld"
     elsewhere: list[tuple[str, dict[str, Any]]] = [
         ("csv", {"typed": False}),

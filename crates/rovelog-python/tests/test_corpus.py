@@ -1,4 +1,4 @@
-"""Every case of the corpus reads as its recipe says: the same truth that the Rust tests read."""
+"""Each corpus case has the values of its recipe, which the Rust tests also check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import rovelog as rl
 
 
 def same(want: Any, got: Any, kind: str, fields: list[rl.Field] | None) -> bool:
-    """Whether a value of the truth is the one that Python got."""
+    """Returns True if a value of the recipe is equal to the value in Python."""
     if kind.endswith("]"):
         inner = kind[: kind.rindex("[")]
         return len(want) == len(got) and all(same(w, g, inner, fields) for w, g in zip(want, got, strict=True))
@@ -33,7 +33,7 @@ def same(want: Any, got: Any, kind: str, fields: list[rl.Field] | None) -> bool:
 
 
 def depth(fields: list[rl.Field] | None) -> int:
-    """Levels of nested fields."""
+    """Returns the number of nested levels of fields."""
     return 1 + max((depth(field.fields) for field in fields), default=0) if fields else 0
 
 
@@ -69,7 +69,7 @@ def test_case(case: pathlib.Path, tmp_path: pathlib.Path) -> None:
     assert [topic.name for topic in log.topics.values()] == [want["name"] for want in truth["topics"]]
     texts = [text.text for text in log.text]
     if log.format == "rld":
-        # The comment is all the text there is.
+        # The comment is the only text in these logs.
         assert texts == [truth["rld"]["comment"]] * bool(truth["rld"]["comment"])
     else:
         assert len(texts) == len(truth.get("texts") or [])
@@ -80,13 +80,15 @@ def test_case(case: pathlib.Path, tmp_path: pathlib.Path) -> None:
 
 
 def check_places(log: rl.Log, records: list[dict[str, Any]]) -> None:
-    """Records are where the expected results have them; the notation of values there depends on the format."""
+    """Records have the expected offsets. The notation of values in the expected results depends on
+    the format.
+    """
     wanted = [(want["topic"], int(want["offset"]), int(want["seq"])) for want in records]
     assert sorted((m.topic, m.offset, m.seq) for m in log._reader.messages(None, (None, None), raw=True)) == sorted(wanted)
 
 
 def check_rows(log: rl.Log, records: list[dict[str, Any]]) -> None:
-    """Records and columns have all values of the truth."""
+    """Records and columns have all values of the recipe."""
     by_offset = {message.offset: message for message in log.messages()}
     assert len(by_offset) == len(records) == log.records
     rows: dict[str, list[dict[str, Any]]] = {}
@@ -94,7 +96,7 @@ def check_rows(log: rl.Log, records: list[dict[str, Any]]) -> None:
         message = by_offset[int(want["offset"])]
         topic = log[want["topic"]]
         assert message.topic == want["topic"]
-        # In the order of records, one without a time keeps its place.
+        # Records without a time keep their position in the order of records.
         assert message.t_ns == (None if want["t_ns"] is None else int(want["t_ns"]))
         assert message.seq == int(want["seq"])
         got = message.fields()
@@ -104,7 +106,7 @@ def check_rows(log: rl.Log, records: list[dict[str, Any]]) -> None:
     for name, wanted in rows.items():
         topic = log[name]
         if depth(topic.fields) > 60:
-            # pyarrow refuses types of more than 64 levels.
+            # pyarrow rejects types with more than 64 levels.
             continue
         columns = topic.to_arrow().to_pylist()
         assert len(columns) == len(wanted)

@@ -1,4 +1,4 @@
-"""A topic as a dataset of pyarrow, compared with its whole table."""
+"""Topics as pyarrow datasets, compared with the whole table."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def attitude() -> rl.Topic:
 
 @pytest.fixture
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str] | None, Any]]:
-    """The fields and the window of each scan from here on."""
+    """Records the fields and the window of each scan."""
     found: list[tuple[list[str] | None, Any]] = []
-    part = _dataset._part
+    limited = _dataset._limited
 
-    def noted(topic: rl.Topic, window: Any) -> rl.Topic:
+    def recording(topic: rl.Topic, window: Any) -> rl.Topic:
         found.append((topic._fields, window))
-        return part(topic, window)
+        return limited(topic, window)
 
-    monkeypatch.setattr(_dataset, "_part", noted)
+    monkeypatch.setattr(_dataset, "_limited", recording)
     return found
 
 
@@ -69,7 +69,7 @@ def test_scans_decode_what_they_need(attitude: rl.Topic, scans: list[Any]) -> No
     assert dataset.schema.equals(whole.schema, check_metadata=True)
 
 
-def test_duckdb_hands_its_columns_and_conditions_on(attitude: rl.Topic, scans: list[Any]) -> None:
+def test_duckdb_passes_columns_and_conditions(attitude: rl.Topic, scans: list[Any]) -> None:
     dataset, whole = attitude.dataset(), attitude.to_arrow()
     middle = whole["t_ns"][600].as_py()
     query = f"SELECT max(rollspeed), count(*) FROM given WHERE t_ns >= {middle}"
@@ -83,7 +83,7 @@ def test_duckdb_hands_its_columns_and_conditions_on(attitude: rl.Topic, scans: l
     assert scans == [([], (None, None))]
 
 
-def test_polars_hands_its_columns_and_conditions_on(attitude: rl.Topic, scans: list[Any]) -> None:
+def test_polars_passes_columns_and_conditions(attitude: rl.Topic, scans: list[Any]) -> None:
     frame = attitude.to_polars()
     middle = frame["t_ns"][600]
     condition = (pl.col("t_ns") >= middle) & (pl.col("yawspeed") > 0)
@@ -110,8 +110,8 @@ def test_times_in_utc(scans: list[Any]) -> None:
     assert scans[-1][1] == (t_ns, None)
 
 
-def test_what_reads_without_the_scanner(attitude: rl.Topic, tmp_path: pathlib.Path) -> None:
-    """Functions of Arrow that know nothing of the log."""
+def test_functions_that_bypass_the_scanner(attitude: rl.Topic, tmp_path: pathlib.Path) -> None:
+    """Functions of Arrow that bypass the scanner of the dataset."""
     whole, dataset = attitude.to_arrow(), attitude.dataset()
     filter = T >= whole["t_ns"][600].as_py()
     assert ds.Scanner.from_dataset(dataset, columns=["q"], filter=filter).to_table().equals(whole.filter(filter).select(["q"]))
@@ -139,7 +139,9 @@ def test_filters_add_up_and_pickle(attitude: rl.Topic, scans: list[Any]) -> None
 
 
 def test_rows_out_of_order_and_without_times() -> None:
-    """Windows leave out no row, in every case that has such rows."""
+    """Windows never exclude a matching row, in all corpus cases with rows out of order or without
+    times.
+    """
     odd = {"no time": 0, "falling": 0}
     for case in CASES:
         try:

@@ -1,4 +1,4 @@
-"""The tutorial and the examples run."""
+"""The tutorial, the guides and the examples work as documented."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_the_tutorial_runs(real: pathlib.Path, tmp_path: pathlib.Path, monkeypat
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in blocks:
-        # One scope for all blocks, as in a notebook.
+        # All blocks share one scope, as in a notebook.
         exec(compile(block, "docs/guide/python.md", "exec"), names)
 
 
 def output(command: str, folder: pathlib.Path) -> list[str]:
-    """The lines that a command of a document prints."""
+    """Returns the lines that a command in a document prints."""
     path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-c", command],
@@ -51,7 +51,7 @@ def output(command: str, folder: pathlib.Path) -> list[str]:
 
 @pytest.mark.parametrize("page", ["ask.md", "command-line.md"])
 def test_guides_show_what_the_program_prints(page: str, real: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    # A measurement is several files.
+    # A recording can consist of several files.
     for path in (real, real.parent / "sample_px4_events.ulg", *real_file("rld/v4_split.rld").parent.glob("v4_split*.rld")):
         shutil.copy(path, tmp_path)
     text = (ROOT / "docs/guide" / page).read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def test_guides_show_what_the_program_prints(page: str, real: pathlib.Path, tmp_
     assert shown
     for block in shown:
         for run in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            # A command goes on behind a backslash.
+            # A command continues after a backslash at the end of a line.
             command, _, lines = run.replace("\\\n", "").partition("\n")
             assert output(command, tmp_path) == lines.splitlines(), command
 
@@ -70,7 +70,7 @@ def test_the_readme_shows_what_the_program_prints(real: pathlib.Path, tmp_path: 
     [shown] = re.findall(r"^    \$ (rovelog .*\n(?:    .*\n|\n)+)", text, re.MULTILINE)
     command, *lines = (line.removeprefix("    ") for line in shown.splitlines())
     printed = iter(output(command, tmp_path))
-    # What is left out is three dots.
+    # Three dots stand for omitted text.
     for line in filter(None, lines):
         start = line.partition("...")[0]
         assert any(found.startswith(start) for found in printed), line

@@ -1,4 +1,4 @@
-"""Format-specific functions, compared with the results of independent readers."""
+"""Format-specific functions, compared with results of independent readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import CORPUS, case_log, real_file
 import rovelog as rl
 
 TRUE_SECOND = 1.00352
-"""Seconds that a nominal second of a RocketLogger lasts."""
+"""Duration in seconds of a nominal second of a RocketLogger."""
 
 
 @pytest.mark.parametrize("name", ["test_full.rld", "test_unsupported.rld"])
@@ -69,7 +69,7 @@ def test_parts_of_the_energy_are_all_of_it() -> None:
         assert {found.start_ns for found in of_window} == {part.start_ns}
 
 
-def test_energy_that_cannot_be_told() -> None:
+def test_unknown_energy_raises() -> None:
     log = rl.open(real_file("rld/test_full.rld"))
     with pytest.raises(rl.RovelogError, match=r'power="V1\*I1"'):
         log.rld.energy()
@@ -77,7 +77,7 @@ def test_energy_that_cannot_be_told() -> None:
         log.rld.energy(power="V1")
     with pytest.raises(rl.RovelogError, match="not a binary channel"):
         log.rld.energy(by="V1", power="V1*I1")
-    with pytest.raises(ValueError, match="without length"):
+    with pytest.raises(ValueError, match="must be positive"):
         log.rld.energy(0, power="V1*I1")
     with pytest.raises(ValueError, match="'bits' or 'values'"):
         log.rld.energy(power="V1*I1", ranges="both")
@@ -137,7 +137,7 @@ def test_a_calibration_from_a_file(tmp_path: pathlib.Path) -> None:
 def test_connections_of_the_corpus(case: pathlib.Path) -> None:
     truth = json.loads(case.read_text(encoding="utf-8"))
     if truth["open"] == "refused" or "connections" not in truth.get("rosbag", {}):
-        # Cases that are about how a bag is opened.
+        # These cases are about how a bag is opened.
         return
     log = rl.open(case_log(case))
     got = log.bag.connections
@@ -145,12 +145,12 @@ def test_connections_of_the_corpus(case: pathlib.Path) -> None:
     want = truth["rosbag"]["connections"]
     facts = [(found.name, found.type, found.md5sum, found.latched, found.callerids) for found in got]
     assert facts == [(w["topic"], w["type"], w["md5"], w["latched"], w["callerids"]) for w in want]
-    # A second type on a topic has a name of its own; what is no UTF-8 shows as such.
+    # A second type on a topic has its own name. Bytes that are not UTF-8 are escaped.
     assert all(found.topic == found.name.split("#")[0] or "\\x" in found.name for found in got)
     assert [found.latching for found in got] == [w["latched"] > 0 for w in want]
 
 
-def test_other_formats_have_none_of_it(flight: pathlib.Path) -> None:
+def test_format_specific_data_raise_for_other_formats(flight: pathlib.Path) -> None:
     log = rl.open(flight)
     for name, what in (("rld", "no RLD log, it is ULog"), ("vel", "no VEL log"), ("bag", "no ROS bag")):
         with pytest.raises(rl.UnsupportedError, match=what):
@@ -159,7 +159,7 @@ def test_other_formats_have_none_of_it(flight: pathlib.Path) -> None:
         rl.open(CORPUS / "rld/v4.rld").ulog  # noqa: B018
 
 
-def test_types_of_your_own(tmp_path: pathlib.Path) -> None:
+def test_declared_message_types_are_decoded(tmp_path: pathlib.Path) -> None:
     path = CORPUS / "vel/own-type.vel"
     truth = json.loads((CORPUS / "expected/vel/own-type.json").read_text())
     types = tmp_path / "types.txt"

@@ -1,4 +1,6 @@
-"""Each write fails once: the error names the output and the cause, and nothing is left under its name."""
+"""Each write fails once. The error names the output and the cause, and no partial output
+remains.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(params=JOBS)
 def job(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Callable[[], object], Path, dict[str, bytes]]:
-    """Something that writes, where it writes, and all that it writes if nothing fails."""
+    """An operation that writes, its outputs, and its complete result."""
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "other").write_bytes(b"was there before")
@@ -76,7 +78,7 @@ def fails(write: Callable[[], object], folder: Path, number: int) -> None:
 
 @contextlib.contextmanager
 def limited(size: int) -> Iterator[None]:
-    """No file can be longer than this. Python ignores the signal."""
+    """Limits the size of files of this process. Python ignores the signal."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -117,7 +119,7 @@ def test_a_file_cannot_get_its_name(
     def refuse(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    # A file system without hard links.
+    # Simulates a file system without hard links.
     monkeypatch.setattr(os, "link", refuse)
     write()
     assert tree(folder) == whole
@@ -135,7 +137,7 @@ def test_a_system_that_cannot_sync_is_no_failure(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "out.ulg").stat().st_size > 0
 
 
-def test_an_unsynced_folder_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsynced_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sync, synced = os.fsync, []
 
     def fsync(file: int) -> None:

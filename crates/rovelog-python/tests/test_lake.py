@@ -1,4 +1,4 @@
-"""Lakes, and reading many logs by plans. The engines are tried by `cargo xtask lake`."""
+"""Lakes and splits of many logs. `cargo xtask lake` tests the engines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rovelog import _core
 
 @pytest.fixture
 def place(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A folder with `flights/` of two vehicles and the lake that is made of them."""
+    """A folder with `flights/` of two vehicles, and the lake that contains them."""
     flights(tmp_path / "flights")
     monkeypatch.chdir(tmp_path)
     done = command("ingest", "flights", "-o", "lake")
@@ -81,12 +81,12 @@ TEXT = "ulog/battery_status__text"
 
 
 def texts_of_a_battery(path: pathlib.Path) -> None:
-    """A log in which the voltage is a text."""
+    """Writes a log in which the voltage is a text."""
     ulog(path, topic(1, "battery_status", "char[4] voltage_v;", [struct.pack("<Q4s", 1000, b"full")]))
 
 
 def tables_of(lake: str) -> dict[str, set[Any]]:
-    """The voltages of each table, and that the lake is whole."""
+    """Checks the lake and returns the voltages in each table."""
     assert command("lake", "check", lake, "--content").returncode == 0
     tables = sorted(path.name for path in pathlib.Path(lake, "ulog").iterdir() if any(path.rglob("*.parquet")))
     of = {table: f"{lake}/ulog/{table}/**/*.parquet" for table in tables if table.startswith("battery_status")}
@@ -107,17 +107,19 @@ def test_numbers_have_the_plain_name_in_any_order(place: pathlib.Path, order: tu
         said += done.stderr
     found = tables_of("split")
     assert found == {"battery_status": tables_of("lake")["battery_status"], "battery_status__text": {("full",)}}
-    line = f"topic battery_status: column voltage_v is of another kind (text) in 1 log, whose rows are in {TEXT}, not in ulog/battery_status; read both"
+    line = f"column voltage_v of topic battery_status has another type (text) in 1 log: these rows are in the table {TEXT}, not in ulog/battery_status; read both tables"
     assert said.count(line) == 1
     tables = dict(duckdb.sql("SELECT uri, tables FROM 'split/_logs/*.parquet'").fetchall())
     assert json.loads(tables.pop("texts/new.ulg")) == {"battery_status": TEXT} and set(tables.values()) == {"{}"}
-    # A second run changes nothing, and says nothing.
+    # A second run changes nothing and prints nothing.
     again = command("ingest", "flights", "texts", "-o", "split")
     assert "nothing to do" in again.stderr and "another kind" not in again.stderr
 
 
 def test_the_guide_reads_all_parts_of_a_topic(place: pathlib.Path) -> None:
-    """Also a log in which the voltage is a text, and a topic whose name starts in the same way."""
+    """Covers a log in which the voltage is a text, and a topic whose name is a prefix of another
+    one.
+    """
     flight(pathlib.Path("flights/text.ulg"), VEHICLE, 14.0, as_text=True)
     other = topic(1, "battery_status_old", "float voltage_v;", rows("f", (99.0,)))
     ulog(pathlib.Path("flights/old.ulg"), other)

@@ -1,4 +1,4 @@
-"""Opening, what a log says about itself, records, damage, errors."""
+"""Opening of logs, their metadata, records, damage and errors."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def test_health_of_times(real_log: rl.Log) -> None:
     assert 0 < part["vehicle_attitude/0"].count < health["vehicle_attitude/0"].count
 
 
-def test_what_a_log_says(real_log: rl.Log) -> None:
+def test_metadata_of_a_log(real_log: rl.Log) -> None:
     assert real_log.state == "complete"
     assert real_log.info.dialect == "px4"
     assert real_log.duration == dt.timedelta(seconds=6, microseconds=516648)
-    # One record is 1167 s after 6.5 s of data.
+    # One record is 1167 s after the other 6.5 s of data.
     (outside,) = real_log.info.outside
     assert (outside.topic, outside.records, outside.distance_ns // 10**9) == ("mission/0", 1, 1167)
     assert real_log.info.data_duration_ns == 6_516_648_000
@@ -86,7 +86,8 @@ def test_what_a_log_says(real_log: rl.Log) -> None:
 
 
 def test_records_come_in_the_order_of_time(real_log: rl.Log) -> None:
-    # A device writes 0 before it has a time; such a record keeps its place in the file.
+    # A device writes the time 0 before it has a time. Such a record keeps its position in the file
+    # order.
     times = [(m.t_ns, m.offset) for m in real_log.messages() if m.t_ns]
     assert times == sorted(times)
     assert len(list(real_log.messages())) == real_log.records
@@ -113,7 +114,7 @@ def test_only_some_topics(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
     assert [topic.name for topic in rl.open(tmp_path / "part.ulg").topics.values() if topic.count] == ["vehicle_attitude/0"]
 
 
-def test_damage_warns_once_and_is_told(flight: pathlib.Path) -> None:
+def test_damage_warns_once_and_is_listed(flight: pathlib.Path) -> None:
     path = flight.parent / "bad-data+short.ulg"
     with pytest.warns(rl.DataLossWarning, match="could not be read"):
         log = rl.open(path)
@@ -134,7 +135,7 @@ def test_damage_warns_once_and_is_told(flight: pathlib.Path) -> None:
         ("vel/end-mark+tail.vel", "2 records are left out", 0, 2),
     ],
 )
-def test_records_that_are_missing_warn_too(
+def test_missing_records_warn_too(
     flight: pathlib.Path, case: str, words: str, missing: int, left_out: int
 ) -> None:
     path = flight.parent.parent / case
@@ -166,7 +167,7 @@ def test_recover_and_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fixed.ulg", "part.ulg"]
 
 
-def test_errors_say_what_to_do(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_errors_name_the_next_step(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
     with pytest.raises(FileNotFoundError) as missing:
         rl.open(tmp_path / "no.ulg")
     assert isinstance(missing.value, rl.RovelogError) and missing.value.next is not None
@@ -202,7 +203,7 @@ def test_ctrl_c_stops_a_loop(flight: pathlib.Path) -> None:
     stops_at_ctrl_c("for m in log.messages(): pass", flight)
 
 
-def test_others_run_while_we_decode(real: pathlib.Path) -> None:
+def test_other_threads_run_during_decoding(real: pathlib.Path) -> None:
     data = real.read_bytes()
     with another_thread_gets_on():
         for _ in range(20):
@@ -212,7 +213,7 @@ def test_others_run_while_we_decode(real: pathlib.Path) -> None:
                     topic.table()
 
 
-def test_a_loop_over_records_keeps_little(real_log: rl.Log) -> None:
+def test_a_loop_over_records_needs_little_memory(real_log: rl.Log) -> None:
     tracemalloc.start()
     for _ in real_log.messages():
         pass
@@ -221,12 +222,12 @@ def test_a_loop_over_records_keeps_little(real_log: rl.Log) -> None:
     assert peak < 2 << 20
 
 
-def test_import_brings_nothing_along() -> None:
+def test_import_loads_no_optional_library() -> None:
     code = "import sys, rovelog; print(sorted({'numpy', 'polars', 'pandas', 'pyarrow'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_the_command_line_is_on_board(flight: pathlib.Path) -> None:
+def test_the_package_contains_the_command_line(flight: pathlib.Path) -> None:
     done = command("info", flight, "--get", "format.id")
     assert (done.returncode, done.stdout) == (0, "ulog\n")
     assert command("info", "no-such-file.ulg").returncode == 1
@@ -242,7 +243,7 @@ def test_notebooks_get_tables(real_log: rl.Log) -> None:
     assert "14604 records" in repr(real_log)
 
 
-def test_a_relative_path_is_that_of_the_moment_of_opening(
+def test_a_relative_path_is_resolved_when_the_log_is_opened(
     flight: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log_path = tmp_path / "in.ulg"
@@ -258,7 +259,7 @@ def test_a_relative_path_is_that_of_the_moment_of_opening(
     assert log.path == "in.ulg" and rl.convert(log, elsewhere / "out.mcap").records > log.records
 
 
-def test_times_that_64_bits_do_not_hold_are_refused(flight: pathlib.Path) -> None:
+def test_times_beyond_64_bits_are_rejected(flight: pathlib.Path) -> None:
     log = rl.open(flight)
     for beyond in (2**63, -(2**63) - 1, str(2**63)):
         with pytest.raises(ValueError, match="64 bits"):
@@ -268,14 +269,14 @@ def test_times_that_64_bits_do_not_hold_are_refused(flight: pathlib.Path) -> Non
     assert len(log["t"].lazy().filter(pl.col("t_ns") <= 2**63 - 1).collect()) == log["t"].count
 
 
-def test_records_without_a_time_are_at_none(flight: pathlib.Path) -> None:
+def test_records_without_a_time_have_no_row(flight: pathlib.Path) -> None:
     log = rl.open(CORPUS / "ulog/timestamp-out-of-range.ulg")
     times = [at for at in log["t"].to_arrow()["t_ns"].to_pylist() if at is not None]
     assert len(times) < log["t"].count
     assert log.align("t", on="t").to_arrow()["t_ns"].to_pylist() == sorted(times)
 
 
-def test_what_is_asked_of_a_part_of_the_log(flight: pathlib.Path, real_log: rl.Log) -> None:
+def test_functions_of_a_part_of_the_log(flight: pathlib.Path, real_log: rl.Log) -> None:
     with pytest.raises(ValueError, match="name at least one signal"):
         rl.open(flight).signals()
     with rl.open(str(real_log.path), topics="vehicle_attitude") as part:

@@ -1,4 +1,6 @@
-"""Logs, topics, columns and records as Python's own containers: pickled, indexed, aligned; images and clouds as arrays."""
+"""Logs, topics, columns and records as Python containers: pickling, indexing, alignment; images and
+clouds as arrays.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ import pytest
 from conftest import real_file
 
 import rovelog as rl
-from rovelog._need import need
+from rovelog._optional import require
 
 
 def same(a: Any, b: Any) -> bool:
@@ -115,7 +117,7 @@ def test_frames(real_log: rl.Log) -> None:
 
 
 def test_align_with_the_values_of_polars(real_log: rl.Log) -> None:
-    """Against polars' own join, for every way and with a tolerance."""
+    """Compares the alignment with a join in polars, for each method and with a tolerance."""
     base = real_log["vehicle_attitude"]
     for name in ("vehicle_gps_position", "sensor_combined", "battery_status"):
         right = real_log[name].to_polars().drop("time", strict=False).sort("t_ns")
@@ -129,7 +131,7 @@ def test_align_with_the_values_of_polars(real_log: rl.Log) -> None:
                 if how == "previous":
                     assert timestamps[0].equals(timestamps[1]), (name, tolerance)
                 else:
-                    # Of two at the same distance, either.
+                    # If two records have the same distance, either is correct.
                     far = [(stamp - left["t_ns"] // 1000).abs() for stamp in timestamps]
                     assert far[0].equals(far[1], null_equal=True) or (far[0] - far[1]).drop_nulls().abs().max() <= 1
 
@@ -169,7 +171,7 @@ def test_align_at_times_in_any_order(real_log: rl.Log) -> None:
 
 
 def test_signals(real_log: rl.Log) -> None:
-    """Against numpy, over the same columns."""
+    """Compares signals with computations in numpy over the same columns."""
     q = real_log["vehicle_attitude"].numpy("q")["q"].astype(float)
     got = real_log.signals("vehicle_attitude.q[0..3]", "n=norm(vehicle_attitude.q)", "deg(vehicle_attitude.q.yaw)")
     assert got.column_names[:2] == ["t_ns", "time"] and got.column_names[-2:] == ["n", "deg(vehicle_attitude.q.yaw)"]
@@ -283,7 +285,7 @@ def test_scan_of_folders_and_patterns(flight: pathlib.Path, tmp_path: pathlib.Pa
 
 
 def test_a_topic_is_lazy(real_log: rl.Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query decodes what it needs, also one of DuckDB."""
+    """Queries decode only what they need, also those of DuckDB."""
     attitude, asked = real_log["vehicle_attitude"], []
     batches = rl.Topic.batches
 
@@ -321,7 +323,7 @@ def test_a_requested_schema_selects_columns(real_log: rl.Log) -> None:
     assert found.num_rows == len(part)
     wider = pa.schema([pa.field("delta_q_reset", pa.list_(pa.float32(), 4)), pa.field("quat_reset_counter", pa.float64())])
     assert pa.RecordBatchReader.from_stream(topic, schema=wider).read_all().column_names == wider.names
-    # What is not there is not known here: all columns come.
+    # A requested schema with an unknown column is ignored, and all columns are returned.
     other = pa.schema([pa.field("nothing", pa.int8())])
     assert pa.RecordBatchReader.from_stream(topic, schema=other).read_all().num_columns == whole.num_columns
 
@@ -359,4 +361,4 @@ def test_a_missing_library_says_what_to_install(name: str, call: str, extra: str
 
 def test_a_missing_engine_says_what_to_install() -> None:
     with pytest.raises(rl.MissingLibrary, match="next: pip install no_engine$"):
-        need("no_engine.sql")
+        require("no_engine.sql")

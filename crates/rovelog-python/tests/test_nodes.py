@@ -1,4 +1,6 @@
-"""Outputs that are no regular files: devices, pipes and sockets are written in place; file objects that accept little."""
+"""Outputs other than regular files: devices, pipes and sockets, and file objects that accept few
+bytes at a time.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def job(request: pytest.FixtureRequest) -> Callable[[Path, bool], object]:
 
 
 def node(path: Path, number: int) -> Path:
-    """A device of our own: 3 is what /dev/null is, 7 is what /dev/full is."""
+    """Creates a device: number 3 behaves like /dev/null, number 7 like /dev/full."""
     try:
         os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, number))
         with path.open("wb"):
@@ -53,7 +55,7 @@ def kind(path: Path) -> int:
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], bytes]]]:
-    """A named pipe, and what its reader got."""
+    """Creates a named pipe, and collects what its reader receives."""
     path, got = tmp_path / "pipe.csv", []
     os.mkfifo(path)
     reader = threading.Thread(target=lambda: got.append(path.read_bytes()), daemon=True)
@@ -68,7 +70,7 @@ def pipe(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], bytes]]]:
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("linked", [False, True])
-def test_a_pipe_gets_all_and_stays(
+def test_a_pipe_receives_all_bytes_and_is_not_replaced(
     job: Callable[[Path, bool], object], pipe: tuple[Path, Callable[[], bytes]], tmp_path: Path, force: bool, linked: bool
 ) -> None:
     path, read = pipe
@@ -83,7 +85,7 @@ def test_a_pipe_gets_all_and_stays(
     assert kind(path) == stat.S_IFIFO and not list(tmp_path.glob("*.partial"))
 
 
-def test_a_device_stays(job: Callable[[Path, bool], object], tmp_path: Path) -> None:
+def test_a_device_is_not_replaced(job: Callable[[Path, bool], object], tmp_path: Path) -> None:
     null, full = node(tmp_path / "null.csv", 3), node(tmp_path / "full.csv", 7)
     job(null, True)
     with pytest.raises(rl.WriteError) as raised:
@@ -92,8 +94,8 @@ def test_a_device_stays(job: Callable[[Path, bool], object], tmp_path: Path) -> 
     assert kind(null) == kind(full) == stat.S_IFCHR and {path.name for path in tmp_path.iterdir()} == {"null.csv", "full.csv"}
 
 
-def test_a_socket_stays(job: Callable[[Path, bool], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Its address is short: that of a socket is limited.
+def test_a_socket_is_not_replaced(job: Callable[[Path, bool], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The path of a socket has a maximum length.
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind("s.csv")
@@ -102,7 +104,7 @@ def test_a_socket_stays(job: Callable[[Path, bool], object], tmp_path: Path, mon
         assert kind(Path("s.csv")) == stat.S_IFSOCK and os.listdir() == ["s.csv"]
 
 
-def test_a_terminal_is_refused(tmp_path: Path) -> None:
+def test_a_terminal_is_rejected(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     try:
         out = tmp_path / "terminal"
@@ -115,7 +117,7 @@ def test_a_terminal_is_refused(tmp_path: Path) -> None:
 
 
 class Slow(io.RawIOBase):
-    """A file object that accepts a few bytes at a time, or nothing."""
+    """A file object that accepts a few bytes at a time, or none."""
 
     def __init__(self, most: int | None) -> None:
         self.most, self.got = most, bytearray()
@@ -131,7 +133,7 @@ class Slow(io.RawIOBase):
 
 
 class Plain:
-    """A writer that is not built on `io`, and returns nothing."""
+    """A file object that is not derived from `io` classes and returns None from `write`."""
 
     def __init__(self) -> None:
         self.got = bytearray()
@@ -159,7 +161,7 @@ def test_a_file_object_that_accepts_nothing_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_pipe_that_does_not_block_is_not_cut(tmp_path: Path) -> None:
-    """65536 bytes fit into a pipe that nobody reads."""
+    """A pipe without a reader holds 65536 bytes."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     log = tmp_path / "large.ulg"

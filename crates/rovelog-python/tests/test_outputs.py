@@ -1,4 +1,6 @@
-"""New files: never an input, taken over from programs that were killed, whole or not there."""
+"""New files are complete or absent, never replace an input, and reuse the partial files of killed
+programs.
+"""
 
 import fcntl
 import gzip
@@ -14,7 +16,7 @@ from conftest import CORPUS, real_file
 
 @pytest.fixture
 def split(tmp_path: Path) -> Path:
-    """The first file of a recording in several."""
+    """Copies the files of a recording, and returns the path of the first one."""
     for name in ("v4_split.rld", "v4_split_p1.rld", "v4_split_p2.rld"):
         shutil.copy(real_file(f"rld/{name}"), tmp_path)
     return tmp_path / "v4_split.rld"
@@ -34,7 +36,7 @@ def test_no_part_of_the_input_is_the_output(split: Path, tmp_path: Path) -> None
     assert part.read_bytes() == before
 
 
-def test_a_partial_file_is_taken_over_unless_it_is_held(tmp_path: Path) -> None:
+def test_a_partial_file_is_reused_unless_it_is_locked(tmp_path: Path) -> None:
     log = rl.open(CORPUS / "ulog" / "one-topic.ulg")
     out, part = tmp_path / "out.ulg", tmp_path / "out.ulg.partial"
     part.write_bytes(b"left by a program that was killed" * 1000)
@@ -57,7 +59,7 @@ def test_a_link_with_the_name_of_the_partial_file_is_not_followed(tmp_path: Path
     assert precious.read_text() == "mine" and not out.exists()
 
 
-def test_a_file_that_got_its_name_meanwhile_is_not_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_renamed_meanwhile_is_not_truncated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, log = tmp_path / "out.csv", rl.open(CORPUS / "ulog/one-topic.ulg")
     part, lock, waiting = f"{out}.partial", fcntl.flock, [True]
 
@@ -85,7 +87,7 @@ def test_a_replaced_file_keeps_its_mode_and_a_link_stays(tmp_path: Path) -> None
     assert sorted(os.listdir(tmp_path)) == ["link.ulg", "out.ulg"]
 
 
-def test_what_a_bag_may_unpack_to(tmp_path: Path) -> None:
+def test_max_unpacked_limits_a_bag(tmp_path: Path) -> None:
     bag = tmp_path / "a.bag.gz"
     bag.write_bytes(gzip.compress((CORPUS / "rosbag" / "recorded.bag").read_bytes()))
     with pytest.raises(rl.RovelogError, match="max_unpacked=8 << 30"):
@@ -93,7 +95,7 @@ def test_what_a_bag_may_unpack_to(tmp_path: Path) -> None:
     assert rl.open(bag, max_unpacked=10_000).info.records == rl.open(CORPUS / "rosbag" / "recorded.bag").info.records
 
 
-def test_an_error_of_an_output_reaches_another_process_whole(tmp_path: Path) -> None:
+def test_output_errors_can_be_pickled(tmp_path: Path) -> None:
     log = rl.open(CORPUS / "ulog" / "one-topic.ulg")
     with pytest.raises(rl.MissingFolderError) as caught:
         log.recover(tmp_path / "missing" / "out.ulg")

@@ -1,5 +1,8 @@
-"""Logs, their parts and the objects of the drop-ins in other processes: those of multiprocessing, started with nothing of the
-first process (`spawn`), and those of Dask."""
+"""Logs, their parts and the objects of the drop-ins are passed to other processes.
+
+The processes are those of Dask, and those of multiprocessing with the method `spawn`, which share
+no memory with the first process.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def _sum(values: Any) -> tuple[str, int, float]:
 
 
 def facts(given: Any) -> Any:
-    """What is in an object, computed where it is."""
+    """Returns the content of an object, computed in the process that has it."""
     if isinstance(given, (rl.Topic, rl.Table)):
         return [(name, _sum(values)) for name, values in given.numpy().items() if values.dtype.kind in "iuf"]
     if isinstance(given, rl.Log):
@@ -57,7 +60,7 @@ def test_spawned_processes() -> None:
         assert repr(facts(one)) == repr(other), type(one)
 
 
-def test_what_a_script_changed_stays_in_a_pickle() -> None:
+def test_pickles_contain_changes_by_scripts() -> None:
     data = RocketLoggerData(str(real_file("rld/test_full.rld"))).merge_channels()
     rows = data.get_header()["sample_count"]
     data.add_channel({"unit_index": 1, "scale": -2, "data_size": 4, "valid_link": 65535, "name": "X"}, np.arange(rows))

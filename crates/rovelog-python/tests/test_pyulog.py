@@ -1,6 +1,8 @@
-"""The drop-in for pyulog compared with pyulog 1.3.0: every public value of every real log, and pyulog's own tools on both.
+"""The drop-in for pyulog compared with pyulog 1.3.0: all public values of all real logs, and the
+tools of pyulog.
 
-Where the two are meant to differ is in INTENDED, each with its reason; one that no longer shows fails too.
+INTENDED lists the intended differences with their reasons. A listed difference that no longer
+exists fails, too.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from conftest import CORPUS, real_file, real_ulogs
 
 pyulog = pytest.importorskip("pyulog", reason="SKIPPED: the original is not installed")
 
-import pyulog.info  # noqa: E402
+import pyulog.info  # noqa: E402, F811
 import pyulog.messages  # noqa: E402
 import pyulog.params  # noqa: E402
 import pyulog.px4  # noqa: E402
@@ -35,7 +37,7 @@ INTENDED: dict[str, dict[str, str]] = {
     },
 }
 
-# pyulog leaves a file open where it raises.
+# pyulog does not close a file when it raises an exception.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -43,18 +45,18 @@ pytestmark = [
 
 
 def read(module: Any, path: pathlib.Path, *args: Any, **named: Any) -> Any:
-    """A log, without what pyulog prints about damage."""
+    """Opens a log without the messages that pyulog prints about damage."""
     with contextlib.redirect_stdout(io.StringIO()):
         return module.ULog(str(path), *args, **named)
 
 
 def columns(data: Any) -> dict[str, tuple[str, bytes]]:
-    """Field -> type and bytes: compared bit for bit."""
+    """Returns field -> type and bytes, for comparisons bit by bit."""
     return {name: (values.dtype.str, np.ascontiguousarray(values).tobytes()) for name, values in data.data.items()}
 
 
 def public(log: Any) -> Iterator[tuple[str, Any]]:
-    """Every public value of a log, but for the data."""
+    """Returns all public values of a log, except the data."""
     for name in (
         "start_timestamp",
         "last_timestamp",
@@ -152,7 +154,7 @@ def test_px4(path: pathlib.Path) -> None:
 
 
 def run(tool: Any, ulog: Any, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a tool of pyulog prints with one ULog or the other."""
+    """Returns the output of a tool of pyulog with either `ULog`."""
     monkeypatch.setattr(tool, "ULog", ulog)
     monkeypatch.setattr(sys, "argv", [tool.__name__, *arguments])
     out = io.StringIO()
@@ -180,12 +182,12 @@ def test_tools_of_pyulog(path: pathlib.Path, tool: str, monkeypatch: pytest.Monk
     if path.stem in INTENDED:
         pytest.skip("compared value by value")
     module, arguments = TOOLS[tool]
-    # What has no definitions in the log would be fetched from the network.
+    # Definitions that are not in the log would be downloaded.
     monkeypatch.setattr(pyulog.px4_events.PX4Events, "_get_default_json_definitions", staticmethod(lambda _: None))
     arguments = [str(path) if word == "LOG" else word for word in arguments]
     original = pyulog.core.ULog
     theirs = run(module, original, arguments, monkeypatch)
-    # pyulog says so while it reads; the drop-in has it in file_corruption and keeps quiet.
+    # pyulog prints damage while it reads. The drop-in reports it only in `file_corruption`.
     said = [line for line in theirs.splitlines() if not line.startswith(("Warning: no subscription", "File corruption"))]
     assert run(module, ours.ULog, arguments, monkeypatch).splitlines() == said
 
@@ -208,7 +210,7 @@ def test_data_may_be_changed_in_place(real: pathlib.Path) -> None:
     assert log != ours.ULog(str(real)) and ours.ULog(str(real)) == ours.ULog(str(real))
 
 
-def test_what_a_script_seems_to_want_is_read(real: pathlib.Path) -> None:
+def test_datasets_are_read_as_scripts_need_them(real: pathlib.Path) -> None:
     def read_rows(log: Any) -> int:
         return sum(data._series.rows is not None for data in log.data_list)
 
@@ -223,7 +225,7 @@ def test_what_a_script_seems_to_want_is_read(real: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("path", real_ulogs())
-def test_what_is_written_reads_the_same_in_both(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_written_logs_are_equal_in_both_packages(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     mine = read(ours, path)
     if any("timestamp" not in data.data for data in mine.data_list):
         pytest.skip("no times to sort by")
@@ -239,7 +241,7 @@ def test_what_is_written_reads_the_same_in_both(path: pathlib.Path, tmp_path: pa
 
 
 def test_a_log_may_be_written_onto_itself(tmp_path: pathlib.Path) -> None:
-    # One that is mapped: bytes of it are read while the new one is written.
+    # A large log is mapped, and the new file is written while bytes of the old one are read.
     path = tmp_path / "log.ulg"
     path.write_bytes(real_file("ulog/sample_px4_events.ulg").read_bytes())
     assert path.stat().st_size > 1 << 20
@@ -259,7 +261,7 @@ def test_a_file_object_is_read_and_closed(real: pathlib.Path) -> None:
         assert file.closed
 
 
-def test_errors_are_pyulog_s(tmp_path: pathlib.Path) -> None:
+def test_errors_are_those_of_pyulog(tmp_path: pathlib.Path) -> None:
     (tmp_path / "short.ulg").write_bytes(b"ULog\x01")
     (tmp_path / "other.ulg").write_bytes(bytes(64))
     for module in (pyulog, ours):
@@ -274,12 +276,13 @@ def test_errors_are_pyulog_s(tmp_path: pathlib.Path) -> None:
         with pytest.raises(IndexError):
             log.get_dataset("nothing")
     for error in (KeyError, ValueError):
-        # pyulog's documentation names these in addition to IndexError; only the drop-in raises what is all of them.
+        # pyulog documents these exceptions in addition to IndexError. Only the exception of the
+        # drop-in is all three.
         with pytest.raises(error):
             log.get_dataset("nothing")
 
 
-def test_texts_that_are_no_utf_8() -> None:
+def test_texts_that_are_not_utf_8() -> None:
     path = CORPUS / "ulog/texts-latin-1.ulg"
     theirs, mine = read(pyulog, path), read(ours, path)
     assert [text.message for text in mine.logged_messages] == [text.message for text in theirs.logged_messages]

@@ -1,4 +1,6 @@
-"""The modules of the drop-in for pyulog next to those of pyulog: the same text, the same files, the same databases."""
+"""The modules of the drop-in for pyulog give the same texts, files and databases as those of
+pyulog.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from conftest import real_file, real_ulogs
 
 pyulog = pytest.importorskip("pyulog", reason="SKIPPED: the original is not installed")
 
-import pyulog.db  # noqa: E402
+import pyulog.db  # noqa: E402, F811
 import pyulog.extract_message  # noqa: E402
 import pyulog.libevents_parse.parser  # noqa: E402
 import pyulog.migrate_db  # noqa: E402
@@ -27,7 +29,7 @@ import pyulog.px4_events  # noqa: E402
 from rovelog.compat.pyulog import ULog, db, extract_message, migrate_db, px4_events  # noqa: E402
 from rovelog.compat.pyulog.libevents_parse import parser  # noqa: E402
 
-# The original passes over rows behind damage, and keeps a file open where it raises.
+# The original skips rows after damage, and does not close a file when it raises an exception.
 DAMAGED = "px4-ulog-rs__corrupt_unregistered_msg_id"
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -50,7 +52,7 @@ RUNS = [
 
 
 def run(package: str, tool: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, str]:
-    """How a tool of a package ends, and what it prints."""
+    """Returns the exit status and the output of a tool."""
     module = importlib.import_module(f"{package}.{tool}")
     monkeypatch.setattr(sys, "argv", [tool, *arguments])
     out, code = io.StringIO(), None
@@ -60,7 +62,7 @@ def run(package: str, tool: str, arguments: list[str], monkeypatch: pytest.Monke
         except SystemExit as end:
             code = end.code
     lines = out.getvalue().splitlines()
-    # The original says so while it reads.
+    # The original prints damage while it reads.
     said = [line for line in lines if not line.startswith(("Warning: no subscription", "File corruption"))]
     return code, "\n".join(said)
 
@@ -100,7 +102,7 @@ def test_kml_is_the_same(options: list[str], tmp_path: pathlib.Path, monkeypatch
     written = []
     for name in ("pyulog", "rovelog.compat.pyulog"):
         run(name, "ulog2kml", ["-i", "-o", str(tmp_path / name), *options, path], monkeypatch)
-        # Ids are counted through all documents of a process.
+        # Ids are numbered across all documents of a process.
         text = (tmp_path / name).read_text()
         written.append([line for line in text.splitlines() if " id=" not in line and "styleUrl" not in line])
     assert written[0] == written[1] and "\n".join(written[0]).count("<coordinates>") > 1
@@ -150,7 +152,7 @@ def test_event_texts(text: str, profile: str) -> None:
 
 @pytest.mark.parametrize("writer", ["theirs", "ours"])
 def test_databases_are_those_of_pyulog(real: pathlib.Path, tmp_path: pathlib.Path, writer: str) -> None:
-    """What one has saved, the other loads."""
+    """Each of the two packages can load what the other one has saved."""
     path = str(tmp_path / "logs.sqlite3")
     modules = [(pyulog.db, pyulog.migrate_db), (db, migrate_db)]
     (first, migrate), (second, _) = modules if writer == "theirs" else modules[::-1]
@@ -172,7 +174,7 @@ def test_databases_are_those_of_pyulog(real: pathlib.Path, tmp_path: pathlib.Pat
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_databases_of_earlier_versions_are_migrated(tmp_path: pathlib.Path, version: int) -> None:
-    """A database with a log, from each version of pyulog's tables."""
+    """Creates a database with a log, for each version of the tables of pyulog."""
     path = str(tmp_path / "logs.sqlite3")
     handle = db.DatabaseULog.get_db_handle(path)
     with contextlib.redirect_stdout(io.StringIO()), pytest.MonkeyPatch.context() as patch:
@@ -216,7 +218,7 @@ def test_a_subclass_sets_the_attributes_itself(real: pathlib.Path) -> None:
     assert not ULog(None).file_corruption and not made.dropouts
 
 
-def test_a_text_filters_as_in_pyulog(real: pathlib.Path) -> None:
+def test_a_string_filters_as_in_pyulog(real: pathlib.Path) -> None:
     for text in ("vehicle_attitude", "vehicle_attitude_setpoint"):
         theirs, mine = ([data.name for data in read(str(real), text).data_list] for read in (pyulog.ULog, ULog))
         assert theirs == mine and text in mine

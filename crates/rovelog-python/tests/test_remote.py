@@ -1,4 +1,4 @@
-"""Logs at addresses and behind file objects: only what is needed is read."""
+"""Logs at addresses and in file objects. Only the required ranges are read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ import rovelog as rl
 from conftest import ROOT, real_file
 
 MOTO = ROOT / "target" / "moto"
-"""An environment of its own: its packages do not go with those of the tests."""
+"""A separate environment, because its packages conflict with those of the tests."""
 
 
 class Ranges(http.server.SimpleHTTPRequestHandler):
-    """A server of files by ranges, that counts what it sends."""
+    """A server for byte ranges of files that counts the bytes it sends."""
 
     sent = 0
 
@@ -60,7 +60,7 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    """The address of the folder of real logs."""
+    """Returns the address of the folder with real logs."""
     folder = real_file("ulog/sample.ulg").parent.parent
     Ranges.sent = 0
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Ranges, directory=str(folder))) as running:
@@ -70,7 +70,7 @@ def server() -> Iterator[str]:
 
 
 class Counted(io.RawIOBase):
-    """A file object that counts what is read."""
+    """A file object that counts the bytes that are read."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.file = path.open("rb")
@@ -100,7 +100,7 @@ def test_a_summary_of_an_address(server: str) -> None:
     assert log.state == "not_checked" and log.info.at_least and 0 < log.info.unread < log.info.size
     assert (log.info.size, log.info.version) == (local.info.size, local.info.version)
     assert Ranges.sent <= 1 << 20
-    # What needs all of the log fetches the rest of it, once.
+    # A function that needs the whole log fetches the rest of it once.
     assert [(t.name, t.count) for t in log.topics.values()] == [(t.name, t.count) for t in local.topics.values()]
     assert log.state == "complete" and log.records == local.records
     assert Ranges.sent == local.info.size
@@ -124,7 +124,7 @@ def test_a_file_object_is_read_by_ranges() -> None:
     file = Counted(path)
     log, local = rl.open(file), rl.open(path)
     assert log.records == local.records and file.bytes < local.info.size
-    # The index has no sizes.
+    # The index of a bag does not contain the sizes of topics.
     assert {topic.nbytes for topic in log.topics.values() if topic.count} == {None}
     assert all(topic.nbytes for topic in local.topics.values() if topic.count)
     assert [m.offset for m in log.messages()] == [m.offset for m in local.messages()]
@@ -155,7 +155,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
-    """The endpoint of a store like S3 with a bucket `logs`, which ends with the tests."""
+    """Starts a server like S3 with the bucket `logs`. Returns its endpoint."""
     program = MOTO / "bin" / "moto_server"
     if not program.exists():
         shutil.rmtree(MOTO, ignore_errors=True)
@@ -253,7 +253,7 @@ def test_a_folder_of_a_bucket_is_a_source(bucket: str, tmp_path: pathlib.Path, m
         assert done.returncode in (0, 3), done.stderr
         again = subprocess.run([sys.executable, "-m", "rovelog", *arguments], capture_output=True, text=True)
         assert "nothing to do" in again.stderr
-        # Names are by content: hashes of the logs and of the columns.
+        # The names of files are hashes of the logs and of the columns.
         tables = {path.relative_to(out).as_posix(): path.stat().st_size for path in out.rglob("month=*/*.parquet")}
         assert tables
         return tables
@@ -266,7 +266,7 @@ def test_a_folder_of_a_bucket_is_a_source(bucket: str, tmp_path: pathlib.Path, m
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):
-    """Stands before a store, and answers the requests that write, from one on, with an error."""
+    """A proxy that answers writing requests with an error, starting with a given one."""
 
     protocol_version = "HTTP/1.1"
     store = ""
@@ -320,7 +320,7 @@ def refusing(bucket: str) -> Iterator[str]:
 
 
 def test_an_object_is_complete_or_absent(refusing: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each request of an upload in one piece, and of one in parts, is refused once."""
+    """Each request of a simple and of a multipart upload fails once."""
     for key, value in settings(refusing).items():
         monkeypatch.setenv(key.upper(), value)
     one = ["slice", str(real_file("ulog/sample.ulg"))], "log.ulg"
@@ -332,7 +332,7 @@ def test_an_object_is_complete_or_absent(refusing: str, tmp_path: pathlib.Path, 
         done = subprocess.run([sys.executable, "-m", "rovelog", *arguments], capture_output=True, text=True)
         return done.returncode, done.stderr
 
-    # The store asks for a signature, and does not check it.
+    # The store requires a signature, but does not check it.
     scope = "Credential=a/20260101/us-east-1/s3/aws4_request"
     signed = {"Authorization": f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"}
 
@@ -354,6 +354,6 @@ def test_an_object_is_complete_or_absent(refusing: str, tmp_path: pathlib.Path, 
             code, said = run(arguments, to, turn, 1000, 403)
             assert code == 1 and f"s3://logs/{to}" in said and "next: " in said, said
             assert content(to) is None, f"request {turn} of {requests} was refused"
-            # Once busy, it is asked again.
+            # A server that was busy once gets the request again.
             code, said = run(arguments, to, turn, turn, 503)
             assert code == 0 and content(to) == whole, said

@@ -1,4 +1,6 @@
-"""The drop-in for rocketlogger compared with rocketlogger 2.1.3, over all real logs. Intended differences are tests of their own."""
+"""The drop-in for rocketlogger compared with rocketlogger 2.1.3 on all real logs. Intended
+differences have their own tests.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,14 @@ rocketlogger = pytest.importorskip("rocketlogger.data", reason="SKIPPED: the ori
 from rovelog.compat.rocketlogger import data as ours  # noqa: E402
 
 LOGS = sorted(path for path in REAL.glob("rld/*.rld") if "_p" not in path.stem[-3:])
-# The original skips an incomplete last block, refuses version 1, and cannot load what is cut.
+# The original drops an incomplete last block, rejects version 1, and cannot load truncated logs.
 DIFFERENT = {"test_unsupported", "test_truncated", "v4_partial"}
 
 
 def real_logs(names: set[str] | None = None) -> list[object]:
-    """Parameters for a test over the logs that both read the same."""
+    """Returns the parameters for a test over the logs that both packages read with the same
+    result.
+    """
     return over(path for path in LOGS if path.stem not in DIFFERENT and (names is None or path.stem in names))
 
 
@@ -40,7 +44,9 @@ def read(module: Any, path: pathlib.Path, **named: Any) -> Any:
 
 
 def close(mine: Any, theirs: Any) -> bool:
-    """Equal but for the last bit: the original multiplies by an inexact power of ten."""
+    """Values are equal except for the last bit, because the original multiplies by an inexact power
+    of ten.
+    """
     return bool(np.all(np.abs(mine - theirs) <= np.spacing(np.abs(theirs))))
 
 
@@ -73,7 +79,9 @@ def test_every_public_value(path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("path", real_logs())
 def test_times(path: pathlib.Path) -> None:
-    """Between block times the original is the same except for its floats, 256 ns at today's dates."""
+    """Times are equal except for the rounding of the original, whose floats have a resolution of
+    256 ns.
+    """
     theirs, mine = read(rocketlogger, path), read(ours, path)
     size = mine.get_header()["data_block_size"]
     for reference in ("local", "network"):
@@ -114,9 +122,11 @@ def test_merged_currents(path: pathlib.Path, keep: bool) -> None:
 
 
 def test_values_of_all_cases() -> None:
-    """The matrix against the raw columns, scaled here: channels of every size, bits, and merged currents."""
+    """Compares the matrix with scaled raw columns, for channels of all sizes, binary channels and
+    merged currents.
+    """
     seen = set()
-    # Values that cannot be located or have no scale, and two channels of the same name.
+    # These cases have values with an invalid size or scale, or two channels with the same name.
     without = {"data-size-0", "data-size-9", "scale-refused", "name-repeated"}
     for path in sorted(CORPUS.glob("rld/*.rld")):
         try:
@@ -130,7 +140,7 @@ def test_values_of_all_cases() -> None:
                     data.merge_channels()
             for column, channel in zip(data._columns, data._header["channels"], strict=True):
                 got, want = data.get_data(channel["name"])[:, 0], ours._scaled(data._values(column), channel["scale"])
-                # Beyond 22, a power of ten is not exact here.
+                # Powers of ten above 22 are not exact floats.
                 same = np.array_equal(got, want) if abs(channel["scale"]) <= 22 else np.allclose(got, want, rtol=1e-15, atol=0)
                 assert same, (path.stem, channel)
                 seen.add((channel["data_size"], column.merged is not None))
@@ -138,7 +148,7 @@ def test_values_of_all_cases() -> None:
 
 
 def test_validity_after_merging() -> None:
-    """The original's links point at other channels once some are gone."""
+    """In the original, valid links refer to wrong channels after channels were removed."""
     mine = read(ours, log("test_full")).merge_channels()
     assert mine.get_validity(["I1", "V1"]).all()
     kept = read(ours, log("test_full"))
@@ -155,7 +165,7 @@ def test_version_1_is_read() -> None:
     assert mine.get_data().shape == (131_000, 15)
 
 
-def test_what_is_cut_keeps_complete_blocks() -> None:
+def test_truncated_files_keep_complete_blocks() -> None:
     path = log("test_truncated")
     for module in (rocketlogger, ours):
         with pytest.raises(module.RocketLoggerDataError, match="corrupt data: file size"):
@@ -166,7 +176,7 @@ def test_what_is_cut_keeps_complete_blocks() -> None:
     assert np.array_equal(mine._timestamps_realtime, theirs._timestamps_realtime)
     with pytest.warns(ours.RocketLoggerDataWarning, match="corrupt data: recovered 4 data blocks"):
         ours.RocketLoggerData(str(path), recovery=True)
-    # What the incomplete block has is for the native reader.
+    # Only the native reader returns the rows of the incomplete block.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert rl.open(path).records == 4999
@@ -195,7 +205,7 @@ def test_parts() -> None:
             read(module, path, exclude_part=[0, 1, 2])
 
 
-def test_channels_come_and_go() -> None:
+def test_channels_are_added_and_removed() -> None:
     theirs, mine = (read(module, log("test_full")) for module in (rocketlogger, ours))
     for data in (theirs, mine):
         info = {"unit_index": 1, "unit": "voltage", "scale": -3, "data_size": 4, "valid_link": 65535, "name": "X"}
@@ -224,7 +234,7 @@ def test_errors(tmp_path: pathlib.Path) -> None:
 
 
 def test_texts_do_not_lose_the_file(tmp_path: pathlib.Path) -> None:
-    """A comment that is not ASCII, a unit that is not known: the original gives up."""
+    """The original cannot read comments that are not ASCII, or unknown units."""
     data = bytearray(log("test_full").read_bytes())
     comment = 56
     data[comment : comment + 2] = "é".encode()
@@ -237,7 +247,7 @@ def test_texts_do_not_lose_the_file(tmp_path: pathlib.Path) -> None:
 
 
 def edited(folder: pathlib.Path, name: str, at: int, code: str, value: int) -> pathlib.Path:
-    """A copy of a log with another number in its header."""
+    """Writes a copy of a log with another number in its header."""
     data = bytearray(log("test_full").read_bytes())
     struct.pack_into(code, data, at, value)
     (folder / name).write_bytes(data)

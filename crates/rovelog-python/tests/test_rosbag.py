@@ -1,4 +1,4 @@
-"""The drop-in for rosbag, over real and made bags, against what an independent scanner and decoder found in them."""
+"""The drop-in for rosbag, compared with results of an independent scanner and decoder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPECTED = sorted(REAL.glob("rosbag12/expected/*.json"))
 
 
 def bags() -> list[object]:
-    """Parameters for a test over all bags of V1.2."""
+    """Returns the parameters for a test over all V1.2 bags."""
     return over(path for path in EXPECTED if json.loads(path.read_text())["version"] == "1.2")
 
 
@@ -33,7 +33,7 @@ def bag_of(expected: pathlib.Path) -> pathlib.Path:
 
 
 def same(want: Any, got: Any) -> bool:
-    """Whether a value of the truth is the one that a message has."""
+    """Returns True if an expected value is equal to that of a message."""
     if isinstance(got, (Time, Duration)):
         return want == {"sec": got.secs, "nsec": got.nsecs}
     if isinstance(got, Message):
@@ -69,7 +69,7 @@ def test_every_bag(expected: pathlib.Path) -> None:
 
 
 def check_topic(bag: Bag, truth: dict[str, Any]) -> None:
-    """Payloads, first and last message of a topic."""
+    """Returns the payloads and the first and last message of a topic."""
     only = {"connection_filter": lambda _topic, kind, md5, *_: (kind, md5) == (truth["type"], truth["md5"])}
     raw = list(bag.read_messages([truth["topic"]], raw=True, **only))
     assert len(raw) == truth["count"]
@@ -106,7 +106,7 @@ def test_stamps() -> None:
     assert divmod(Duration(-5), 2) == (Duration(-3), Duration(1)) and Duration(3) * 0.5 == Duration(1.5)
     assert not Time() and Time().is_zero() and first
     assert copy.deepcopy(last) == last and pickle.loads(pickle.dumps(span)) == span
-    # A time of a message keeps what is stored.
+    # Times in messages have the stored values.
     carried.set(1, 2_500_000_000)
     stored = pickle.loads(pickle.dumps(carried))
     assert (stored.secs, stored.nsecs) == (1, 2_500_000_000)
@@ -134,19 +134,21 @@ def test_stamps() -> None:
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("rosbag/*.bag")), ids=lambda path: path.stem)
 def test_messages_are_the_payloads(path: pathlib.Path) -> None:
-    """Each payload is a message, or bytes where no definition decodes it, or an error of that message alone."""
+    """Each payload becomes a message, or bytes if the definition cannot decode it, or an error for
+    this message alone.
+    """
     try:
         bag = Bag(path, allow_unindexed=True)
     except ROSBagEncryptException:
         assert "encrypted" in path.stem
         return
     except (ROSBagFormatException, RovelogError):
-        # What is refused here is refused by the reader below, too.
+        # The native reader rejects the same bags.
         with pytest.raises(RovelogError):
             rovelog.open(path)
         return
     messages = bag.read_messages()
-    # As in the original, a later minor version is read; the native reader refuses it.
+    # As in rosbag, later minor versions are read. The native reader rejects them.
     later = path.stem == "version-2.1"
     records = rovelog.open(path.read_bytes().replace(b"V2.1", b"V2.0", 1) if later else path).messages()
     for topic, (_, payload, *_), stamp in bag.read_messages(raw=True):
@@ -168,10 +170,10 @@ def test_messages_are_the_payloads(path: pathlib.Path) -> None:
 
 
 def alike(record: Any, message: Any) -> bool:
-    """Whether a value of a record is the one of the drop-in."""
-    if isinstance(record, str) and "\\x" in record:
-        # The drop-in keeps bytes that are not UTF-8, as the original does.
-        return len(record) >= len(message)
+    """Returns True if a value of a record is equal to that of the drop-in."""
+    if isinstance(message, bytes) and isinstance(record, str):
+        # As in rosbag, the drop-in returns bytes for texts that are not UTF-8.
+        return message.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace") == record
     if isinstance(message, (Time, Duration)):
         return bool(record == {"sec": message.secs, "nsec": message.nsecs})
     if isinstance(message, Message):
@@ -182,7 +184,7 @@ def alike(record: Any, message: Any) -> bool:
 
 
 def test_filters() -> None:
-    # Indexed, not indexed, crashed: rosbag fails on the first and passes over the filters on the second.
+    # rosbag fails on the indexed bag and ignores the filters on the others.
     for name in ("indexed.bag", "unindexed.bag", "crashed_indexpos0.bag"):
         bag = Bag(real_file(f"rosbag12/{name}"))
         topic = max(bag.get_type_and_topic_info().topics.items(), key=lambda item: item[1].message_count)[0]

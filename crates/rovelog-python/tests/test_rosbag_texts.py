@@ -1,4 +1,6 @@
-"""`str(message)` is genpy's text: by its examples, and by comparison where it is installed."""
+"""`str(message)` is equal to the text of genpy, for examples and, if genpy is installed, for all
+bags.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ PAYLOAD = (
     + struct.pack("<ii", -2, 500_000_000)
 )
 
-# What genpy 0.6.16 with PyYAML 6.0 makes of it.
+# The output of genpy 0.6.16 with PyYAML 6.0.
 GENPY = r'''
 header: 
   seq: 7
@@ -123,7 +125,7 @@ span:
 
 
 def texts(path: pathlib.Path, most: int = 300) -> list[tuple[str, str, bytes, str]]:
-    """Type, definition, payload and text of the messages of a bag that are decoded."""
+    """Returns type, definition, payload and text of the decoded messages of a bag."""
     found = []
     with Bag(path) as bag:
         for raw, read in zip(bag.read_messages(raw=True), bag.read_messages(), strict=True):
@@ -141,7 +143,7 @@ def test_texts_are_those_of_genpy(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_text_is_read_line_by_line(tmp_path: pathlib.Path) -> None:
-    """As scripts do that make CSV of messages: a line is a name and a value."""
+    """Parses a message like scripts that write CSV: each line has a name and a value."""
     path = crafted.bag(tmp_path / "a.bag", "pkg/P", "float64 x\nint32 y\n", [struct.pack("<di", 0.5, 3)])
     with Bag(path) as bag:
         message = next(iter(bag)).message
@@ -150,7 +152,7 @@ def test_a_text_is_read_line_by_line(tmp_path: pathlib.Path) -> None:
 
 
 def genpy_python() -> str | None:
-    """The interpreter that has genpy."""
+    """Returns the interpreter that has genpy."""
     python = "/usr/bin/python3"
     there = pathlib.Path(python).exists()
     found = there and subprocess.run([python, "-c", "import genpy"], capture_output=True).returncode == 0
@@ -163,7 +165,7 @@ def test_every_bag_against_genpy(tmp_path: pathlib.Path) -> None:
         pytest.skip("SKIPPED: genpy is not installed (python3-genpy)")
     found: list[tuple[str, str, bytes, str]] = []
     for path in sorted(REAL.glob("rosbag12/*.bag")) + sorted(CORPUS.glob("rosbag/*.bag")):
-        # What is no bag, or has a payload that ends early, is not for here.
+        # Files that are no bags and truncated payloads have other tests.
         with contextlib.suppress(ROSBagException, RovelogError), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found += texts(path)

@@ -1,4 +1,6 @@
-"""Bags that the drop-in for rosbag writes: read again, and by rosbag itself where it is installed."""
+"""Bags written by the drop-in for rosbag are read again, and by rosbag itself if it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def rows(path: pathlib.Path) -> list[tuple[Any, ...]]:
 
 
 def sources() -> list[object]:
-    """Parameters for a test over the bags that can be read."""
+    """Returns the parameters for a test over all readable bags."""
     found = []
     for path in BAGS:
         try:
@@ -52,7 +54,7 @@ def unsorted(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(found, key=lambda row: (row[4].to_nsec(), *row[:4]))
 
 
-def test_what_is_lost_in_a_damaged_bag_is_said(tmp_path: pathlib.Path) -> None:
+def test_losses_in_a_damaged_bag_are_reported(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "damaged.bag"
     definition = {"topic": "/a", "type": "std_msgs/UInt8", "md5sum": "7c8164229e7d2c17eb95e9231617fdee", "message_definition": "uint8 data"}
     with Bag(path, "w", compression="bz2", chunk_threshold=500) as out:
@@ -75,7 +77,7 @@ def test_what_is_lost_in_a_damaged_bag_is_said(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("path", sources())
 def test_copies_are_equal(path: pathlib.Path, options: dict[str, Any], tmp_path: pathlib.Path) -> None:
     copied(path, tmp_path / "copy.bag", **options)
-    # Messages with the same time may change places, by connection.
+    # The order of messages with the same time depends on their connections.
     assert unsorted(rows(tmp_path / "copy.bag")) == unsorted(rows(path))
     again = rovelog.open(tmp_path / "copy.bag")
     assert again.state == "complete" and not [problem for problem in again.problems if problem.severity == "data_lost"]
@@ -91,7 +93,7 @@ for path in sys.argv[1:]:
 
 
 def by_rosbag(*paths: pathlib.Path) -> list[Any]:
-    """What rosbag of the distribution reads."""
+    """Returns what the rosbag package of the distribution reads."""
     python = "/usr/bin/python3"
     if not pathlib.Path(python).exists() or subprocess.run([python, "-c", "import rosbag"], capture_output=True, env={}).returncode:
         pytest.skip("SKIPPED: python3-rosbag is not installed")
@@ -100,7 +102,7 @@ def by_rosbag(*paths: pathlib.Path) -> list[Any]:
 
 
 def test_rosbag_reads_them(tmp_path: pathlib.Path) -> None:
-    """The same messages, and the same texts about the bag."""
+    """Checks that two bags have the same messages and the same description."""
     path = real_file("rosbag20/real_joints_2011.bag")
     copies = []
     for number, compression in enumerate(COMPRESSIONS):
@@ -125,11 +127,11 @@ def test_bytes_to_messages_and_back(path: pathlib.Path) -> None:
                 continue
             again = made()
             again.deserialize(raw[1])
-            # Not by ==: a NaN differs from itself.
+            # `==` would fail for NaN, which is not equal to itself.
             assert repr(again) == repr(message), topic
             out = io.BytesIO()
             message.serialize(out)
-            # Some payloads have bytes behind their last field.
+            # Some payloads have bytes after their last field.
             assert raw[1].startswith(out.getvalue()), topic
 
 
@@ -148,7 +150,7 @@ def test_messages_are_pickled() -> None:
     assert type(pickle.loads(pickle.dumps(message))) is type(message)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.map(_text, [message]) == [repr(message)]
-    # The same class in all bags, for `isinstance`.
+    # Bags share message classes, so that `isinstance` works.
     assert type(first(real_file("rosbag12/indexed.bag"))) is type(message)
     assert message._has_header and message._slot_types[0] == "std_msgs/Header" and message._connection_header is None
 
@@ -171,7 +173,7 @@ def test_write_read_append(tmp_path: pathlib.Path) -> None:
             out.get_start_time()
         for second in (3, 1, 2):
             out.write("/header", message, Time(second))
-            # What is written can be read at once.
+            # A message can be read immediately after it was written.
             assert len(list(out.read_messages())) == out.get_message_count() > 0
         assert (out.mode, out.version, out.compression) == ("w", 200, "bz2") and out.size > 4096
     with Bag(path, "a") as out:
@@ -190,7 +192,9 @@ def test_write_read_append(tmp_path: pathlib.Path) -> None:
 
 
 def test_reindex(tmp_path: pathlib.Path) -> None:
-    """Every complete message of a bag that is cut anywhere is there again; rosbag reads it."""
+    """A bag that is truncated anywhere keeps every complete message after `reindex`, and rosbag can
+    read it.
+    """
     source, message = tmp_path / "whole.bag", first(real_file("rosbag12/indexed.bag")).header
     with Bag(source, "w", chunk_threshold=400) as out:
         for number in range(40):
@@ -208,13 +212,13 @@ def test_reindex(tmp_path: pathlib.Path) -> None:
             assert [time.secs for _, _, time in read] == list(range(kept[-1]))
         assert rovelog.open(cut).state == "complete"
     assert kept == sorted(kept) and kept[0] == 0 and kept[-1] == 40
-    # Without `reindex`, closing makes the index, so that nothing is lost.
+    # Without a call of `reindex`, `close` creates the index.
     cut.write_bytes(data[:-500])
     Bag(cut, "a", allow_unindexed=True).close()
     assert len(by_rosbag(cut)[0][2]) == 40
 
 
-def test_what_cannot_be_decompressed_is_not_cut_off(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_chunks_are_not_truncated(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "lz4.bag"
     data = bytearray(real_file("rosbag20/real_turtlesim_lz4.bag").read_bytes())
     at = data.index(b"index_pos=") + len(b"index_pos=")
@@ -224,11 +228,11 @@ def test_what_cannot_be_decompressed_is_not_cut_off(tmp_path: pathlib.Path, monk
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
     with pytest.raises(ROSBagException, match="unsupported compression type: lz4"):
         Bag(path, "a", allow_unindexed=True).close()
-    # The bag header is written again when the bag is opened.
+    # Opening the bag writes its file header again.
     assert path.read_bytes()[4200:] == data[4200:]
 
 
-def test_a_time_that_is_refused_leaves_nothing(tmp_path: pathlib.Path) -> None:
+def test_a_rejected_time_changes_nothing(tmp_path: pathlib.Path) -> None:
     message = first(real_file("rosbag12/indexed.bag")).header
     with Bag(tmp_path / "a.bag", "w") as out:
         out.write("/a", message, Time(5))
@@ -259,7 +263,7 @@ def test_streams_and_later_versions() -> None:
     stream = Kept()
     with Bag(stream, "w") as out:
         out.write("/x", message, Time(5))
-        # Records that no reader knows, in a later minor version.
+        # A later minor version may contain unknown records.
         bag._write_record(out._file, {"op": bag._pack_uint8(99)}, "anything")  # type: ignore[arg-type]
     data = stream.data.replace(b"V2.0", b"V2.1", 1)
     for source in (io.BytesIO(data), data):
@@ -274,7 +278,9 @@ def test_exceptions_are_pickled() -> None:
 
 
 def test_times_of_genpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a script uses genpy, times are its classes; ours work with them."""
+    """If a script uses genpy, times have its classes, and the classes of this package work with
+    them.
+    """
 
     class Stamp:
         def __init__(self, secs: int = 0, nsecs: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""The lazy scan gives what an eager read gives, and reads no more than a query needs."""
+"""A lazy scan returns the same values as an eager read, and decodes only what a query needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polars.io.plugins import register_io_source
 from polars.testing import assert_frame_equal
 
 import rovelog as rl
-from rovelog import _scan, _source
+from rovelog import _lazyframe, _source
 
 
 def test_a_scan_is_an_eager_read(real: pathlib.Path, real_log: rl.Log) -> None:
@@ -45,13 +45,13 @@ def test_a_filter_on_the_path_leaves_logs_closed(
     lazy = rl.scan(tmp_path, "vehicle_attitude", path_column="log")
     whole = lazy.collect()
     opened: list[str] = []
-    reader = _source.reader
+    open_reader = _source.open_reader
 
     def counting(source: str) -> object:
         opened.append(pathlib.Path(source).stem)
-        return reader(source)
+        return open_reader(source)
 
-    monkeypatch.setattr(_source, "reader", counting)
+    monkeypatch.setattr(_source, "open_reader", counting)
     log, middle = pl.col("log"), whole["t_ns"][len(whole) // 2]
     for condition, names in [
         (log.str.ends_with("b.ulg"), ["b"]),
@@ -78,7 +78,7 @@ def test_every_kind_of_source(real: pathlib.Path) -> None:
         rl.scan([], "vehicle_attitude")
 
 
-def test_a_topic_that_is_not_there(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_an_unknown_topic_raises(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for logs in (real, [real], [real, real]):
         with pytest.raises(rl.TopicNotFound, match="vehicle_attitude") as caught:
             rl.scan(logs, "vehicle_atitude")
@@ -103,7 +103,7 @@ def test_instances(flight: pathlib.Path) -> None:
 
 
 FIRMWARES = {
-    # The format of a row for `struct`, the fields, the rows; each changes what the one before had.
+    # Format of a row for `struct`, fields, rows. Each firmware changes fields of the one before.
     "first": ("2f2h?B2i", "float[2] a;int16_t[2] b;bool c;uint8_t d;Inner[2] e;", [(1, 2, 3, 4, True, 5, 6, 7), (8, 9, 1, 2, False, 3, 4, 5)]),
     "second": ("3f2iBi2q", "float[3] a;int32_t[2] b;uint8_t c;int32_t d;Other[2] e;", [(1, 2, 3, 4, 5, 6, -7, 8, 9)]),
     "third": ("2fd4f", "float[2] a;double d;float[4] f;", [(1, 2, 3.5, 4, 5, 6, 7)] * 3),
@@ -120,7 +120,7 @@ def firmware(folder: pathlib.Path, name: str) -> pathlib.Path:
 
 
 def eager(logs: list[pathlib.Path], topic: str | tuple[str, int], path_column: str | None) -> pl.DataFrame:
-    """What `scan` has to give, by frames in memory."""
+    """Returns the expected result of `scan`, computed from frames in memory."""
     frames = []
     for path in logs:
         log = rl.open(path)
@@ -136,7 +136,7 @@ Query = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 
 def queries(frame: pl.DataFrame, path_column: str | None, step: int) -> dict[str, Query]:
-    """Projections, filters and aggregations over the columns of a frame, over every so many of them one by one."""
+    """Returns projections, filters and aggregations for some columns of a frame."""
     found: dict[str, Query] = {
         "all": lambda lazy: lazy,
         "len": lambda lazy: lazy.select(pl.len()),
@@ -165,7 +165,7 @@ def queries(frame: pl.DataFrame, path_column: str | None, step: int) -> dict[str
         found[f"nulls of {name}"] = lambda lazy, name=name: lazy.select(pl.col(name).null_count())  # type: ignore[misc]
         found[f"there {name}"] = lambda lazy, name=name: lazy.filter(pl.col(name).is_not_null()).select("t_ns")  # type: ignore[misc]
         if type.is_numeric():
-            # A sum of floats depends on where batches end.
+            # The sum of floats depends on the sizes of the batches.
             how = (pl.Expr.sum, pl.Expr.max)[type.is_float()]
             found[f"of all {name}"] = lambda lazy, name=name, how=how: lazy.select(how(pl.col(name)), pl.len().alias("n"))  # type: ignore[misc]
             found[f"greater {name}"] = lambda lazy, name=name: lazy.filter(pl.col(name) > 1).select(name)  # type: ignore[misc]
@@ -178,7 +178,7 @@ def queries(frame: pl.DataFrame, path_column: str | None, step: int) -> dict[str
 
 
 def check(logs: list[pathlib.Path], topic: str | tuple[str, int], step: int = 1) -> None:
-    """`scan` gives what eager frames give, whatever is asked for."""
+    """`scan` returns the same as eager frames for every query."""
     for path_column in (None, "log"):
         want = eager(logs, topic, path_column)
         lazy = rl.scan(logs, topic, path_column=path_column)
@@ -237,7 +237,7 @@ def test_all_real_topics_can_be_scanned_together(real: pathlib.Path) -> None:
             except rl.RovelogError:
                 continue
         assert len(opened) > 3
-        # Those that change from firmware to firmware, and some more.
+        # Topics whose fields differ between firmware versions, and some others.
         names = {"battery_status/0", "estimator_states/0", "esc_status/0", *sorted({name for _, log in opened for name in log})[::9]}
         for topic in sorted(names):
             counts = [log[topic].count for _, log in opened if topic in log]
@@ -249,7 +249,7 @@ def test_all_real_topics_can_be_scanned_together(real: pathlib.Path) -> None:
             assert lazy.select(pl.len()).collect().item() == sum(counts), topic
 
 
-def test_what_cannot_be_one_column(tmp_path: pathlib.Path) -> None:
+def test_incompatible_types_raise(tmp_path: pathlib.Path) -> None:
     def log(name: str, code: str, field: str, value: object) -> pathlib.Path:
         return crafted.ulog(tmp_path / f"{name}.ulg", crafted.topic(1, "t", field, crafted.rows(code, (value,))))
 
@@ -262,6 +262,7 @@ def test_what_cannot_be_one_column(tmp_path: pathlib.Path) -> None:
         assert caught.value.path == str(b) and str(a) in str(caught.value)
     unsigned = log("unsigned", "Q", "uint64_t x;", 2**64 - 1)
     assert rl.scan([long, unsigned], "t").collect()["x"].to_list() == [2**53 + 1, 2**64 - 1]
+    assert rl.scan([number, long], "t").collect()["x"].to_list() == [1.5, 2.0**53]
 
 
 def test_the_utc_of_any_log_is_a_column(real: pathlib.Path) -> None:
@@ -282,7 +283,7 @@ def test_a_log_that_changes_between_scan_and_query(tmp_path: pathlib.Path) -> No
         lazy.collect()
 
 
-def test_damage_is_said_once_and_at_the_line_of_the_user(tmp_path: pathlib.Path) -> None:
+def test_damage_warns_once_and_at_the_line_of_the_user(tmp_path: pathlib.Path) -> None:
     topic = crafted.topic(1, "t", "float x;", crafted.rows("f", *((1.0,),) * 50))
     path = crafted.ulog(tmp_path / "a.ulg", topic, tail=bytes(range(200)))
     with warnings.catch_warnings(record=True) as said:
@@ -298,14 +299,14 @@ def test_damage_is_said_once_and_at_the_line_of_the_user(tmp_path: pathlib.Path)
 
 def test_predicates_become_windows() -> None:
     t = pl.col("t_ns")
-    assert _scan.window((t > 5) & (pl.lit(9) >= t) & (pl.col("x") < 1.5)) == (6, 10)
-    assert _scan.window((t == 7)) == (7, 8)
-    assert _scan.window((t > 5) | (t < 2)) == (None, None)
-    assert _scan.window(pl.col("x") > 5) == (None, None)
-    assert _scan.window(None) == (None, None)
+    assert _lazyframe.time_window((t > 5) & (pl.lit(9) >= t) & (pl.col("x") < 1.5)) == (6, 10)
+    assert _lazyframe.time_window((t == 7)) == (7, 8)
+    assert _lazyframe.time_window((t > 5) | (t < 2)) == (None, None)
+    assert _lazyframe.time_window(pl.col("x") > 5) == (None, None)
+    assert _lazyframe.time_window(None) == (None, None)
 
 
-def test_the_hook_is_as_we_know_it() -> None:
-    """The hook of polars is marked unstable: this fails when it changes, and `_scan.py` is the one place to mend."""
+def test_the_polars_hook_has_not_changed() -> None:
+    """The hook of polars is marked unstable: if this test fails, adapt `_lazyframe.py`."""
     names = list(inspect.signature(register_io_source).parameters)
     assert names[:4] == ["io_source", "schema", "validate_schema", "is_pure"]

@@ -1,4 +1,4 @@
-"""What `rovelog -f json` prints is what docs/reference/schemas says."""
+"""The output of `rovelog -f json` conforms to docs/reference/schemas."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def document(command: str, *files: pathlib.Path) -> Any:
 
 
 def validator(command: str) -> jsonschema.Draft202012Validator:
-    # Of the one kind, so that an error says what is wrong.
+    # The schema of one kind of document gives more precise errors than the union of all kinds.
     only = {**SCHEMA, "oneOf": [{"$ref": f"#/$defs/{command}"}]}
     return jsonschema.Draft202012Validator(only)
 

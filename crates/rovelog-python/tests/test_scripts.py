@@ -1,4 +1,6 @@
-"""Scripts for pyulog, rocketlogger and rosbag: with the original, and with nothing but the imports changed."""
+"""Scripts for pyulog, rocketlogger and rosbag give the same result after only their imports are
+changed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ ROS = "/usr/bin/python3"
 
 
 def changed(text: str) -> str:
-    """The script with other imports, and no other change."""
+    """Returns the script with changed imports."""
 
     def replaced(found: re.Match[str]) -> str:
         if found[1] == "from":
@@ -28,7 +30,7 @@ def changed(text: str) -> str:
 
 
 def said(python: str, script: pathlib.Path, *args: pathlib.Path) -> str:
-    # The environment of the distribution's interpreter is its own.
+    # The interpreter of the distribution needs its own environment.
     env = {} if python == ROS else None
     done = subprocess.run([python, str(script), *map(str, args)], capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
@@ -36,7 +38,9 @@ def said(python: str, script: pathlib.Path, *args: pathlib.Path) -> str:
 
 
 def same(folder: pathlib.Path, name: str, *args: pathlib.Path | str, python: str = sys.executable) -> str:
-    """Runs a script with both; `OUT` is a file that it writes. Returns what it says."""
+    """Runs a script with both packages. `OUT` is a file that the script writes. Returns both
+    outputs.
+    """
     text = (SCRIPTS / name).read_text()
     assert changed(text).count("\n") == text.count("\n") and changed(text) != text
     outputs = []

@@ -1,4 +1,6 @@
-"""A log that another program shortens while it is open: an exception each time, and the interpreter goes on."""
+"""Another program shortens a log while it is open. Each access raises an exception, and the
+interpreter survives.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from conftest import CORPUS, real_file
 
 import rovelog as rl
 
-# Each is done with a log opened before the file was shortened.
+# Each operation runs on a log that was opened before the file was shortened.
 COMMON = {
     "columns": "log[name].to_polars()",
     "numpy": "log[name].numpy()",
@@ -65,7 +67,8 @@ for what, work in __WORK__.items():
         opened, work = eval(reader), "(" + work
     log = opened(path)
     if hidden:
-        # Under another name the new length is not seen: only the fault shows it.
+        # The new length of a file under another name is not visible. Only the access fault reveals
+        # it.
         os.rename(path, path + ".moved")
         os.truncate(path + ".moved", cut)
     else:
@@ -100,12 +103,12 @@ def logs(tmp_path: pathlib.Path, format: str) -> pathlib.Path:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a mapped file cannot be shortened there")
 @pytest.mark.parametrize("format", ["ulog", "rld", "rosbag"])
-def test_every_way_to_the_data_raises(tmp_path: pathlib.Path, format: str) -> None:
+def test_every_access_raises(tmp_path: pathlib.Path, format: str) -> None:
     source = logs(tmp_path, format)
     size = source.stat().st_size
     assert size >= 1 << 20
     work = COMMON | OF_FORMAT[format]
-    # Within the last page there is no fault: the bytes become zeros.
+    # Accesses within the last page cause no fault, but the bytes become zeros.
     for cut in (0, size // 2, size - 10):
         said = outcomes(source, tmp_path, cut, "seen", work)
         assert said == dict.fromkeys(work, "shortened"), cut
@@ -124,14 +127,14 @@ def test_a_fault_is_an_exception(tmp_path: pathlib.Path, format: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a mapped file cannot be shortened there")
 def test_bags_before_v12_end_too(tmp_path: pathlib.Path) -> None:
-    """A record of theirs has no length of its own: the first invalid one ends the scan."""
+    """Records of these formats have no length, so the first invalid record ends the scan."""
     source = real_file("rosbag12/real_ekf_test_v11.bag")
     for cut in (0, source.stat().st_size // 2):
         said = outcomes(source, tmp_path, cut, "hidden", {"Bag": OF_FORMAT["rosbag"]["Bag"]})
         assert said == {"Bag": "shortened"}, cut
 
 
-def test_the_error_says_what_to_do(tmp_path: pathlib.Path) -> None:
+def test_the_error_names_the_next_step(tmp_path: pathlib.Path) -> None:
     path = crafted.large(tmp_path / "a.ulg")
     with rl.open(path) as log:
         records = iter(log.messages())
@@ -156,7 +159,7 @@ def test_logs_in_memory_are_safe(tmp_path: pathlib.Path) -> None:
     assert [next(iter(log.topics.values())).table().__len__() for log in opened] == [60_000, 60_000, 1]
 
 
-def test_a_file_that_is_replaced_or_grows_is_as_it_was(tmp_path: pathlib.Path) -> None:
+def test_a_replaced_or_growing_file_does_not_change_the_log(tmp_path: pathlib.Path) -> None:
     path = crafted.large(tmp_path / "a.ulg")
     grown = crafted.large(tmp_path / "g.ulg")
     log, growing = rl.open(path), rl.open(grown)
@@ -189,7 +192,7 @@ print("not reached", flush=True)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 @pytest.mark.parametrize("when", ["never", "before", "between"])
-def test_faults_of_others_go_to_whom_they_went(tmp_path: pathlib.Path, when: str) -> None:
+def test_other_faults_reach_their_handlers(tmp_path: pathlib.Path, when: str) -> None:
     path = crafted.large(tmp_path / "a.ulg")
     run = [sys.executable, "-c", FAULTS, str(path), when, str(tmp_path / "foreign")]
     done = subprocess.run(run, capture_output=True, text=True, timeout=60)
@@ -197,7 +200,7 @@ def test_faults_of_others_go_to_whom_they_went(tmp_path: pathlib.Path, when: str
     assert ("Fatal Python error: Bus error" in done.stderr) == (when != "never")
 
 
-def test_our_faults_do_not_reach_the_faulthandler(tmp_path: pathlib.Path) -> None:
+def test_handled_faults_do_not_reach_the_faulthandler(tmp_path: pathlib.Path) -> None:
     path = crafted.large(tmp_path / "a.ulg")
     script = """
 import faulthandler, os, sys
@@ -215,8 +218,8 @@ except rl.ReadError:
     assert (done.returncode, done.stdout, done.stderr) == (0, "raised\n", "")
 
 
-def test_what_was_read_before_stays(tmp_path: pathlib.Path) -> None:
-    """Rows of the drop-in for pyulog are copies."""
+def test_data_that_were_read_before_stay_valid(tmp_path: pathlib.Path) -> None:
+    """Rows of the drop-in for pyulog are copies, so they stay valid."""
     from rovelog.compat.pyulog import ULog
 
     path = tmp_path / "a.ulg"

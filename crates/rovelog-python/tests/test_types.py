@@ -1,4 +1,4 @@
-"""The types that users see: mypy and pyright find the errors that are planted in a script, and nothing else."""
+"""Public types: mypy and pyright find exactly the errors that are planted in a script."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def test_mypy_finds_the_planted_errors(tmp_path: pathlib.Path) -> None:
 
 
 def pyright(folder: pathlib.Path, *options: str) -> str:
-    """What pyright prints about the packages of this interpreter."""
+    """Returns the output of pyright for the packages of this interpreter."""
     pytest.importorskip("pyright", reason="SKIPPED: pyright is not installed")
-    # It finds the packages of the environment whose programs come first.
+    # pyright uses the environment whose programs come first in PATH.
     path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": path, "VIRTUAL_ENV": sys.prefix}
     command = [sys.executable, "-m", "pyright", "--outputjson", *options]
@@ -100,6 +100,6 @@ def test_pyright_knows_all_public_types(tmp_path: pathlib.Path) -> None:
     report = json.loads(output)["typeCompleteness"]
     assert report["exportedSymbolCounts"]["withKnownType"] > 300, output
     unknown = [symbol["name"] for symbol in report["symbols"] if symbol["diagnostics"] and not symbol["isTypeKnown"]]
-    # The bases of these classes come with pyspark, which is not installed beside these tests.
+    # The base classes are defined in pyspark, which is not installed for these tests.
     unknown = [name for name in unknown if not name.startswith("rovelog.spark.")]
     assert unknown == [], unknown

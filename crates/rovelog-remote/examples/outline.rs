@@ -1,6 +1,6 @@
-//! Fetches the start and the end of a remote file, and says what was moved:
-//! `cargo run -p rovelog-remote --example outline s3://bucket/log.ulg`.
-#![expect(clippy::print_stdout, reason = "it is an example")]
+//! Downloads the start and the end of a remote file. Prints how many bytes were downloaded with how
+//! many requests: `cargo run -p rovelog-remote --example outline s3://bucket/log.ulg`.
+#![expect(clippy::print_stdout, reason = "the example prints its result")]
 
 use rovelog_core::partial::{END, Ranges as _};
 use rovelog_remote::{Address, Options, RemoteFile};

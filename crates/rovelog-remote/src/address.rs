@@ -1,4 +1,4 @@
-//! Addresses of remote files.
+//! URLs of remote files.
 
 use std::fmt;
 
@@ -6,43 +6,44 @@ use url::Url;
 
 use crate::error::RemoteError;
 
-/// Schemes that can be read.
+/// URL schemes of addresses that this crate can read.
 const SCHEMES: &[&str] = &["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https"];
 
-/// The address of a remote file. It is shown without user, password and query: these may be
-/// secrets.
+/// The address of a remote file. [`Display`](fmt::Display) and [`Debug`](fmt::Debug) omit the user,
+/// the password and the query, because these may be secrets.
 #[derive(Clone)]
 pub struct Address {
     pub(crate) url: Url,
 }
 
 impl Address {
-    /// Parses an address: `s3://bucket/flights/17.ulg`.
+    /// Parses an address such as `s3://bucket/flights/17.ulg`.
     ///
     /// # Errors
-    /// Returns an error if the text is not an address, has an unknown scheme, or names no file.
+    /// Returns an error if `text` is not a URL, has an unsupported scheme, or does not name a file.
     pub fn parse(text: &str) -> Result<Self, RemoteError> {
-        let address = Self::of(Url::parse(text).map_err(|_| RemoteError::BadAddress)?)?;
+        let address = Self::from_url(Url::parse(text).map_err(|_| RemoteError::BadAddress)?)?;
         if address.name().is_empty() {
             return Err(RemoteError::NoFile);
         }
         Ok(address)
     }
 
-    /// Returns the address of a file or folder.
-    pub(crate) fn of(url: Url) -> Result<Self, RemoteError> {
+    /// Creates an address from a URL of a file or a folder, after checking its scheme.
+    pub(crate) fn from_url(url: Url) -> Result<Self, RemoteError> {
         if SCHEMES.contains(&url.scheme()) {
             return Ok(Self { url });
         }
         Err(RemoteError::UnknownScheme { scheme: url.scheme().to_owned() })
     }
 
-    /// Returns the last part of the path: the name of the file.
+    /// Returns the name of the file, which is the last segment of the path in the URL.
     pub fn name(&self) -> &str {
         self.url.path().rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns whether the address has a query, as signed addresses have.
+    /// Returns true if the address has a query. The query of a presigned URL contains the
+    /// credentials.
     pub(crate) fn is_signed(&self) -> bool {
         self.url.query().is_some()
     }
@@ -51,7 +52,8 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut url = self.url.clone();
-        // Only addresses without a host cannot have a user, and these were refused.
+        // `set_username` and `set_password` fail only if the URL has no host. Such a URL cannot
+        // contain a user or a password.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         url.set_query(None);
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused() {
+    fn unsupported_addresses_are_refused() {
         assert!(matches!(Address::parse("ftp://host/log"), Err(RemoteError::UnknownScheme { .. })));
         assert!(matches!(Address::parse("log.ulg"), Err(RemoteError::BadAddress)));
         assert!(matches!(Address::parse("s3://bucket/"), Err(RemoteError::NoFile)));

@@ -1,91 +1,93 @@
-//! Why a remote file could not be read or written. No message has an address: these may have
-//! secrets in them.
+//! Errors of remote files. No error message contains an address, because an address may contain
+//! secrets.
 
 use std::error::Error as StdError;
 use std::time::Duration;
 
 use rovelog_core::{Error, ErrorKind};
 
-/// The errors of this crate.
+/// An error that occurred while reading, listing or writing remote files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// Text that is not an address.
+    /// The text given as an address is not a URL.
     #[error("this is not an address: SCHEME://HOST/PATH is expected")]
     BadAddress,
-    /// An address of a kind that is not read.
+    /// The scheme of the address is not supported.
     #[error("addresses of the kind {scheme}:// are not supported")]
     UnknownScheme {
-        /// Its scheme.
+        /// Scheme of the address.
         scheme: String,
     },
-    /// An address of a folder.
+    /// The address names a folder instead of a file.
     #[error("the address ends without the name of a file")]
     NoFile,
-    /// Options with which no connection can be made.
+    /// The options do not suffice to connect to the server.
     #[error("no connection can be made: {why}")]
     BadOptions {
-        /// What is missing or wrong.
+        /// Description of the setting that is missing or invalid.
         why: String,
     },
-    /// There is no such file.
+    /// The server has no such file.
     #[error("no such file on the server")]
     NotFound,
-    /// The server refuses the file to this user.
+    /// The server denies this user access to the file.
     #[error("the server refuses access")]
     Denied,
-    /// A folder of a web server.
+    /// The address is a folder of a web server, which cannot be listed.
     #[error("a web server has no list of its files")]
     NoLists,
-    /// The server does not read by ranges.
+    /// The server does not support range requests.
     #[error("the server does not support range requests, so only the whole file can be read")]
     NoRanges,
-    /// The file is not the one that the first answer was about.
+    /// The size or the version of the file is different from the first response. The file was
+    /// probably changed during the download.
     #[error("the file was changed on the server while it was read")]
     Changed,
-    /// A server that sends nothing for this time.
+    /// The server has sent no data until the timeout.
     #[error("the server sent nothing for {} s", .after.as_secs_f64())]
     Stalled {
-        /// The limit.
+        /// Timeout that was exceeded.
         after: Duration,
     },
-    /// An answer of another length than asked for.
+    /// The response contains fewer or more bytes than requested.
     #[error("the server sent {got} bytes instead of {asked}, from byte {at}")]
     Short {
-        /// Offset of the first byte.
+        /// Offset of the first requested byte.
         at: u64,
-        /// Bytes that were asked for.
+        /// Number of bytes requested.
         asked: u64,
-        /// Bytes that came.
+        /// Number of bytes received.
         got: u64,
     },
-    /// More bytes than are allowed.
-    #[error("this needs {bytes} bytes of the remote file, {limit} are allowed")]
+    /// The download would exceed the limit set by the user.
+    #[error("this needs {bytes} bytes of the remote file, but only {limit} are allowed")]
     TooMany {
-        /// Bytes moved so far and those needed now.
+        /// Number of bytes downloaded so far, plus the number of bytes needed now.
         bytes: u64,
-        /// The limit.
+        /// Maximum number of bytes that the user allows.
         limit: u64,
     },
-    /// An output that exists.
+    /// The output file already exists, and the caller did not request to replace it.
     #[error("the output already exists")]
     Exists,
-    /// Any other answer, or none.
+    /// The request failed for another reason.
     #[error("the server cannot be read: {why}")]
     Failed {
-        /// The innermost cause.
+        /// Text of the innermost error, which is the original cause.
         why: String,
     },
-    /// An object through which a file is read has failed.
+    /// An [`Origin`](crate::Origin) implemented by the caller returned an error.
     #[error(transparent)]
     Object(Box<dyn StdError + Send + Sync>),
-    /// The copy on this machine cannot be written or read.
-    #[error("the copy of the remote file in the folder for temporary files: {0}")]
+    /// The local copy of the file cannot be written or read.
+    #[error("the temporary copy of the remote file cannot be written or read: {0}")]
     Copy(#[from] std::io::Error),
 }
 
 impl RemoteError {
-    fn next(&self) -> Option<&'static str> {
+    /// Returns advice for the user on what to do next, which is shown below the error message.
+    fn advice(&self) -> Option<&'static str> {
         match self {
             Self::BadAddress | Self::UnknownScheme { .. } => {
                 Some("use s3://, gs://, az://, https:// or http://")
@@ -118,8 +120,8 @@ impl RemoteError {
         }
     }
 
-    /// Returns whether the same request may be answered later.
-    pub(crate) fn is_passing(&self) -> bool {
+    /// Returns true if the same request may succeed when it is repeated.
+    pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Self::Stalled { .. } | Self::Short { .. } | Self::Failed { .. })
     }
 }
@@ -140,27 +142,31 @@ impl From<object_store::Error> for RemoteError {
 
 impl From<RemoteError> for Error {
     fn from(error: RemoteError) -> Self {
-        let (kind, next) = (error.kind(), error.next());
+        let (kind, advice) = (error.kind(), error.advice());
         let error = match error {
+            // An error returned by the caller's own code is passed on unchanged, so that Python
+            // raises the original exception.
             RemoteError::Object(error) => return Self::new("rovelog", kind, None, error),
             error => error,
         };
-        let made = Self::new("rovelog", kind, None, error);
-        match next {
-            Some(next) => made.with_next(next),
-            None => made,
+        let core_error = Self::new("rovelog", kind, None, error);
+        match advice {
+            Some(advice) => core_error.with_next(advice),
+            None => core_error,
         }
     }
 }
 
-/// Returns the text of the innermost cause. The texts around it have the address in them.
+/// Returns the text of the innermost error. The outer errors contain the address, which may be
+/// secret.
 fn innermost(error: &(dyn StdError + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
     let text = cause.to_string();
-    // The body of an answer is left out: servers repeat the address in it.
+    // Only the HTTP status is shown. Some servers repeat the address in the body of an error
+    // response.
     if let Some((_, status)) = text.split_once("status code: ") {
         return format!("it answered {}", status.split(':').next().unwrap_or_default());
     }

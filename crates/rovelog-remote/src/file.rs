@@ -1,4 +1,5 @@
-//! A remote file as a file of this machine, in which what was not fetched is a hole.
+//! A remote file with a sparse local copy. Bytes that have not been downloaded are holes in the
+//! local copy.
 
 use std::fmt;
 use std::fs::File;
@@ -18,90 +19,102 @@ use crate::origin::{Moved, Origin};
 use crate::source::Source;
 use crate::store::Options;
 
-/// Rounds of asking a log what it still needs. Each round halves what is unknown, or ends.
-const ROUNDS: usize = 64;
+/// Maximum number of times that a log is opened again after more of its bytes have been downloaded.
+/// In each round, the reader of a log format at least halves the unknown part of the file. So 64
+/// rounds suffice for any file size.
+const MAX_ROUNDS: usize = 64;
 
-/// A log of which nine tenths are needed is read whole: in order, and with fewer requests.
-const MOST: (u64, u64) = (9, 10);
+/// If at least this many tenths of a log are needed, the whole log is downloaded. This takes fewer
+/// requests than downloading the parts, and the bytes arrive in file order.
+const WHOLE_FILE_TENTHS: u64 = 9;
 
-/// A remote file. What is fetched of it is kept in a file of the same name and size in a temporary
-/// folder, which is removed when this is dropped; a file that is mapped stays readable.
+/// A remote file. Downloaded bytes are written to a local copy in a temporary folder. The local
+/// copy has the same name and size as the remote file. Dropping the `RemoteFile` removes the
+/// folder. If the local copy is still memory-mapped at that time, it stays readable.
 pub struct RemoteFile {
     source: Box<dyn Origin>,
     path: PathBuf,
-    copy: Mutex<Copy>,
+    copy: Mutex<LocalCopy>,
+    /// Temporary folder with the local copy. It is removed when this field is dropped.
     _folder: TempDir,
 }
 
-struct Copy {
+/// Sparse file that contains the downloaded bytes.
+struct LocalCopy {
     file: File,
-    /// What was fetched.
-    read: Vec<Range<u64>>,
+    /// Byte ranges that have been downloaded, in the order of the downloads.
+    fetched: Vec<Range<u64>>,
 }
 
 impl RemoteFile {
-    /// Opens a file with one request, for its last bytes ([`END`](rovelog_core::partial::END)).
+    /// Opens a file with a single request, which downloads the last bytes of the file
+    /// ([`END`](rovelog_core::partial::END)).
     ///
     /// # Errors
-    /// Returns an error if the server cannot be reached, refuses, or has no such file.
+    /// Returns an error if the server cannot be reached, refuses the request, or has no such file.
     pub fn open(address: &Address, options: &Options) -> std::result::Result<Self, RemoteError> {
         let (source, at, tail) = Source::open(address, options)?;
         let remote = Self::of(Box::new(source), address.name())?;
-        remote.copy().keep(at, &tail)?;
+        remote.lock_copy().write_at(at, &tail)?;
         Ok(remote)
     }
 
-    /// Opens a file that is read through an object, under a name without folders.
+    /// Opens a file whose bytes come from `source`. The local copy gets the name `name`, which must
+    /// not contain a folder.
     ///
     /// # Errors
-    /// Returns an error if there is no place for the copy.
+    /// Returns an error if the local copy cannot be created.
     pub fn of(source: Box<dyn Origin>, name: &str) -> std::result::Result<Self, RemoteError> {
         let folder = tempfile::Builder::new().prefix("rovelog-").tempdir()?;
         let path = folder.path().join(name);
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         file.set_len(source.size())?;
-        let copy = Mutex::new(Copy { file, read: Vec::new() });
+        let copy = Mutex::new(LocalCopy { file, fetched: Vec::new() });
         Ok(Self { source, path, copy, _folder: folder })
     }
 
-    fn copy(&self) -> MutexGuard<'_, Copy> {
+    fn lock_copy(&self) -> MutexGuard<'_, LocalCopy> {
         self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns where the copy is.
+    /// Returns the path of the local copy.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the ranges that were not fetched.
+    /// Returns the byte ranges that have not been downloaded yet.
     pub fn unread(&self) -> Unread {
-        Unread::behind(self.source.size(), &self.copy().read)
+        Unread::behind(self.source.size(), &self.lock_copy().fetched)
     }
 
-    /// Returns what was moved.
+    /// Returns the number of requests made and bytes downloaded so far.
     pub fn moved(&self) -> Moved {
         self.source.moved()
     }
 
-    /// Returns whether the server reads by ranges. Of others, only [`fetch_all`](Self::fetch_all)
-    /// works.
+    /// Returns true if the server supports range requests. Without range requests, only
+    /// [`fetch_all`](Self::fetch_all) works.
     pub fn has_ranges(&self) -> bool {
         self.source.has_ranges()
     }
 
-    /// Opens the log, again and again, each time with more of its bytes, until it needs no more of
-    /// them: `needed` returns the ranges that it still needs, or `None` if only all of it will do.
-    /// Returns `None` if nearly all of the log, or all of it, is to be read.
+    /// Opens the log repeatedly, each time after downloading more of its bytes, until it needs no
+    /// more bytes.
+    ///
+    /// `needed` returns the byte ranges that an opened log still needs, or `None` if the log needs
+    /// the whole file. The result is `None` if at least nine tenths of the log are needed. The
+    /// caller must then call [`fetch_all`](Self::fetch_all).
     ///
     /// # Errors
-    /// Returns the errors of [`fetch`](Ranges::fetch), `open` and `needed`; but an error of the kind
-    /// [`PartlyRead`](ErrorKind::PartlyRead) from `open` means that all of the log is needed.
+    /// Returns an error if [`fetch`](Ranges::fetch), `open` or `needed` returns an error. If `open`
+    /// returns an error of the kind [`PartlyRead`](ErrorKind::PartlyRead), the whole log is needed,
+    /// and the result is `None`.
     pub fn fetch_until<L, E: From<Error>>(
         &self,
         mut open: impl FnMut() -> Result<L>,
         needed: impl Fn(&L) -> std::result::Result<Option<Vec<Range<u64>>>, E>,
     ) -> std::result::Result<Option<L>, E> {
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let log = match open() {
                 Err(error) if error.kind == ErrorKind::PartlyRead => break,
                 log => log?,
@@ -111,7 +124,9 @@ impl RemoteFile {
                 return Ok(Some(log));
             }
             let bytes: u64 = needed.iter().map(|range| range.end - range.start).sum();
-            if bytes / MOST.0 >= self.size() / MOST.1 {
+            // Both sides are divided before they are compared, because a multiplication could
+            // overflow.
+            if bytes / WHOLE_FILE_TENTHS >= self.size() / 10 {
                 break;
             }
             self.fetch(&needed)?;
@@ -119,23 +134,24 @@ impl RemoteFile {
         Ok(None)
     }
 
-    /// Fetches all that was not fetched before. `progress` is told how many bytes were moved.
+    /// Downloads all missing bytes. After each part, `progress` is called with the number of bytes
+    /// that this call has downloaded so far.
     ///
     /// # Errors
-    /// Returns the errors of [`fetch`](Ranges::fetch).
+    /// Returns an error if [`fetch`](Ranges::fetch) returns an error.
     pub fn fetch_all(&self, mut progress: impl FnMut(u64)) -> std::result::Result<(), RemoteError> {
         let unread = self.unread();
-        let mut copy = self.copy();
+        let mut copy = self.lock_copy();
         let mut moved = 0;
-        let mut keep = |at, bytes: Bytes| {
+        let mut store = |at, bytes: Bytes| {
             moved += bytes.len() as u64;
             progress(moved);
-            copy.keep(at, &bytes)
+            copy.write_at(at, &bytes)
         };
         if self.source.has_ranges() {
-            self.source.each(unread.ranges(), &mut keep)
+            self.source.each(unread.ranges(), &mut store)
         } else {
-            self.source.whole(&mut keep)
+            self.source.whole(&mut store)
         }
     }
 }
@@ -153,15 +169,15 @@ impl Ranges for RemoteFile {
         if !self.source.has_ranges() {
             return Err(RemoteError::NoRanges.into());
         }
-        let mut copy = self.copy();
-        Ok(self.source.each(&missing, &mut |at, bytes| copy.keep(at, &bytes))?)
+        let mut copy = self.lock_copy();
+        Ok(self.source.each(&missing, &mut |at, bytes| copy.write_at(at, &bytes))?)
     }
 
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
         let range = range.start..range.end.min(self.size());
         self.fetch(std::slice::from_ref(&range))?;
         let mut bytes = Vec::new();
-        let mut copy = self.copy();
+        let mut copy = self.lock_copy();
         copy.file.seek(SeekFrom::Start(range.start)).map_err(RemoteError::Copy)?;
         let len = range.end.saturating_sub(range.start);
         (&copy.file).take(len).read_to_end(&mut bytes).map_err(RemoteError::Copy)?;
@@ -169,11 +185,11 @@ impl Ranges for RemoteFile {
     }
 }
 
-impl Copy {
-    fn keep(&mut self, at: u64, bytes: &[u8]) -> std::result::Result<(), RemoteError> {
+impl LocalCopy {
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> std::result::Result<(), RemoteError> {
         self.file.seek(SeekFrom::Start(at))?;
         self.file.write_all(bytes)?;
-        self.read.push(at..at + bytes.len() as u64);
+        self.fetched.push(at..at + bytes.len() as u64);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What is in a bucket: the files below a folder, and facts about one file.
+//! Lists the files of a bucket, and queries the size and modification time of a single file.
 
 use futures_util::TryStreamExt as _;
 use object_store::{ObjectMeta, ObjectStoreExt as _};
@@ -7,16 +7,16 @@ use url::Url;
 use crate::address::Address;
 use crate::error::RemoteError;
 use crate::store::{Options, store};
-use crate::wait::{runtime, within};
+use crate::wait::{runtime, store_response};
 
 /// A file on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its address.
+    /// Address of the file as a URL.
     pub address: String,
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// Time of its last change, microseconds since 1970.
+    /// Modification time of the file, in microseconds since 1970.
     pub changed_us: i64,
 }
 
@@ -26,35 +26,38 @@ impl Found {
     }
 }
 
-/// Returns facts about a file, with one request.
+/// Queries the size and modification time of a file with a single request.
 ///
 /// # Errors
-/// Returns an error if the server cannot be reached, refuses, or has no such file.
+/// Returns an error if the server cannot be reached, refuses the request, or has no such file.
 pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> {
     let (store, path) = store(address, options)?;
-    let meta = runtime()?.block_on(within(options.timeout, store.head(&path)))?;
+    let meta = runtime()?.block_on(store_response(options.timeout, store.head(&path)))?;
     Ok(Found::new(address.url.as_str().to_owned(), &meta))
 }
 
-/// Returns the files in a folder of a bucket and below it, in any order: `s3://bucket/flights/`.
+/// Returns all files below a folder of a bucket, such as `s3://bucket/flights/`. The files are in
+/// no particular order.
 ///
 /// # Errors
-/// Returns an error if the server cannot be reached or refuses, or is a web server: these have no
-/// lists.
+/// Returns an error if the server cannot be reached, denies access, or is a web server. Web servers
+/// have no request that lists files.
 pub fn list(folder: &str, options: &Options) -> Result<Vec<Found>, RemoteError> {
     let url = Url::parse(folder).map_err(|_| RemoteError::BadAddress)?;
     if matches!(url.scheme(), "http" | "https") {
         return Err(RemoteError::NoLists);
     }
-    let address = Address::of(url)?;
+    let address = Address::from_url(url)?;
     let (store, path) = store(&address, options)?;
     let mut found = Vec::new();
     runtime()?.block_on(async {
         let mut files = store.list(Some(&path));
-        // The limit is for each answer, not for all of a long list.
-        while let Some(meta) = within(options.timeout, files.try_next()).await? {
+        // A long list consists of many pages and may take a long time, so the timeout applies to
+        // each page.
+        while let Some(meta) = store_response(options.timeout, files.try_next()).await? {
             let mut url = address.url.clone();
-            // All else that an address cannot contain is encoded there.
+            // `set_path` percent-encodes all characters that are invalid in the path of a URL, but
+            // not `%`.
             url.set_path(&meta.location.as_ref().replace('%', "%25"));
             found.push(Found::new(url.as_str().to_owned(), &meta));
         }

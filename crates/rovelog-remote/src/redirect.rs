@@ -1,31 +1,38 @@
-//! Which redirects are followed. A web server may send a log from another host, as download pages do,
-//! but it must not lead to services of this machine or its network that only they can reach.
+//! Policy for following HTTP redirects.
+//!
+//! Download pages redirect to other hosts, so redirects between public hosts are followed. But a
+//! server on the internet must not redirect to an address that only this machine can reach
+//! (server-side request forgery). For example, the metadata service of a cloud at `169.254.169.254`
+//! returns credentials. So the target of a redirect must not be in a narrower network than the
+//! address that the user gave.
 
 use std::net::{IpAddr, Ipv6Addr, ToSocketAddrs as _};
 
 use reqwest::redirect::Policy;
 use url::{Host, Url};
 
-/// Maximum number of redirects of a request.
-const MOST: usize = 10;
+/// Maximum number of redirects that are followed for one request.
+const MAX_REDIRECTS: usize = 10;
 
-/// Reach of an address, the widest first.
+/// Set of machines that can reach an address. The variants are ordered from the widest set to the
+/// narrowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// Any host.
+    /// Any machine on the internet can reach the address.
     Public,
-    /// This machine, or a private network.
+    /// Only this machine, or the machines of a private network, can reach the address.
     Private,
-    /// The link of this machine: where clouds offer the credentials of a machine.
+    /// Only the machines on the same network link can reach the address. A link-local address is
+    /// also used by clouds to give credentials to a virtual machine.
     Link,
 }
 
-/// Follows redirects that lead to no narrower network than the address that the user named, and from
-/// HTTPS to HTTPS only.
+/// Returns a policy that follows a redirect under two conditions: the target is not in a narrower
+/// network than the original address, and the redirect does not lead from HTTPS to HTTP.
 pub(crate) fn policy() -> Policy {
     Policy::custom(|attempt| {
         let from = attempt.previous().first().unwrap_or_else(|| attempt.url());
-        let refused = if attempt.previous().len() > MOST {
+        let refused = if attempt.previous().len() > MAX_REDIRECTS {
             "the server redirects too often"
         } else if from.scheme() == "https" && attempt.url().scheme() != "https" {
             "the server redirects from https to another scheme"
@@ -38,18 +45,19 @@ pub(crate) fn policy() -> Policy {
     })
 }
 
+/// Returns the narrowest reach of all IP addresses to which the host of a URL resolves.
 fn reach(url: &Url) -> Reach {
     match url.host() {
-        Some(Host::Ipv4(address)) => reach_of(address.into()),
-        Some(Host::Ipv6(address)) => reach_of(address.into()),
+        Some(Host::Ipv4(address)) => ip_reach(address.into()),
+        Some(Host::Ipv6(address)) => ip_reach(address.into()),
         Some(Host::Domain(name)) => {
             let port = url.port_or_known_default().unwrap_or(443);
             let addresses = (name, port).to_socket_addrs();
-            // The connection to a name without an address fails.
+            // A name without an IP address counts as public. Connecting to it fails anyway.
             addresses
                 .into_iter()
                 .flatten()
-                .map(|address| reach_of(address.ip()))
+                .map(|address| ip_reach(address.ip()))
                 .max()
                 .unwrap_or(Reach::Public)
         }
@@ -57,7 +65,9 @@ fn reach(url: &Url) -> Reach {
     }
 }
 
-fn reach_of(address: IpAddr) -> Reach {
+fn ip_reach(address: IpAddr) -> Reach {
+    // `::ffff:10.0.0.1` is a private IPv4 address in IPv6 notation. Without this conversion, it
+    // would count as public.
     match address.to_canonical() {
         IpAddr::V4(address) if address.is_link_local() || address.is_unspecified() => Reach::Link,
         IpAddr::V4(address) if address.is_private() || address.is_loopback() => Reach::Private,
@@ -72,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_a_reach() {
+    fn reach_of_urls() {
         for (url, expected) in [
             ("https://93.184.216.34/log", Reach::Public),
             ("http://169.254.169.254/latest/meta-data", Reach::Link),

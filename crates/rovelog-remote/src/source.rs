@@ -1,5 +1,12 @@
-//! A remote file as ranges of bytes: few requests, repeated where they fail, all of one version of
-//! the file.
+//! Downloads byte ranges of a remote file.
+//!
+//! Requested ranges that are close together are merged, and long ranges are divided. Requests run
+//! in parallel and are repeated if the connection breaks. Every response must describe the same
+//! version of the file as the first response, so that parts of two versions are never mixed.
+//!
+//! For example, the ranges 0 to 10 and 100 to 200 become the single request 0 to 200, because a
+//! second request would take longer than 90 additional bytes. A range of 20 MiB becomes three
+//! requests of 8, 8 and 4 MiB.
 
 use std::future::Future;
 use std::ops::Range;
@@ -18,61 +25,69 @@ use crate::address::Address;
 use crate::error::RemoteError;
 use crate::origin::{Moved, Origin, Take};
 use crate::store::{Options, store};
-use crate::wait::{runtime, within};
+use crate::wait::{runtime, store_response};
 
-/// Ranges with fewer bytes between them are fetched as one: a request costs more.
-const APART: u64 = 64 << 10;
+/// Maximum number of bytes between two ranges that are fetched with one request. A second request
+/// would take longer than these bytes.
+const MAX_GAP_BYTES: u64 = 64 << 10;
 
-/// Most bytes of a request.
-const PIECE: u64 = 8 << 20;
+/// Maximum number of bytes in one request.
+const MAX_REQUEST_BYTES: u64 = 8 << 20;
 
-/// Requests at once: of large pieces as many as keep a connection busy in bounded memory, of small
-/// ones as many as servers like.
+/// Number of parallel requests if at least one of them is large. Two requests keep a connection
+/// busy, and need at most twice [`MAX_REQUEST_BYTES`] of memory.
 const LARGE_AT_ONCE: usize = 2;
+
+/// Number of parallel requests if all of them are small. Servers start to throttle clients that
+/// send many more requests at the same time.
 const SMALL_AT_ONCE: usize = 16;
 
-/// How often a request is made whose answer breaks off; the store itself repeats those that fail.
+/// Maximum number of attempts for a request if the connection breaks during the response. If the
+/// server answers with an error status, [`object_store`] itself repeats the request.
 const ATTEMPTS: usize = 3;
 
-/// A remote file.
+/// A file on a server, of which byte ranges can be downloaded.
 #[derive(Debug)]
 pub(crate) struct Source {
     store: Arc<dyn ObjectStore>,
     path: Path,
     runtime: Runtime,
     options: Options,
-    /// Of the first answer; all others must agree.
+    /// Metadata of the file in the first response. The metadata in all later responses must match.
     first: ObjectMeta,
-    /// False if the server answers with whole files only.
+    /// True if the server supports range requests. Otherwise it only sends whole files.
     has_ranges: bool,
     moved: Mutex<Moved>,
 }
 
 impl Source {
-    /// Asks for the end of the file: one request that gives its size and version too, and tells
-    /// whether the server reads by ranges. Returns the source with where these bytes start.
+    /// Opens a file by requesting its last bytes. The response also contains the size and the
+    /// version of the file, and shows whether the server supports range requests. Returns the
+    /// source, the offset of the received bytes, and these bytes.
     pub(crate) fn open(address: &Address, options: &Options) -> Result<(Self, u64, Bytes), RemoteError> {
         let (store, path) = store(address, options)?;
         let runtime = runtime()?;
         let end = END.min(options.max_bytes.unwrap_or(END));
-        // A range of no bytes cannot be asked for.
+        // HTTP has no request for zero bytes, so the user must allow at least one byte.
         Moved::default().allow(end.max(1), options.max_bytes)?;
         let asked = GetOptions { range: Some(GetRange::Suffix(end)), ..GetOptions::default() };
-        let answer = runtime.block_on(repeated(|| async {
-            let answer = within(options.timeout, store.get_opts(&path, asked.clone())).await?;
+        let answer = runtime.block_on(with_retries(|| async {
+            let answer = store_response(options.timeout, store.get_opts(&path, asked.clone())).await?;
             let (meta, range) = (answer.meta.clone(), answer.range.clone());
             Ok((meta, range.start, body(answer, range, options.timeout).await?))
         }));
         let (first, at, tail, has_ranges) = match answer {
             Ok((meta, at, tail)) => (meta, at, tail, true),
-            // A server without ranges, a store without ranges from the end, or an empty file.
+            // This error has three possible causes. The server does not support range requests,
+            // the store does not support ranges relative to the end (Azure), or the file is empty.
             Err(RemoteError::NoRanges | RemoteError::Failed { .. }) => {
                 let meta = runtime.block_on(async {
-                    match within(options.timeout, store.head(&path)).await {
-                        // Not every server answers that; the start of an answer has the same in it.
+                    match store_response(options.timeout, store.head(&path)).await {
+                        // Some servers do not support HEAD requests. A response to a GET request
+                        // has the same headers, and its body is not read.
                         Err(RemoteError::Failed { .. }) => {
                             let answer = store.get_opts(&path, GetOptions::default());
-                            Ok(within(options.timeout, answer).await?.meta)
+                            Ok(store_response(options.timeout, answer).await?.meta)
                         }
                         meta => meta,
                     }
@@ -82,7 +97,7 @@ impl Source {
                 if source.first.size == 0 {
                     return Ok((source, 0, Bytes::new()));
                 }
-                return match source.get(std::slice::from_ref(&(at..source.first.size))) {
+                return match source.fetch_ranges(std::slice::from_ref(&(at..source.first.size))) {
                     Ok(mut tail) => {
                         let bytes = tail.pop().map(|(_, bytes)| bytes).unwrap_or_default();
                         Ok((source, at, bytes))
@@ -117,9 +132,10 @@ impl Source {
         self.moved.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
     }
 
-    /// Returns these ranges, each with its offset: joined where they are close, and cut where they
-    /// are long.
-    pub(crate) fn get(&self, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>, RemoteError> {
+    /// Downloads byte ranges. Returns parts of the file with their offsets. These parts may be
+    /// longer or shorter than the requested ranges, because ranges that are close together are
+    /// merged, and long ranges are divided.
+    pub(crate) fn fetch_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>, RemoteError> {
         let mut got = Vec::new();
         self.each(ranges, &mut |at, bytes| {
             got.push((at, bytes));
@@ -128,9 +144,12 @@ impl Source {
         Ok(got)
     }
 
-    /// Refuses an answer about another version of the file than the first one.
-    fn compare(&self, meta: &ObjectMeta) -> Result<(), RemoteError> {
+    /// Returns an error if a response describes a different version of the file than the first
+    /// response.
+    fn check_version(&self, meta: &ObjectMeta) -> Result<(), RemoteError> {
         let first = &self.first;
+        // An ETag identifies the content of a file. If the server sends no ETag, the modification
+        // time is compared instead.
         let same = meta.size == first.size
             && meta.e_tag == first.e_tag
             && meta.version == first.version
@@ -138,11 +157,12 @@ impl Source {
         if same { Ok(()) } else { Err(RemoteError::Changed) }
     }
 
-    async fn piece(&self, range: Range<u64>) -> Result<Bytes, RemoteError> {
+    /// Downloads one byte range with one request.
+    async fn fetch_piece(&self, range: Range<u64>) -> Result<Bytes, RemoteError> {
         let asked = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
         let limit = self.options.timeout;
-        let answer = within(limit, self.store.get_opts(&self.path, asked)).await?;
-        self.compare(&answer.meta)?;
+        let answer = store_response(limit, self.store.get_opts(&self.path, asked)).await?;
+        self.check_version(&answer.meta)?;
         body(answer, range, limit).await
     }
 }
@@ -161,14 +181,14 @@ impl Origin for Source {
     }
 
     fn each(&self, ranges: &[Range<u64>], take: Take<'_>) -> Result<(), RemoteError> {
-        let pieces = pieces(ranges);
+        let pieces = plan_requests(ranges);
         let asked: u64 = pieces.iter().map(|range| range.end - range.start).sum();
         self.moved().allow(asked, self.options.max_bytes)?;
-        let is_large = pieces.iter().any(|range| range.end - range.start > PIECE / 8);
+        let is_large = pieces.iter().any(|range| range.end - range.start > MAX_REQUEST_BYTES / 8);
         let at_once = if is_large { LARGE_AT_ONCE } else { SMALL_AT_ONCE };
         self.runtime.block_on(async {
             let answers = stream::iter(pieces).map(|range| async move {
-                let bytes = repeated(|| self.piece(range.clone())).await?;
+                let bytes = with_retries(|| self.fetch_piece(range.clone())).await?;
                 Ok::<_, RemoteError>((range.start, bytes))
             });
             let mut answers = answers.buffer_unordered(at_once);
@@ -180,16 +200,18 @@ impl Origin for Source {
         })
     }
 
-    /// In one request, of a server without ranges.
+    /// Downloads the whole file with one request. This also works if the server does not support
+    /// range requests.
     fn whole(&self, take: Take<'_>) -> Result<(), RemoteError> {
         self.moved().allow(self.size(), self.options.max_bytes)?;
         let limit = self.options.timeout;
         self.runtime.block_on(async {
-            let answer = within(limit, self.store.get_opts(&self.path, GetOptions::default())).await?;
-            self.compare(&answer.meta)?;
+            let answer =
+                store_response(limit, self.store.get_opts(&self.path, GetOptions::default())).await?;
+            self.check_version(&answer.meta)?;
             let (mut at, size) = (0, self.size());
             let mut parts = answer.into_stream();
-            while let Some(part) = within(limit, parts.try_next()).await? {
+            while let Some(part) = store_response(limit, parts.try_next()).await? {
                 at += part.len() as u64;
                 take(at - part.len() as u64, part)?;
             }
@@ -199,12 +221,15 @@ impl Origin for Source {
     }
 }
 
-/// Returns the bytes of an answer, which must be those that were asked for.
+/// Reads the body of a response. Returns an error if the body has a different length than the
+/// requested range.
 async fn body(answer: GetResult, asked: Range<u64>, limit: Duration) -> Result<Bytes, RemoteError> {
     let len = asked.end - asked.start;
     let mut bytes = Vec::new();
     let mut parts = answer.into_stream();
-    while let Some(part) = within(limit, parts.try_next()).await? {
+    while let Some(part) = store_response(limit, parts.try_next()).await? {
+        // A server may ignore the requested range and send the whole file. So the body is not read
+        // beyond the requested length.
         if bytes.len() as u64 + part.len() as u64 > len {
             break;
         }
@@ -216,15 +241,16 @@ async fn body(answer: GetResult, asked: Range<u64>, limit: Duration) -> Result<B
     Err(RemoteError::Short { at: asked.start, asked: len, got: bytes.len() as u64 })
 }
 
-/// Repeats a request whose answer broke off, each time after a longer pause. The store itself repeats
-/// those that the server answers with an error.
-async fn repeated<T, F: Future<Output = Result<T, RemoteError>>>(
+/// Repeats a request if the connection breaks during the response. The pause before each attempt is
+/// twice as long as the pause before. If the server answers with an error status, [`object_store`]
+/// itself repeats the request.
+async fn with_retries<T, F: Future<Output = Result<T, RemoteError>>>(
     mut request: impl FnMut() -> F,
 ) -> Result<T, RemoteError> {
     let mut pause = Duration::from_millis(100);
     for _ in 1..ATTEMPTS {
         match request().await {
-            Err(error) if error.is_passing() => sleep(pause).await,
+            Err(error) if error.is_transient() => sleep(pause).await,
             answer => return answer,
         }
         pause *= 2;
@@ -232,22 +258,23 @@ async fn repeated<T, F: Future<Output = Result<T, RemoteError>>>(
     request().await
 }
 
-/// Joins ranges that are close to each other, and cuts long ones.
-fn pieces(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+/// Returns the requests for some byte ranges. Ranges that are close together are merged, and long
+/// ranges are divided.
+fn plan_requests(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut ranges: Vec<_> = ranges.iter().filter(|range| range.start < range.end).cloned().collect();
     ranges.sort_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges {
         match joined.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(APART) => {
+            Some(last) if range.start <= last.end.saturating_add(MAX_GAP_BYTES) => {
                 last.end = last.end.max(range.end);
             }
             _ => joined.push(range),
         }
     }
     let cut = |range: Range<u64>| {
-        let starts = range.clone().step_by(usize::try_from(PIECE).unwrap_or(usize::MAX));
-        starts.map(move |at| at..range.end.min(at + PIECE))
+        let starts = range.clone().step_by(usize::try_from(MAX_REQUEST_BYTES).unwrap_or(usize::MAX));
+        starts.map(move |at| at..range.end.min(at + MAX_REQUEST_BYTES))
     };
     joined.into_iter().flat_map(cut).collect()
 }
@@ -257,11 +284,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_joined_and_cut() {
-        assert_eq!(pieces(&[100..200, 0..10, 50..50, 300_000..300_010]), [0..200, 300_000..300_010]);
-        let long = pieces(std::slice::from_ref(&(5..5 + 2 * PIECE + 1)));
+    fn ranges_are_merged_and_split() {
+        assert_eq!(plan_requests(&[100..200, 0..10, 50..50, 300_000..300_010]), [0..200, 300_000..300_010]);
+        let long = plan_requests(std::slice::from_ref(&(5..5 + 2 * MAX_REQUEST_BYTES + 1)));
         assert_eq!(long.len(), 3);
-        assert_eq!((long[0].start, long[2].end), (5, 6 + 2 * PIECE));
+        assert_eq!((long[0].start, long[2].end), (5, 6 + 2 * MAX_REQUEST_BYTES));
         assert!(long.windows(2).all(|pair| pair[0].end == pair[1].start));
     }
 }

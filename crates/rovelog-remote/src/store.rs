@@ -1,4 +1,4 @@
-//! The store behind an address, with its credentials, retries and time limits.
+//! Connects to the server of an address, with credentials, retries and timeouts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +22,16 @@ use crate::address::Address;
 use crate::error::RemoteError;
 use crate::redirect;
 
-/// How remote files are read.
+/// Options for reading and writing remote files.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How long a server may send nothing: 30 s.
+    /// Maximum time to wait until the server sends data. The default is 30 s.
     pub timeout: Duration,
-    /// Most bytes that are moved in all; `None` for any number.
+    /// Maximum number of bytes to download for each file. `None` means that there is no limit.
     pub max_bytes: Option<u64>,
-    /// Credentials and settings of the store, as [`object_store`] names them; they win over those of
-    /// the environment.
+    /// Credentials and settings of the store. They have the names that [`object_store`] uses, such
+    /// as `aws_region`. They override the environment variables.
     pub storage: Vec<(String, String)>,
 }
 
@@ -41,75 +41,85 @@ impl Default for Options {
     }
 }
 
-/// How often a request is repeated that the server does not answer.
-pub(crate) const RETRIES: usize = 4;
+/// Number of times that a failed request is repeated.
+const RETRIES: usize = 4;
 
-/// Adds what all stores have to a builder: our settings, and those of the user.
-macro_rules! built {
+/// Applies the settings of this crate and of the user to the builder of a store, and builds the
+/// store. This is a macro, because the builders have no common trait.
+macro_rules! build_store {
     ($builder:expr, $options:expr, $allow_http:expr) => {{
+        // `with_timeout` would limit the time of a whole download, which may take hours. The
+        // functions in `wait` limit the time of each response instead.
         let client = ClientOptions::new()
             .with_timeout_disabled()
             .with_connect_timeout($options.timeout)
             .with_allow_http($allow_http);
         let builder = $builder.with_client_options(client).with_retry(retries());
         let builder = $options.storage.iter().try_fold(builder, |builder, (key, value)| {
-            let known = key.to_ascii_lowercase().parse();
-            known.map(|known| builder.with_config(known, value)).map_err(bad)
+            let key = key.to_ascii_lowercase().parse();
+            key.map(|key| builder.with_config(key, value)).map_err(options_error)
         })?;
-        Arc::new(builder.build().map_err(bad)?) as Arc<dyn ObjectStore>
+        Arc::new(builder.build().map_err(options_error)?) as Arc<dyn ObjectStore>
     }};
 }
 
-/// Returns the store of an address, and the place of the file in it.
+/// Returns the store for an address, and the path of the file in this store.
 pub(crate) fn store(
     address: &Address,
     options: &Options,
 ) -> Result<(Arc<dyn ObjectStore>, Path), RemoteError> {
     let url = &address.url;
     let (scheme, path) = ObjectStoreScheme::parse(url).map_err(|_| RemoteError::BadAddress)?;
-    let at = url.as_str();
+    let url_text = url.as_str();
     let store = match scheme {
-        // A signed address has its credentials with it.
-        _ if address.is_signed() => return Ok((web(address, options)?, whole_path(address)?)),
+        // The query of a presigned URL contains the credentials. So the URL is requested like a
+        // page of a web server, without any other credentials.
+        _ if address.is_signed() => return Ok((web_store(address, options)?, web_path(address)?)),
         ObjectStoreScheme::AmazonS3 => {
-            built!(AmazonS3Builder::from_env().with_url(at), options, is_plain(options, "AWS_ENDPOINT"))
+            let allow_http = uses_plain_http(options, "AWS_ENDPOINT");
+            build_store!(AmazonS3Builder::from_env().with_url(url_text), options, allow_http)
         }
         ObjectStoreScheme::GoogleCloudStorage => {
-            built!(GoogleCloudStorageBuilder::from_env().with_url(at), options, true)
+            build_store!(GoogleCloudStorageBuilder::from_env().with_url(url_text), options, true)
         }
         ObjectStoreScheme::MicrosoftAzure => {
-            let plain = is_plain(options, "AZURE_STORAGE_ENDPOINT") || is_plain(options, "AZURE_ENDPOINT");
-            built!(MicrosoftAzureBuilder::from_env().with_url(at), options, plain)
+            let allow_http = uses_plain_http(options, "AZURE_STORAGE_ENDPOINT")
+                || uses_plain_http(options, "AZURE_ENDPOINT");
+            build_store!(MicrosoftAzureBuilder::from_env().with_url(url_text), options, allow_http)
         }
-        _ => return Ok((web(address, options)?, whole_path(address)?)),
+        _ => return Ok((web_store(address, options)?, web_path(address)?)),
     };
     Ok((store, path))
 }
 
-/// Returns the store of a web server.
-fn web(address: &Address, options: &Options) -> Result<Arc<dyn ObjectStore>, RemoteError> {
+/// Returns the store for a web server.
+fn web_store(address: &Address, options: &Options) -> Result<Arc<dyn ObjectStore>, RemoteError> {
     let mut url = address.url.clone();
-    let text = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+    let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
     let user = (!url.username().is_empty() || url.password().is_some())
-        .then(|| format!("{}:{}", text(url.username()), text(url.password().unwrap_or_default())));
-    let added = Added {
+        .then(|| format!("{}:{}", decode(url.username()), decode(url.password().unwrap_or_default())));
+    let secrets = Secrets {
         query: url.query().map(Arc::from),
         authorization: user.map(|user| format!("Basic {}", STANDARD.encode(user)).into()),
     };
-    let connector = Connector { added, timeout: options.timeout };
-    // Only addresses without a host cannot have a user, and these were refused.
+    let connector = Connector { secrets, timeout: options.timeout };
+    // `set_username` and `set_password` fail only if the URL has no host. Such a URL cannot contain
+    // a user or a password.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     let builder = HttpBuilder::new().with_url(&url[..Position::BeforePath]).with_http_connector(connector);
-    Ok(built!(builder, options, url.scheme() == "http"))
+    Ok(build_store!(builder, options, url.scheme() == "http"))
 }
 
-fn whole_path(address: &Address) -> Result<Path, RemoteError> {
+/// Returns the path of the file on a web server, without the query.
+fn web_path(address: &Address) -> Result<Path, RemoteError> {
     Path::from_url_path(address.url.path()).map_err(|_| RemoteError::BadAddress)
 }
 
-/// Returns whether the endpoint that the user has set is not encrypted.
-fn is_plain(options: &Options, name: &str) -> bool {
+/// Returns true if the user has configured an endpoint that starts with `http://`, such as a server
+/// in the local network. Unencrypted connections are allowed only in this case. `name` is the name
+/// of the environment variable without the suffix `_URL`.
+fn uses_plain_http(options: &Options, name: &str) -> bool {
     let names = [name.to_owned(), format!("{name}_URL")];
     let set = options.storage.iter().filter(|(key, _)| {
         let key = key.to_ascii_uppercase();
@@ -129,44 +139,48 @@ fn retries() -> RetryConfig {
     RetryConfig { backoff, max_retries: RETRIES, retry_timeout: Duration::from_mins(1) }
 }
 
-/// An error of a builder: something is missing or wrong in the settings.
-fn bad(error: object_store::Error) -> RemoteError {
+/// Converts an error that occurred while building a store. The cause is a setting that is missing
+/// or invalid.
+fn options_error(error: object_store::Error) -> RemoteError {
     match RemoteError::from(error) {
         RemoteError::Failed { why } => RemoteError::BadOptions { why },
         other => other,
     }
 }
 
-/// What requests to a web server have in addition: the query of a signed address, and who asks.
+/// Secret parts of an address, which are added to every request to a web server.
 #[derive(Clone)]
-struct Added {
+struct Secrets {
+    /// Query of a presigned URL.
     query: Option<Arc<str>>,
+    /// Value of the HTTP header `Authorization`.
     authorization: Option<Arc<str>>,
 }
 
-/// Secrets are not shown.
-impl std::fmt::Debug for Added {
+/// Prints no content, so that secrets cannot appear in messages.
+impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Added")
+        f.write_str("Secrets")
     }
 }
 
-/// Name of this program in requests.
+/// Value of the HTTP header `User-Agent`.
 const AGENT: &str = concat!("rovelog/", env!("CARGO_PKG_VERSION"));
 
-/// Connects to a web server with these additions. The client is our own, for its rule of redirects.
+/// Creates HTTP clients for a web server. The client of [`object_store`] cannot be used, because
+/// its policy for redirects cannot be changed.
 #[derive(Debug)]
 struct Connector {
-    added: Added,
-    /// How long connecting may take.
+    secrets: Secrets,
+    /// Maximum time to establish a connection to the server.
     timeout: Duration,
 }
 
-/// A client whose requests have them.
+/// An HTTP client that adds the secret parts of the address to each request.
 #[derive(Debug)]
 struct Client {
     client: HttpClient,
-    added: Added,
+    secrets: Secrets,
 }
 
 impl HttpConnector for Connector {
@@ -187,19 +201,19 @@ impl HttpConnector for Connector {
             builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(failed)?);
         }
         let client = HttpClient::new(builder.build().map_err(failed)?);
-        Ok(HttpClient::new(Client { client, added: self.added.clone() }))
+        Ok(HttpClient::new(Client { client, secrets: self.secrets.clone() }))
     }
 }
 
 #[async_trait]
 impl HttpService for Client {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        if let Some(query) = &self.added.query
+        if let Some(query) = &self.secrets.query
             && let Ok(uri) = format!("{}?{query}", request.uri()).parse()
         {
             *request.uri_mut() = uri;
         }
-        if let Some(authorization) = &self.added.authorization
+        if let Some(authorization) = &self.secrets.authorization
             && let Ok(value) = authorization.parse()
         {
             request.headers_mut().insert("authorization", value);

@@ -1,4 +1,4 @@
-//! A file of this machine as a remote one: complete, or not there.
+//! Uploads a local file. The remote file appears atomically when the upload is complete.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,48 +12,52 @@ use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt as _, PutMode, P
 use crate::address::Address;
 use crate::error::RemoteError;
 use crate::store::{Options, store};
-use crate::wait::{answer_within, runtime, within};
+use crate::wait::{runtime, store_response, with_timeout};
 
-/// Bytes of a part. Stores take at most ten thousand parts: 160 GB.
-const PART: usize = 16 << 20;
+/// Size in bytes of each part in a multipart upload. Stores accept at most 10,000 parts, so a file
+/// may have up to 160 GB.
+const PART_BYTES: usize = 16 << 20;
 
-/// A part may take this many times as long as an answer: 16 MB in five minutes.
-const SLOWER: u32 = 10;
+/// Factor by which the timeout for uploading a part is longer than the timeout for a response. With
+/// the default timeout, uploading 16 MB may take five minutes.
+const PART_TIMEOUT_FACTOR: u32 = 10;
 
-/// Parts that are under way at once.
-const AT_ONCE: usize = 2;
+/// Number of parts that are uploaded in parallel.
+const PARTS_AT_ONCE: usize = 2;
 
-/// Writes the file at `from` to `to`. An existing file is replaced only with `force`; otherwise that
-/// is an error, and nothing is written.
+/// Uploads the local file `from` to the address `to`. If `force` is true, an existing remote file
+/// is replaced. Otherwise an existing remote file is an error, and nothing is written.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, the output exists, or the server refuses it. Then the
-/// server has nothing of the file.
+/// Returns an error if the local file cannot be read, if the remote file exists and `force` is
+/// false, or if the server refuses the upload. After an error, the server has no partial file.
 pub fn upload(from: &Path, to: &Address, force: bool, options: &Options) -> Result<(), RemoteError> {
     let mut file = File::open(from)?;
     let size = file.metadata()?.len();
     let (store, path) = store(to, options)?;
-    let limit = options.timeout * SLOWER;
+    let limit = options.timeout * PART_TIMEOUT_FACTOR;
     runtime()?.block_on(async {
-        if size <= PART as u64 {
+        if size <= PART_BYTES as u64 {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
             return put(&*store, &path, bytes, force, limit).await;
         }
-        // Stores have no condition on uploads in parts.
+        // A single request can have the condition that the file does not exist, but a multipart
+        // upload cannot. So a separate request checks this.
         if !force {
             refuse_existing(&*store, &path, limit).await?;
         }
-        let mut parts = within(limit, store.put_multipart(&path)).await?;
-        let sent = send(&mut file, &mut *parts, limit).await;
+        let mut parts = store_response(limit, store.put_multipart(&path)).await?;
+        let sent = send_parts(&mut file, &mut *parts, limit).await;
         if sent.is_err() {
-            // What is left of an upload that is not ended is removed by the store.
-            let _ = within(limit, parts.abort()).await;
+            // An error is ignored, because stores delete unfinished uploads after some time.
+            let _ = store_response(limit, parts.abort()).await;
         }
         sent
     })
 }
 
+/// Uploads a file with one request.
 async fn put(
     store: &dyn ObjectStore,
     path: &object_store::path::Path,
@@ -64,41 +68,49 @@ async fn put(
     let payload = PutPayload::from(bytes);
     let mode = if force { PutMode::Overwrite } else { PutMode::Create };
     let put = store.put_opts(path, payload.clone(), PutOptions::from(mode));
-    match answer_within(limit, put).await? {
-        // A store without conditions.
+    match with_timeout(limit, put).await? {
+        // The store does not support requests with a condition. So a separate request checks
+        // whether the file exists.
         Err(object_store::Error::NotImplemented { .. }) if !force => {
             refuse_existing(store, path, limit).await?;
-            within(limit, store.put(path, payload)).await.map(drop)
+            store_response(limit, store.put(path, payload)).await.map(drop)
         }
         put => Ok(put.map(drop)?),
     }
 }
 
+/// Returns an error if the remote file already exists.
 async fn refuse_existing(
     store: &dyn ObjectStore,
     path: &object_store::path::Path,
     limit: Duration,
 ) -> Result<(), RemoteError> {
-    match within(limit, store.head(path)).await {
+    match store_response(limit, store.head(path)).await {
         Ok(_) => Err(RemoteError::Exists),
         Err(RemoteError::NotFound) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Sends all parts and ends the upload; the limit is for each part.
-async fn send(file: &mut File, parts: &mut dyn MultipartUpload, limit: Duration) -> Result<(), RemoteError> {
+/// Uploads all parts of a file and completes the upload. The timeout applies to each part.
+async fn send_parts(
+    file: &mut File,
+    parts: &mut dyn MultipartUpload,
+    limit: Duration,
+) -> Result<(), RemoteError> {
     let mut under_way = FuturesUnordered::new();
     loop {
         let mut piece = Vec::new();
-        file.take(PART as u64).read_to_end(&mut piece)?;
-        if under_way.len() == AT_ONCE || piece.is_empty() {
-            within(limit, under_way.try_next()).await?;
+        file.take(PART_BYTES as u64).read_to_end(&mut piece)?;
+        // When the maximum number of uploads is running, one of them must finish before the next
+        // part is sent. After the last part, all uploads must finish.
+        if under_way.len() == PARTS_AT_ONCE || piece.is_empty() {
+            store_response(limit, under_way.try_next()).await?;
         }
         if !piece.is_empty() {
             under_way.push(parts.put_part(piece.into()));
         } else if under_way.is_empty() {
-            return within(limit, parts.complete()).await.map(drop);
+            return store_response(limit, parts.complete()).await.map(drop);
         }
     }
 }

@@ -1,30 +1,29 @@
-//! Waiting for a server, in a program without other tasks.
+//! Blocking waits for asynchronous requests, with a timeout.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
 
 use crate::error::RemoteError;
 
-/// Returns what the requests of one call, or of one file, run on: this thread alone.
+/// Creates a runtime that executes requests on the calling thread.
 pub(crate) fn runtime() -> Result<Runtime, RemoteError> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
-/// Waits for what is asked of a server, no longer than `limit`.
-pub(crate) async fn within<T>(
-    limit: Duration,
-    answer: impl Future<Output = object_store::Result<T>>,
+/// Waits for a response of the store. Returns an error after `timeout`.
+pub(crate) async fn store_response<T>(
+    timeout: Duration,
+    response: impl Future<Output = object_store::Result<T>>,
 ) -> Result<T, RemoteError> {
-    Ok(answer_within(limit, answer).await??)
+    Ok(with_timeout(timeout, response).await??)
 }
 
-/// Waits for an answer, no longer than `limit`.
-pub(crate) async fn answer_within<T>(
-    limit: Duration,
-    answer: impl Future<Output = T>,
+/// Waits for a future. Returns an error after `timeout`.
+pub(crate) async fn with_timeout<T>(
+    timeout: Duration,
+    future: impl Future<Output = T>,
 ) -> Result<T, RemoteError> {
-    timeout(limit, answer).await.map_err(|_| RemoteError::Stalled { after: limit })
+    tokio::time::timeout(timeout, future).await.map_err(|_| RemoteError::Stalled { after: timeout })
 }

@@ -1,4 +1,4 @@
-//! Remote files on a web server that behaves, and on ones that do not.
+//! Tests with a local web server. It works as expected, or it fails in a way that the test selects.
 
 use std::fs;
 use std::ops::Range;
@@ -7,17 +7,18 @@ use std::time::Duration;
 use rovelog_core::ErrorKind;
 use rovelog_core::partial::{END, Ranges as _};
 use rovelog_remote::{Address, Options, RemoteError, RemoteFile, upload};
-use rovelog_testing::{Served, Server, Way};
+use rovelog_testing::{Behavior, Served, Server};
 use tempfile::TempDir;
 
-/// Bytes of the file: more than several requests.
+/// Size of the test file in bytes. A request fetches at most 8 MiB, so this file requires several
+/// requests.
 const SIZE: usize = 20 << 20;
 
 fn bytes(range: Range<usize>) -> Vec<u8> {
     range.map(|i| u8::try_from((i / 7 + i / 65_537) % 251).unwrap()).collect()
 }
 
-fn served(way: Way) -> (Server, TempDir) {
+fn served(way: Behavior) -> (Server, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("log.bin"), bytes(0..SIZE)).unwrap();
     fs::write(folder.path().join("empty.bin"), b"").unwrap();
@@ -40,36 +41,36 @@ fn range(range: Range<u64>) -> Vec<Range<u64>> {
 
 #[test]
 fn a_file_is_opened_with_one_request_for_its_end() {
-    let (server, _folder) = served(Way::Ranges);
+    let (server, _folder) = served(Behavior::Ranges);
     let file = open(&server, &Options::default()).unwrap();
     assert_eq!(file.size(), SIZE as u64);
     assert_eq!(server.served(), Served { requests: 1, bytes: END });
     assert_eq!(file.unread().bytes(), SIZE as u64 - END);
-    // What is there is not fetched again.
+    // Bytes that have already been downloaded are not requested again.
     assert_eq!(file.read(SIZE as u64 - 10..SIZE as u64 + 10).unwrap(), bytes(SIZE - 10..SIZE));
     assert_eq!(server.served().requests, 0);
 }
 
 #[test]
-fn close_ranges_are_one_request_and_far_ones_two() {
-    let (server, _folder) = served(Way::Ranges);
+fn close_ranges_share_a_request() {
+    let (server, _folder) = served(Behavior::Ranges);
     let file = open(&server, &Options::default()).unwrap();
     server.served();
     file.fetch(&[0..10, 50..60, 1_000_000..1_000_010]).unwrap();
     assert_eq!(server.served(), Served { requests: 2, bytes: 70 });
     assert_eq!(file.read(5..55).unwrap(), bytes(5..55));
-    assert_eq!(server.served().requests, 0, "what lies between was fetched with them");
+    assert_eq!(server.served().requests, 0, "the bytes between the two ranges were fetched with them");
     assert_eq!(file.read(999_995..1_000_015).unwrap(), bytes(999_995..1_000_015));
     assert_eq!(server.served(), Served { requests: 1, bytes: 20 }, "one request for both ends");
 }
 
 #[test]
-fn all_of_a_file_is_fetched_piece_by_piece() {
-    let (server, _folder) = served(Way::Ranges);
+fn a_whole_file_is_downloaded_with_several_requests() {
+    let (server, _folder) = served(Behavior::Ranges);
     let file = open(&server, &Options::default()).unwrap();
-    let mut told = 0;
-    file.fetch_all(|moved| told = moved).unwrap();
-    assert_eq!(told, SIZE as u64 - END);
+    let mut progress = 0;
+    file.fetch_all(|moved| progress = moved).unwrap();
+    assert_eq!(progress, SIZE as u64 - END);
     assert!(file.unread().is_empty());
     assert_eq!(server.served().bytes, SIZE as u64);
     assert!(fs::read(file.path()).unwrap() == bytes(0..SIZE));
@@ -80,15 +81,15 @@ fn all_of_a_file_is_fetched_piece_by_piece() {
 
 #[test]
 fn an_empty_file_is_empty() {
-    let (server, _folder) = served(Way::Ranges);
+    let (server, _folder) = served(Behavior::Ranges);
     let address = Address::parse(&server.url("empty.bin")).unwrap();
     let file = RemoteFile::open(&address, &Options::default());
     assert_eq!(file.map(|file| file.size()).unwrap(), 0);
 }
 
 #[test]
-fn a_server_without_ranges_gives_whole_files_only() {
-    let (server, _folder) = served(Way::Whole);
+fn a_server_without_ranges_serves_whole_files_only() {
+    let (server, _folder) = served(Behavior::Whole);
     let file = open(&server, &Options::default()).unwrap();
     assert!(!file.has_ranges());
     assert_eq!(file.fetch(&range(0..10)).unwrap_err().kind, ErrorKind::PartlyRead);
@@ -98,7 +99,7 @@ fn a_server_without_ranges_gives_whole_files_only() {
 
 #[test]
 fn a_file_that_changes_is_an_error() {
-    let (server, _folder) = served(Way::Changes(2));
+    let (server, _folder) = served(Behavior::Changes(2));
     let file = open(&server, &Options::default()).unwrap();
     file.fetch(&range(0..10)).unwrap();
     let error = file.fetch(&range(1_000_000..1_000_010)).unwrap_err();
@@ -107,32 +108,32 @@ fn a_file_that_changes_is_an_error() {
 }
 
 #[test]
-fn a_server_that_stalls_is_given_up() {
-    let (server, _folder) = served(Way::Stalls(1));
+fn a_stalled_server_is_a_timeout() {
+    let (server, _folder) = served(Behavior::Stalls(1));
     let file = open(&server, &impatient()).unwrap();
     let error = file.fetch(&range(0..10)).unwrap_err();
     assert!(error.to_string().contains("sent nothing for 0.3 s"), "{error}");
-    assert_eq!(server.served().requests, 4, "three times, after the first answer");
+    assert_eq!(server.served().requests, 4, "three attempts, after the first response");
 }
 
 #[test]
-fn answers_that_break_off_are_asked_for_again() {
-    let (server, _folder) = served(Way::Cuts);
+fn truncated_responses_are_retried() {
+    let (server, _folder) = served(Behavior::Cuts);
     let file = open(&server, &impatient()).unwrap();
     assert_eq!(file.read(0..100_000).unwrap(), bytes(0..100_000));
 }
 
 #[test]
-fn errors_of_the_server_are_waited_for() {
-    let (server, _folder) = served(Way::Fails(3));
+fn server_errors_are_retried() {
+    let (server, _folder) = served(Behavior::Fails(3));
     let file = open(&server, &Options::default()).unwrap();
     assert_eq!(server.served().requests, 4);
     assert_eq!(file.read(0..100).unwrap(), bytes(0..100));
 }
 
 #[test]
-fn the_limit_of_bytes_holds() {
-    let (server, _folder) = served(Way::Ranges);
+fn the_byte_limit_is_enforced() {
+    let (server, _folder) = served(Behavior::Ranges);
     let mut options = Options::default();
     options.max_bytes = Some(1_000_000);
     let file = open(&server, &options).unwrap();
@@ -144,8 +145,8 @@ fn the_limit_of_bytes_holds() {
 }
 
 #[test]
-fn the_limit_of_bytes_holds_for_the_first_request() {
-    let (server, _folder) = served(Way::Ranges);
+fn the_byte_limit_is_enforced_for_the_first_request() {
+    let (server, _folder) = served(Behavior::Ranges);
     let mut options = Options::default();
     options.max_bytes = Some(1000);
     let file = open(&server, &options).unwrap();
@@ -157,8 +158,8 @@ fn the_limit_of_bytes_holds_for_the_first_request() {
 }
 
 #[test]
-fn the_body_of_an_error_is_in_no_message() {
-    let (server, _folder) = served(Way::Echoes);
+fn messages_do_not_contain_the_body_of_an_error() {
+    let (server, _folder) = served(Behavior::Echoes);
     let address = Address::parse(&format!("{}?signature=hunter2", server.url("log.bin"))).unwrap();
     let error = rovelog_core::Error::from(RemoteFile::open(&address, &impatient()).unwrap_err());
     assert_eq!(error.to_string(), "the server cannot be read: it answered 400 Bad Request");
@@ -167,19 +168,19 @@ fn the_body_of_an_error_is_in_no_message() {
 
 #[test]
 fn a_redirect_to_a_narrower_network_is_refused() {
-    let (server, folder) = served(Way::Redirects("169.254.169.254"));
+    let (server, folder) = served(Behavior::Redirects("169.254.169.254"));
     let error = open(&server, &impatient()).unwrap_err();
     assert!(error.to_string().contains("redirects to this machine or a private network"), "{error}");
-    // Within the network of the address that was named, redirects are followed.
-    let other = Server::start(folder.path(), Way::Ranges);
+    // A redirect from this machine to a second server on this machine is followed.
+    let other = Server::start(folder.path(), Behavior::Ranges);
     let host = other.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
-    let (server, _folder) = served(Way::Redirects(host.leak()));
+    let (server, _folder) = served(Behavior::Redirects(host.leak()));
     assert_eq!(open(&server, &Options::default()).unwrap().size(), SIZE as u64);
 }
 
 #[test]
-fn secrets_open_a_file_and_are_in_no_message() {
-    let (server, _folder) = served(Way::Private);
+fn secrets_open_a_file_and_are_not_shown_in_messages() {
+    let (server, _folder) = served(Behavior::Private);
     let good = Address::parse(&server.url_with_password("log.bin")).unwrap();
     assert_eq!(RemoteFile::open(&good, &Options::default()).unwrap().size(), SIZE as u64);
     let bad = server.url_with_password("log.bin").replace("secret", "hunter2");
@@ -188,7 +189,7 @@ fn secrets_open_a_file_and_are_in_no_message() {
     let missing = Address::parse(&server.url_with_password("none.bin")).unwrap();
     let error = RemoteFile::open(&missing, &Options::default()).unwrap_err();
     assert!(matches!(error, RemoteError::NotFound), "{error:?}");
-    // Nobody listens there.
+    // No server listens on port 9, so the connection fails.
     let nobody = Address::parse("http://me:secret@127.0.0.1:9/log.bin?key=secret").unwrap();
     let error = rovelog_core::Error::from(RemoteFile::open(&nobody, &impatient()).unwrap_err());
     for text in [error.to_string(), format!("{error:?}"), format!("{nobody:?}")] {
@@ -197,8 +198,8 @@ fn secrets_open_a_file_and_are_in_no_message() {
 }
 
 #[test]
-fn a_file_is_written_to_a_server() {
-    let (server, folder) = served(Way::Ranges);
+fn a_file_is_uploaded() {
+    let (server, folder) = served(Behavior::Ranges);
     let from = folder.path().join("out.bin");
     fs::write(&from, b"content").unwrap();
     let to = Address::parse(&server.url("new.bin")).unwrap();
@@ -207,8 +208,8 @@ fn a_file_is_written_to_a_server() {
 }
 
 #[test]
-fn an_upload_that_is_not_answered_ends() {
-    let (server, folder) = served(Way::Stalls(0));
+fn an_upload_without_a_response_is_a_timeout() {
+    let (server, folder) = served(Behavior::Stalls(0));
     let from = folder.path().join("out.bin");
     fs::write(&from, b"content").unwrap();
     let to = Address::parse(&server.url("new.bin")).unwrap();

@@ -1,5 +1,5 @@
-//! Logs in buckets and on web servers as sources. Credentials come from the environment, also in
-//! workers, because a split contains none.
+//! Logs in buckets and on web servers as sources. Credentials come from the environment. This also
+//! applies to workers, because a split contains no credentials.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,11 +11,12 @@ use rovelog_remote::{Address, Found, Options, RemoteError, RemoteFile, head, lis
 use crate::ScaleError;
 use crate::log_file::{LogFile, is_further_part, is_log};
 
+/// Converts a file that the remote store has found to a log file.
 fn log(found: Found) -> LogFile {
     LogFile { uri: found.address, size: found.size, changed_us: found.changed_us }
 }
 
-/// Returns the logs at a URL: a file, a folder (`s3://bucket/flights/`), or a pattern
+/// Returns the logs at a URL. The URL is a file, a folder (`s3://bucket/flights/`), or a pattern
 /// (`s3://bucket/2026-*/**/*.ulg`).
 pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
     let refused = |error: RemoteError| ScaleError::Source(Error::from(error).to_string());
@@ -24,7 +25,7 @@ pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
         Ok::<_, ScaleError>(found.into_iter().map(log))
     };
     let name = |log: &LogFile| Path::new(&log.uri).to_owned();
-    // Only `*` makes a pattern, because `?` starts the query of a URL, such as a signature.
+    // Only `*` makes a URL a pattern. A `?` starts the query of a URL, for example a signature.
     if let Some(wild) = source.find('*') {
         let pattern = Pattern::new(source).map_err(|error| ScaleError::Source(error.to_string()))?;
         let options = MatchOptions { require_literal_separator: true, ..MatchOptions::default() };
@@ -40,26 +41,27 @@ pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
     Ok(vec![log(head(&address, &Options::default()).map_err(refused)?)])
 }
 
-/// Requests the current size and time of change of a log from the server.
+/// Requests the current size of a log, and the time of its last change, from the server.
 pub(crate) fn current(uri: &str) -> Result<LogFile, ScaleError> {
     let found = Address::parse(uri).and_then(|address| head(&address, &Options::default()));
     found.map(log).map_err(|error| ScaleError::log(uri)(error.into()))
 }
 
-/// Opens a log. All of it is fetched, even to read a part, because rows are numbered from the start
-/// of the log.
+/// Opens the log at a URL. The whole log is fetched, even if only a part is read, because rows are
+/// numbered from the start of the log.
 pub(crate) fn open(file: &LogFile) -> Result<AnyLog, ScaleError> {
     let remote = fetch(&file.uri)?;
     rovelog::open(remote.path()).map_err(ScaleError::log(&file.uri))
 }
 
-/// Fetches a log and opens it to read its bytes.
+/// Fetches the log at a URL, and opens the fetched file to read its bytes.
 pub(crate) fn bytes(file: &LogFile) -> Result<File, ScaleError> {
     let opened = File::open(fetch(&file.uri)?.path());
     opened.map_err(|error| ScaleError::log(&file.uri)(Error::io("rovelog", error)))
 }
 
-/// Fetches all bytes of a log. They stay on this machine as long as the result is held or open.
+/// Fetches all bytes of a log. The fetched file stays on this machine as long as the result exists
+/// or is open.
 fn fetch(uri: &str) -> Result<RemoteFile, ScaleError> {
     let fetch = Address::parse(uri).and_then(|address| {
         let remote = RemoteFile::open(&address, &Options::default())?;

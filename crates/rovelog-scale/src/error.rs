@@ -1,4 +1,4 @@
-//! Errors, which state the log or the file that they are about.
+//! Errors of this crate. Each error states the log or file that caused it.
 
 use std::io;
 #[cfg(feature = "lake")]
@@ -9,42 +9,43 @@ use arrow_schema::ArrowError;
 use rovelog::ErrorKind;
 use rovelog_export::ExportError;
 
-/// The errors of planning, reading and adding logs to a lake.
+/// An error that occurred while planning, reading, or adding logs to a lake.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaleError {
-    /// A source is not a file, folder or pattern with logs.
+    /// A source is invalid, does not exist, or contains no logs.
     #[error("{0}")]
     Source(String),
-    /// A split was made by another version, or was changed.
+    /// A split cannot be parsed, because a different version wrote it or because it was changed.
     #[error("this is not a split: {0}")]
     Split(String),
     /// A log could not be read.
     #[error("{uri}: {error}")]
     Log {
-        /// The log.
+        /// Path or URL of the log.
         uri: String,
-        /// Why.
+        /// Error that occurred when the log was read.
         error: rovelog::Error,
     },
-    /// A log has changed since it was planned: its size or its time of change differs.
+    /// A log has changed since it was planned. Its size or the time of its last change differs.
     #[error("{uri} has changed since it was planned; plan again")]
     Changed {
-        /// The log.
+        /// Path or URL of the log.
         uri: String,
     },
-    /// Columns of logs contradict each other or the schema.
+    /// The columns of two logs contradict each other, or the columns of a log contradict the
+    /// schema.
     #[error("{0}")]
     Columns(String),
     /// A file of a lake could not be read or written.
     #[error("{path}: {error}")]
     Lake {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Error that occurred when the file was read or written.
         error: io::Error,
     },
-    /// A folder has files but is not a lake.
+    /// A folder contains files, but is not a lake.
     #[error("{0} is not empty, and not a lake: it has no table _logs")]
     NotLake(String),
     /// A worker could not be started, or could not write to the lake.
@@ -58,19 +59,20 @@ pub enum ScaleError {
     Export(#[from] ExportError),
 }
 
-/// The cause of a failed ingestion. It decides whether trying again can succeed.
+/// The cause of a failed ingestion. It shows whether another attempt can succeed.
 #[cfg(feature = "lake")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {
-    /// The log itself, which fails whenever it is read.
+    /// The cause is the log, which fails whenever it is read.
     Log,
-    /// The place the log is read from, such as the network or the machine.
+    /// The cause is the place from which the log is read, such as the network or the machine.
     Source,
-    /// The place the lake is written to.
+    /// The cause is the place to which the lake is written.
     Lake,
 }
 
 impl ScaleError {
+    /// Returns the cause of the error. Only an error whose cause is the source can be temporary.
     #[cfg(feature = "lake")]
     pub(crate) fn blame(&self) -> Blame {
         match self {
@@ -79,23 +81,25 @@ impl ScaleError {
                 _ => Blame::Log,
             },
             Self::Changed { .. } => Blame::Source,
-            // The file name comes from a topic of the log, so it fails each time.
+            // The file name comes from the name of a topic, so another attempt would fail, too.
             Self::Lake { error, .. } if error.kind() == io::ErrorKind::InvalidFilename => Blame::Log,
             Self::Lake { .. } | Self::Export(ExportError::Io(_)) => Blame::Lake,
             _ => Blame::Log,
         }
     }
 
+    /// Returns a function that adds the path of a file in a lake to an I/O error.
     #[cfg(feature = "lake")]
     pub(crate) fn lake(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Lake { path: path.as_ref().display().to_string(), error }
     }
 
+    /// Returns a function that adds the path or URL of a log to an error.
     pub(crate) fn log(uri: &str) -> impl Fn(rovelog::Error) -> Self {
         move |error| Self::Log { uri: uri.to_owned(), error }
     }
 
-    /// Returns a function that converts errors from reading batches of a log.
+    /// Returns a function that adds the path or URL of a log to an error from reading its batches.
     #[cfg(feature = "lake")]
     pub(crate) fn batch(uri: &str) -> impl Fn(ArrowError) -> Self {
         move |error| match error {

@@ -1,38 +1,41 @@
-//! Files that were found as logs, and properties that follow from their names.
+//! Files that were found as logs, and properties that follow from their file names.
 
 use std::path::Path;
 
 use rovelog::FORMATS;
 use serde::{Deserialize, Serialize};
 
-/// Number of bytes whose reading takes as long as opening a log. It makes plans count the work of
-/// many tiny logs.
+/// Number of bytes that can be read in the time that opening a log takes. With this cost, plans
+/// account for the work of opening many tiny logs.
 #[cfg(feature = "lake")]
-const OPENING: u64 = 64 << 10;
+const OPENING_COST_BYTES: u64 = 64 << 10;
 
-/// Endings of files that are compressed as a whole, and of archives with one log: `flight.ulg.zip`.
+/// File name extensions of compressed files and archives. An archive with a single log has a name
+/// such as `flight.ulg.zip`.
 const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4", "zip"];
 
-/// A log that was found, with its size and time of change, which show whether it has changed since.
+/// A log that was found. The size and the time of the last change show whether the file has changed
+/// since then.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LogFile {
-    /// Path or URL of the file.
+    /// Path or URL of the log.
     pub uri: String,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// Time of the last change in microseconds since 1970.
+    /// Time of the file's last change, in microseconds since 1970.
     pub changed_us: i64,
 }
 
 impl LogFile {
-    /// Returns the estimated work of reading the log, in bytes.
+    /// Returns the estimated work of opening and reading the log, in bytes.
     #[cfg(feature = "lake")]
     pub(crate) fn cost(&self) -> u64 {
-        self.size.saturating_add(OPENING)
+        self.size.saturating_add(OPENING_COST_BYTES)
     }
 
-    /// Returns whether the file is compressed as a whole, by its extension. Such a file cannot be
-    /// divided, because a part cannot be read without the bytes before it.
+    /// Returns `true` if the extension of the file shows that it is compressed as a whole. Such a
+    /// file cannot be divided into parts, because a part cannot be decompressed without the bytes
+    /// before it.
     #[cfg(feature = "lake")]
     pub(crate) fn is_compressed(&self) -> bool {
         let extension = Path::new(&self.uri).extension().and_then(|extension| extension.to_str());
@@ -40,7 +43,7 @@ impl LogFile {
     }
 }
 
-/// Returns whether a file is a log, by its extension.
+/// Returns `true` if a file has the extension of a log.
 pub(crate) fn is_log(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let name = name.to_ascii_lowercase();
@@ -52,7 +55,7 @@ pub(crate) fn is_log(path: &Path) -> bool {
     known && !stem.is_empty() && !is_further_part(path)
 }
 
-/// Returns whether a file is a further part of an RLD recording, by a name such as `x_p1.rld`.
+/// Returns `true` if a file is part 1 or later of an RLD recording, with a name such as `x_p1.rld`.
 pub(crate) fn is_further_part(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let name = name.to_ascii_lowercase();

@@ -1,4 +1,5 @@
-//! Replaces `buckets.rs` in builds without the feature `remote`. Every function returns an error.
+//! Replacement for `buckets.rs` in builds without the feature `remote`. Every function returns an
+//! error.
 
 use std::fs::File;
 

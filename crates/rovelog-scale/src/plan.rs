@@ -1,4 +1,4 @@
-//! Plans, which divide logs and a selection into splits of about the same size.
+//! Plans. A plan divides logs into splits, which are units of work of about the same size.
 
 use std::ops::Range;
 
@@ -7,32 +7,34 @@ use serde::{Deserialize, Serialize};
 use crate::sources::{LogFile, find};
 use crate::{ScaleError, Wanted};
 
-/// Version of the JSON form of splits.
+/// Version of the JSON form of a split.
 const VERSION: u32 = 1;
 
-/// A piece of work: several small logs, or a part of a large one. Its JSON form is complete, so a
-/// worker needs only the split and the files.
+/// A unit of work for a worker. It consists of several small logs, or of a part of a large log.
+///
+/// A worker needs only the JSON form of the split, and access to the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Number of the split in the plan.
     pub ordinal: u32,
-    /// The logs, or parts of a log.
+    /// Logs of the split, or parts of a log.
     pub parts: Vec<Part>,
-    /// The selection to read.
+    /// Selection of records to read from the logs.
     pub wanted: Wanted,
 }
 
-/// A log in a split, or a part of one.
+/// A log or a part of a log in a split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The log.
+    /// The log that is read.
     pub log: LogFile,
-    /// The part consists of the blocks that start in this range of bytes. `None` for the whole log.
+    /// Byte range of the log. The part consists of all blocks that start within this range. `None`
+    /// selects the whole log.
     pub blocks: Option<Range<u64>>,
 }
 
-/// The JSON form of a split. The common start of all paths is stored once, because a plan of many
-/// logs consists mostly of paths.
+/// The JSON form of a split. The common start of all paths is stored only once, because a plan with
+/// many logs consists mostly of paths.
 #[derive(Serialize, Deserialize)]
 struct SplitForm {
     rovelog_split: u32,
@@ -43,8 +45,9 @@ struct SplitForm {
     parts: Vec<PartForm>,
 }
 
-/// A part: the rest of the path, the size, the time of change, and for `Blocks` the start and end
-/// of the range.
+/// The JSON form of a part, which is an array. Its elements are the rest of the path after the
+/// common start, the size, and the time of the last change. `Blocks` also has the start and the end
+/// of the byte range.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum PartForm {
@@ -53,7 +56,7 @@ enum PartForm {
 }
 
 impl Split {
-    /// Returns the split as JSON text.
+    /// Returns the split in its JSON form.
     #[expect(clippy::missing_panics_doc, reason = "texts and numbers are JSON")]
     pub fn to_json(&self) -> String {
         let base = common_start(self.parts.iter().map(|part| part.log.uri.as_str()));
@@ -75,10 +78,10 @@ impl Split {
         serde_json::to_string(&form).expect("texts and numbers are JSON")
     }
 
-    /// Parses a split from JSON text.
+    /// Parses a split from its JSON form.
     ///
     /// # Errors
-    /// Returns an error if the text is not a split, or if another version wrote it.
+    /// Returns an error if the text is not a split, or if a different version wrote it.
     pub fn from_json(text: &str) -> Result<Self, ScaleError> {
         let form: SplitForm =
             serde_json::from_str(text).map_err(|error| ScaleError::Split(error.to_string()))?;
@@ -100,8 +103,8 @@ impl Split {
         Ok(Self { ordinal: form.ordinal, parts, wanted: form.wanted })
     }
 
-    /// Returns the approximate number of bytes to read. A part of a log counts with the size of its
-    /// range.
+    /// Returns the approximate number of bytes to read. For a part of a log, only the bytes in its
+    /// range are counted.
     pub fn bytes(&self) -> u64 {
         let of_part = |part: &Part| match &part.blocks {
             None => part.log.size,
@@ -111,7 +114,7 @@ impl Split {
     }
 }
 
-/// Returns the common start of all paths, up to and including a `/`.
+/// Returns the start that all paths have in common, up to and including a `/`.
 fn common_start<'a>(mut paths: impl Iterator<Item = &'a str>) -> &'a str {
     let Some(first) = paths.next() else { return "" };
     let mut len = first.len();
@@ -122,7 +125,7 @@ fn common_start<'a>(mut paths: impl Iterator<Item = &'a str>) -> &'a str {
     &first[..start]
 }
 
-/// Finds the logs of sources and divides them into splits of about `target` bytes. No log is
+/// Finds the logs of all sources and divides them into splits of about `target` bytes. No log is
 /// opened, so a plan of 100 000 logs takes as long as listing them.
 ///
 /// For any target, the splits together contain each record of all logs exactly once.
@@ -133,14 +136,14 @@ pub fn plan<S: AsRef<str>>(sources: &[S], wanted: &Wanted, target: u64) -> Resul
     Ok(divide(find(sources)?, wanted, target))
 }
 
-// Example: three logs of 50 MB are followed by one of 300 MB. For a target of 128 MB, the splits
-// are
+// Example for `divide`: three logs of 50 MB are followed by a log of 300 MB. If the target is 128
+// MB, the splits are:
 //
 //     0          the first two logs
 //     1, 2, 3    parts of 100 MB of the large log
-//     4          the third log, which did not fit into split 0 and was not followed by a small log
+//     4          the third log, which does not fit into split 0 and is not followed by a small log
 
-/// Divides logs into splits of about `target` bytes.
+/// Divides logs into units of work, which are called splits. Each split has about `target` bytes.
 pub fn divide(logs: Vec<LogFile>, wanted: &Wanted, target: u64) -> Vec<Split> {
     let target = target.max(1);
     let mut packs: Vec<Vec<Part>> = Vec::new();
@@ -165,8 +168,8 @@ pub fn divide(logs: Vec<LogFile>, wanted: &Wanted, target: u64) -> Vec<Split> {
     (0..).zip(packs).map(split).collect()
 }
 
-/// Returns equal parts of a log. The last part has no end, because the blocks of further files of a
-/// log have offsets after those of the first file.
+/// Divides a log into `count` parts of the same size. The last part has no end. A log can consist
+/// of several files, and blocks in the other files have offsets after the end of the first file.
 fn parts(log: &LogFile, count: u64) -> impl Iterator<Item = Part> {
     let at = move |number: u64, size: u64| {
         let product = u128::from(size) * u128::from(number) / u128::from(count);

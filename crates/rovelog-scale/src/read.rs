@@ -1,4 +1,5 @@
-//! Reads splits as one table of one or several topics, as a stream of batches.
+//! Reading of splits. The rows of all logs in a split are returned as one table, in a stream of
+//! record batches.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,14 +17,16 @@ use crate::rows::Rows;
 use crate::union::{fit, union};
 use crate::{LogFile, ScaleError, Wanted};
 
-/// A batch is returned when it has this many rows.
+/// Number of rows at which a batch is complete.
 const BATCH_ROWS: usize = 64 << 10;
+
+/// Size in bytes at which a batch is complete.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// The rows of a topic in a log, and the batches that they are read from.
+/// Converter for the rows of a topic, and the batches that it converts.
 type Table<'a> = (Rows, Batches<'a>);
 
-/// Returns the tables of the selected topics of a log.
+/// Returns the rows of the selected topics of a log, with a converter for each topic.
 fn tables<'a>(
     log: &'a dyn LogReader,
     uri: &str,
@@ -41,14 +44,15 @@ fn tables<'a>(
     wanted.topics(log, window).into_iter().map(table).collect()
 }
 
-/// Returns the columns of the selected topics of all logs. Each column has a type that can
-/// represent its values in all logs. The logs are opened, but no rows are decoded.
+/// Returns the schema of the selected topics in all logs. Each column has a type that can represent
+/// its values in all logs. The logs are opened, but no rows are decoded.
 ///
 /// # Errors
 /// Returns an error if a log cannot be opened, if no log has a selected topic, or if no type can
 /// represent all values of a column.
 pub fn schema(logs: &[LogFile], wanted: &Wanted) -> Result<SchemaRef, ScaleError> {
     let mut all: Option<Schema> = None;
+    // The time window is ignored, so that all windows of the same logs have the same schema.
     let all_times = Wanted { start_ns: None, end_ns: None, start_us: None, end_us: None, ..wanted.clone() };
     for file in logs.iter().filter(|log| wanted.keeps_log(&log.uri)) {
         let log = file.open()?;
@@ -73,24 +77,28 @@ pub fn schema(logs: &[LogFile], wanted: &Wanted) -> Result<SchemaRef, ScaleError
 /// file order.
 ///
 /// A batch has up to 64 Ki rows or about 16 MiB, so memory does not depend on the size of the
-/// split. `schema` is the result of [`schema`] for all logs of the plan.
+/// split. `schema` is the schema that [`schema`] returns for all logs of the plan.
 pub fn read(split: Split, schema: SchemaRef) -> Rowstream {
     Rowstream { schema, parts: split.parts.into(), wanted: split.wanted, open: None, lost: 0 }
 }
 
-/// Iterator over the rows of a split as record batches.
+/// Iterator over the rows of a split, which returns them as record batches.
 pub struct Rowstream {
     schema: SchemaRef,
+    /// Parts of the split that have not been opened yet.
     parts: VecDeque<Part>,
     wanted: Wanted,
+    /// The log that is being read. `None` before the first log and between two logs.
     open: Option<(LogFile, Opened)>,
+    /// Number of values that were replaced by null.
     lost: u64,
 }
 
+/// Tables of the current log that have not been read completely.
 type PendingTables<'a> = VecDeque<Table<'a>>;
 
 self_cell!(
-    /// A log with its tables that were not read yet.
+    /// An open log, together with the tables that borrow from it.
     struct Opened {
         owner: AnyLog,
         #[not_covariant]
@@ -99,13 +107,13 @@ self_cell!(
 );
 
 impl Rowstream {
-    /// Returns the number of values so far that became null, because they are integers above the
-    /// range of signed 64 bits.
+    /// Returns the number of values that were replaced by null so far. They are unsigned integers
+    /// that exceed the range of a signed 64-bit integer.
     pub fn lost_values(&self) -> u64 {
         self.lost
     }
 
-    /// Returns the next batch of a table, which can have any size. `None` at the end.
+    /// Returns the next batch, which can have any size. Returns `None` at the end of the split.
     fn next_piece(&mut self) -> Result<Option<RecordBatch>, ScaleError> {
         loop {
             let Some((file, opened)) = &mut self.open else {
@@ -132,7 +140,8 @@ impl Rowstream {
                 Some(batch) if batch.num_rows() == 0 => {}
                 Some(batch) => return Ok(Some(batch)),
                 None => {
-                    // If the file changed while it was read, the rows belong to no log.
+                    // If the file has changed while it was read, the rows may be a mixture of two
+                    // versions. The error causes the engine to discard these rows.
                     file.verify()?;
                     self.open = None;
                 }
@@ -140,6 +149,8 @@ impl Rowstream {
         }
     }
 
+    /// Returns the next batch, in which small batches are joined. An engine needs a fixed amount of
+    /// time for each batch, so small batches would be slow.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, ScaleError> {
         let (mut pieces, mut rows, mut bytes) = (Vec::new(), 0, 0);
         while rows < BATCH_ROWS && bytes < BATCH_BYTES {
@@ -158,7 +169,7 @@ impl Iterator for Rowstream {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_batch().map_err(|error| ArrowError::ExternalError(Box::new(error)));
         if next.is_err() {
-            // The iterator ends after an error.
+            // After an error, the iterator returns no more batches.
             (self.open, self.parts) = (None, VecDeque::new());
         }
         next.transpose()

@@ -1,4 +1,4 @@
-//! Converts rows of a log to the columns of a table.
+//! Conversion of the rows of a topic to the columns of a table.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,27 +19,31 @@ use crate::wanted::{Wanted, Window, split_instance};
 /// Names of the columns that every table has before the fields of the topic:
 ///
 /// - the log
-/// - the topic without its instance, and the instance
-/// - the number of the row within log, topic and instance
+/// - the topic without the number of its instance, and this number
+/// - the number of the row within the log, topic and instance
 /// - the time on the clock of the log in nanoseconds, and the time in UTC
 pub const COLUMNS: [&str; 6] = ["log", "topic", "instance", "seq", "t_ns", "time"];
 
-/// Converts the batches of one topic of a log.
+/// Converts the batches of one topic of a log to rows of a table.
 pub(crate) struct Rows {
+    /// Value of the column `log` in all rows.
     log: Arc<str>,
+    /// Name of the topic, without the number of its instance.
     topic: String,
     instance: Option<i32>,
     base: TimeBase,
     window: Window,
+    /// True if columns with raw bytes are included.
     blobs: bool,
+    /// Number of the next row within the topic.
     next: i64,
-    /// Number of values that became null.
+    /// Number of values that were replaced by null.
     pub(crate) lost: u64,
 }
 
 impl Rows {
-    /// Creates a converter that starts at the first row of a topic within `blocks`. `label` is the
-    /// value of the column `log`.
+    /// Creates a converter for the rows of a topic in `blocks`, a byte range of the log. `label` is
+    /// the value of the column `log`.
     ///
     /// # Errors
     /// Returns an error if the rows before the blocks cannot be counted.
@@ -56,12 +60,13 @@ impl Rows {
         Ok(Self { log, topic: name, instance, base, window, blobs, next, lost: 0 })
     }
 
-    /// Returns the name of the topic without its instance.
+    /// Returns the name of the topic, without the number of its instance.
     pub(crate) fn topic(&self) -> &str {
         &self.topic
     }
 
-    /// Returns the schema of the converted batches.
+    /// Returns the schema of converted batches. `read` is the schema of the batches before
+    /// conversion.
     ///
     /// # Errors
     /// Returns an error if a column has a type that tables do not support.
@@ -69,7 +74,7 @@ impl Rows {
         Ok(self.all(&RecordBatch::new_empty(Arc::clone(read)))?.schema())
     }
 
-    /// Converts the next batch. Rows outside of the time window are left out.
+    /// Converts the next batch of the topic. Rows outside of the time window are dropped.
     ///
     /// # Errors
     /// Returns an error if a column has a type that tables do not support.
@@ -84,6 +89,7 @@ impl Rows {
         filter_record_batch(&rows, &kept)
     }
 
+    /// Converts all rows of a batch, including rows outside of the time window.
     fn all(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let rows = batch.num_rows();
         let times = batch.column(0).as_primitive::<Int64Type>();
@@ -103,7 +109,8 @@ impl Rows {
         columns.push(seq, Arc::new(numbers));
         columns.push(t_ns, Arc::new(times.clone()));
         columns.push(time, Arc::new(micros(&unix)));
-        // Lakes add a column `month`, by which their tables are partitioned.
+        // The name `month` is reserved, because lakes add a column with this name to partition
+        // their tables.
         columns.reserve("month");
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()).skip(1) {
             columns.convert(field.name(), column)?;
@@ -116,7 +123,9 @@ impl Rows {
     }
 }
 
-/// Returns the number of rows of a topic in the blocks that start before an offset.
+/// Returns the number of rows of a topic in the blocks that start before `offset`.
+///
+/// The rows are counted by reading batches without fields, which works for all formats.
 fn rows_before(log: &dyn LogReader, topic: TopicId, offset: u64) -> Result<i64, ArrowError> {
     if offset == 0 {
         return Ok(0);
@@ -133,7 +142,7 @@ fn rows_before(log: &dyn LogReader, topic: TopicId, offset: u64) -> Result<i64, 
 }
 
 impl Wanted {
-    /// Returns the selected topics that have columns and may have rows in the window.
+    /// Returns the selected topics that have columns and may have rows in the time window.
     pub(crate) fn topics<'a>(&self, log: &'a dyn LogReader, window: Window) -> Vec<&'a Topic> {
         let wanted = |topic: &&Topic| {
             topic.schema.is_some()

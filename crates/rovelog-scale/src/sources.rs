@@ -1,6 +1,6 @@
 //! Finds the logs in files, folders, patterns and URLs.
 //!
-//! This is the only module that finds and opens files. `buckets.rs` does the same for URLs.
+//! Only this module finds and opens local files. `buckets.rs` does the same for URLs.
 
 use std::fs::{self, Metadata};
 use std::io::Read;
@@ -15,7 +15,7 @@ use crate::log_file::{is_further_part, is_log};
 use crate::{ScaleError, buckets};
 
 impl LogFile {
-    /// Returns the log at a path, which may lead into an archive.
+    /// Returns the log at a path. The path may lead to a log in an archive.
     ///
     /// # Errors
     /// Returns an error if there is no such file.
@@ -24,16 +24,17 @@ impl LogFile {
     }
 
     fn of(path: &Path, metadata: &Metadata) -> Self {
-        // The time is 0 if the file system has no times, or if the time is before 1970.
+        // The time is 0 if the file system does not store times, or if the time is before 1970.
         let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let changed_us = changed.and_then(|time| i64::try_from(time.as_micros()).ok()).unwrap_or(0);
         Self { uri: path.to_string_lossy().into_owned(), size: metadata.len(), changed_us }
     }
 
-    /// Checks that the file is still the one that was found.
+    /// Checks that the file has not changed since it was found.
     ///
     /// # Errors
-    /// Returns an error if its size or its time of change differs, or if it is gone.
+    /// Returns an error if the size of the file or the time of its last change differs, or if the
+    /// file no longer exists.
     pub fn verify(&self) -> Result<(), ScaleError> {
         let now = if is_address(&self.uri) {
             buckets::current(&self.uri)?
@@ -47,7 +48,7 @@ impl LogFile {
     /// Returns a reader of the file's bytes.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be opened, or fetched.
+    /// Returns an error if the file cannot be opened or fetched.
     pub fn bytes(&self) -> Result<Box<dyn Read>, ScaleError> {
         if is_address(&self.uri) {
             return Ok(Box::new(buckets::bytes(self)?));
@@ -55,7 +56,7 @@ impl LogFile {
         rovelog::source(&self.uri).map_err(ScaleError::log(&self.uri))
     }
 
-    /// Opens the log. A log at a URL is fetched.
+    /// Opens the log. If the log is at a URL, it is fetched first.
     ///
     /// # Errors
     /// Returns an error if the file has changed since it was found, or cannot be read as a log.
@@ -65,8 +66,9 @@ impl LogFile {
             return buckets::open(self);
         }
         // If the file is shortened while it is read, the missing bytes are zeros, and `verify`
-        // finds the change. `read_all` is set because rows are numbered and counted for the table
-        // of logs, so the log must not be opened by an index that its records may contradict.
+        // finds the change. `read_all` is set, because the table of logs states the numbers of rows
+        // and records. An index may state wrong numbers, so the log must not be opened by its
+        // index.
         let mut options = ReadOptions::default();
         options.read_all = true;
         let opened = rovelog::open_watched(&self.uri, None, &options);
@@ -74,15 +76,20 @@ impl LogFile {
     }
 }
 
-/// Returns the logs of files, folders and patterns, sorted by path, each once.
+/// Returns the logs of files, folders and patterns. They are sorted by path, and each log is listed
+/// once.
 ///
-/// - A folder stands for all logs in it and in folders below, recognized by their extensions.
-/// - A pattern such as `flights/**/*.ulg` stands for the files that match.
-/// - URLs can also be files, folders of a bucket (`s3://bucket/flights/`) and patterns.
+/// - A folder is replaced by all logs in it and in its subfolders, which are recognized by their
+///   extensions.
+/// - A pattern such as `flights/**/*.ulg` is replaced by the files that match it.
+/// - A source can also be the URL of a file, of a folder in a bucket (`s3://bucket/flights/`), or a
+///   URL with a pattern.
 ///
-/// An archive with several logs is like a folder of them: `logs.zip/a.ulg`.
+/// An archive with several logs is treated like a folder, whose logs have paths such as
+/// `logs.zip/a.ulg`.
 ///
-/// Further files of an RLD recording (`_p1.rld`) are read with its first one and are not listed.
+/// An RLD recording may consist of several files. Only the first file is listed. The other files
+/// (`_p1.rld`) are read together with the first file.
 ///
 /// # Errors
 /// Returns an error if a source does not exist or has no logs.
@@ -117,9 +124,10 @@ pub fn find<S: AsRef<str>>(sources: &[S]) -> Result<Vec<LogFile>, ScaleError> {
     Ok(found)
 }
 
-/// Adds a file, or the logs in it: an archive with several logs is like a folder.
+/// Adds a file to the list of found logs. If the file is an archive with several logs, adds these
+/// logs instead.
 fn push(log: LogFile, found: &mut Vec<LogFile>) {
-    // What is wrong with an archive is said where it is opened.
+    // If an archive cannot be listed, it is added as a log, so that opening it reports the error.
     let inside = rovelog::logs_in_archive(&log.uri).unwrap_or_default();
     found.extend(
         inside.iter().map(|path| LogFile { uri: path.to_string_lossy().into_owned(), ..log.clone() }),
@@ -129,6 +137,7 @@ fn push(log: LogFile, found: &mut Vec<LogFile>) {
     }
 }
 
+/// Adds the files that match a pattern and for which `wanted` returns true.
 fn add_matching(
     pattern: &str,
     wanted: impl Fn(&Path) -> bool,

@@ -1,8 +1,8 @@
-//! Converts the columns of readers to types that every engine supports.
+//! Conversion of columns to types that every query engine supports.
 //!
 //! Spark, Delta and most SQL engines have no unsigned integers, no nanoseconds, no arrays of fixed
-//! length and no dictionaries. So integers become signed and wide enough, and arrays become lists.
-//! A time becomes a column of microseconds in UTC and a column `<name>_ns` with all digits.
+//! length, and no dictionaries. So integers become signed and wide enough, and arrays become lists.
+//! A time becomes a column of microseconds in UTC, and a column `<name>_ns` with all digits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,16 +17,19 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
 use arrow_select::take::take;
 
-/// A column with its name.
+/// A column of values, with its name and type.
 pub(crate) type Column = (FieldRef, ArrayRef);
 
-/// The columns of a table. No two of their names differ only in case.
+/// The columns of a table. The names of any two columns differ even if case is ignored, because
+/// engines such as Spark ignore case.
 #[derive(Default)]
 pub(crate) struct Columns {
     pub(crate) all: Vec<Column>,
+    /// Names in lower case that are already used or are reserved.
     names: HashSet<String>,
+    /// True if columns with raw bytes are included.
     blobs: bool,
-    /// Number of values that became null, because no column type can represent them.
+    /// Number of values that were replaced by null, because no column type can represent them.
     pub(crate) lost: u64,
 }
 
@@ -35,7 +38,7 @@ impl Columns {
         Self { blobs, ..Self::default() }
     }
 
-    /// Reserves a name, so that no column gets it.
+    /// Reserves a name. If a column has this name, it is renamed.
     pub(crate) fn reserve(&mut self, name: &str) {
         self.names.insert(name.to_lowercase());
     }
@@ -50,7 +53,10 @@ impl Columns {
         self.all.push((Arc::new(field), array));
     }
 
-    /// Converts a column of a reader and adds the result: no column, one, or two for a time.
+    /// Converts a column of a reader, and adds the result to the table.
+    ///
+    /// A time becomes two columns. Structs without fields are dropped. Columns with raw bytes are
+    /// dropped if they are not included.
     pub(crate) fn convert(&mut self, name: &str, array: &ArrayRef) -> Result<(), ArrowError> {
         match array.data_type() {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => {
@@ -65,7 +71,7 @@ impl Columns {
                     inside.convert(field.name(), column)?;
                 }
                 self.lost += inside.lost;
-                // No engine can store a struct without fields.
+                // A struct without fields is dropped, because query engines cannot store it.
                 if !inside.all.is_empty() {
                     let (fields, columns): (Vec<_>, Vec<_>) = inside.all.into_iter().unzip();
                     let values = StructArray::try_new(fields.into(), columns, values.nulls().cloned())?;
@@ -80,6 +86,7 @@ impl Columns {
                     .collect::<Result<_, _>>()
                     .map_err(|_| too_long(name))?;
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                // If arrays have no elements, they contain no values, so the column is dropped.
                 if size > 0 {
                     self.list(name, offsets, values.values(), array)?;
                 }
@@ -101,7 +108,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Adds a list whose elements are converted. A list of times only has the nanoseconds.
+    /// Adds a column of lists whose elements are converted. If the elements are times, the lists
+    /// contain only the nanoseconds.
     fn list(
         &mut self,
         name: &str,
@@ -112,6 +120,8 @@ impl Columns {
         let mut inside = Self::new(self.blobs);
         inside.convert("element", values)?;
         self.lost += inside.lost;
+        // If the elements are times, `convert` has added the microseconds first and then the
+        // nanoseconds. The last column is used.
         let Some((field, values)) = inside.all.pop() else { return Ok(()) };
         let field = Arc::new(Field::clone(&field).with_name("element"));
         let list = ListArray::try_new(field, offsets, values, rows.nulls().cloned())?;
@@ -119,7 +129,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Converts a column of a type that has no fields or elements.
+    /// Converts a column whose type has neither fields nor elements.
     fn plain(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         Ok(match array.data_type() {
             DataType::Duration(TimeUnit::Nanosecond) => {
@@ -130,6 +140,8 @@ impl Columns {
             DataType::UInt32 => Arc::new(array.as_primitive::<UInt32Type>().unary::<_, Int64Type>(i64::from)),
             DataType::UInt64 => {
                 let values = array.as_primitive::<UInt64Type>();
+                // Query engines have no wider integer type. So a number of 2^63 or above becomes
+                // null and is counted. It must not become negative.
                 let signed: PrimitiveArray<Int64Type> = values.unary_opt(|value| i64::try_from(value).ok());
                 self.lost += (signed.null_count() - values.null_count()) as u64;
                 Arc::new(signed)
@@ -162,7 +174,7 @@ pub(crate) fn micros(nanos: &PrimitiveArray<Int64Type>) -> PrimitiveArray<Timest
     micros.with_timezone("UTC")
 }
 
-/// Returns the fields of the columns.
+/// Returns the name and type of each column.
 pub(crate) fn fields(columns: &[Column]) -> Fields {
     columns.iter().map(|(field, _)| Arc::clone(field)).collect()
 }

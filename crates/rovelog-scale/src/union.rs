@@ -1,4 +1,5 @@
-//! The columns of many logs as one table, in types that can represent all values.
+//! Combines the columns of many logs to one schema. Each column gets a type that can represent its
+//! values in all logs.
 
 use std::sync::Arc;
 
@@ -11,19 +12,21 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::ScaleError;
 
-/// Returns the columns of both schemas, each in a type that can represent the values of both.
+/// Returns the columns of both schemas. Each column gets a type that can represent the values of
+/// both.
 ///
 /// Integers and floats get the narrowest type that represents both exactly. A 64-bit integer and a
-/// float get `Float64`, which rounds integers above 2^53. A truth value and a number get the type of
+/// float get `Float64`, which rounds integers above 2^53. A Boolean and a number get the type of
 /// the number. Structs get the fields of both.
 ///
 /// # Errors
-/// Returns an error with the name of a column if no type can represent both, such as text and
-/// numbers.
+/// Returns an error with the name of a column if no type can represent the values of both, for
+/// example text and numbers.
 pub(crate) fn union(a: &Schema, b: &Schema) -> Result<Schema, String> {
     Ok(Schema::new(fields(a.fields(), b.fields(), "")?))
 }
 
+/// Combines two lists of fields. `within` is the path of the struct that contains the fields.
 fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>, String> {
     let mut all: Vec<FieldRef> = a.to_vec();
     for field in b {
@@ -40,6 +43,8 @@ fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>,
     Ok(all)
 }
 
+/// Returns the narrowest type that can represent the values of both types. `path` is the name of
+/// the column, which an error states.
 pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
     use DataType::{Boolean, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
     let order =
@@ -51,11 +56,14 @@ pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, 
             List(Arc::new(Field::new("element", element, true)))
         }
         (Struct(a), Struct(b)) => Struct(fields(a, b, &format!("{path}."))?.into()),
+        // A `Float32` represents all integers up to 2^24 exactly, so it also represents all 16-bit
+        // integers.
         (Int8 | Int16, Float32) | (Float32, Int8 | Int16) => Float32,
-        // A truth value is 0 or 1.
+        // A Boolean is converted to the number 0 or 1.
         (Boolean, number @ (Int8 | Int16 | Int32 | Int64 | Float32 | Float64))
         | (number @ (Int8 | Int16 | Int32 | Int64 | Float32 | Float64), Boolean) => number.clone(),
-        // Integers above 2^53 are rounded, because no type can represent all of them and floats.
+        // Integers above 2^53 are rounded, because no type can represent both floats and all 64-bit
+        // integers.
         (Int8 | Int16 | Int32 | Int64 | Float32, Float64)
         | (Float64, Int8 | Int16 | Int32 | Int64 | Float32)
         | (Int32 | Int64, Float32)
@@ -73,10 +81,12 @@ pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, 
     })
 }
 
-/// Converts a batch to a schema that contains its columns. Other columns of the schema are null.
+/// Converts a batch to `schema`, which must contain all columns of the batch. Columns of the schema
+/// that the batch does not have become null.
 ///
 /// # Errors
-/// Returns an error if the schema lacks a column of the batch, or has it in a narrower type.
+/// Returns an error if the schema lacks a column of the batch, or has this column with a narrower
+/// type.
 pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<RecordBatch, ScaleError> {
     if batch.schema_ref().fields() == schema.fields() {
         return Ok(RecordBatch::try_new_with_options(
@@ -109,7 +119,8 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-/// Converts values to a type that [`wider`] returns; `None` for other types.
+/// Converts values to a wider type. `to` must be a type that [`wider`] has returned for the type of
+/// the values and another type. Returns `None` for any other type.
 fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     use DataType::{Boolean, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
     macro_rules! cast {

@@ -1,46 +1,47 @@
-//! Selections over many logs: topics, times and fields.
+//! Selections over many logs by topic, time and field.
 
 use rovelog::core::topic::instance;
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::TimeBase;
 use serde::{Deserialize, Serialize};
 
-/// A selection over many logs. The default selects everything but fields of raw bytes.
+/// A selection over many logs. By default, everything is selected except fields with raw bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wanted {
-    /// Paths of the logs; `None` selects all.
+    /// Paths or URLs of the selected logs. `None` selects all logs.
     #[serde(skip_serializing)]
     pub logs: Option<Vec<String>>,
-    /// Names of topics; `None` selects all. `vehicle_attitude` selects all instances,
-    /// `vehicle_attitude/1` selects one.
+    /// Names of the selected topics. `None` selects all topics. For example, `vehicle_attitude`
+    /// selects all instances of this topic, and `vehicle_attitude/1` selects one instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topics: Option<Vec<String>>,
-    /// Names of fields, for example `q` or `pos.x`; `None` selects all.
+    /// Names of the selected fields, for example `q` or `pos.x`. `None` selects all fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<String>>,
-    /// Start of the window on the clock of the log, in nanoseconds, inclusive.
+    /// Start of the time window on the clock of the log, in nanoseconds. It is inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_ns: Option<i64>,
-    /// End of the window on the clock of the log, in nanoseconds, exclusive.
+    /// End of the time window on the clock of the log, in nanoseconds. It is exclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<i64>,
-    /// Start of the window in UTC, in microseconds since 1970, inclusive. Rows without UTC are not
-    /// selected.
+    /// Start of the time window in UTC, in microseconds since 1970. It is inclusive. If it is set,
+    /// rows without UTC are not selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_us: Option<i64>,
-    /// End of the window in UTC, in microseconds since 1970, exclusive. Rows without UTC are not
-    /// selected.
+    /// End of the time window in UTC, in microseconds since 1970. It is exclusive. If it is set,
+    /// rows without UTC are not selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_us: Option<i64>,
-    /// True to select fields of raw bytes, too.
+    /// True to select fields with raw bytes, too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blobs: bool,
 }
 
-/// Splits the name of a topic into the name without the instance and the instance.
-/// `battery_status/1` is instance 1 of `battery_status`. `battery_status/1#2`, a second series of
-/// it, is instance 1 of `battery_status#2`.
+/// Splits the name of a topic into the name without the instance, and the number of the instance.
+/// For example, `battery_status/1` is instance 1 of `battery_status`. The name
+/// `battery_status/1#2`, which is a second series with that name, is instance 1 of
+/// `battery_status#2`.
 pub(crate) fn split_instance(topic: &str) -> (String, Option<i32>) {
     match instance(topic) {
         Some((name, number, mark)) => (format!("{name}{mark}"), Some(number.into())),
@@ -48,7 +49,8 @@ pub(crate) fn split_instance(topic: &str) -> (String, Option<i32>) {
     }
 }
 
-/// A time window on the clock of a log, in nanoseconds. The start is inclusive, the end exclusive.
+/// A time window on the clock of a log, in nanoseconds. The start is inclusive, and the end is
+/// exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     start: i128,
@@ -56,41 +58,44 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns whether the window contains all times.
+    /// Returns `true` if the time window contains all times.
     pub(crate) fn is_open(self) -> bool {
         self.start <= i128::from(i64::MIN) && self.end > i128::from(i64::MAX)
     }
 
-    /// Returns whether the window contains a time.
+    /// Returns `true` if the time window contains the time `nanos`.
     pub(crate) fn keeps(self, nanos: i64) -> bool {
         (self.start..self.end).contains(&i128::from(nanos))
     }
 
-    /// Returns whether the window overlaps the times from `first` to `last`.
+    /// Returns `true` if the time window overlaps the times from `first` to `last`.
     fn keeps_span(self, first: i64, last: i64) -> bool {
         i128::from(last) >= self.start && i128::from(first) < self.end
     }
 }
 
 impl Wanted {
-    /// Returns whether the log at a path is selected.
+    /// Returns `true` if the log at the path or URL `uri` is selected.
     pub(crate) fn keeps_log(&self, uri: &str) -> bool {
         self.logs.as_ref().is_none_or(|logs| logs.iter().any(|log| log == uri))
     }
 
-    /// Returns whether a topic is selected by its name, or by its name without the instance.
+    /// Returns `true` if a topic is selected by its full name, or by its name without the instance.
     pub(crate) fn keeps_topic(&self, topic: &Topic) -> bool {
         let means = |name: &String| topic.answers_to(name) || split_instance(&topic.name).0 == *name;
         self.topics.as_ref().is_none_or(|names| names.iter().any(means))
     }
 
-    /// Returns the time window on the clock of a log; `None` if it cannot contain any row.
+    /// Returns the time window on the clock of a log. Returns `None` if the window cannot contain
+    /// any row.
     pub(crate) fn window(&self, log: &dyn LogReader) -> Option<Window> {
         let wide = |time: Option<i64>, open: i128| time.map_or(open, i128::from);
         let mut window = Window { start: wide(self.start_ns, i128::MIN), end: wide(self.end_ns, i128::MAX) };
         if self.start_us.is_some() || self.end_us.is_some() {
             let TimeBase::Utc(utc) = TimeBase::of(log) else { return None };
-            // The column `time` has the time rounded down to microseconds.
+            // The column `time` contains times rounded down to microseconds. A start of 5 µs
+            // selects rows from 5000 ns on, and an end of 6 µs excludes rows from 6000 ns on. So
+            // whole microseconds can be compared with the exact times.
             let nanos = |us: i64| us.saturating_mul(1000);
             let start = self.start_us.and_then(|us| utc.first_log_time(nanos(us)));
             let end = self.end_us.and_then(|us| utc.last_log_time(nanos(us)));
@@ -100,8 +105,11 @@ impl Wanted {
         Some(window)
     }
 
-    /// Returns whether a topic may have rows inside a window, as far as its summary shows.
+    /// Returns `false` if the summary of a topic shows that the topic has no rows in the time
+    /// window.
     pub(crate) fn may_have_rows(topic: &Topic, window: Window) -> bool {
+        // The first and the last row have the smallest and the largest time only if all rows have
+        // times, and the times are in ascending order.
         let in_order = topic.in_order && topic.timed == topic.count;
         match topic.first.zip(topic.last).filter(|_| in_order) {
             Some((first, last)) => window.keeps_span(first.nanos, last.nanos),
@@ -109,8 +117,10 @@ impl Wanted {
         }
     }
 
-    /// Returns the selection for a reader, which has fields and blocks. The time window is applied
-    /// later, after all rows were numbered.
+    /// Returns the selection of fields and blocks that is passed to a reader.
+    ///
+    /// It does not include the time window. Rows are numbered before the time window is applied, so
+    /// that a row has the same number in every selection.
     pub(crate) fn select(&self, blocks: Option<&std::ops::Range<u64>>) -> Select {
         let mut select = Select::all();
         if let Some(fields) = &self.fields {

@@ -1,5 +1,5 @@
-//! Checks that the splits of a log contain each of its records exactly once, for splits of any size
-//! and for any damage.
+//! The splits of a log must contain each of its records exactly once. This is checked for splits of
+//! any size and for any damage.
 
 use std::cell::Cell;
 use std::fs;
@@ -18,14 +18,14 @@ use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL};
 
 /// Returns all rows of a split.
 fn rows(split: &Split, columns: &SchemaRef) -> RecordBatch {
-    // A worker only has the JSON of the split.
+    // A worker only gets the JSON form of the split.
     let split = Split::from_json(&split.to_json()).expect("it was written as JSON");
     let batches = read(split, Arc::clone(columns)).map(|batch| batch.expect("a log that opens can be read"));
     concat_batches(columns, &batches.collect::<Vec<_>>()).expect("one schema")
 }
 
 /// Compares the splits of a log with the whole log, for every `step`-th topic. Returns the number
-/// of splits that have rows, and the number of rows.
+/// of splits that contain rows, and the number of rows.
 fn check(path: &Path, target: u64, step: usize) -> (usize, usize) {
     let logs = find(&[path.to_string_lossy()]).expect("the file is there");
     let Ok(log) = rovelog::open_with(path, &ReadOptions::default()) else { return (0, 0) };
@@ -48,7 +48,7 @@ fn check(path: &Path, target: u64, step: usize) -> (usize, usize) {
     (filled, all)
 }
 
-/// Checks every log of the corpus and every real log with small splits.
+/// Checks every corpus log and every real log of a format, with small splits.
 fn check_all(logs: Logs) {
     let mut rows = 0;
     for log in logs.all() {
@@ -80,8 +80,8 @@ fn every_vel() {
     check_all(VEL);
 }
 
-/// Creates a log of at least `size` bytes by repeating the records of `log`. Then changes bytes of
-/// it and cuts its end.
+/// Creates a log of at least `size` bytes by repeating the records of `log`. Then damages bytes of
+/// the new log, and truncates it.
 fn large(log: &Log, size: usize, damage: &[(u32, u8)]) -> Vec<u8> {
     let reader = rovelog::from_bytes(log.bytes.clone(), &ReadOptions::default()).expect("it opens");
     let records = reader.records(&Select::all()).filter_map(Result::ok);
@@ -100,8 +100,8 @@ fn large(log: &Log, size: usize, damage: &[(u32, u8)]) -> Vec<u8> {
     bytes
 }
 
-/// Checks logs that are damaged at random, with splits of random sizes. If the blocks of a format
-/// are large, its logs are made large.
+/// Checks logs that are damaged at random, with splits of random sizes. If a format has large
+/// blocks, large logs are created for the check.
 fn check_damaged(logs: Logs, size: usize, targets: Range<u64>) {
     let usable = |log: &Log| {
         let open = rovelog::from_bytes(log.bytes.clone(), &ReadOptions::default());
@@ -148,7 +148,7 @@ fn damaged_vels() {
     check_damaged(VEL, 0, 400..3000);
 }
 
-/// If another program changes a log after it was planned, reading it is an error.
+/// If another program changes a log after it was planned, reading the log must return an error.
 #[test]
 fn a_changed_log_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");

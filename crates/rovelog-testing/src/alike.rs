@@ -1,4 +1,4 @@
-//! Checks shared by all formats.
+//! Checks that apply to logs of all formats.
 
 use rovelog_core::{LogReader, Payload, Record, Select, Timestamp, TopicId};
 use serde_json::Value as Json;
@@ -7,8 +7,9 @@ use crate::{Log, Logs, differences};
 
 /// Compares every corpus case with its expected result.
 ///
-/// `read` returns the picture of a log, or the error that opening it returns. It may remove parts
-/// of the expected result that it has checked itself.
+/// `read` returns the picture of a log, which is a JSON object in the form of the expected results.
+/// If the log cannot be opened, it returns the error. `read` may remove parts of the expected
+/// result that it has checked itself.
 pub fn check_corpus(logs: &Logs, read: impl Fn(&Log, &mut Json) -> rovelog_core::Result<Json>) {
     check_cases(logs, logs.corpus(), read);
 }
@@ -37,14 +38,16 @@ pub fn check_cases(
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The compared properties of a record: offset, number, topic, bytes and time.
+/// Properties of a record that are compared: offset, number, topic, payload and time.
 type Key<'a> = (u64, u64, TopicId, Payload<'a>, Option<Timestamp>);
 
-/// Compares the order of `log`'s records with a plain sort of `records`. The reader collects
-/// positions in several rounds to bound its memory, so its order needs an independent check.
+/// Checks that `log` returns its records in the order that sorting `records` gives. The reader
+/// collects positions of records in batches to limit its memory, so its order needs an independent
+/// check.
 ///
-/// `records` are all records with their sort times, `i64::MIN` if they have none. Time windows are
-/// also checked, with and without the last record of each topic before the window.
+/// `records` contains all records, each with the time by which it is sorted. This time is
+/// `i64::MIN` if a record has no time. Time windows are checked too, with and without the last
+/// record of each topic before the window.
 pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterator<Item = (i64, Record<'a>)>) {
     let key = |record: Record<'a>| (record.offset, record.seq, record.topic.id, record.payload, record.time);
     let mut want: Vec<_> = records.map(|(time, record)| (time, key(record))).collect();
@@ -57,6 +60,7 @@ pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterato
 
     let Some((last, _)) = want.last() else { return };
     let middle = want[want.len() / 2].0;
+    // If the records have no times, there are no time windows to check.
     if middle == i64::MIN {
         return;
     }

@@ -1,4 +1,4 @@
-//! Converts Arrow columns to record values.
+//! Conversion of Arrow columns to record values, so that columns can be compared with records.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -44,7 +44,8 @@ pub fn value_at(column: &dyn Array, row: usize) -> Value {
     }
 }
 
-/// Converts the rows of a batch to pairs of time (first column) and record (the other columns).
+/// Converts the rows of a batch to pairs of a time and a record. The first column of the batch is
+/// the time. The other columns are the fields of the record.
 pub fn timed_rows(batch: &RecordBatch) -> Vec<(Option<i64>, Value)> {
     let times = batch.column(0).as_primitive::<Int64Type>();
     let schema = batch.schema();

@@ -1,14 +1,15 @@
-//! Runs a crate's example programs, which cargo builds with the crate's tests.
+//! Runs the example programs of a crate. Cargo builds them together with the tests of the crate.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::root;
 
-/// An example: its name, arguments relative to the top folder, and a line that it must print.
+/// An example program: its name, its arguments, and a line that it must print. Paths in arguments
+/// are relative to the root of the workspace.
 pub type Example<'a> = (&'a str, &'a [&'a str], &'a str);
 
-/// Runs `examples`, and checks that they are all examples in `folder`.
+/// Runs `examples`, and checks that the crate at `folder` has no other examples.
 pub fn run_examples(folder: &str, examples: &[Example<'_>]) {
     let entries = std::fs::read_dir(Path::new(folder).join("examples")).expect("the crate has examples");
     let mut found: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
@@ -26,8 +27,9 @@ pub fn run_examples(folder: &str, examples: &[Example<'_>]) {
     }
 }
 
+/// Runs an example program and returns its output.
 fn run(name: &str, args: &[&str]) -> String {
-    // The test binary is in target/PROFILE/deps, the examples are in target/PROFILE/examples.
+    // The test program is in target/PROFILE/deps, and the examples are in target/PROFILE/examples.
     let test = std::env::current_exe().expect("a test is a program");
     let profile = test.ancestors().nth(2).expect("target/PROFILE");
     let program = profile.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION);

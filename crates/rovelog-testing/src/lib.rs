@@ -1,7 +1,12 @@
-//! Helpers that the tests of the format crates share: locations of logs, a format-independent
-//! picture of a log in the form of the expected results, checks for every format, slow pipes and
-//! failing outputs, a web server, damage, runs of examples, and checks of the rule tables. Never published;
-//! failures are panics.
+//! Helpers for the tests of all crates. The crate is never published, and failures are panics.
+//!
+//! - [`Logs`]: locations of the logs of the corpus and of real logs
+//! - [`Overview`]: the picture of a log, which is compared with expected results
+//! - [`check_corpus`], [`check_order`], [`check_rules`]: checks for every format
+//! - [`bit_flips`], [`with_damaged_chunk`]: reproducible damage
+//! - [`Dribble`], [`Full`]: slow inputs and failing outputs
+//! - [`Server`]: a web server that misbehaves on request
+//! - [`run_examples`]: runs of example programs
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "only tests call it")]
 
@@ -18,7 +23,7 @@ mod sums;
 
 pub use alike::{check_cases, check_corpus, check_order};
 pub use cells::{timed_rows, value_at};
-pub use damage::{Random, flips, with_damaged_chunk};
+pub use damage::{Random, bit_flips, with_damaged_chunk};
 pub use examples::{Example, run_examples};
 pub use logs::{
     Log, Logs, RLD, ROSBAG, ULOG, VEL, corpus, expected, logs_in, read_json, real, root, skipped,
@@ -27,7 +32,7 @@ pub use picture::{
     Content, Overview, assert_alike, content, detail, differences, json_of, nanos, record_json, record_with,
     sort_notes,
 };
-pub use pipes::{Dribble, Full, PIECES};
+pub use pipes::{Dribble, Full, READ_SIZES};
 pub use rules::check_rules;
-pub use server::{Served, Server, Way};
+pub use server::{Behavior, Served, Server};
 pub use sums::{hex, sha256};

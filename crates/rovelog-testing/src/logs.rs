@@ -1,4 +1,4 @@
-//! Locations of logs: the corpus in the repository, real logs next to the checkout.
+//! Locations of logs: the corpus in the repository, and real logs outside of it.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,23 +8,24 @@ use std::process::Command;
 use rovelog_core::Bytes;
 use serde_json::Value as Json;
 
-/// Returns the top folder of the workspace.
+/// Returns the root folder of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace exists")
 }
 
-/// A log and its name.
+/// A log file in memory.
 #[derive(Clone, Debug)]
 pub struct Log {
     /// File name without extension.
     pub name: String,
     /// Path of the file.
     pub path: PathBuf,
-    /// Content of the file.
+    /// Contents of the file.
     pub bytes: Bytes,
 }
 
 impl Log {
+    /// Reads the file at `path`.
     fn read(path: PathBuf) -> Self {
         let name = path.file_stem().expect("a file").to_string_lossy().into_owned();
         let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -36,7 +37,8 @@ impl Log {
         self.bytes.starts_with(b"\x1f\x8b") || self.bytes.starts_with(b"BZh")
     }
 
-    /// Returns the log of a compressed file, as the tools of the compression give it.
+    /// Decompresses the file with an external tool, so that the result is independent of our
+    /// decoders.
     fn decompressed(mut self) -> Self {
         if self.is_compressed() {
             let tool = if self.bytes.starts_with(b"BZh") { "bzip2" } else { "gzip" };
@@ -50,13 +52,13 @@ impl Log {
 /// Locations of a format's logs.
 #[derive(Clone, Copy, Debug)]
 pub struct Logs {
-    /// Id of the format, which is also its folder in the corpus.
+    /// Identifier of the format, which is also its folder in the corpus.
     format: &'static str,
-    /// File extensions; files of the corpus have the first.
+    /// File name extensions of real logs. Logs of the corpus have the first of these extensions.
     extensions: &'static [&'static str],
-    /// The folder of real logs.
+    /// Name of the folder that contains the real logs.
     folder: &'static str,
-    /// Minimum number of cases in the corpus.
+    /// Minimum number of logs that the corpus must contain.
     cases: usize,
 }
 
@@ -66,45 +68,48 @@ pub const ULOG: Logs = Logs { format: "ulog", extensions: &["ulg"], folder: "ulo
 /// Locations of RLD logs.
 pub const RLD: Logs = Logs { format: "rld", extensions: &["rld"], folder: "rld", cases: 100 };
 
-/// Locations of ROS bags; real ones are compressed, too.
+/// Locations of ROS bags. Some of the real bags are compressed.
 pub const ROSBAG: Logs =
     Logs { format: "rosbag", extensions: &["bag", "gz", "bz2"], folder: "rosbag12", cases: 180 };
 
-/// Locations of VEL logs; the real ones come from an independent writer.
+/// Locations of VEL logs. The real logs were written by independent software.
 pub const VEL: Logs = Logs { format: "vel", extensions: &["vel"], folder: "vel", cases: 95 };
 
 impl Logs {
-    /// Returns the corpus: small logs made from the specification, without those that are
-    /// compressed as a whole.
+    /// Returns the logs of the corpus that are not compressed as a whole. These logs are small and
+    /// were generated according to the specification.
     pub fn corpus(&self) -> Vec<Log> {
         let mut logs = corpus(self.format, self.extensions[0], self.cases);
         logs.retain(|log| !log.is_compressed());
         logs
     }
 
-    /// Returns the logs of the corpus that are compressed as a whole, which the facade opens.
+    /// Returns the logs of the corpus that are compressed as a whole. The crate `rovelog` can open
+    /// such logs.
     pub fn compressed(&self) -> Vec<Log> {
         let mut logs = corpus(self.format, self.extensions[0], self.cases);
         logs.retain(Log::is_compressed);
         logs
     }
 
-    /// Returns a case of the corpus.
+    /// Returns the corpus log with this name.
     pub fn case(&self, name: &str) -> Log {
         Log::read(root().join(format!("corpus/{}/{name}.{}", self.format, self.extensions[0])))
     }
 
-    /// Returns the expected result of a case.
+    /// Returns the expected result for the corpus log with this name.
     pub fn expected(&self, name: &str) -> Json {
         expected(self.format, name)
     }
 
-    /// Returns the folder of real logs; prints a note if there is none.
+    /// Returns the folder of real logs. Prints a note and returns `None` if the folder does not
+    /// exist.
     pub fn folder(&self) -> Option<PathBuf> {
         real(self.folder)
     }
 
-    /// Returns the real logs, decompressed; empty without their folder.
+    /// Returns the real logs in decompressed form. The list is empty if the folder of real logs
+    /// does not exist.
     pub fn real(&self) -> Vec<Log> {
         let folder = self.folder().into_iter();
         let logs =
@@ -112,14 +117,14 @@ impl Logs {
         logs.map(Log::decompressed).collect()
     }
 
-    /// Returns a real log; `None` without a folder of real logs. If there is a folder, the log must
-    /// be in it.
+    /// Returns the real log with this name. Returns `None` if the folder of real logs does not
+    /// exist. Panics if the folder exists but does not contain the log.
     pub fn real_log(&self, name: &str) -> Option<Log> {
         let file = format!("{name}.{}", self.extensions[0]);
         self.folder().map(|folder| Log::read(folder.join(file)))
     }
 
-    /// Returns the corpus, and the real logs if present; prints a note if they are not.
+    /// Returns the logs of the corpus and the real logs. Prints a note if there are no real logs.
     pub fn all(&self) -> Vec<Log> {
         let mut logs = self.corpus();
         logs.extend(self.real());
@@ -127,8 +132,8 @@ impl Logs {
     }
 }
 
-/// Returns all files of a folder with the extension, sorted by name; empty if the folder is
-/// missing.
+/// Returns all files with this extension in a folder, sorted by name. The list is empty if the
+/// folder does not exist.
 pub fn logs_in(folder: &Path, extension: &str) -> Vec<Log> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
@@ -137,26 +142,28 @@ pub fn logs_in(folder: &Path, extension: &str) -> Vec<Log> {
     paths.into_iter().map(Log::read).collect()
 }
 
-/// Returns the corpus of a format: small logs made from the specification, at least `min` of them.
+/// Returns the corpus logs of a format. Panics if there are fewer than `min` logs.
 pub fn corpus(format: &str, extension: &str, min: usize) -> Vec<Log> {
     let logs = logs_in(&root().join("corpus").join(format), extension);
+    // If the corpus is missing, the test must fail. It must not pass because there is nothing to
+    // check.
     assert!(logs.len() >= min, "the corpus is part of the repository: cargo xtask gen-corpus");
     logs
 }
 
-/// Returns the expected result of a corpus log.
+/// Returns the expected result for a corpus log.
 pub fn expected(format: &str, name: &str) -> Json {
     read_json(&root().join(format!("corpus/expected/{format}/{name}.json")))
 }
 
-/// Returns the content of a JSON file.
+/// Parses a JSON file.
 pub fn read_json(path: &Path) -> Json {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Returns a folder of real logs, below `ROVELOG_REAL` or next to the checkout; prints a note if
-/// there is none.
+/// Returns the path of a folder of real logs, which is in the folder `ROVELOG_REAL` or next to the
+/// checkout. Prints a note and returns `None` if the folder does not exist.
 pub fn real(folder: &str) -> Option<PathBuf> {
     let folder = real_folder(folder);
     if folder.is_dir() {
@@ -166,19 +173,23 @@ pub fn real(folder: &str) -> Option<PathBuf> {
     None
 }
 
+/// Returns the path of a folder of real logs, which may not exist.
 fn real_folder(folder: &str) -> PathBuf {
     let real = std::env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
     real.join(folder)
 }
 
-/// Reports why the running test is skipped. Runners hide the output of a passing test, so the
-/// reason is also added to the file named by `ROVELOG_SKIPPED`, which `cargo xtask test` lists.
+/// Reports that the running test is skipped.
+///
+/// Test runners hide the output of a passing test. So the reason is also appended to the file that
+/// the environment variable `ROVELOG_SKIPPED` names. `cargo xtask test` prints the contents of this
+/// file.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub fn skipped(why: &str) {
     println!("SKIPPED: {why}");
     let Some(list) = std::env::var_os("ROVELOG_SKIPPED") else { return };
-    // A thread has the name of its test, except under nextest, where each test is the main thread
-    // of a process and is named in its arguments.
+    // The name of the thread is the name of the test. If nextest runs the test, the test is the
+    // main thread of a process, and its name is in the arguments of the process.
     let args: Vec<String> = std::env::args().collect();
     let program = Path::new(&args[0]).file_stem().unwrap_or_default().to_string_lossy();
     let program = program.rsplit_once('-').map_or(&*program, |(name, _)| name);

@@ -1,27 +1,29 @@
-//! Picture of a log in the form of the expected results (`corpus/README.md`), made through the
-//! traits alone.
+//! The picture of a log, which is a JSON object in the form of the expected results. See
+//! `corpus/README.md`. It is created only with the traits of `rovelog-core`, so that it works for
+//! all formats.
 
 use rovelog_core::{Detail, Diagnostics, Field, LogInfo, Record, Severity, Timestamp, Topic, Value};
 use serde_json::{Value as Json, json};
 
-/// The facts that every reader and stream gives about a log.
+/// Facts about a log that the reader and the stream of every format provide.
 #[derive(Clone, Copy)]
 pub struct Overview<'a> {
-    /// The format's id.
+    /// Identifier of the format.
     pub format: &'a str,
-    /// Clock of a log without any time.
+    /// Name of the clock that is used if the log has no times.
     pub clock: &'a str,
-    /// The summary.
+    /// Summary of the log.
     pub info: &'a LogInfo,
-    /// The topics.
+    /// Topics of the log.
     pub topics: &'a [Topic],
-    /// The diagnostics.
+    /// Diagnostics of the log.
     pub diagnostics: &'a Diagnostics,
 }
 
 impl Overview<'_> {
-    /// Returns the picture of a log with these records in file order (see [`record_json`]). The
-    /// caller adds format-specific parts.
+    /// Returns the picture of a log, which is compared with the expected result. `records` contains
+    /// all records in file order, as returned by [`record_json`]. The caller adds format-specific
+    /// parts.
     pub fn picture(&self, records: &[Json]) -> Json {
         let info = self.info;
         let utc = info.utc.as_ref();
@@ -42,23 +44,23 @@ impl Overview<'_> {
     }
 }
 
-/// Returns a value as JSON.
+/// Converts a value to JSON.
 pub fn json_of(value: &Value) -> Json {
-    // Via text: a 32-bit float must keep its own shortest digits.
+    // The conversion goes through text, so that a 32-bit float keeps its shortest digits.
     serde_json::from_str(&value.to_json()).expect("a value is JSON")
 }
 
-/// Returns a time as text, or null.
+/// Returns a time in nanoseconds as a JSON string, or null if there is no time.
 pub fn nanos(time: Option<Timestamp>) -> Json {
     time.map_or(Json::Null, |time| time.nanos.to_string().into())
 }
 
-/// Returns a record with its decoded fields.
+/// Returns a record with its decoded fields as JSON.
 pub fn record_json(record: &Record<'_>) -> Json {
     record_with(record, &json_of(&record.value().expect("a valid record decodes")))
 }
 
-/// Returns a record with `data` as its fields.
+/// Returns a record as JSON, with `data` as its fields.
 pub fn record_with(record: &Record<'_>, data: &Json) -> Json {
     json!({
         "topic": record.topic.name,
@@ -69,20 +71,21 @@ pub fn record_with(record: &Record<'_>, data: &Json) -> Json {
     })
 }
 
-/// Content of a record, independent of its position: topic, time, bytes.
+/// The content of a record, which does not depend on its position: topic name, time and payload.
 pub type Content = (String, Option<i64>, Vec<u8>);
 
-/// Returns the content of a record.
+/// Returns the topic name, time and payload of a record.
 pub fn content(record: &Record<'_>) -> Content {
     (record.topic.name.clone(), record.time.map(|time| time.nanos), record.payload.to_vec())
 }
 
-/// Returns the fact with this key.
+/// Returns the value of the detail with this key.
 pub fn detail<'a>(details: &'a [Detail], key: &str) -> Option<&'a Value> {
     details.iter().find(|detail| detail.key == key).map(|detail| &detail.value)
 }
 
-/// Sorts the notes of a picture about the same place by code, as in expected results.
+/// Sorts the diagnostics in `picture` that have the same offset by their codes, as in expected
+/// results.
 pub fn sort_notes(picture: &mut Json) {
     let key = |note: &Json| {
         let text = |key: &str| note[key].as_str().expect("a text").to_owned();
@@ -91,21 +94,24 @@ pub fn sort_notes(picture: &mut Json) {
     picture["notes"].as_array_mut().expect("notes").sort_by_key(key);
 }
 
-/// Checks that `got` contains every key of `want` with the same value.
+/// Checks that `got` contains every key of `want` with an equal value. `what` describes the log in
+/// the message of the panic.
 pub fn assert_alike(what: &str, want: &Json, got: &Json) {
     let wrong = differences(what, want, got);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns the keys of `want` whose values differ in `got`, one text each.
+/// Returns a description of each key of `want` whose value is different in `got`.
 pub fn differences(name: &str, want: &Json, got: &Json) -> Vec<String> {
     let keys = want.as_object().expect("an object").iter().filter(|(key, want)| got[*key] != **want);
     keys.map(|(key, want)| format!("{name} {key}\n  want {want}\n  got  {}", got[key])).collect()
 }
 
-/// Maximum nesting depth of fields in the expected results, as JSON readers limit depth.
+/// Maximum nesting depth of fields in expected results. It is limited because JSON parsers limit
+/// the depth.
 const LISTED_DEPTH: usize = 32;
 
+/// Returns the fields of a schema with their types and nested fields.
 fn fields(fields: &[Field], depth: usize) -> Json {
     let field = |field: &Field| {
         let mut json = json!({"name": &*field.name, "type": field.ty.to_string()});
@@ -117,6 +123,7 @@ fn fields(fields: &[Field], depth: usize) -> Json {
     fields.iter().map(field).collect()
 }
 
+/// Returns the topics with their types, counts and fields.
 fn topics(topics: &[Topic]) -> Json {
     let topic = |topic: &Topic| {
         json!({
@@ -129,6 +136,7 @@ fn topics(topics: &[Topic]) -> Json {
     topics.iter().map(topic).collect()
 }
 
+/// Returns the diagnostics about lost data.
 fn lost(diagnostics: &Diagnostics) -> Json {
     let lost = diagnostics.list().iter().filter(|d| d.rule.severity == Severity::DataLost);
     lost.map(
@@ -137,6 +145,7 @@ fn lost(diagnostics: &Diagnostics) -> Json {
     .collect()
 }
 
+/// Returns the diagnostics that are not about lost data.
 fn notes(diagnostics: &Diagnostics) -> Json {
     let notes = diagnostics.list().iter().filter(|d| d.rule.severity != Severity::DataLost);
     notes

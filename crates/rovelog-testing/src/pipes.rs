@@ -1,16 +1,20 @@
-//! Readers that return few bytes at a time, and writers that run out of space.
+//! Readers that return few bytes at a time, and writers that fail.
 
 use std::io::{self, Read, Write};
 
-/// Read sizes for tests that compare a stream with a slice: one byte at a time, irregular sizes,
+/// Read sizes for tests that compare a stream with a reader: one byte at a time, irregular sizes,
 /// and everything at once.
-pub const PIECES: [&[usize]; 5] = [&[1], &[2, 3, 5, 7], &[64], &[1, 4096], &[100_000]];
+pub const READ_SIZES: [&[usize]; 5] = [&[1], &[2, 3, 5, 7], &[64], &[1, 4096], &[100_000]];
 
-/// A reader that cycles through `sizes` and returns at most that many bytes per call.
+/// A reader that returns few bytes per call. Call number `i` returns at most `sizes[i %
+/// sizes.len()]` bytes.
 #[derive(Debug)]
 pub struct Dribble<'a> {
+    /// Bytes that have not been returned yet.
     bytes: &'a [u8],
+    /// Maximum number of bytes for each call, repeated in a cycle.
     sizes: Vec<usize>,
+    /// Number of calls so far.
     turn: usize,
 }
 
@@ -31,12 +35,13 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// A writer that fails after this many bytes.
+/// A writer that accepts this number of bytes and then fails with `StorageFull`.
 #[derive(Debug)]
 pub struct Full(pub usize);
 
 impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The last write is partial, as on a disk that becomes full.
         let taken = bytes.len().min(self.0);
         self.0 -= taken;
         if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }

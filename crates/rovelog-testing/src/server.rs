@@ -1,4 +1,4 @@
-//! A local web server that counts what it sends, and misbehaves on request.
+//! A local web server that counts its traffic and misbehaves on request.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,30 +9,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Behavior of the server.
+/// Behavior of the test server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Supports range requests.
+pub enum Behavior {
+    /// The server supports range requests.
     Ranges,
-    /// Ignores ranges and always sends whole files.
+    /// The server ignores ranges and always sends whole files.
     Whole,
-    /// Serves changed files after this many responses.
+    /// The server sends changed files after this number of responses.
     Changes(u64),
-    /// Sends nothing more after this many responses.
+    /// The server sends nothing more after this number of responses.
     Stalls(u64),
-    /// Closes the connection in the middle of every second response.
+    /// The server closes the connection in the middle of every second response, starting with the
+    /// first response.
     Cuts,
-    /// Responds with status 500 to this many initial requests.
+    /// The server responds to this number of initial requests with status 500.
     Fails(u64),
-    /// Responds with status 400 and a body that repeats the path and query of the request.
+    /// The server responds with status 400. The body contains the path and query of the request.
     Echoes,
-    /// Redirects every request to this address of the machine: a port, or a host with a port.
+    /// The server redirects every request to this host. The host may have a port.
     Redirects(&'static str),
-    /// Requires a user and password.
+    /// The server requires a user name and a password.
     Private,
 }
 
-/// Traffic of a server.
+/// Traffic of a server since the previous measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Number of requests.
@@ -44,24 +45,33 @@ pub struct Served {
 /// A running server. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Server {
+    /// Address on which the server listens.
     address: SocketAddr,
+    /// State that is shared with the threads of the server.
     shared: Arc<Shared>,
 }
 
+/// State that is shared by all threads of a server.
 #[derive(Debug)]
 struct Shared {
+    /// Folder that contains the files of the server.
     folder: PathBuf,
-    way: Way,
+    /// Behavior of the server.
+    behavior: Behavior,
+    /// Number of requests since the last call of [`Server::served`].
     requests: AtomicU64,
+    /// Number of file bytes sent since the last call of [`Server::served`].
     bytes: AtomicU64,
+    /// Number of responses to requests for files.
     answers: AtomicU64,
+    /// True if the server should end.
     ended: AtomicBool,
     /// Uploaded files by name.
     put: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Shared {
-    /// Sends nothing until the server ends.
+    /// Blocks without sending anything until the server ends.
     fn stall(&self) {
         while !self.ended.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(20));
@@ -74,12 +84,12 @@ const CREDENTIALS: &str = "Basic bWU6c2VjcmV0";
 
 impl Server {
     /// Starts a server for the files in a folder, on a free port.
-    pub fn start(folder: impl AsRef<Path>, way: Way) -> Self {
+    pub fn start(folder: impl AsRef<Path>, behavior: Behavior) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound socket");
         let shared = Arc::new(Shared {
             folder: folder.as_ref().to_owned(),
-            way,
+            behavior,
             requests: AtomicU64::default(),
             bytes: AtomicU64::default(),
             answers: AtomicU64::default(),
@@ -100,23 +110,23 @@ impl Server {
         server
     }
 
-    /// Returns the URL of a file.
+    /// Returns the URL of a file on this server.
     pub fn url(&self, name: &str) -> String {
         format!("http://{}/{name}", self.address)
     }
 
-    /// Returns the URL of a file, with user and password.
+    /// Returns the URL of a file on this server, including the user name and the password.
     pub fn url_with_password(&self, name: &str) -> String {
         format!("http://me:secret@{}/{name}", self.address)
     }
 
-    /// Returns the traffic since the last call.
+    /// Returns the traffic since the last call of this function.
     pub fn served(&self) -> Served {
         let take = |count: &AtomicU64| count.swap(0, Ordering::SeqCst);
         Served { requests: take(&self.shared.requests), bytes: take(&self.shared.bytes) }
     }
 
-    /// Returns the uploaded file with this name.
+    /// Returns the contents of the uploaded file with this name.
     pub fn written(&self, name: &str) -> Option<Vec<u8>> {
         self.shared.put.lock().expect("no thread panics").get(name).cloned()
     }
@@ -125,12 +135,12 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::SeqCst);
-        // The listener blocks until the next connection, so connect once to stop it.
+        // The listener blocks until the next connection. So connect once to unblock it.
         drop(TcpStream::connect(self.address));
     }
 }
 
-/// Serves the requests of a connection.
+/// Serves the requests of a connection until it is closed.
 fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut input = BufReader::new(connection);
     loop {
@@ -155,7 +165,7 @@ fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
             let len = headers.get("content-length").and_then(|len| len.parse().ok()).unwrap_or(0);
             let mut body = vec![0; len];
             input.read_exact(&mut body)?;
-            if shared.way == Way::Stalls(0) {
+            if shared.behavior == Behavior::Stalls(0) {
                 shared.stall();
                 return Ok(());
             }
@@ -164,12 +174,12 @@ fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
                 .write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\nETag: \"1\"\r\n\r\n")?;
             continue;
         }
-        if shared.way == Way::Echoes {
+        if shared.behavior == Behavior::Echoes {
             let head = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {}\r\n\r\n", path.len());
             (&mut &*connection).write_all((head + path).as_bytes())?;
             continue;
         }
-        if let Way::Redirects(host) = shared.way {
+        if let Behavior::Redirects(host) = shared.behavior {
             let head =
                 format!("HTTP/1.1 302 Found\r\nLocation: http://{host}{path}\r\nContent-Length: 0\r\n\r\n");
             (&mut &*connection).write_all(head.as_bytes())?;
@@ -181,7 +191,7 @@ fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
     }
 }
 
-/// Serves a request. Returns false if the connection must be closed.
+/// Responds to a request for a file. Returns false if the connection must be closed.
 fn answer(
     mut out: &TcpStream,
     shared: &Shared,
@@ -194,11 +204,11 @@ fn answer(
         out.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes())
     };
     let credentials = headers.get("authorization").map(String::as_str);
-    if shared.way == Way::Private && credentials != Some(CREDENTIALS) {
+    if shared.behavior == Behavior::Private && credentials != Some(CREDENTIALS) {
         status(&mut out, "401 Unauthorized")?;
         return Ok(true);
     }
-    if matches!(shared.way, Way::Fails(first) if number < first) {
+    if matches!(shared.behavior, Behavior::Fails(first) if number < first) {
         status(&mut out, "500 Internal Server Error")?;
         return Ok(true);
     }
@@ -207,17 +217,19 @@ fn answer(
         return Ok(true);
     };
     let size = file.metadata()?.len();
-    let range = headers.get("range").filter(|_| shared.way != Way::Whole);
+    let range = headers.get("range").filter(|_| shared.behavior != Behavior::Whole);
     let range = range.and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
     let (from, to) = match range {
+        // The range `-100` requests the last 100 bytes.
         Some(("", last)) => (size.saturating_sub(last.parse().unwrap_or(0)), size),
         Some((from, to)) => {
             (from.parse().unwrap_or(0), to.parse().map_or(size, |last: u64| (last + 1).min(size)))
         }
         None => (0, size),
     };
-    let version = match shared.way {
-        Way::Changes(first) if number >= first => 2,
+    // A client detects by the ETag that a file has changed.
+    let version = match shared.behavior {
+        Behavior::Changes(first) if number >= first => 2,
         _ => 1,
     };
     let head = match range {
@@ -233,14 +245,15 @@ fn answer(
     if method == "HEAD" {
         return Ok(true);
     }
-    if matches!(shared.way, Way::Stalls(first) if number >= first) {
+    if matches!(shared.behavior, Behavior::Stalls(first) if number >= first) {
         shared.stall();
         return Ok(false);
     }
-    let is_cut = shared.way == Way::Cuts && number.is_multiple_of(2);
+    let is_cut = shared.behavior == Behavior::Cuts && number.is_multiple_of(2);
     let len = if is_cut { (to - from) / 2 } else { to - from };
     file.seek(SeekFrom::Start(from))?;
-    // Count before sending, because a client may read the counter as soon as it has the response.
+    // The bytes are counted before they are sent, because a client may call `served` as soon as it
+    // has the response.
     shared.bytes.fetch_add(len, Ordering::SeqCst);
     std::io::copy(&mut file.take(len), &mut out)?;
     Ok(!is_cut)

@@ -1,10 +1,10 @@
-//! Checksums for bytes that are too long to list in expected results.
+//! Checksums for expected results that are too long to be listed.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// Returns bytes as lower-case hexadecimal digits.
+/// Returns bytes as lowercase hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("a text takes all digits");
@@ -12,7 +12,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Returns the SHA-256 sum in hexadecimal digits.
+/// Returns the SHA-256 checksum of bytes as hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

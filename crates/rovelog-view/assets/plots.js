@@ -1,16 +1,18 @@
 "use strict";
-// The plots: their signals, the loaded data, and the shown time range. `host` provides charts,
-// logs() (the shown log and the overlaid log), full() and changed().
+// Plots with their signals, the loaded data, and the visible time range. `host` provides charts,
+// the shown log and the overlaid log (`logs`), the full time range (`full`), and a callback for
+// changes (`changed`).
 const rovelogPlots = (place, host) => {
   const plots = [];
   let view = [0, 1], cursor = null, active = null, busy = false, timer = 0, marks = [];
-  const ink = () => host.colours();
+  const ink = () => host.colors();
 
-  // ROS topics are paths, so /imu/0 is not instance 0 of /imu.
+  // Names of ROS topics are paths, so `/imu/0` is not instance 0 of `/imu`.
   const short = topic => topic.endsWith("/0") && !topic.startsWith("/") ? topic.slice(0, -2) : topic;
   const title = plot => [...new Set(plot.signals.map(([topic]) => short(topic)))].join(", ");
 
-  // If all lines have one unit, they share a prefix. Otherwise each name shows its unit.
+  // If all lines have the same unit, they share a unit prefix. If they have different units, each
+  // name shows its unit.
   const panelOf = (plot, found) => {
     const series = found.filter(Boolean);
     const lanes = series.length > 0 && series.every(s => s.lane);
@@ -27,8 +29,8 @@ const rovelogPlots = (place, host) => {
   const charts = () => host.charts;
 
   const width = () => Math.max(place.clientWidth - 70, 300);
-  // Loads the shown range and as much on both sides, at three times the screen width, so that short
-  // moves need no request.
+  // Loads the visible time range and an equal range on both sides, at three times the screen width.
+  // So short moves need no request.
   const load = async plot => {
     const [a, b] = view, span = b - a, full = host.full();
     const range = [Math.max(a - span, full[0]), Math.min(b + span, full[1])];
@@ -96,7 +98,7 @@ const rovelogPlots = (place, host) => {
     host.pointed(time);
   };
 
-  // Warnings and errors as lines across all plots.
+  // Draws warnings and errors as vertical lines across all plots.
   const drawMarks = u => {
     const { ctx } = u, { left, top, width, height } = u.bbox, scale = devicePixelRatio || 1;
     const style = getComputedStyle(document.documentElement);
@@ -234,7 +236,7 @@ const rovelogPlots = (place, host) => {
     axes: () => plots.forEach(({ u }) => u && u.redraw(false, true)),
     mark: found => { marks = found; plots.forEach(({ u }) => u && u.redraw(false, false)); },
     resize: () => { plots.forEach(({ u, chart }) => u && u.setSize({ width: chart.clientWidth, height: u.height })); reload(); },
-    // Exposes the drawn data to tests.
+    // Exposes the drawn data to the tests.
     drawn: () => plots.map(({ panel }) => panel && { unit: panel.unit, lanes: panel.lanes, series: panel.series.map(({ label, t, v, count }) => ({ label, t: [...t], v, count })) }),
   };
 };

@@ -1,5 +1,5 @@
 "use strict";
-// The track, images and points at the time of the cursor.
+// Shows the track, images and points at the time of the cursor.
 const rovelogScene = (place, host) => {
   let parts = [], generation = 0;
   const nearest = (times, time) => {
@@ -24,7 +24,7 @@ const rovelogScene = (place, host) => {
     return { ctx: canvas.getContext("2d"), width: canvas.width, height: canvas.height, scale };
   };
 
-  // The track in meters east and north of its center.
+  // Draws the track in meters east and north of its center.
   const track = async log => {
     const { header, take } = await rovelogServer.packed(`logs/${log}/track`);
     if (header.points < 2) return null;
@@ -40,7 +40,7 @@ const rovelogScene = (place, host) => {
       const note = element("p", null, { class: "note" });
       made.append(note);
       const draw = time => {
-        const { ctx, width, height, scale } = fitted(canvas), ink = host.colours(), margin = 24 * scale;
+        const { ctx, width, height, scale } = fitted(canvas), ink = host.colors(), margin = 24 * scale;
         const per = Math.min((width - 2 * margin) / Math.max(east - west, across / 20), (height - 2 * margin) / Math.max(north - south, across / 20));
         const px = v => width / 2 + (v - (west + east) / 2) * per, py = v => height / 2 - (v - (south + north) / 2) * per;
         ctx.fillStyle = ink.paper; ctx.fillRect(0, 0, width, height);
@@ -74,7 +74,7 @@ const rovelogScene = (place, host) => {
     };
   };
 
-  // The image at the cursor, and a strip of images in the shown range.
+  // Shows the image at the time of the cursor, and a strip of images in the visible time range.
   const images = (log, topic, times) => () => {
     const made = section(`Camera ${topic}`);
     const large = element("img", null, { alt: "" }), note = element("p", null, { class: "note" }), strip = element("div", null, { class: "strip" });
@@ -85,10 +85,10 @@ const rovelogScene = (place, host) => {
       if (i === shown) return;
       shown = i;
       clearTimeout(waiting);
-      // Delay loading, because the pointer passes many images on its way.
+      // Loading is delayed, because the pointer passes many images while it moves.
       waiting = setTimeout(() => { large.src = address(i); large.alt = `${topic} at ${times[i].toFixed(3)} s`; note.textContent = `${times[i].toFixed(3)} s, ${i + 1} of ${times.length}`; }, 40);
     };
-    // Small images such as icons are enlarged.
+    // Small images, such as icons, are enlarged.
     large.addEventListener("load", () => large.classList.toggle("small", large.naturalWidth < 320));
     large.addEventListener("error", () => { note.textContent = "This image cannot be shown: rovelog extract"; });
     const draw = time => {
@@ -109,7 +109,8 @@ const rovelogScene = (place, host) => {
     return { draw };
   };
 
-  // Points, which can be rotated by dragging or with the arrow keys. Colors show heights.
+  // Shows points, which can be rotated by dragging or with the arrow keys. Their colors show
+  // heights.
   const cloud = (log, topic, times) => () => {
     const made = section(`Points ${topic}`);
     const canvas = canvasOf(made, `Points of ${topic}; arrows turn, plus and minus zoom`);
@@ -125,7 +126,8 @@ const rovelogScene = (place, host) => {
       const per = Math.min(width, height) / 2 / points.reach * near, { x, y, z, low, high } = points;
       const size = Math.max(1, Math.round((x.length > 20000 ? 1 : 2) * scale));
       for (let i = 0; i < x.length; i++) {
-        // Seen from above, forward points up. The view is then tilted.
+        // First, the points are projected from above, with the forward direction pointing up. Then,
+        // the view is tilted.
         const right = -y[i] * c + x[i] * s, up = x[i] * c + y[i] * s;
         const px = Math.round(width / 2 + right * per), py = Math.round(height / 2 - (up * st + z[i] * ct) * per), d = z[i] * st - up * ct;
         const h = Math.min(Math.max((z[i] - low) / (high - low || 1), 0), 1);
@@ -145,8 +147,8 @@ const rovelogScene = (place, host) => {
       if (header.error) { note.textContent = header.error; return; }
       const [x, y, z] = [0, 1, 2].map(() => take(header.points));
       const sorted = list => Float64Array.from(list).sort(), part = (list, p) => list.length ? list[Math.min(Math.floor(list.length * p), list.length - 1)] : 0;
-      // If the sensor is among its points, it is the center of rotation. Points of a map, or ahead
-      // of a camera, rotate about their own center.
+      // The points rotate about the sensor if it is among its points. In a map, or ahead of a
+      // camera, it is not, and the points rotate about their own center.
       const middle = list => {
         const all = sorted(list), low = part(all, 0.03), high = part(all, 0.97);
         return low <= 0 && high >= 0 ? 0 : (low + high) / 2;

@@ -1,10 +1,12 @@
 "use strict";
 // Requests to the server. All paths are relative to the page's URL, which contains the token.
 const rovelogServer = (() => {
-  // Called with the number of a log and a text if reading has found a loss.
+  // Called with the number of a log and a description if the server has found that data of the log
+  // is lost.
   let lossFound = () => {};
   const onLoss = callback => { lossFound = callback; };
-  // `signal` aborts the request, so that the server does not work for an answer that nobody waits for.
+  // `signal` aborts the request if its response is no longer needed, so that the server does not
+  // compute it.
   const ask = async (path, signal) => {
     const answer = await fetch(path, { signal }), lost = answer.headers.get("rovelog-lost");
     if (lost) lossFound(parseInt(path.slice("logs/".length), 10), lost);
@@ -13,7 +15,8 @@ const rovelogServer = (() => {
     throw new Error(found.error || `${answer.status} ${answer.statusText}`);
   };
   const json = async path => (await ask(path)).json();
-  // Fetches a binary response. Returns its header, and a function that returns the next array.
+  // Fetches a binary response. Returns its header, and a function that returns the next array of
+  // the response.
   const packed = async (path, signal) => {
     const bytes = await (await ask(path, signal)).arrayBuffer();
     const length = new DataView(bytes).getUint32(0, true);
@@ -22,7 +25,8 @@ const rovelogServer = (() => {
     const take = count => { const found = new Float64Array(bytes, at, count); at += 8 * count; return found; };
     return { header, take };
   };
-  // Fetches signals between two times as seconds `t` and values `v`. A null interrupts the line.
+  // Fetches the values of signals in a time range. Each signal has times in seconds (`t`) and
+  // values (`v`). A value of null interrupts the line.
   const signals = async (log, wanted, [from, to], width, signal) => {
     const query = new URLSearchParams();
     for (const [topic, field] of wanted) { query.append("topic", topic); query.append("field", field); }
@@ -37,10 +41,13 @@ const rovelogServer = (() => {
   const at = (log, what, topic, seconds) => `logs/${log}/${what}?${new URLSearchParams({ topic, at: seconds })}`;
   return { json, packed, signals, at, onLoss };
 })();
-// Creates an element with a text. Texts from logs are never parsed as markup.
+// Makes characters visible that change the writing direction, because they can make a name look
+// like another name.
+const visible = text => String(text).replace(/[\u202a-\u202e\u2066-\u2069]/g, mark => `\\u{${mark.charCodeAt(0).toString(16)}}`);
+// Creates an element that contains a text. Texts from logs are never parsed as HTML.
 const element = (name, text, attributes = {}) => {
   const made = document.createElement(name);
-  if (text !== undefined && text !== null) made.textContent = text;
+  if (text !== undefined && text !== null) made.textContent = visible(text);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 };

@@ -1,5 +1,6 @@
 "use strict";
-// The tree of topics and signals, with search and keys. `add(signal, into)` is called for a chosen signal.
+// Shows the tree of topics and signals, with a search field and keyboard control. `add(signal,
+// into)` is called for a chosen signal.
 const rovelogTree = (list, search, more, add) => {
   const MOST = 400;
   let topics = [], expanded = new Set(), rows = [];

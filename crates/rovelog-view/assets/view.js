@@ -2,26 +2,26 @@
 (() => {
   const by = id => document.getElementById(id);
   const root = document.documentElement, prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  const say = text => { by("said").textContent = text; };
+  const say = text => { by("said").textContent = visible(text); };
   const failed = error => {
     by("problem").hidden = !error;
-    by("problem").textContent = error ? String(error.message || error) : "";
+    by("problem").textContent = error ? visible(error.message || error) : "";
   };
   let start = null, log = null, over = null, lines = [], linesLeftOut = 0, applied = null;
   // Number of the latest request. Responses to earlier requests are discarded.
   let asked = 0;
-  const colours = () => prefersDark.matches ? start.dark : start.light;
+  const colors = () => prefersDark.matches ? start.dark : start.light;
   const utc = by("utc");
   const size = bytes => {
     let i = 0;
-    // Values that would be rounded up to 1000 get the next unit.
+    // A number that would be rounded up to 1000 is shown in the next larger unit.
     while (bytes >= (i ? 999.5 : 1000) && i < 4) { bytes /= 1000; i++; }
     return `${i ? bytes.toPrecision(3) : bytes} ${["B", "kB", "MB", "GB", "TB"][i]}`;
   };
   const length = seconds => seconds === null || seconds === undefined ? "" : seconds < 120 ? `${+seconds.toPrecision(4)} s`
     : `${Math.floor(seconds / 3600)}:${String(Math.floor(seconds / 60) % 60).padStart(2, "0")}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
-  // The URL fragment stores the state: log, plots, range and overlay.
+  // The URL fragment stores the state of the page: log, plots, time range and overlaid log.
   const part = ([topic, field]) => `${encodeURIComponent(topic)}:${encodeURIComponent(field)}`;
   const address = () => {
     if (!log) return "";
@@ -58,7 +58,7 @@
     }, 120);
   };
 
-  // Builds the command line that reproduces the screen.
+  // Builds the command line that produces the same result as the page.
   const quote = text => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
   const ENDINGS = { ulog: "ulg", rld: "rld", rosbag: "bag", vel: "vel" };
   const KINDS = ["plot", "cat", "export", "slice", "report"];
@@ -87,20 +87,21 @@
   };
 
   const host = {
-    get charts() { return charts; }, colours, say, failed, changed,
+    get charts() { return charts; }, colors, say, failed, changed,
     full: () => log ? [0, log.seconds] : [0, 1],
     logs: () => [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
     view: () => plots.view(),
     pointed: time => { now(time); scene.draw(time); },
     point: time => { const middle = plots.view(), half = (middle[1] - middle[0]) / 2; if (time < middle[0] || time > middle[1]) plots.zoom(time - half, time + half); host.pointed(time); },
   };
-  const charts = rovelogCharts({ colours, utc: () => utc.checked, unixMs: () => log ? log.unix_ms : null, bands: () => log ? log.bands : [] });
+  const charts = rovelogCharts({ colors, utc: () => utc.checked, unixMs: () => log ? log.unix_ms : null, bands: () => log ? log.bands : [] });
   const plots = rovelogPlots(by("plots"), host);
   const scene = rovelogScene(by("scene"), host);
   const tree = rovelogTree(by("tree"), by("search"), by("more"), (signal, into) => plots.add([signal], into ? plots.active() : null));
   plots.droppable(by("drop"), () => null);
 
-  // Shows the time at the cursor, its flight mode, and the last message before it.
+  // Shows the time at the cursor, the flight mode at this time, and the last message before this
+  // time.
   const now = time => {
     by("now-time").textContent = time === null ? "" : `${time.toFixed(3)} s${utc.checked && log.unix_ms !== null ? ` = ${charts.iso(time)}Z` : ""}`;
     let found = "";
@@ -133,7 +134,7 @@
     by("modes").hidden = !seen.size;
     by("modes").replaceChildren("Flight modes: ", ...[...seen].map(([k, name]) => {
       const made = element("span"), box = element("i");
-      box.style.background = colours().fills[k % colours().fills.length];
+      box.style.background = colors().fills[k % colors().fills.length];
       made.append(box, name);
       return made;
     }));
@@ -161,7 +162,7 @@
     if (number < 0) throw new Error(`there is no log ${state.log} here`);
     by("table").hidden = true;
     by("log").hidden = false;
-    by("title").textContent = state.log;
+    by("title").textContent = visible(state.log);
     by("facts").textContent = "Reading…";
     document.title = `${state.log} - Rovelog`;
     plots.clear(); scene.clear(); lines = []; linesLeftOut = 0; log = null; over = null;
@@ -194,10 +195,10 @@
   const facts = () => {
     by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
   };
-  // A bag that was opened by its index can turn out to be damaged when its records are read.
+  // A bag is opened by its index. So damage may be found later, when records are read.
   rovelogServer.onLoss((number, lost) => { if (log && log.number === number && log.lost !== lost) { log.lost = lost; facts(); } });
 
-  // The table of logs, which is filled row by row.
+  // Shows the table of logs, which is filled row by row.
   const COLUMNS = [["name", "name"], ["format", "format"], ["bytes", "size"], ["time", "changed"], ["seconds", "length"], ["records", "records"], ["utc", "start"], ["state", "state"]];
   let rows = [], sorted = ["name", 1], filling = false;
   const table = () => {
@@ -272,7 +273,7 @@
   addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { plots.resize(); scene.draw(null); }, 100); });
   prefersDark.addEventListener("change", () => { plots.redraw(); if (log) bandNames(); scene.draw(null); });
   addEventListener("hashchange", route);
-  // Exposes the drawn data to tests.
+  // Exposes the drawn data to the tests.
   window.rovelogView = { drawn: plots.drawn, view: plots.view, full: () => host.full()[1], add: signals => { plots.add(signals); } };
   rovelogServer.json("logs").then(found => {
     start = found;

@@ -1,4 +1,5 @@
-//! Prints the address of a page with the logs of a folder, and answers until the program ends.
+//! Prints the URL of a page that shows the logs of a folder, and serves this page until the program
+//! ends.
 
 use rovelog_view::{View, ViewError, ViewOptions};
 

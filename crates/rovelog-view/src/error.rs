@@ -1,4 +1,4 @@
-//! Errors of the server.
+//! Errors of the server that shows logs in a browser.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// A source is not a file, a folder or a pattern with logs.
+    /// A source is invalid, does not exist, or contains no logs.
     #[error(transparent)]
     Source(#[from] rovelog_scale::ScaleError),
-    /// The port is in use, or accepting connections failed.
+    /// The port is in use, or connections cannot be accepted.
     #[error("127.0.0.1:{port}: {error}")]
     Listen {
-        /// The requested port, or the one chosen by the system.
+        /// The requested port, or the port that the operating system selected.
         port: u16,
         /// Error reported by the operating system.
         error: io::Error,

@@ -6,18 +6,22 @@ use serde_json::{Value, json};
 
 use crate::logs::Opened;
 
-/// Maximum number of lines to send.
-const MOST: usize = 20_000;
+/// Maximum number of messages and events that are sent.
+const MAX_LINES: usize = 20_000;
 
-/// Returns the lines as arrays of seconds, level (0 emergency to 7 debug), kind and text, and the
-/// number of omitted lines.
+/// Returns the messages and events of a log, and the number of those that were omitted.
+///
+/// Each message or event is an array of the time in seconds, the level from 0 (emergency) to 7
+/// (debug), the kind, and the text.
 pub(crate) fn list(opened: &Opened) -> Result<Value, String> {
     let seconds = |nanos: i64| opened.seconds(nanos);
     let mut lines: Vec<(f64, u8, String, String)> = Vec::new();
     let mut left_out = 0_usize;
     for text in opened.log.texts().into_iter().flatten() {
         let Some(time) = text.time else { continue };
-        if lines.len() < MOST {
+        // Collecting messages stops at the limit, because a log can have millions of them. A log
+        // has few events, so the limit is applied to them after sorting.
+        if lines.len() < MAX_LINES {
             lines.push((seconds(time.nanos), text.level, text.source.unwrap_or_default(), text.text));
         } else {
             left_out += 1;
@@ -32,8 +36,8 @@ pub(crate) fn list(opened: &Opened) -> Result<Value, String> {
         }));
     }
     lines.sort_by(|a, b| a.0.total_cmp(&b.0));
-    left_out += lines.len().saturating_sub(MOST);
-    lines.truncate(MOST);
+    left_out += lines.len().saturating_sub(MAX_LINES);
+    lines.truncate(MAX_LINES);
     let lines: Vec<Value> =
         lines.into_iter().map(|(time, level, kind, text)| json!([time, level, kind, text])).collect();
     opened.checked(json!({ "lines": lines, "left_out": left_out }))

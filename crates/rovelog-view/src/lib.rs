@@ -18,41 +18,47 @@ use rovelog::ReadOptions;
 pub use error::ViewError;
 use logs::Logs;
 
-/// Options of the server.
+/// Options for the server that shows logs in a browser.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ViewOptions {
     /// Options for opening logs.
     pub read: ReadOptions,
-    /// Format id for all logs. `None` detects the format of each.
+    /// Format id that is used for all logs. If it is `None`, the format of each log is detected.
     pub format: Option<String>,
     /// Port to listen on. 0 selects a free port.
     pub port: u16,
-    /// The equivalent `rovelog` command-line options, for the commands that the page shows.
+    /// Command-line options of `rovelog` that are equivalent to these options. They are part of the
+    /// commands that the page shows.
     pub arguments: Vec<String>,
 }
 
-/// A server that listens but does not yet respond.
+/// A server that listens on a port but does not respond until [`run`](Self::run) is called.
 #[derive(Debug)]
 pub struct View {
     logs: Logs,
     listener: TcpListener,
     port: u16,
+    /// Secret part of the URL, which other programs and pages cannot guess.
     token: String,
+    /// Command-line options that are part of the commands that the page shows.
     arguments: Vec<String>,
 }
 
 impl View {
-    /// Finds logs and starts to listen. Sources are files, folders and patterns. Folders are
-    /// searched recursively, except links that lead out of them.
+    /// Finds the logs of all sources and starts to listen on the port.
+    ///
+    /// Sources are files, folders and patterns. Folders are searched recursively. Links that lead
+    /// out of a folder are not followed.
     ///
     /// # Errors
-    /// Returns an error if a source has no logs, or the port is taken.
+    /// Returns an error if a source has no logs, or if the port is in use.
     pub fn open<S: AsRef<str>>(sources: &[S], options: ViewOptions) -> Result<Self, ViewError> {
         let port = options.port;
         let listen = |error| ViewError::Listen { port, error };
         let logs = Logs::find(sources, options.read, options.format)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(listen)?;
+        // Tokio requires a nonblocking socket.
         listener.set_nonblocking(true).map_err(listen)?;
         let port = listener.local_addr().map_err(listen)?.port();
         Ok(Self { logs, listener, port, token: token()?, arguments: options.arguments })
@@ -63,15 +69,15 @@ impl View {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
 
-    /// Returns the number of logs found.
+    /// Returns the number of logs that were found.
     pub fn logs(&self) -> usize {
         self.logs.list().len()
     }
 
-    /// Serves requests until the program ends.
+    /// Responds to requests until the program ends.
     ///
     /// # Errors
-    /// Returns an error if the connection breaks.
+    /// Returns an error if the server cannot be started.
     pub fn run(self) -> Result<(), ViewError> {
         let port = self.port;
         server::run(self.listener, self.logs, self.arguments, &self.token, port)
@@ -79,7 +85,7 @@ impl View {
     }
 }
 
-/// Returns 128 random bits.
+/// Returns 128 random bits as hexadecimal digits, for use in the URL.
 fn token() -> Result<String, ViewError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| ViewError::Random(error.to_string()))?;

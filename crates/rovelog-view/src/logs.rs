@@ -1,4 +1,4 @@
-//! The logs of the page: a fixed list, and a cache of open logs.
+//! The list of logs that the page shows, and a cache of open logs.
 
 use std::collections::HashSet;
 use std::panic::{self, AssertUnwindSafe};
@@ -12,45 +12,47 @@ use rovelog_scale::LogFile;
 
 use crate::error::ViewError;
 
-/// Maximum number of logs open at a time.
-const MOST_OPEN: usize = 8;
+/// Maximum number of logs that are open at the same time.
+const MAX_OPEN_LOGS: usize = 8;
 
-/// Maximum memory for the overviews of a log, in bytes. The oldest are evicted first.
-const MOST_OVERVIEWS: usize = 128 << 20;
+/// Maximum memory in bytes for the overviews of a log's signals. The oldest overviews are evicted
+/// first.
+const MAX_OVERVIEW_BYTES: usize = 128 << 20;
 
-/// A log in the list.
+/// A log in the list that the page shows.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedLog {
     pub(crate) file: LogFile,
-    /// Name shown on the page: the path relative to the common folder of all logs.
+    /// Name of the log on the page. It is the path relative to the folder that contains all logs.
     pub(crate) name: String,
-    /// Locked while the log is being opened, so that two requests do not open it twice.
+    /// Lock that is held while the log is being opened, so that two requests do not open it twice.
     opening: Mutex<()>,
-    /// Cached row of the list as JSON text, which takes a tenth of the memory of a JSON value.
+    /// Cached row of the list as JSON text, which needs a tenth of the memory of a JSON value.
     pub(crate) summary: OnceLock<Box<str>>,
 }
 
-/// All logs of the page.
+/// All logs that the page can show.
 #[derive(Debug)]
 pub(crate) struct Logs {
-    list: Vec<Listed>,
+    list: Vec<ListedLog>,
     options: ReadOptions,
     format: Option<String>,
-    /// The open logs in eviction order: first those opened for a row of the list, then those shown,
-    /// each least recently used first.
-    open: Mutex<Vec<Kept>>,
+    /// Open logs in the order in which they are evicted. Logs that were opened only for their row
+    /// in the list come before logs that are shown. Within each of these groups, the least recently
+    /// used log comes first.
+    open: Mutex<Vec<CachedLog>>,
 }
 
-/// Purpose for which a log was opened, in eviction order.
+/// Purpose for which a log was opened. The variants are in the order of eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Purpose {
     Row,
     Shown,
 }
 
-/// A cached open log with its number.
+/// An open log in the cache, with its number in the list.
 #[derive(Debug)]
-struct Kept {
+struct CachedLog {
     number: usize,
     purpose: Purpose,
     opened: Arc<Opened>,
@@ -59,10 +61,11 @@ struct Kept {
 /// An open log.
 pub(crate) struct Opened {
     pub(crate) log: AnyLog,
+    /// Detects whether the file of the log was shortened.
     watch: Watch,
-    /// Shown time range in nanoseconds of the log's clock.
+    /// Time range that the page shows, in nanoseconds on the clock of the log.
     pub(crate) span: (i64, i64),
-    /// Overviews, the oldest first.
+    /// Overviews of the signals that were drawn. The oldest overview comes first.
     overviews: Mutex<Vec<Arc<Overview>>>,
 }
 
@@ -73,6 +76,7 @@ impl std::fmt::Debug for Opened {
 }
 
 impl Logs {
+    /// Finds the logs of all sources.
     pub(crate) fn find<S: AsRef<str>>(
         sources: &[S],
         options: ReadOptions,
@@ -82,7 +86,9 @@ impl Logs {
         let (folders, others): (Vec<&str>, Vec<&str>) =
             sources.iter().map(AsRef::as_ref).partition(|source| Path::new(source).is_dir());
         if !folders.is_empty() {
-            // Links that lead out of a folder are skipped, unless the user also named their target.
+            // The user has allowed access to these folders, but not to files outside of them. So a
+            // link that leads out of a folder is skipped, unless the user has also named its
+            // target.
             let named = if others.is_empty() { Vec::new() } else { rovelog_scale::find(&others)? };
             let named: HashSet<&str> = named.iter().map(|file| &*file.uri).collect();
             let folders: Vec<PathBuf> =
@@ -97,27 +103,29 @@ impl Logs {
         let listed = |file: LogFile| {
             let name = Path::new(&file.uri).strip_prefix(&common).unwrap_or(Path::new(&file.uri));
             let name = name.to_string_lossy().into_owned();
-            Listed { name, file, opening: Mutex::default(), summary: OnceLock::new() }
+            ListedLog { name, file, opening: Mutex::default(), summary: OnceLock::new() }
         };
         let list = files.into_iter().map(listed).collect();
         Ok(Self { list, options, format, open: Mutex::default() })
     }
 
-    pub(crate) fn list(&self) -> &[Listed] {
+    pub(crate) fn list(&self) -> &[ListedLog] {
         &self.list
     }
 
-    /// Opens a log to show it, or returns it from the cache.
+    /// Returns a log that is to be shown. It comes from the cache, or is opened.
     pub(crate) fn open(&self, number: usize) -> Result<Arc<Opened>, String> {
         self.open_for(number, Purpose::Shown)
     }
 
-    /// Opens a log for its row in the list. Such logs are evicted first, so that thousands of rows
-    /// do not close the logs that are shown.
+    /// Returns a log that is needed for its row in the list. Such logs are evicted first, so that
+    /// filling thousands of rows does not close the logs that are shown.
     pub(crate) fn open_for_row(&self, number: usize) -> Result<Arc<Opened>, String> {
         self.open_for(number, Purpose::Row)
     }
 
+    /// Returns a log from the cache, or opens it. If the file of a cached log was shortened, the
+    /// log is opened again.
     fn open_for(&self, number: usize, purpose: Purpose) -> Result<Arc<Opened>, String> {
         let listed = self.list.get(number).ok_or("there is no such log")?;
         let _opening = lock(&listed.opening);
@@ -135,7 +143,7 @@ impl Logs {
         Ok(opened)
     }
 
-    /// Removes a log from the cache.
+    /// Removes a log from the cache and returns it.
     fn take(&self, number: usize) -> Option<(Purpose, Arc<Opened>)> {
         let mut open = lock(&self.open);
         let at = open.iter().position(|kept| kept.number == number)?;
@@ -143,23 +151,25 @@ impl Logs {
         Some((kept.purpose, kept.opened))
     }
 
-    /// Adds a log to the cache, and evicts another if the cache is full. A request that still uses
-    /// an evicted log keeps it open until it is done.
+    /// Adds a log to the cache. If the cache is full, evicts another log. A request that still uses
+    /// the evicted log keeps it open until the request is done.
     fn keep(&self, number: usize, purpose: Purpose, opened: &Arc<Opened>) {
         let mut open = lock(&self.open);
         let at = open.partition_point(|kept| kept.purpose <= purpose);
-        open.insert(at, Kept { number, purpose, opened: Arc::clone(opened) });
-        let closed = (open.len() > MOST_OPEN).then(|| open.remove(0));
-        // Release the lock first, because closing a large log takes time.
+        open.insert(at, CachedLog { number, purpose, opened: Arc::clone(opened) });
+        let closed = (open.len() > MAX_OPEN_LOGS).then(|| open.remove(0));
+        // The lock is released first, because closing a large log takes time.
         drop(open);
         drop(closed);
     }
 }
 
 impl Opened {
-    /// Runs `work` on the log. If the file was truncated in the meantime, the memory map has zeros
-    /// where the index expects records and `work` may panic. That panic becomes an error of the
-    /// request, not a crash of the server.
+    /// Calls `work` with the log.
+    ///
+    /// If the file was shortened after it was opened, the memory map contains zeros where the index
+    /// expects records, and `work` may panic. In this case, the panic becomes an error of this
+    /// request.
     pub(crate) fn run<T>(&self, work: impl FnOnce(&Self) -> Result<T, String>) -> Result<T, String> {
         panic::catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|failed| {
             self.checked(())?;
@@ -167,45 +177,47 @@ impl Opened {
         })
     }
 
-    /// Returns `result` if the file has not been truncated in the meantime.
+    /// Returns `result`, or an error if the file of the log has been shortened in the meantime.
     pub(crate) fn checked<T>(&self, result: T) -> Result<T, String> {
         self.watch.check().map_err(|error| error.to_string())?;
         Ok(result)
     }
 
-    /// Returns the Unix time of the start in milliseconds, if the time axis can show UTC.
+    /// Returns the start of the log in milliseconds of Unix time. Returns `None` if the time axis
+    /// cannot show UTC.
     pub(crate) fn unix_ms(&self) -> Option<f64> {
         TimeBase::of(&*self.log).axis_start(self.span.0).map(|nanos| nanos as f64 / 1e6)
     }
 
-    /// Converts a time to seconds since the start of the log.
+    /// Converts a time on the log's clock, in nanoseconds, to seconds since the start of the log.
     pub(crate) fn seconds(&self, nanos: i64) -> f64 {
         nanos.saturating_sub(self.span.0) as f64 / 1e9
     }
 
-    /// Converts seconds since the start of the log to a time.
+    /// Converts seconds since the start of the log to a time on the log's clock, in nanoseconds.
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     pub(crate) fn nanos(&self, seconds: f64) -> i64 {
         self.span.0.saturating_add((seconds * 1e9).round() as i64)
     }
 
-    /// Locks the overviews. They stay locked during a pass over the log, so that no signal is read
-    /// twice.
+    /// Locks the overviews of the log's signals. They stay locked while the log is read, so that no
+    /// signal is read twice.
     pub(crate) fn overviews(&self) -> MutexGuard<'_, Vec<Arc<Overview>>> {
         lock(&self.overviews)
     }
 }
 
-/// Evicts the oldest overviews while they use too much memory, but none of the last `keep`.
+/// Evicts the oldest overviews while all overviews together use too much memory. The last `keep`
+/// overviews are not evicted.
 pub(crate) fn limit(overviews: &mut Vec<Arc<Overview>>, keep: usize) {
     let mut bytes: usize = overviews.iter().map(|overview| overview.bytes()).sum();
-    while bytes > MOST_OVERVIEWS && overviews.len() > keep {
+    while bytes > MAX_OVERVIEW_BYTES && overviews.len() > keep {
         bytes -= overviews.remove(0).bytes();
     }
 }
 
-/// Locks a mutex even if another request panicked while holding it. The data is consistent at all
-/// times.
+/// Locks a mutex, even if another request has panicked while it held the lock. This is possible
+/// because the data is consistent at all times.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -229,8 +241,9 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn work_on_a_log_that_is_shortened_is_no_failure_of_the_server() {
-        /// Reads all records of the log, and panics like a reader that relies on an index.
+    fn a_panic_because_of_a_truncated_log_is_an_error_of_the_request() {
+        /// Reads all records of the log. Panics in the same way as a reader that relies on an
+        /// index.
         fn fail(opened: &Opened) -> Result<(), String> {
             let records =
                 opened.log.records(&Select::all()).filter_map(|record| Some(record.ok()?.payload[0]));
@@ -239,44 +252,44 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("large.bag");
-        // Large enough to be memory mapped.
+        // The file is so large that it is memory-mapped.
         let bag = std::fs::read(rovelog_testing::root().join("corpus/rosbag/recorded.bag")).unwrap();
         std::fs::write(&path, bag.repeat(300)).unwrap();
         let logs = Logs::find(&[path.to_str().unwrap()], ReadOptions::default(), None).unwrap();
         let opened = logs.open(0).unwrap();
         assert!(opened.log.info().records > 1000);
-        // A panic with another cause is passed on.
+        // If the file was not shortened, a panic is not converted to an error.
         assert!(panic::catch_unwind(AssertUnwindSafe(|| opened.run(fail))).is_err());
         std::fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
         assert!(opened.run(fail).unwrap_err().contains("shortened"));
     }
 
     #[test]
-    fn only_the_logs_that_were_used_last_stay_open() {
+    fn only_the_most_recently_used_logs_stay_open() {
         let folder = tempfile::tempdir().unwrap();
         let log = rovelog_testing::root().join("corpus/ulog/one-topic.ulg");
-        for number in 0..3 * MOST_OPEN {
+        for number in 0..3 * MAX_OPEN_LOGS {
             std::fs::copy(&log, folder.path().join(format!("{number:02}.ulg"))).unwrap();
         }
         let logs = Logs::find(&[folder.path().to_str().unwrap()], ReadOptions::default(), None).unwrap();
         let mut opened: Vec<Weak<Opened>> = Vec::new();
         for number in 0..logs.list().len() {
             opened.push(Arc::downgrade(&logs.open(number).unwrap()));
-            // Log 0 stays in use.
+            // Log 0 is used repeatedly, so it stays in the cache.
             assert!(Weak::ptr_eq(&opened[0], &Arc::downgrade(&logs.open(0).unwrap())));
             let open = opened.iter().filter(|log| log.strong_count() > 0).count();
-            assert_eq!(open, MOST_OPEN.min(number + 1));
+            assert_eq!(open, MAX_OPEN_LOGS.min(number + 1));
         }
-        let last = opened.len() - (MOST_OPEN - 1);
+        let last = opened.len() - (MAX_OPEN_LOGS - 1);
         assert!(opened[last..].iter().all(|log| log.strong_count() == 1));
-        // A log in use stays open after its eviction.
+        // If a log is evicted while it is used, it stays open.
         let used = logs.open(last).unwrap();
-        (0..MOST_OPEN).for_each(|number| drop(logs.open(number).unwrap()));
+        (0..MAX_OPEN_LOGS).for_each(|number| drop(logs.open(number).unwrap()));
         assert_eq!(Arc::strong_count(&used), 1);
         assert!(used.log.info().records > 0);
-        // Logs opened for rows evict each other, not the shown logs.
-        let shown: Vec<_> = (0..MOST_OPEN).map(|number| logs.open(number).unwrap()).collect();
-        (MOST_OPEN..3 * MOST_OPEN).for_each(|number| drop(logs.open_for_row(number).unwrap()));
+        // Logs that were opened for their rows evict each other, but not the shown logs.
+        let shown: Vec<_> = (0..MAX_OPEN_LOGS).map(|number| logs.open(number).unwrap()).collect();
+        (MAX_OPEN_LOGS..3 * MAX_OPEN_LOGS).for_each(|number| drop(logs.open_for_row(number).unwrap()));
         assert!(shown.iter().all(|log| Arc::strong_count(log) == 2));
     }
 }

@@ -1,14 +1,19 @@
-//! Binary responses: a JSON header followed by arrays of doubles.
+//! Binary responses, which consist of a JSON header followed by arrays of 64-bit floats.
 
 use serde_json::Value;
 
-/// Encodes a header and arrays, all little endian:
+/// Encodes a response from a header and arrays. It consists of these parts:
 ///
-/// 1. the size of the header in bytes,
-/// 2. the header as JSON, padded with spaces to a multiple of 8 bytes,
-/// 3. the arrays one after the other. The header states their lengths.
+/// 1. the size of the header in bytes, as a 32-bit number
+/// 2. the header as JSON
+/// 3. the arrays one after the other, with the lengths that the header states
+///
+/// Numbers are little endian. The header is padded with spaces so that the arrays start at a
+/// multiple of 8 bytes, because the page views them as `Float64Array` without copying.
 pub(crate) fn packed<'a>(header: &Value, arrays: impl IntoIterator<Item = &'a [f64]>) -> Vec<u8> {
     let mut text = header.to_string();
+    // The header is padded with spaces so that the arrays after it are aligned to 8 bytes. Spaces
+    // after a JSON value are valid JSON.
     while !(4 + text.len()).is_multiple_of(8) {
         text.push(' ');
     }

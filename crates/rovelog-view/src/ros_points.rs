@@ -1,15 +1,18 @@
-//! Extracts points from ROS messages.
+//! Extraction of points from ROS messages that contain laser scans or point clouds.
 
 use rovelog::Value;
 
+/// Returns the number in a field of a message. Returns NaN if there is no such number.
 fn number(value: &Value, name: &str) -> f64 {
     value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
 
-/// Points, and the step by which they were thinned: every n-th point is kept.
+/// Points, and the factor by which their number was reduced. For example, with a factor of 3, only
+/// every third point is included.
 pub(crate) type Thinned = (Vec<[f64; 4]>, usize);
 
-/// Returns at most `most` points of a `sensor_msgs/LaserScan`: X, Y, Z in meters, and intensity.
+/// Returns at most `most` points of a `sensor_msgs/LaserScan`. Each point consists of X, Y and Z in
+/// meters, and the intensity.
 pub(crate) fn scan(value: &Value, most: usize) -> Thinned {
     let list = |name: &str| match value.get(name) {
         Some(Value::List(list)) => &list[..],
@@ -25,12 +28,15 @@ pub(crate) fn scan(value: &Value, most: usize) -> Thinned {
         Some([range * angle.cos(), range * angle.sin(), 0.0, intensity])
     };
     let ranges = list("ranges");
+    // The step must be at least 1, because `step_by(0)` panics.
     let every = ranges.len().div_ceil(most).max(1);
     (ranges.iter().enumerate().step_by(every).filter_map(point).collect(), every)
 }
 
-/// Returns at most `most` points of a `sensor_msgs/PointCloud2`: X, Y, Z in meters, and intensity.
-/// The limit also protects from hostile messages, which can claim a point for each of their bytes.
+/// Returns at most `most` points of a `sensor_msgs/PointCloud2`. Each point consists of X, Y and Z
+/// in meters, and the intensity.
+///
+/// The limit also protects against hostile messages, which can declare that each byte is a point.
 pub(crate) fn cloud(value: &Value, most: usize) -> Thinned {
     let (Some(Value::Bytes(data)), Some(Value::List(fields))) = (value.get("data"), value.get("fields"))
     else {
@@ -84,8 +90,8 @@ fn point_field(bytes: &[u8], kind: usize, big: bool) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// A cloud with a single point. All of its fields have one type, and `bytes` encodes the number
-    /// 3.
+    /// Returns a cloud with a single point. All fields of the point have the data type `kind`, and
+    /// `bytes` encodes the number 3.
     fn cloud_of(kind: u64, bytes: &[u8], big: bool) -> Value {
         let field = |(at, name): (usize, &str)| {
             Value::record([
@@ -121,13 +127,14 @@ mod tests {
                 assert_eq!(cloud(&cloud_of(kind, bytes, big), 1), (vec![[3.0; 4]], 1), "{kind} {big}");
             }
         }
-        // A field with an unknown type, or beyond the end of the point, has no number.
+        // A field has no number if its type is unknown, or if it extends beyond the end of the
+        // point.
         assert!(cloud(&cloud_of(9, &[0; 4], false), 1).0[0].iter().all(|number| number.is_nan()));
         assert_eq!(point_field(&[0; 3], 7, false), None);
     }
 
     #[test]
-    fn of_many_points_each_one_of_some_is_read() {
+    fn the_number_of_points_is_reduced_to_the_limit() {
         let Value::Struct(mut fields) = cloud_of(2, &[3], false) else { panic!("a record") };
         for (name, value) in &mut fields {
             if &**name == "data" {

@@ -1,4 +1,4 @@
-//! Content other than plots: the track, images and point clouds.
+//! Responses that contain tracks, images and point clouds.
 
 use rovelog::core::media::ImageFormat;
 use rovelog::vel_format::images::Encoding;
@@ -13,24 +13,31 @@ use crate::logs::Opened;
 use crate::packed::packed;
 use crate::ros_points;
 
-/// Maximum number of points of a track and of a cloud, and of times of a topic, to send.
-const MOST_TRACK: usize = 20_000;
-const MOST_POINTS: usize = 300_000;
-const MOST_TIMES: usize = 200_000;
+/// Maximum number of points in a track that is sent to the page.
+const MAX_TRACK_POINTS: usize = 20_000;
 
-/// Duration of Velodyne data shown at once: a revolution at 10 Hz.
-const REVOLUTION: i64 = 100_000_000;
+/// Maximum number of points in a point cloud that is sent to the page.
+const MAX_CLOUD_POINTS: usize = 300_000;
 
-/// Returns seconds, latitudes and longitudes of the first track of the log, and the end of each of
-/// its segments.
+/// Maximum number of record times of a topic that are sent to the page.
+const MAX_TIMES: usize = 200_000;
+
+/// Duration in nanoseconds of the Velodyne data in one point cloud. This is one revolution at 10
+/// Hz.
+const REVOLUTION_NANOS: i64 = 100_000_000;
+
+/// Returns the first track in the log. The header of the response contains the end of each segment.
+/// The arrays are times in seconds, latitudes and longitudes.
 pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
     let found = track::of(&opened.log, &TrackOptions::default()).ok();
     let line = found.and_then(|(track, _)| track.lines.into_iter().next());
     let Some(line) = line else { return opened.checked(packed(&json!({ "points": 0 }), [])) };
     let total: usize = line.segments.iter().map(|segment| segment.points.len()).sum();
-    let every = total.div_ceil(MOST_TRACK).max(1);
+    let every = total.div_ceil(MAX_TRACK_POINTS).max(1);
     let (mut times, mut north, mut east, mut ends) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for segment in &line.segments {
+        // The last point of each segment is always kept, so that thinning does not shorten
+        // segments.
         let last = segment.points.len().saturating_sub(1);
         let kept = segment.points.iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last);
         for (_, point) in kept {
@@ -44,13 +51,15 @@ pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
     opened.checked(packed(&header, [&times[..], &north, &east]))
 }
 
-/// Kind of content that a topic has besides numbers.
+/// Kind of content of a topic that cannot be shown as plots of numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     Image,
     Cloud,
 }
 
+/// Returns whether a topic contains images or point clouds. Returns `None` if it contains only
+/// numbers and texts.
 fn content(log: &AnyLog, topic: &Topic) -> Option<Content> {
     match (log, &*topic.type_name) {
         (AnyLog::Vel(_), "ImageM") => Some(Content::Image),
@@ -61,14 +70,15 @@ fn content(log: &AnyLog, topic: &Topic) -> Option<Content> {
     }
 }
 
-/// Returns the topics with images or clouds, and the times of their records in seconds.
+/// Returns the topics that contain images or point clouds, and the times of their records in
+/// seconds.
 pub(crate) fn sources(opened: &Opened) -> Result<Vec<u8>, String> {
     let (mut headers, mut columns) = (Vec::new(), Vec::new());
     for topic in opened.log.topics().iter().filter(|topic| topic.count > 0) {
         let Some(content) = content(&opened.log, topic) else { continue };
         let records = opened.log.intact_records(&Select::topic(&topic.name));
         let times = records.filter_map(|record| record.ok()?.time);
-        let times: Vec<f64> = times.map(|time| opened.seconds(time.nanos)).take(MOST_TIMES).collect();
+        let times: Vec<f64> = times.map(|time| opened.seconds(time.nanos)).take(MAX_TIMES).collect();
         let kind = if content == Content::Image { "image" } else { "cloud" };
         headers.push(json!({ "topic": topic.name, "kind": kind, "points": times.len() }));
         columns.push(times);
@@ -76,7 +86,7 @@ pub(crate) fn sources(opened: &Opened) -> Result<Vec<u8>, String> {
     opened.checked(packed(&json!({ "sources": headers }), columns.iter().map(Vec::as_slice)))
 }
 
-/// Returns the image of a topic at a time, with its media type.
+/// Returns the image of a topic at the time `seconds`, and the media type of the image.
 pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u8>, &'static str), String> {
     let record = record(opened, topic, seconds)?;
     if content(&opened.log, record.topic) != Some(Content::Image) {
@@ -96,6 +106,8 @@ pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u
     opened.checked((image.0, image.1.media_type()))
 }
 
+/// Returns an image of a VEL log. Raw pixels are converted to a PNG file, because browsers cannot
+/// show raw pixels.
 fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, ImageFormat), String> {
     let message = reader.message_at(record.offset).ok_or("the message is gone")?;
     let Some(Payload::Image(image)) = message.payload() else { return Err("it is not an image".to_owned()) };
@@ -106,17 +118,20 @@ fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, ImageF
     Ok((png, ImageFormat::Png))
 }
 
-/// Returns the first record of a topic at or after a time, or the last one.
+/// Returns the first record of a topic at or after the time `seconds`. If there is none, returns
+/// the last record of the topic.
 fn record<'a>(opened: &'a Opened, topic: &str, seconds: f64) -> Result<Record<'a>, String> {
     let topic = opened.log.topic(topic).ok_or("there is no such topic")?;
-    // `seconds` was rounded, so allow for a microsecond.
+    // The page has rounded `seconds`. So the time of the record may be up to a microsecond before
+    // `seconds`.
     let from = opened.nanos(seconds).saturating_sub(1000);
     let records = |from| opened.log.intact_records(&Select::topic(&topic.name).between(from, None));
     let record = records(Some(from)).next().or_else(|| records(None).last());
     record.ok_or("the topic has no records")?.map_err(|error| error.to_string())
 }
 
-/// Returns the points of a topic at a time: X ahead, Y left and Z up in meters, and intensity.
+/// Returns the point cloud of a topic at the time `seconds`. The arrays of the response are X
+/// (ahead), Y (left) and Z (up) in meters, and the intensity.
 pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8>, String> {
     let record = record(opened, topic, seconds)?;
     let (mut points, thinned) = match (&opened.log, content(&opened.log, record.topic)) {
@@ -124,15 +139,16 @@ pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8
         (_, Some(Content::Cloud)) => {
             let value = record.value().map_err(|error| error.to_string())?;
             if record.topic.type_name.ends_with("PointCloud2") {
-                ros_points::cloud(&value, MOST_POINTS)
+                ros_points::cloud(&value, MAX_CLOUD_POINTS)
             } else {
-                ros_points::scan(&value, MOST_POINTS)
+                ros_points::scan(&value, MAX_CLOUD_POINTS)
             }
         }
         _ => return Err(format!("{topic} has no points")),
     };
+    // If nothing reflects the beam of a sensor, the stored coordinates are NaN or infinite.
     points.retain(|point| point[..3].iter().all(|part| part.is_finite()));
-    let every = points.len().div_ceil(MOST_POINTS).max(1);
+    let every = points.len().div_ceil(MAX_CLOUD_POINTS).max(1);
     let points: Vec<[f64; 4]> = points.into_iter().step_by(every).collect();
     let columns: Vec<Vec<f64>> =
         (0..4).map(|axis| points.iter().map(|point| point[axis]).collect()).collect();
@@ -141,6 +157,8 @@ pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8
     opened.checked(packed(&header, columns.iter().map(Vec::as_slice)))
 }
 
+/// Returns points of a VEL log. These are the points of a laser scan, or the points of one
+/// revolution of a Velodyne sensor.
 fn vel_points(reader: &VelReader, record: &Record<'_>) -> Result<Vec<[f64; 4]>, String> {
     let message = reader.message_at(record.offset).ok_or("the message is gone")?;
     if let Some(Payload::Laser(scan)) = message.payload() {
@@ -152,12 +170,13 @@ fn vel_points(reader: &VelReader, record: &Record<'_>) -> Result<Vec<[f64; 4]>, 
     let decoder = Decoder::of(sensor, calibration.as_ref(), PointOptions::default());
     let mut decoder = decoder.map_err(|error| error.to_string())?;
     let mut points: Vec<Point> = Vec::new();
-    let window = message.nanos..message.nanos.saturating_add(REVOLUTION);
+    let window = message.nanos..message.nanos.saturating_add(REVOLUTION_NANOS);
     for (_, payload) in reader.payloads(Kind::Velodyne).filter(|(message, _)| window.contains(&message.nanos))
     {
         let Payload::Velodyne(data) = payload else { continue };
         data.packets.0.iter().for_each(|packet| decoder.packet(packet, 0, &mut points));
-        if points.len() > 4 * MOST_POINTS {
+        // A hostile log could have millions of packets within a revolution.
+        if points.len() > 4 * MAX_CLOUD_POINTS {
             break;
         }
     }

@@ -1,4 +1,8 @@
-//! The HTTP server: routes, and the checks that a request must pass.
+//! The HTTP server, with its routes and the checks of each request.
+//!
+//! Only the page of this server may read logs. Three checks enforce this: the URL must contain a
+//! random token, the `Host` header must name this machine, and the `Origin` and `Sec-Fetch-Site`
+//! headers must be those of the page.
 
 use std::io;
 use std::net::TcpListener;
@@ -24,17 +28,19 @@ use crate::logs::{Logs, Opened};
 use crate::packed::packed;
 use crate::{events, scene, signals, summary};
 
-/// Content security policy. The page may only run scripts of this server and send requests to it.
+/// Content security policy of the page. It allows the page to run only scripts of this server, and
+/// to send requests only to this server. So texts in logs cannot run as scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Maximum number of requests that read logs at the same time.
+/// Maximum number of requests that can read logs at the same time.
 const WORKERS: usize = 4;
 
-/// Maximum time that a connection may take for the header of a request, and between requests.
+/// Maximum time for receiving the header of a request. It also limits the time that a connection
+/// may be idle between two requests.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The files of the page.
+/// Files of the page, each with its name, media type and content.
 const FILES: &[(&str, &str, &str)] = &[
     ("", "text/html; charset=utf-8", include_str!("../assets/view.html")),
     ("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
@@ -50,18 +56,20 @@ const FILES: &[(&str, &str, &str)] = &[
     ("view.js", "text/javascript", include_str!("../assets/view.js")),
 ];
 
-/// State shared by all requests.
+/// State that all requests share.
 struct Shared {
     logs: Logs,
-    /// Command-line options for the commands that the page shows.
+    /// Command-line options that are part of the commands that the page shows.
     arguments: Vec<String>,
-    /// Accepted values of the `Host` header. Other values come from DNS rebinding.
+    /// Accepted values of the `Host` header. In a DNS rebinding attack, the name of another site
+    /// resolves to 127.0.0.1, but this name is still in the header.
     hosts: [String; 2],
 }
 
-/// Parameters of a query, in which a name may occur several times.
+/// Parameters of a query. Several parameters may have the same name.
 type Pairs = Query<Vec<(String, String)>>;
 
+/// Accepts connections and responds to their requests until the program ends.
 pub(crate) fn run(
     listener: TcpListener,
     logs: Logs,
@@ -71,6 +79,7 @@ pub(crate) fn run(
 ) -> io::Result<()> {
     let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
     let shared = Arc::new(Shared { logs, arguments, hosts });
+    // One thread handles all connections. Logs are read on up to `WORKERS` blocking threads.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(WORKERS).build()?;
     runtime.block_on(async {
@@ -79,22 +88,25 @@ pub(crate) fn run(
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => drop(tokio::spawn(connection(stream, router.clone()))),
-                // A connection that is gone already, or too many open files: the next one may work.
+                // The client has closed the connection, or too many files are open. Accepting the
+                // next connection may succeed.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
     })
 }
 
-/// Answers the requests of a connection: HTTP/1 only. A connection that sends no complete header in
-/// time is closed, so that idle connections do not pile up.
+/// Responds to the requests of a connection with HTTP/1. If the header of a request is not received
+/// in time, the connection is closed, so that idle connections do not accumulate.
 async fn connection(stream: TcpStream, router: Router) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-    // Errors are those of the other side, such as a page that was closed.
+    // An error means that the client violated the protocol or closed the connection, for example
+    // because the user has left the page.
     let _ = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).await;
 }
 
+/// Returns the routes of the server. All of them start with the token.
 fn router(shared: Arc<Shared>, token: &str) -> Router {
     let answers: [(&str, MethodRouter<Arc<Shared>>); 9] = [
         ("logs", get(list)),
@@ -116,8 +128,8 @@ fn router(shared: Arc<Shared>, token: &str) -> Router {
     all.layer(middleware::from_fn_with_state(Arc::clone(&shared), guard)).with_state(shared)
 }
 
-/// Rejects requests from other pages, and requests that reached this machine under another host
-/// name. Adds the headers common to all responses.
+/// Rejects requests from other pages, and requests with an unexpected host name. Adds the headers
+/// that all responses have in common.
 async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let mut response = match refused(&shared, request.headers()) {
         Some(why) => (StatusCode::FORBIDDEN, why).into_response(),
@@ -137,6 +149,7 @@ async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
     response
 }
 
+/// Returns the reason for rejecting a request, or `None` if the request is accepted.
 fn refused(shared: &Shared, headers: &HeaderMap) -> Option<&'static str> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or("");
@@ -147,11 +160,13 @@ fn refused(shared: &Shared, headers: &HeaderMap) -> Option<&'static str> {
     if text(header::ORIGIN).is_some_and(|origin| !own(origin)) {
         return Some("this server answers its own page only");
     }
+    // Browsers set this header, and scripts cannot change it. Programs such as curl do not send it.
     let site = text(HeaderName::from_static("sec-fetch-site")).unwrap_or("none");
     (!matches!(site, "none" | "same-origin")).then_some("this server answers its own page only")
 }
 
-/// Work that waits for a thread, or has one. If the request is gone before, the work is not started.
+/// Work that waits for a thread, or runs on one. If the request is canceled before the work has
+/// started, the work is never started.
 struct Waiting<T>(JoinHandle<T>);
 
 impl<T> Drop for Waiting<T> {
@@ -160,7 +175,8 @@ impl<T> Drop for Waiting<T> {
     }
 }
 
-/// Runs work that reads logs on another thread. Its errors become responses.
+/// Runs work that reads logs on a blocking thread. On the main thread, it would delay all other
+/// requests. Errors are returned as responses.
 async fn work<T, R>(run: R) -> Response
 where
     T: IntoResponse + Send + 'static,
@@ -180,22 +196,26 @@ where
     }
 }
 
+/// Returns a JSON response.
 fn document(value: &Value) -> impl IntoResponse + use<> {
     json_text(value.to_string())
 }
 
+/// Returns a response with JSON text.
 fn json_text(text: String) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], text)
 }
 
+/// Returns a response with bytes that were encoded by [`packed`].
 fn binary(bytes: Vec<u8>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/octet-stream")], bytes)
 }
 
-/// Header that says what a log has lost, as far as reading has found it.
+/// Response header that describes the losses that were found in a log so far. If a bag was opened
+/// by its index, damage of a chunk is only found when the chunk is read.
 const LOST: HeaderName = HeaderName::from_static("rovelog-lost");
 
-/// Opens a log and runs work on it.
+/// Opens a log and runs work on it. The response states the losses that were found.
 async fn on<T, R>(shared: Arc<Shared>, log: usize, run: R) -> Response
 where
     T: IntoResponse + Send + 'static,
@@ -218,8 +238,8 @@ async fn list(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
         "version": env!("CARGO_PKG_VERSION"),
         "logs": logs,
         "arguments": shared.arguments,
-        "light": page::colours(Theme::Light),
-        "dark": page::colours(Theme::Dark),
+        "light": page::colors(Theme::Light),
+        "dark": page::colors(Theme::Dark),
     }))
 }
 
@@ -242,7 +262,8 @@ async fn parts(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(
     on(shared, log, move |opened| Ok(binary(signals::parts(opened, &wanted?)?))).await
 }
 
-/// Parses pairs of `topic=..&field=..`, and `from`, `to` and `width`.
+/// Parses the query of a request for signals. For each signal, a parameter `topic` is followed by a
+/// parameter `field`. The parameters `from`, `to` and `width` are optional.
 fn wanted(pairs: &[(String, String)]) -> Result<signals::Wanted, String> {
     let mut signals: Vec<(String, String)> = Vec::new();
     for pair in pairs.windows(2) {
@@ -261,6 +282,7 @@ fn wanted(pairs: &[(String, String)]) -> Result<signals::Wanted, String> {
     Ok(signals::Wanted { signals, span, width })
 }
 
+/// Parses a parameter as a number. Returns `None` if there is no such parameter.
 fn number(pairs: &[(String, String)], name: &str) -> Result<Option<f64>, String> {
     let text = pairs.iter().find(|pair| pair.0 == name);
     let number = text.map(|(_, text)| text.parse::<f64>().ok().filter(|number| number.is_finite()));
@@ -299,8 +321,8 @@ async fn cloud(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(
     let place = place(&pairs);
     on(shared, log, move |opened| {
         let (topic, seconds) = place?;
-        // Missing points, as for a scanner without calibration, are shown by the page and are not a
-        // failed request.
+        // If there are no points, the page shows the reason, for example that the calibration of a
+        // scanner is missing. The request itself has not failed.
         let points = scene::cloud(opened, &topic, seconds);
         Ok(binary(points.unwrap_or_else(|error| packed(&json!({ "points": 0, "error": error }), []))))
     })
@@ -335,7 +357,7 @@ mod tests {
                 Ok::<_, String>("answer")
             }));
             tokio::task::yield_now().await;
-            // The request is closed while its work waits for the only thread.
+            // This request is closed while its work waits for the only thread.
             let closed = tokio::spawn(work(job("closed")));
             let open = tokio::spawn(work(job("open")));
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Responses with time ranges of signals, reduced to the width of a screen.
+//! Responses that contain the values of signals in a time range, reduced to the width of a screen.
 
 use std::sync::Arc;
 
@@ -9,29 +9,30 @@ use serde_json::{Value, json};
 use crate::logs::{Opened, limit};
 use crate::packed::packed;
 
-/// Maximum number of signals in a request.
-const MOST: usize = 256;
+/// Maximum number of signals in one request.
+const MAX_SIGNALS: usize = 256;
 
-/// Maximum width in pixel columns.
-const WIDEST: usize = 20_000;
+/// Maximum width of a plot in pixel columns.
+const MAX_WIDTH: usize = 20_000;
 
 /// Parameters of a request for signals.
 pub(crate) struct Wanted {
-    /// Signals as (topic, field).
+    /// Signals as pairs of a topic and a field.
     pub(crate) signals: Vec<(String, String)>,
     /// Time range in seconds since the start of the log. `None` selects the whole log.
     pub(crate) span: Option<(f64, f64)>,
+    /// Width of the plot in pixels.
     pub(crate) width: usize,
 }
 
-/// Returns the signals: a header with their names, units and drawing styles, then the seconds and
-/// values of each.
+/// Returns the values of the requested signals. The header of the response contains their names,
+/// units and drawing styles. The arrays are the times in seconds and the values of each signal.
 pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String> {
-    if wanted.signals.len() > MOST {
-        return Err(format!("more than {MOST} signals in one request"));
+    if wanted.signals.len() > MAX_SIGNALS {
+        return Err(format!("more than {MAX_SIGNALS} signals in one request"));
     }
     let span = wanted.span.map_or(opened.span, |(from, to)| (opened.nanos(from), opened.nanos(to)));
-    let width = wanted.width.clamp(1, WIDEST);
+    let width = wanted.width.clamp(1, MAX_WIDTH);
     let signals = wanted.signals.iter().map(|(topic, field)| signal(opened, topic, field));
     let overviews = overviews(opened, &signals.collect::<Result<Vec<_>, String>>()?)?;
     let known = overviews.iter().flatten().map(|overview| &**overview);
@@ -52,8 +53,8 @@ pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String>
     opened.checked(packed(&json!({ "series": headers }), columns.iter().map(Vec::as_slice)))
 }
 
-/// Returns the signal for a field of the log or a derived field. The name is not parsed as an
-/// expression, because field names may look like one.
+/// Returns the signal for a field, which is a field of the log or a derived field. The name of the
+/// field is not parsed as an expression, because names of fields may look like expressions.
 fn signal(opened: &Opened, name: &str, field: &str) -> Result<Signal, String> {
     let plain = || Signal::of(name, field);
     let Some(topic) = opened.log.topic(name) else { return Ok(plain()) };
@@ -65,6 +66,7 @@ fn signal(opened: &Opened, name: &str, field: &str) -> Result<Signal, String> {
     Ok(signals.one(&format!("{name}.{field}")).unwrap_or_else(|_| plain()))
 }
 
+/// Returns the description of a signal in the header of the response.
 fn header(overview: &Overview, series: &Series) -> Value {
     let (factor, unit) = overview.prefixed();
     let names: serde_json::Map<String, Value> =
@@ -82,8 +84,10 @@ fn header(overview: &Overview, series: &Series) -> Value {
     })
 }
 
-/// Returns the overviews of signals. Missing ones are computed in one pass over the log.
+/// Returns the overviews of signals. Overviews that are not cached are computed together, by
+/// reading the log once.
 fn overviews(opened: &Opened, signals: &[Signal]) -> Result<Vec<Option<Arc<Overview>>>, String> {
+    // The lock is held while the log is read, so that two requests do not read the same signal.
     let mut known = opened.overviews();
     let of = |known: &[Arc<Overview>], signal: &Signal| {
         known.iter().find(|overview| overview.signal() == signal).map(Arc::clone)

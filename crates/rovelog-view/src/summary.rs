@@ -1,4 +1,5 @@
-//! Summary of a log for the page: facts, topics with their fields, and the initial plots.
+//! The summary of a log for the page. It contains facts, topics, and the plots that are shown
+//! first.
 
 use std::path::Path;
 
@@ -7,16 +8,18 @@ use rovelog_export::report;
 use rovelog_export::signal::{derived_fields, measured_fields, numeric_fields};
 use serde_json::{Value, json};
 
-use crate::logs::{Listed, Logs, Opened};
+use crate::logs::{ListedLog, Logs, Opened};
 
-/// Maximum number of fields listed for a topic, and for all topics.
-const MOST_OF_TOPIC: usize = 500;
-const MOST_FIELDS: usize = 100_000;
+/// Maximum number of fields that are listed for a topic.
+const MAX_TOPIC_FIELDS: usize = 500;
 
-/// Maximum number of signals in an initial plot.
-const LINES: usize = 4;
+/// Maximum number of fields that are listed for all topics of a log.
+const MAX_FIELDS: usize = 100_000;
 
-/// Initial plots for PX4 logs: a topic with its signals for each plot.
+/// Maximum number of signals in a plot that is shown first.
+const MAX_PLOT_SIGNALS: usize = 4;
+
+/// Plots that are shown first for PX4 logs. Each entry has the topic and the signals of a plot.
 const PX4: &[(&str, &[&str])] = &[
     ("vehicle_attitude", &["q.roll", "q.pitch"]),
     ("vehicle_local_position", &["z"]),
@@ -29,7 +32,9 @@ pub(crate) fn row(logs: &Logs, number: usize) -> String {
     listed.summary.get_or_init(|| facts(logs, number, listed).to_string().into()).to_string()
 }
 
-fn facts(logs: &Logs, number: usize, listed: &Listed) -> Value {
+/// Returns the facts for the row of a log in the list. If the log cannot be opened, returns the
+/// error.
+fn facts(logs: &Logs, number: usize, listed: &ListedLog) -> Value {
     let opened = match logs.open_for_row(number) {
         Ok(opened) => opened,
         Err(error) => return json!({ "error": error, "file": listed.name }),
@@ -49,14 +54,15 @@ fn facts(logs: &Logs, number: usize, listed: &Listed) -> Value {
 }
 
 /// Returns the summary that the page needs to show a log.
-pub(crate) fn log(listed: &Listed, opened: &Opened) -> Result<Value, Error> {
+pub(crate) fn log(listed: &ListedLog, opened: &Opened) -> Result<Value, Error> {
     let log = &opened.log;
     let info = log.info();
-    let mut free = MOST_FIELDS;
+    let mut free = MAX_FIELDS;
     let topics = log.topics().iter().filter(|topic| topic.count > 0);
     let topics: Vec<Value> =
-        topics.map(|topic| described(log, topic, &mut free)).collect::<Result<_, Error>>()?;
+        topics.map(|topic| describe_topic(log, topic, &mut free)).collect::<Result<_, Error>>()?;
     let bands = report::bands(log, opened.span);
+    // The page assigns a color to each distinct name, in the order in which the names first occur.
     let mut names: Vec<&str> = Vec::new();
     for band in &bands {
         if !names.contains(&&*band.name) {
@@ -81,26 +87,32 @@ pub(crate) fn log(listed: &Listed, opened: &Opened) -> Result<Value, Error> {
         "unix_ms": opened.unix_ms(),
         "bands": shown,
         "topics": topics,
-        "start": start(log)?,
+        "start": initial_plots(log)?,
     }))
 }
 
-/// Describes a topic: name, type, number of records, rate, fields, derived signals, and the number
-/// of fields that are not listed. `free` is the number of fields that may still be listed.
-fn described(log: &AnyLog, topic: &Topic, free: &mut usize) -> Result<Value, Error> {
-    // Reading the fields is skipped if no more can be listed.
+/// Describes a topic as an array. The elements are the name, type, number of records, rate, fields,
+/// derived signals, and the number of fields that are not listed.
+///
+/// `free` is the number of fields that may still be listed for the log.
+fn describe_topic(log: &AnyLog, topic: &Topic, free: &mut usize) -> Result<Value, Error> {
+    // If the limit of listed fields is reached, the fields need not be read.
     let mut fields = if *free > 0 { numeric_fields(&**log, topic)? } else { Vec::new() };
     let mut derived = if *free > 0 { derived_fields(&**log, topic)? } else { Vec::new() };
     let all = fields.len();
-    fields.truncate(MOST_OF_TOPIC.min(*free));
-    derived.truncate(MOST_OF_TOPIC);
+    fields.truncate(MAX_TOPIC_FIELDS.min(*free));
+    derived.truncate(MAX_TOPIC_FIELDS);
     *free -= fields.len();
     let more = all - fields.len();
     Ok(json!([topic.name, topic.type_name, topic.count, topic.rate_hz(), fields, derived, more]))
 }
 
-/// Returns the initial plots, as topic and field of each signal.
-fn start(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
+/// Returns the plots that are shown first. Each signal in a plot is a topic and a field.
+///
+/// For a PX4 log, these plots show attitude, altitude and battery voltage, if the log has them. For
+/// an RLD log, they show currents and voltages. For any other log, they show the two topics with
+/// the most records among the topics with measured fields.
+fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     let plot = |topic: &Topic, fields: &[String]| -> Vec<[String; 2]> {
         fields.iter().map(|field| [topic.name.clone(), field.clone()]).collect()
     };
@@ -111,6 +123,8 @@ fn start(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
             let mut fields = numeric_fields(&**log, topic.get())?;
             fields.extend(derived_fields(&**log, topic.get())?);
             let wanted: Vec<String> = wanted.iter().map(|field| (*field).to_owned()).collect();
+            // A field may not exist in other releases of PX4. A plot with a missing signal would
+            // confuse the user.
             if wanted.iter().all(|field| fields.contains(field)) {
                 there.push(plot(topic.get(), &wanted));
             }
@@ -120,12 +134,14 @@ fn start(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
         }
     }
     let mut topics: Vec<&Topic> = log.topics().iter().filter(|topic| topic.count > 1).collect();
+    // Topics with many records usually contain measurements.
     topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
     if let (AnyLog::Rld(_), Some(topic)) = (log, topics.first()) {
         let fields = numeric_fields(&**log, topic)?;
         let mut currents = derived_fields(&**log, topic)?;
-        currents.truncate(LINES);
-        let volts: Vec<_> = fields.iter().filter(|name| name.starts_with('V')).take(LINES).cloned().collect();
+        currents.truncate(MAX_PLOT_SIGNALS);
+        let volts: Vec<_> =
+            fields.iter().filter(|name| name.starts_with('V')).take(MAX_PLOT_SIGNALS).cloned().collect();
         let both: Vec<_> = [currents, volts].into_iter().filter(|fields| !fields.is_empty()).collect();
         if !both.is_empty() {
             return Ok(both.iter().map(|fields| plot(topic, fields)).collect());
@@ -134,7 +150,7 @@ fn start(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     let mut plots = Vec::new();
     for topic in topics {
         let mut fields = measured_fields(&**log, topic)?;
-        fields.truncate(LINES);
+        fields.truncate(MAX_PLOT_SIGNALS);
         if !fields.is_empty() {
             plots.push(plot(topic, &fields));
         }

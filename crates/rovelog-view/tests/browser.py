@@ -1,8 +1,8 @@
-"""The page of `rovelog view`, and pages of plots and reports, in a headless Chromium.
+"""Tests the page of `rovelog view`, and the pages of plots and reports, in a headless Chromium.
 
-browser.py CHROMIUM ROVELOG [REAL]: opens a log of each format, searches, adds signals, zooms, lays another log over
-it, and compares what is drawn with `rovelog cat`. Fails on an error in the console, a request to anywhere else, an
-accessibility error of axe, or if a hostile log gets anything done.
+browser.py CHROMIUM ROVELOG [REAL] opens a log of each format, searches, adds signals, zooms, overlays another log, and
+compares the drawn values with `rovelog cat`. It fails if the console shows an error, if a page sends a request to another
+server, if axe reports an accessibility error, or if a hostile log runs a script.
 """
 
 import csv
@@ -23,8 +23,8 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 SIZE = {"width": 1280, "height": 900}
 BAD = "<img src=x onerror=\"document.title='run';window.hit=1\">"
 
-#: For each format a real log, and one of the corpus for where there are no real ones: what is searched, and the signal
-#: that is then compared with `cat`.
+#: For each format, a real log and a corpus log, which is used if the real log is missing. Each log has a text to search
+#: for, and a signal whose values are compared with `cat`.
 LOGS = [
     [("ulog/sample_log_small.ulg", "battery voltage_v", ("battery_status/0", "voltage_v")),
      ("ulog/utc-gps-int32.ulg", "gps lat", ("vehicle_gps_position/0", "lat"))],
@@ -36,7 +36,7 @@ LOGS = [
 
 
 class Seen:
-    """A page, and everything it must not do."""
+    """A page of the browser, and a list of errors that occurred on it."""
 
     def __init__(self, browser, address="", **options):
         self.context = browser.new_context(viewport=SIZE, **options)
@@ -62,7 +62,7 @@ class Seen:
 
 @contextmanager
 def view(rovelog, *logs):
-    """The address of a server for logs."""
+    """Runs a server that shows logs, and yields its URL."""
     server = subprocess.Popen([*rovelog, "view", "--no-open", "-q", *map(str, logs)], stdout=subprocess.PIPE, text=True)
     try:
         address = server.stdout.readline().strip()
@@ -74,7 +74,7 @@ def view(rovelog, *logs):
 
 
 def drawn(page, plots):
-    """What is drawn, when there are so many plots and all have values."""
+    """Waits until this number of plots is drawn and all have values. Returns the drawn data."""
     page.wait_for_function(
         "n => { const d = rovelogView.drawn(); return d.length === n && d.every(p => p && p.series.length) }", arg=plots
     )
@@ -82,7 +82,7 @@ def drawn(page, plots):
 
 
 def cat(rovelog, log, topic, field):
-    """Nanoseconds and values of a field."""
+    """Returns the times in nanoseconds and the values of a field, as printed by `rovelog cat`."""
     command = [*rovelog, "cat", str(log), "--topics", topic, "--fields", field.split("[")[0], "-f", "csv"]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = list(csv.DictReader(io.StringIO(out)))
@@ -92,12 +92,12 @@ def cat(rovelog, log, topic, field):
 
 
 def same(a, b):
-    """Numbers of 32 bits are printed with the digits that they need, and drawn with 64 bits."""
+    """Compares two numbers. A 32-bit float is printed with its shortest digits, but drawn as a 64-bit float."""
     return a == b or struct.pack("f", a) == struct.pack("f", b)
 
 
 def compare(page, rovelog, log, topic, field):
-    """Zooms until all values are drawn, and compares them with `cat`; before, the extremes."""
+    """Compares the extreme values with `cat`. Then zooms until all values are drawn, and compares these, too."""
     rows = cat(rovelog, log, topic, field)
     label = f"{topic.removesuffix('/0')}.{field}"
     line = lambda: next(s for p in page.evaluate("rovelogView.drawn()") for s in p["series"] if s["label"] == label)
@@ -106,7 +106,7 @@ def compare(page, rovelog, log, topic, field):
     values = [v for _, v in rows if v == v]
     shown = [v for v in whole["v"] if v is not None]
     assert same(min(shown), min(values)) and same(max(shown), max(values)), label
-    # Seconds count from the start of the log's data; the first value is always drawn.
+    # Seconds are counted from the start of the log's data. The first value is always drawn.
     zero = rows[0][0] - round(whole["t"][0] * 1e9)
     exact = lambda points: [(zero + round(t * 1e9), v) for t, v in points]
     chart = page.get_by_role("img", name=label.rsplit(".", 1)[0]).last
@@ -121,14 +121,14 @@ def compare(page, rovelog, log, topic, field):
     expected = [(t, v) for t, v in rows if zero + a * 1e9 - 500 <= t <= zero + b * 1e9 + 500 and v == v]
     found = [(t, v) for t, v in exact(points) if v is not None]
     assert len(found) > 1 and abs(len(found) - len(expected)) <= 2, (label, len(found), len(expected))
-    # Values at one time are drawn one after the other, 100 ns apart.
+    # Values with the same time are drawn one after the other, 100 ns apart.
     for t, v in found[1:-1]:
         assert any(abs(t - other) < 2000 and same(v, value) for other, value in expected), (label, t, v)
     page.keyboard.press("f")
 
 
 def look(browser, rovelog, log, words, signal):
-    """Opens a log as a user does."""
+    """Opens a log and uses the page as a user does."""
     with view(rovelog, log, "--max-unpacked", "3GiB") as address:
         seen = Seen(browser, address)
         page = seen.page
@@ -143,13 +143,13 @@ def look(browser, rovelog, log, words, signal):
         row = page.locator("#tree li[aria-level='2']").get_by_text(signal[1], exact=True).first
         row.click()
         drawn(page, before + 1)
-        # Another one by dragging, into the new plot.
+        # Another signal is dragged into the new plot.
         page.fill("#search", "")
         page.fill("#search", signal[1])
         other = page.locator("#tree li[aria-level='2']").first
         other.drag_to(page.locator("#plots figure").last)
         page.wait_for_timeout(300)
-        # A shared time axis: zoom by dragging in the first plot moves all.
+        # All plots share a time axis, so zooming in the first plot by dragging zooms all plots.
         page.evaluate("scrollTo(0, 0)")
         box = page.locator("#plots .u-over").first.bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 60)
@@ -168,7 +168,7 @@ def look(browser, rovelog, log, words, signal):
         assert command.startswith("rovelog plot ") and signal[1] in command, command
         assert command.endswith(f" --max-unpacked {3 << 30}"), command
         seen.accessible(log.name)
-        # The state is in the address: another page shows the same.
+        # The URL contains the state, so another page with the same URL shows the same.
         page.wait_for_timeout(300)
         again = Seen(browser, address)
         again.page.goto(page.url)
@@ -180,7 +180,7 @@ def look(browser, rovelog, log, words, signal):
 
 
 def overlay(browser, rovelog, log):
-    """A folder: a table to sort, and a copy of a log over itself, shifted."""
+    """Opens a folder, sorts the table of logs, and overlays a log with a shifted copy of itself."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("a", "b"):
             Path(folder, name + log.suffix).write_bytes(log.read_bytes())
@@ -214,7 +214,7 @@ def overlay(browser, rovelog, log):
 
 
 def bag(topics):
-    """A ROS bag V2.0 with a number on each topic, twice."""
+    """Returns a ROS bag V2.0 that has two messages with a number on each topic."""
     field = lambda name, value: struct.pack("<I", len(name) + 1 + len(value)) + name + b"=" + value
     record = lambda header, data: struct.pack("<I", len(header)) + header + struct.pack("<I", len(data)) + data
     connections, messages = b"", b""
@@ -233,7 +233,7 @@ def bag(topics):
 
 
 def ulog():
-    """A ULog with markup and control characters in its messages."""
+    """Returns a ULog whose messages contain HTML and control characters."""
     message = lambda kind, data: struct.pack("<HB", len(data), ord(kind)) + data
     texts = [BAD, "</script><script>window.hit=1</script>", "\x1b[31mred\x07", "\u202eoverride", "{{7*7}}", "'\"`"]
     out = b"ULog\x01\x12\x35\x01" + struct.pack("<Q", 1)
@@ -246,11 +246,11 @@ def ulog():
 
 
 def hostile(browser, rovelog):
-    """Names and texts that try to become markup, and ten thousand topics."""
+    """Opens hostile logs, whose names and texts contain HTML, and a log with ten thousand topics."""
     names = [BAD, "</script><script>window.hit=1</script>", "javascript:window.hit=1", "\x1b[31m\x07", "\u202e", "a&amp;b", "__proto__", "constructor", "a,b:c|d#e%zz", "../../etc/passwd", "' onclick='window.hit=1"]
     names += [f"/robot/{i}/{'x' * (i % 60)}" for i in range(10_000 - len(names))]
     with tempfile.TemporaryDirectory() as folder:
-        # A slash cannot be in the name of a file.
+        # A file name cannot contain a slash.
         for name, content in ((BAD + ".bag", bag(names)), (BAD + ".ulg", ulog())):
             Path(folder, name).write_bytes(content)
         with view(rovelog, folder) as address:
@@ -283,12 +283,13 @@ def hostile(browser, rovelog):
                     assert time.monotonic() - start < 2, "search over 10000 topics"
                 assert page.evaluate("window.hit === undefined && !document.querySelector('img[src=\"x\"]') && document.scripts.length") == 7
                 assert "run" != page.title()
-            # Damage of the hostile texts to the page would be an error in the console.
+                assert "\u202e" not in page.locator("body").inner_text(), "marks that turn the text around are shown"
+            # If a hostile text damages the page, the console shows an error.
             seen.finish("hostile")
 
 
 def pages(browser, rovelog, log, signal):
-    """Pages of a plot and of a report: nothing is requested, and axe finds nothing."""
+    """Opens the pages of a plot and of a report. They must send no request, and axe must find no error."""
     with tempfile.TemporaryDirectory() as folder:
         plot, report = Path(folder, "plot.html"), Path(folder, "report.html")
         name = f"{signal[0].removesuffix('/0')}.{signal[1]}"

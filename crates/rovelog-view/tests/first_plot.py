@@ -1,6 +1,7 @@
-"""The time until a first plot is drawn.
+"""Measures the time until a first plot is drawn.
 
-first_plot.py CHROMIUM ROVELOG LOG TOPIC:FIELD: three times, from the start of `rovelog view` to the drawn signal.
+first_plot.py CHROMIUM ROVELOG LOG TOPIC:FIELD prints the time from the start of `rovelog view` until the signal is drawn,
+for three attempts.
 """
 
 import sys

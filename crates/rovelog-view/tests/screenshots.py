@@ -1,7 +1,7 @@
-"""The pictures of docs/guide/see.md.
+"""Creates the pictures of docs/guide/see.md.
 
-screenshots.py CHROMIUM ROVELOG REAL OUT: plots, reports, the page of `rovelog view` for each format, and a plot in the
-terminal, as PNG with a palette.
+screenshots.py CHROMIUM ROVELOG REAL OUT shows plots, reports, the page of `rovelog view` for each format, and a plot in the
+terminal. It saves them as PNG files with a palette.
 """
 
 import html
@@ -22,7 +22,7 @@ ULOG, RLD = REAL / "ulog/sample_log_small.ulg", REAL / "rld/test_full.rld"
 BAG, VEL = REAL / "rosbag12/indexed.bag", REAL / "vel/gps_nmea_units.vel"
 HDL = REAL / "vel/hdl64_revolution.vel"
 
-#: Name, log, signals and options of plots.
+#: Name, log, signals and options of each plot.
 PLOTS = [
     ("plot-ulog", ULOG, ["vehicle_attitude.q.roll", "battery_status.voltage_v", "vehicle_status.nav_state"], []),
     ("plot-rld", RLD, ["V1*I1", "samples.V1", "samples.DI*"], ["--theme", "dark"]),
@@ -30,7 +30,7 @@ PLOTS = [
     ("plot-vel", VEL, ["OBDDataM.speed", "OBDDataM.rpm"], []),
 ]
 
-#: Name, logs, address, colours, width, height, and where to scroll.
+#: Name, logs, URL fragment, theme, width, height and scroll position of each page.
 VIEWS = [
     ("view-ulog", [ULOG], "", "light", 1200, 900),
     ("view-rld", [RLD], "#log=test_full.rld&plot=samples:I1&plot=samples:V1,samples:V2&plot=samples:DI1,samples:DI2,samples:I1L_valid&range=0.5,3.5", "dark", 1200, 800),
@@ -51,7 +51,7 @@ def run(*args):
 
 
 def terminal(page):
-    """A plot in the terminal, coloured as a terminal does."""
+    """Saves a picture of a plot in the terminal, with the colors of a terminal."""
     text = run("plot", str(ULOG), "vehicle_attitude.q.roll", "vehicle_attitude.q.pitch", "--color", "always", "--width", "100")
     colours = {"31": "#cd3131", "32": "#0dbc79", "33": "#e5c04a", "34": "#3b8eea", "35": "#d670d6", "36": "#29b8db"}
     out = ""
@@ -61,7 +61,7 @@ def terminal(page):
             colour = next((colours[code] for code in codes if code in colours), None)
             out += f"</span><span style='color:{colour or '#ddd'}'>"
         else:
-            # Fonts for text have no dots: those of another font are as wide as a cell, too.
+            # Text fonts have no Braille dots. The dots of another font are put into cells of the same width.
             out += re.sub("[\u2800-\u28ff]", "<i class='cell'>\\g<0></i>", html.escape(part))
     style = "<style>.cell { display: inline-block; width: 1ch; font-style: normal; overflow: visible }</style>"
     page.set_content(f"{style}<body style='margin:0;background:#14181f'><pre style='margin:12px;font:13px/1.15 DejaVu Sans Mono,monospace;color:#ddd;display:inline-block'><span>{out}</span></pre>")

@@ -1,4 +1,4 @@
-//! Which requests the server answers, and what the numbers are that it sends.
+//! Tests of the requests that the server accepts, and of the values that it sends.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rovelog_view::{View, ViewOptions};
 
-/// A running server: its port and its token.
+/// Port and token of a running server.
 struct Running {
     port: u16,
     token: String,
@@ -24,7 +24,7 @@ fn start(sources: &[&str]) -> Running {
 }
 
 impl Running {
-    /// Sends a request as it is. Returns the status and the whole answer.
+    /// Sends the text of a request without changes. Returns the status and the whole response.
     fn raw(&self, request: &str) -> (u16, Vec<u8>) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -59,7 +59,7 @@ fn body(answer: &[u8]) -> &[u8] {
 }
 
 #[test]
-fn only_the_own_page_gets_an_answer() {
+fn only_the_servers_own_page_gets_a_response() {
     let server = start(&[&corpus("ulog/utc-gps-int32.ulg")]);
     let (own, page) = (format!("127.0.0.1:{}", server.port), format!("/{}/", server.token));
     let (status, answer) = server.request("GET", &page, &own, "");
@@ -69,7 +69,7 @@ fn only_the_own_page_gets_an_answer() {
         assert!(answer.contains(header), "{header}");
     }
     assert_eq!(server.request("GET", &page, &format!("localhost:{}", server.port), "").0, 200);
-    // The name of another site that leads to this machine.
+    // The host names include another site, whose name could be made to resolve to this machine.
     for host in ["evil.example", "127.0.0.1", "127.0.0.1:1", &format!("evil.example:{}", server.port), ""] {
         assert_eq!(server.request("GET", &page, host, "").0, 403, "{host}");
     }
@@ -102,7 +102,7 @@ fn only_the_logs_that_were_found_can_be_read() {
     assert_eq!(listed["logs"][0][0], "a.ulg");
     assert_eq!(server.get("logs/0").0, 200);
     assert_eq!(server.get("logs/1").0, 422);
-    // The same next to a log that is named itself, as the one that the link leads to may be.
+    // If a different log is named, the result is the same.
     let other = folder.path().join("b.ulg");
     std::fs::copy(corpus("ulog/utc-gps-int32.ulg"), &other).unwrap();
     for named in [&other, &outside] {
@@ -120,7 +120,7 @@ fn only_the_logs_that_were_found_can_be_read() {
 }
 
 #[test]
-fn bad_questions_get_an_error_and_no_harm() {
+fn invalid_requests_get_an_error() {
     let server = start(&[&corpus("vel/all-kinds.vel")]);
     let topic = "topic=GPSDataM&field=";
     for (path, status) in [
@@ -136,7 +136,7 @@ fn bad_questions_get_an_error_and_no_harm() {
     ] {
         assert_eq!(server.get(&path).0, status, "{path}");
     }
-    // It still answers.
+    // The server must still respond.
     assert_eq!(server.get("logs/0").0, 200);
 }
 
@@ -148,7 +148,7 @@ fn every_log_of_the_corpus_can_be_shown_or_has_a_reason() {
         let listed: serde_json::Value = serde_json::from_slice(body(&server.get("logs").1)).unwrap();
         let logs = listed["logs"].as_array().unwrap();
         assert!(logs.len() > 300, "{}", logs.len());
-        // Every fifth: other tests open all of them.
+        // Every fifth log is sufficient, because other tests open all of them.
         for (number, log) in logs.iter().enumerate().step_by(5) {
             for what in ["", "/row", "/events", "/track", "/sources"] {
                 let status = server.get(&format!("logs/{number}{what}")).0;
@@ -172,9 +172,9 @@ fn a_source_without_logs_is_an_error() {
     assert!(View::open(&["nothing.ulg"], ViewOptions::default()).is_err());
 }
 
-/// The bag is large enough to be opened by its index, which does not know of the damage.
+/// The bag is so large that it is opened by its index. The index does not show the damage.
 #[test]
-fn a_loss_that_reading_finds_is_said() {
+fn a_loss_found_while_reading_is_reported() {
     let Some(folder) = rovelog_testing::real("rosbag20") else { return };
     let Ok(bag) = std::fs::read(folder.join("real_imu_navsat_bz2_2015.bag")) else { return };
     let place = tempfile::tempdir().unwrap();
@@ -200,13 +200,13 @@ fn a_loss_that_reading_finds_is_said() {
 }
 
 #[test]
-fn only_http_1_is_spoken() {
+fn only_http_1_is_supported() {
     let running = start(&[&corpus("ulog/one-topic.ulg")]);
     let mut stream = TcpStream::connect(("127.0.0.1", running.port)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
     let mut answer = Vec::new();
-    // The connection is closed, with or without words, and never in HTTP/2.
+    // The server closes the connection. It may send a response first, but never in HTTP/2.
     let _ = stream.read_to_end(&mut answer);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 4"), "{answer:?}");
 }

@@ -1,4 +1,5 @@
-//! Prints a summary of a log of any format: `cargo run -p rovelog --example look_log -- LOG`
+//! Prints a summary of a log of any format. Run it with `cargo run -p rovelog --example look_log --
+//! LOG`.
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use rovelog::Select;
@@ -16,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(first) = log.records(&Select::all()).next() {
         println!("first: {}", first?.value()?.to_json());
     }
-    // Format-specific facts.
+    // A `match` or `if let` gives access to functions of a single format.
     #[cfg(feature = "ulog")]
     if let rovelog::AnyLog::Ulog(log) = &log {
         println!("{} parameters", log.parameters().initial.len());

@@ -1,5 +1,5 @@
-//! Detection of a file by its first bytes. It recognizes our formats, and other files that are
-//! often mistaken for logs.
+//! Detection of the kind of a file from its first bytes. Logs are detected, and also other files
+//! that are often mistaken for logs.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -12,66 +12,72 @@ use crate::FORMATS;
 use crate::formats::KNOWN_FORMATS;
 use crate::magic;
 
-/// Result of detection.
+/// The kind of a file, as detected from its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Detection {
-    /// A format that is built in.
+    /// A log of a built-in format.
     Format(&'static FormatInfo),
-    /// A file of a built-in format that ends inside its signature. The number is its length in
-    /// bytes.
+    /// A file that ends inside the signature of a built-in format. The number is the size of the
+    /// file in bytes.
     Cut(&'static FormatInfo, usize),
-    /// A format of Rovelog that this build does not support.
+    /// A log of a format that this build does not support.
     NotBuiltIn(&'static Sign),
-    /// A file of another kind that is recognized.
+    /// A file of a known kind that is not a log.
     Foreign(&'static Sign),
     /// An empty file.
     Empty,
-    /// A file whose bytes at hand are all zero.
+    /// A file whose first bytes are all zero.
     Zeros,
     /// A file of an unknown kind.
     Unknown,
 }
 
-/// A kind of file that is recognized by its magic numbers, but is not a built-in format.
+/// A kind of file that is detected by its magic numbers and is not a built-in format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
-    /// Name of the kind with its article, for example `a zip archive`.
+    /// Name of the kind of file with its article, such as `a zip archive`.
     pub what: &'static str,
-    /// What to do next. `FILE` stands for the path.
+    /// Advice to the user on what to do with such a file. `FILE` stands for the path of the file.
     pub next: &'static str,
-    /// Format id if it is a format of Rovelog.
+    /// Format id, if the kind of file is a log format of Rovelog.
     pub format: Option<&'static str>,
+    /// Magic numbers at the start of such files.
     magics: &'static [&'static [u8]],
-    /// True if white space before the magic number and the case of its letters do not matter.
+    /// True if white space before the magic number and the case of letters are ignored.
     lenient: bool,
 }
 
+/// Creates the entry for a log format of Rovelog.
 const fn ours(format: &'static str, what: &'static str, magics: &'static [&'static [u8]]) -> Sign {
     let next = "`rovelog --version` lists the formats of this build";
     Sign { what, next, format: Some(format), magics, lenient: false }
 }
 
+/// Creates the entry for a kind of file that is not a log format of Rovelog.
 const fn foreign(what: &'static str, next: &'static str, magics: &'static [&'static [u8]]) -> Sign {
     Sign { what, next, format: None, magics, lenient: false }
 }
 
+/// Creates the entry for a kind of text file, such as a web page.
 const fn page(what: &'static str, next: &'static str, magics: &'static [&'static [u8]]) -> Sign {
     Sign { what, next, format: None, magics, lenient: true }
 }
 
+/// Advice to a user who opens an encrypted log.
 const DECRYPT: &str = "decrypt it first with the private key of the vehicle's owner (PX4's \
      Tools/log_encryption/decrypt_logs.py, in older releases Tools/decrypt_ulog.py)";
+/// Advice to a user who opens a packet capture.
 const PCAP: &str = "open packet captures with Wireshark";
 
-/// Our formats, then other kinds of files. The first match counts. Built-in formats are matched
-/// before this list.
+/// Log formats of Rovelog, followed by other kinds of files. The first match is used. This list is
+/// searched only if the file is not a log of a built-in format.
 static SIGNS: LazyLock<Vec<Sign>> = LazyLock::new(|| {
     let ours = KNOWN_FORMATS.iter().map(|(format, what, magics)| ours(format, what, magics));
     ours.chain(OTHERS.iter().copied()).collect()
 });
 
-/// Other kinds of files.
+/// Kinds of files that are not log formats of Rovelog.
 static OTHERS: &[Sign] = &[
     foreign("an encrypted ULog", DECRYPT, &[b"ULogEnc"]),
     foreign("the key file of an encrypted ULog", DECRYPT, &[b"ULogKey"]),
@@ -122,10 +128,11 @@ static OTHERS: &[Sign] = &[
     page("XML", "if it was a download, it gave an error; fetch the log again", &[b"<?xml"]),
 ];
 
+/// The entry for a text file. Text files have no magic number.
 static TEXT: Sign = foreign("text", "is this the right file?", &[]);
 
-/// Detects the format of a file from its first 64 bytes, or from all bytes of a shorter file. Its first
-/// 64 KiB also show logs whose start is damaged.
+/// Detects the kind of a file from its first bytes. 64 bytes are sufficient for an intact file.
+/// With the first 64 KiB, logs with a damaged start are detected too.
 ///
 /// ```
 /// use rovelog::{Detection, detect};
@@ -160,19 +167,20 @@ pub fn detect(head: &[u8]) -> Detection {
     })
 }
 
-/// Returns whether more bytes than `head` could show the format of the file.
+/// Returns whether more bytes of the file could change the result of detection.
 pub(crate) fn is_undecided(head: &[u8]) -> bool {
     let detection = detect(head);
     matches!(detection, Detection::Unknown | Detection::Zeros) || detection == Detection::Foreign(&TEXT)
 }
 
-/// Returns the error for a file all of whose bytes are zero.
+/// Returns the error for a file in which all bytes are zero.
 pub(crate) fn only_zeros() -> Error {
     Error::new("rovelog", ErrorKind::NotThisFormat, Some(0), "the file contains only zero bytes")
         .with_next("the recorder reserved the space and never wrote it; look for another copy")
 }
 
 impl Sign {
+    /// Returns whether a file that starts with `head` is of this kind.
     fn is_at(&self, head: &[u8]) -> bool {
         let head = if self.lenient { head.trim_ascii_start() } else { head };
         self.magics.iter().any(|magic| {
@@ -182,8 +190,8 @@ impl Sign {
     }
 }
 
-/// Returns whether the bytes are UTF-8 without control characters. A character that is cut by the
-/// end of `head` is ignored.
+/// Returns whether the bytes are UTF-8 text without control characters. `head` may end within a
+/// character.
 fn is_text(head: &[u8]) -> bool {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -195,8 +203,8 @@ fn is_text(head: &[u8]) -> bool {
     !text.is_empty() && text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace())
 }
 
-/// Returns the id of the built-in format of a file that starts with `head`. If there is none,
-/// returns an error that states the kind of the file.
+/// Returns the id of the built-in format of a file that starts with `head`. For any other file,
+/// returns an error that states its kind.
 pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
     let error = |kind, message: String| Error::new("rovelog", kind, Some(0), message);
     let mut hex = String::new();
@@ -285,7 +293,7 @@ mod tests {
             (b"version https://git-lfs.github.com/spec/v1\noid", "a git-lfs pointer"),
             (b"ULogEnc\x01", "an encrypted ULog"),
             (b"time,x\n1,2\n", "text"),
-            // A character of two bytes that is cut by the end of the head.
+            // The head ends within a character that has two bytes.
             (b"gr\xc3\xbc\xc3", "text"),
         ] {
             assert!(matches!(detect(head), Detection::Foreign(sign) if sign.what == what), "{what}");
@@ -293,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_bytes_are_only_those_at_hand() {
+    fn the_error_for_zeros_states_their_number() {
         assert_eq!(detect(&[0; 64]), Detection::Zeros);
         assert!(is_undecided(&[0; 64]));
         let error = built_in(&[0; 64]).unwrap_err();

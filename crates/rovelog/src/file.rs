@@ -1,4 +1,5 @@
-//! Files: their bytes, read or mapped, and errors of the operating system.
+//! Functions that read or memory-map files, and give clear messages for errors of the operating
+//! system.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -12,18 +13,18 @@ use crate::detect::{is_undecided, only_zeros};
 #[cfg(feature = "compressed")]
 use crate::packed;
 
-/// Minimum size of mapped files in bytes. Smaller files are read: this is as fast, and other
-/// programs may then change the file safely.
+/// Minimum size in bytes of a file that is memory-mapped. Reading a smaller file is equally fast,
+/// and then other programs can change the file without consequences.
 #[cfg(feature = "mmap")]
-const MAP_FROM: u64 = 1 << 20;
+const MIN_MAPPED_SIZE: u64 = 1 << 20;
 
-/// Suffixes of files that are compressed as a whole. The suffix of a companion file can differ from
-/// that of the first file.
+/// File name suffixes of compressions. A companion file can have a different suffix than the first
+/// file of a log.
 pub(crate) const SUFFIXES: &[&str] =
     if cfg!(feature = "compressed") { &["", ".gz", ".zst", ".xz", ".bz2", ".lz4"] } else { &[""] };
 
-/// Returns the bytes of a file. First calls `identify` with the start of the file, so that an
-/// endless device or a huge file of another kind is rejected before it is read.
+/// Reads or memory-maps a file. `identify` is called with the start of the file first, so that an
+/// endless device or a huge file of another kind is rejected early.
 pub(crate) fn load<T>(
     path: &Path,
     identify: impl FnOnce(&[u8]) -> Result<T>,
@@ -36,6 +37,8 @@ pub(crate) fn load<T>(
     }
     let mut bytes = head(&mut file).map_err(|error| io_error(path, error))?;
     let kind = identify(&bytes).or_else(|error| {
+        // A file that contains only zeros is a common result of an interrupted recording, so it has
+        // an error message of its own.
         let ends = metadata.is_file() || bytes.len() < SEARCH_LEN;
         let is_zero = ends && !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0);
         let is_zero = is_zero && rest_is_zero(&mut file).map_err(|error| io_error(path, error))?;
@@ -51,11 +54,11 @@ pub(crate) fn load<T>(
     Ok((kind, bytes.into()))
 }
 
-/// Returns an error if a file is a device, because its data may never end and would fill the
+/// Returns an error if a file is a device. Its data may never end, so reading it could fill the
 /// memory.
 ///
 /// # Errors
-/// Returns an error if `metadata` is that of a character or block device.
+/// Returns an error if `metadata` describes a character or block device.
 pub fn refuse_device(metadata: &Metadata) -> Result<()> {
     #[cfg(unix)]
     let is_device = {
@@ -72,7 +75,7 @@ pub fn refuse_device(metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the rest of `file` contains only zero bytes.
+/// Reads the remaining bytes of `file`. Returns true if all of these bytes are zero.
 fn rest_is_zero(file: &mut File) -> io::Result<bool> {
     let mut buffer = vec![0; 1 << 20];
     loop {
@@ -86,10 +89,13 @@ fn rest_is_zero(file: &mut File) -> io::Result<bool> {
     }
 }
 
-/// Returns the first [`PROBE_LEN`] bytes, [`SEARCH_LEN`] bytes if the first ones are no signature, or
-/// all bytes of a shorter input. A pipe may return them one by one.
+/// Reads the start of an input for detection. This is the first [`PROBE_LEN`] bytes if they contain
+/// the signature of a format or a compression. Otherwise, it is the first [`SEARCH_LEN`] bytes. A
+/// shorter input is read completely.
 pub(crate) fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
+    // `read_to_end` reads repeatedly, which is needed because a pipe may return only a few bytes at
+    // a time.
     input.by_ref().take(PROBE_LEN as u64).read_to_end(&mut head)?;
     #[cfg(feature = "compressed")]
     if packed::Compression::of(&head).is_some() {
@@ -101,11 +107,11 @@ pub(crate) fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Maps a file. Returns `None` if it should be read instead, because it is small or not regular, or
-/// because its file system does not support mapping.
+/// Memory-maps a file. Returns `None` if the file should be read instead. This is the case if the
+/// file is small, is not a regular file, or is on a file system that cannot map files.
 #[cfg(feature = "mmap")]
 fn map(path: &Path, file: &File, metadata: &Metadata, watch: &mut Watch) -> Option<Bytes> {
-    if !metadata.is_file() || metadata.len() < MAP_FROM {
+    if !metadata.is_file() || metadata.len() < MIN_MAPPED_SIZE {
         return None;
     }
     let (bytes, file) = crate::mmap::map(file, path).ok()?;
@@ -118,13 +124,14 @@ fn map(_: &Path, _: &File, _: &Metadata, _: &mut Watch) -> Option<Bytes> {
     None
 }
 
+/// Returns the error for a path that is a directory instead of a log.
 pub(crate) fn directory() -> Error {
     Error::new("rovelog", ErrorKind::Io, None, "this is a directory, not a log")
         .with_next("name a file in it")
 }
 
-/// Returns whether the path is a URL such as `https://...` or `s3://...`. It must have a scheme of
-/// letters and digits, and there must be no file of this name.
+/// Returns whether the path is a URL such as `https://...` or `s3://...`. Its scheme must consist
+/// of letters and digits, and no file with this name may exist.
 pub fn is_address(path: impl AsRef<Path>) -> bool {
     let path = path.as_ref();
     let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
@@ -133,7 +140,8 @@ pub fn is_address(path: impl AsRef<Path>) -> bool {
     scheme.is_some_and(is_scheme) && !path.exists()
 }
 
-/// Converts an error of the operating system to one with a clear message and the next step.
+/// Converts an error of the operating system to an error with a clear message and advice to the
+/// user.
 pub(crate) fn io_error(path: &Path, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound if is_address(path) => {

@@ -1,5 +1,5 @@
-//! The list of formats. A macro generates the enum, its dispatch, the re-exports and detection from
-//! it.
+//! The list of log formats. From this list, a macro generates the enum [`AnyLog`] with its
+//! dispatch, the re-exports of the format crates, and the data for detection.
 
 use std::io::{Read, Write};
 
@@ -9,21 +9,21 @@ use rovelog_core::{
     Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
 };
 
-/// Each line of the list has the cargo feature, the variant of [`AnyLog`], the crate and its
-/// [`Format`]. For builds without the format, it also has the name of its logs and their magic
-/// numbers.
+/// Declares the log formats. Each line has the cargo feature, the variant of [`AnyLog`], the crate,
+/// and its [`Format`]. The line also has the name and the magic numbers of such logs, so that a
+/// build without the format can still detect them.
 macro_rules! formats {
     ($($feature:literal $variant:ident => $krate:ident :: $format:ident, $what:literal $magics:expr;)*) => {
     #[cfg(not(any($(feature = $feature),*)))]
     compile_error!(concat!("enable at least one format feature:", $(" ", $feature),*));
 
-    /// Id, name of the logs, and magic numbers of every format, whether or not it is built in.
+    /// Id, name and magic numbers of every log format, including formats that are not built in.
     pub(crate) static KNOWN_FORMATS: &[(&str, &str, &[&[u8]])] = &[$( ($feature, $what, $magics) ),*];
 
     $( #[cfg(feature = $feature)] pub use $krate; )*
 
     /// A log of any built-in format. It dereferences to [`LogReader`], the interface of all
-    /// formats. Use `match` for format-specific functions.
+    /// formats. Use `match` to call format-specific functions.
     #[non_exhaustive]
     #[allow(clippy::large_enum_variant, reason = "few logs are open at a time, and none is moved often")]
     pub enum AnyLog {
@@ -42,24 +42,25 @@ macro_rules! formats {
         }
     }
 
-    /// The formats that are built in.
+    /// The log formats that are built in.
     pub static FORMATS: &[FormatInfo] = &[
         $( #[cfg(feature = $feature)] <$krate::$format as Format>::INFO, )*
     ];
 
-    /// Opens a log of a known format without checking its magic number. `format` is the format id.
+    /// Opens a log as the given format, even if its magic number does not match. `format` is a
+    /// format id.
     ///
     /// # Errors
-    /// Returns an error if the format is not built in, or if it refuses the bytes.
+    /// Returns an error if the format is not built in, or if its reader returns an error.
     pub(crate) fn from_known(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
         match format {
             $( #[cfg(feature = $feature)]
                $feature => <$krate::$format as Format>::open(bytes, options).map(AnyLog::$variant), )*
-            _ => Err(not_built_in(format)),
+            _ => Err(not_built_in_error(format)),
         }
     }
 
-    /// Opens a log of a known format with its companion files.
+    /// Opens a log of a known format together with its companion files.
     pub(crate) fn from_files_as(
         format: &str,
         bytes: Bytes,
@@ -69,23 +70,23 @@ macro_rules! formats {
         match format {
             $( #[cfg(feature = $feature)]
                $feature => <$krate::$format as Format>::open_with(bytes, companions, options).map(AnyLog::$variant), )*
-            _ => Err(not_built_in(format)),
+            _ => Err(not_built_in_error(format)),
         }
     }
 
-    /// Fetches the parts of a log of a known format that its summary needs.
+    /// Fetches the byte ranges of a log that the given format needs for the summary of the log.
     pub(crate) fn outline_known(format: &str, file: &dyn Ranges) -> Result<()> {
         match format {
             $( #[cfg(feature = $feature)] $feature => <$krate::$format as Format>::outline(file), )*
-            _ => Err(not_built_in(format)),
+            _ => Err(not_built_in_error(format)),
         }
     }
 
-    /// Reads a log of a known format from a stream without checking its magic number. `format` is
-    /// the format id.
+    /// Opens a stream as the given format, even if its magic number does not match. `format` is a
+    /// format id.
     ///
     /// # Errors
-    /// Returns an error if the format is not built in, or if it refuses the input.
+    /// Returns an error if the format is not built in, or if its reader returns an error.
     pub(crate) fn stream_known(
         format: &str,
         input: Box<dyn Read + Send>,
@@ -94,7 +95,7 @@ macro_rules! formats {
         match format {
             $( #[cfg(feature = $feature)]
                $feature => Ok(Box::new(<$krate::$format as Format>::stream(input, options)?)), )*
-            _ => Err(not_built_in(format)),
+            _ => Err(not_built_in_error(format)),
         }
     }
 
@@ -114,11 +115,11 @@ macro_rules! formats {
                    let same = logs.iter().map(|log| match log {
                        AnyLog::$variant(log) => Ok(log),
                        #[allow(unreachable_patterns, reason = "with one format there is no other")]
-                       other => Err(mixed($feature, other.format().id)),
+                       other => Err(mixed_formats_error($feature, other.format().id)),
                    });
                    <$krate::$format as Format>::merge(&same.collect::<Result<Vec<_>>>()?, align, out)
                } )*
-            [] => Err(no_logs()),
+            [] => Err(no_logs_error()),
         }
     }
 
@@ -126,13 +127,15 @@ macro_rules! formats {
     mod tests {
         use rovelog_core::Format as _;
 
-        /// The dispatch uses the name of the feature, so the name must be the id of the format.
+        /// The dispatch compares format ids with feature names, so each format must use the same
+        /// text for both.
         #[test]
         fn feature_names_are_format_ids() {
             $( #[cfg(feature = $feature)] assert_eq!(super::$krate::$format::INFO.id, $feature); )*
         }
 
-        /// The magic numbers in the list must be those of the formats.
+        /// The magic numbers in the list of formats must equal those in the constants of the
+        /// formats.
         #[test]
         fn magic_numbers_are_those_of_the_formats() {
             $( #[cfg(feature = $feature)] {
@@ -153,18 +156,19 @@ formats! {
 }
 
 /// Returns the error for a format id that this build does not support.
-fn not_built_in(format: &str) -> Error {
+fn not_built_in_error(format: &str) -> Error {
     let ids: Vec<_> = FORMATS.iter().map(|format| format.id).collect();
     Error::new("rovelog", ErrorKind::InvalidArgument, None, format!("the format {format:?} is not built in"))
-        .with_next(format!("built in: {}", ids.join(", ")))
+        .with_next(format!("choose a format of this build: {}", ids.join(", ")))
 }
 
-fn mixed(first: &str, other: &str) -> Error {
+/// Returns the error for merging logs of different formats.
+fn mixed_formats_error(first: &str, other: &str) -> Error {
     let what = format!("cannot merge logs of different formats: {first} and {other}");
     Error::new("rovelog", ErrorKind::InvalidArgument, None, what).with_next("export them to MCAP instead")
 }
 
-fn no_logs() -> Error {
+fn no_logs_error() -> Error {
     Error::new("rovelog", ErrorKind::InvalidArgument, None, "no logs to merge")
 }
 

@@ -1,12 +1,12 @@
-//! Health of the times of a log of any format.
+//! Quality of the timestamps in a log of any format.
 
 use rovelog_core::health::{self, Health};
 use rovelog_core::{Result, Select};
 
 use crate::AnyLog;
 
-/// Returns the health of the times of the selected records, by topic: gaps, missing records, jitter,
-/// and times that fall or repeat.
+/// Examines the timestamps of the selected records. Finds gaps, missing records, jitter, and times
+/// that decrease or repeat.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read.

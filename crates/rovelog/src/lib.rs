@@ -2,8 +2,9 @@
 //!
 //! # Inspect
 //!
-//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) the recorded
-//! topics, and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes.
+//! - [`info`](LogReader::info) returns the summary.
+//! - [`topics`](LogReader::topics) returns the recorded topics.
+//! - [`diagnostics`](LogReader::diagnostics) returns every problem that was found in the bytes.
 //!
 //! ```no_run
 //! let log = rovelog::open("flight.ulg")?;
@@ -20,8 +21,8 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) yields records in time order; [`open_stream`] reads a pipe and
-//! yields them in file order.
+//! [`records`](LogReader::records) returns records in time order. [`open_stream`] reads a pipe and
+//! returns records in file order.
 //!
 //! ```no_run
 //! use rovelog::{ReadOptions, Select};
@@ -42,7 +43,7 @@
 //! # Columns
 //!
 //! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) returns a topic as
-//! Arrow record batches: the time `t_ns`, then its fields.
+//! Arrow record batches. Their columns are the time `t_ns` and the fields of the topic.
 //! [`batches`](rovelog_core::LogReader#method.batches) returns all topics.
 //!
 //! ```no_run
@@ -59,12 +60,13 @@
 //!
 //! # Write
 //!
-//! A new log: the writer of the format's crate. Several logs as one: [`merge`].
+//! The crate of each format has a writer for new logs. [`merge`] combines several logs to one.
 //!
 //! # Recover
 //!
 //! [`recover`](LogReader::recover) writes every intact record of a damaged log to a new file and
-//! accounts for every byte; [`slice`](LogReader::slice) writes a part by topic and time.
+//! accounts for every byte. [`slice`](LogReader::slice) writes a part of a log, selected by topic
+//! and time.
 //!
 //! ```no_run
 //! use rovelog::RecoverOptions;
@@ -79,27 +81,33 @@
 //! # Levels
 //!
 //! [`open`] returns an [`AnyLog`]. It dereferences to the trait [`LogReader`], which every format
-//! implements; a `match` on it gives access to format-specific functions.
+//! implements. Use `match` on it to call format-specific functions.
 //!
-//! The levels, from the outside in: [`open`], [`from_bytes`] and [`open_stream`] detect and open;
-//! [`detect`] only reads the first bytes; the format crates, re-exported under their own names,
-//! have their readers and declarations; [`core`] has the types that they share.
+//! The API has four levels:
+//!
+//! - [`open`], [`from_bytes`] and [`open_stream`] detect the format and open the log.
+//! - [`detect`] only detects the format from the first bytes.
+//! - The format crates are re-exported under their own names. They have the readers, writers and
+//!   declarations of the formats.
+//! - [`core`] has the types that all formats share.
 //!
 //! # Features
-//! - `arrow` (default): topics as Arrow record batches.
-//! - `mmap` (default): files of 1 MiB and more are mapped, not read. If another process shortens a
-//!   mapped file while it is read, this process ends with `SIGBUS`. [`install_sigbus_handler`] adds
-//!   a message; [`open_watched`] turns it into an error. Without the feature, every file is read
-//!   whole.
-//! - `rosbag` (default): ROS 1 bags: V2.0, V1.2 and earlier.
-//! - `compressed` (default): logs that are compressed as a whole by gzip, bzip2, xz, zstd or lz4, and
-//!   logs in archives: zip and tar.
-//! - `ulog` (default): PX4 flight logs.
-//! - `events` (default): texts of PX4 events, from the definitions in the log.
-//! - `rld` (default): power and sensor logs of the RocketLogger.
-//! - `vel` (default): VEL multi-sensor logs (University of Koblenz).
-//! - `calibration` (default): calibrations of a Velodyne HDL-64E, from its `db.xml`.
-//! - `pixels` (default): decoded images of VEL logs; adds decoders for JPEG and PNG.
+//! All features are enabled by default.
+//!
+//! - `arrow`: returns topics as Arrow record batches.
+//! - `mmap`: maps files of at least 1 MiB instead of reading them. If another process shortens a
+//!   mapped file while it is read, this process receives `SIGBUS`. [`install_sigbus_handler`] adds
+//!   a message, and [`open_watched`] returns an error instead. Without the feature, every file is
+//!   read into memory.
+//! - `compressed`: opens logs that are compressed as a whole by gzip, bzip2, xz, zstd or lz4, and
+//!   logs in zip and tar archives.
+//! - `rosbag`: ROS 1 bags of the versions V2.0, V1.2 and earlier.
+//! - `ulog`: PX4 flight logs.
+//! - `events`: texts of PX4 events, from the definitions in the log.
+//! - `rld`: power and sensor logs of the RocketLogger.
+//! - `vel`: VEL multi-sensor logs of the University of Koblenz.
+//! - `calibration`: calibrations of a Velodyne HDL-64E, from its `db.xml`.
+//! - `pixels`: decoded images of VEL logs, with decoders for JPEG and PNG.
 
 #[cfg(feature = "compressed")]
 mod archive;

@@ -1,10 +1,21 @@
-//! Mapped files. This is the only module in the workspace with `unsafe`.
+//! Memory-mapped files. This is the only module in the workspace with `unsafe`.
 //!
-//! If another program shortens a mapped file, pages of the mapping have no bytes any more, and
-//! reading one raises `SIGBUS`. The handler in this module knows the mappings of this module. It
-//! either ends the program with a message ([`install_sigbus_handler`]), or maps zeros in place of
-//! the pages and sets the flag in the [`WatchedFile`] of the mapping, so that the reader of the log
-//! can return an error. Faults at other addresses are passed to the previously installed handler.
+//! If another program shortens a mapped file, the pages after its new end have no data. Reading
+//! such a page raises `SIGBUS`, which ends the program by default. The handler in this module has
+//! two modes:
+//!
+//! - [`install_sigbus_handler`] ends the program with a message.
+//! - [`survive_shortened_logs`] replaces the pages by zeros and sets the flag in the
+//!   [`WatchedFile`] of the mapping. The reader of the log then returns an error.
+//!
+//! For example, a log of 10 MiB is mapped, and another program shortens it to 4 MiB. A read at 5
+//! MiB faults. The handler finds the slot of the mapping, maps 5 MiB of zeros from there to its
+//! end, sets the flag and returns. The read is repeated and gives zeros.
+//! [`Watch::check`](crate::Watch::check) finds the flag.
+//!
+//! A signal handler can interrupt a program anywhere, so it must not lock or allocate. The mappings
+//! are therefore listed in slots that consist of atomics and are never freed. Faults at other
+//! addresses are passed to the previous handler.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,14 +26,17 @@ use rovelog_core::Bytes;
 
 use crate::watch::WatchedFile;
 
-/// Maps `file`, which is at `path`, for reading.
+/// Memory-maps `file` for reading. `path` is the path of the file, which is used to check the
+/// length of the file later.
 #[allow(unsafe_code)]
 pub(crate) fn map(file: &File, path: &Path) -> std::io::Result<(Bytes, Arc<WatchedFile>)> {
-    // SAFETY: the map is private to this process and is only read, as `&[u8]`. Rust cannot rule out
-    // that another process changes the file meanwhile. If it writes to the log, other bytes are
-    // read: this is safe, because no reader relies on reading the same value twice for memory
-    // safety. If the log grows, it is read up to its old length. If the log is shortened, SIGBUS is
-    // raised and handled, see the module. The feature `mmap` can be disabled.
+    // SAFETY: the map is private to this process, and is only read, as `&[u8]`. Rust cannot prevent
+    // another process from changing the file in the meantime:
+    // - If the process overwrites parts of the log, other bytes are read. The memory safety of a
+    //   reader does not depend on reading the same value twice.
+    // - If the log grows, it is read up to its old length.
+    // - If the log is shortened, SIGBUS is raised and handled as described in the module. The
+    //   feature `mmap` can be disabled where this is not acceptable.
     let map = unsafe { Mmap::map(file)? };
     let watched = Arc::new(WatchedFile::new(file, path, map.len() as u64)?);
     #[cfg(unix)]
@@ -32,12 +46,15 @@ pub(crate) fn map(file: &File, path: &Path) -> std::io::Result<(Bytes, Arc<Watch
     Ok((Bytes::from_owner(mapping), watched))
 }
 
-/// A mapping that the handler knows. Its slot must be released before the mapping, so it is the
-/// first field.
+/// A memory mapping that is listed for the signal handler. The slot is the first field, because it
+/// must be released before the memory is unmapped.
 #[cfg(unix)]
 struct Mapping {
+    /// Slot that lists the mapping for the signal handler.
     _slot: signal::SlotGuard,
+    /// Owner of the flag to which the slot points.
     _watched: Arc<WatchedFile>,
+    /// The mapped memory.
     map: Mmap,
 }
 
@@ -49,8 +66,8 @@ impl AsRef<[u8]> for Mapping {
 }
 
 /// Installs a handler for `SIGBUS` that ends this process with a message and exit code 1 if a
-/// mapped log is shortened while it is read. Intended for programs whose main task is reading logs.
-/// Does nothing on systems without this signal.
+/// mapped log is shortened while it is read. It is intended for programs whose main task is reading
+/// logs. The function does nothing on systems without this signal.
 pub fn install_sigbus_handler() {
     #[cfg(unix)]
     signal::end();
@@ -77,34 +94,41 @@ mod signal {
     use crate::watch::WatchedFile;
 
     /// List of all slots, newest first. Slots are reused but never freed, because the handler may
-    /// read any of them at any time.
+    /// read any slot at any time.
     static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-    /// True if a fault in a mapping ends the program.
+    /// True if a fault in a mapped log ends the program.
     static ENDS_PROGRAM: AtomicBool = AtomicBool::new(false);
-    /// Size of a page in bytes; 0 until the handler is installed.
+    /// Size of a page in bytes, or 0 until the handler is installed.
     static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
-    /// The previously installed handler. Never freed, because our handler may read it at any time.
+    /// The handler that was installed before this handler. It is never freed, because the signal
+    /// handler may read it at any time.
     static PREVIOUS: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
-    /// Id of the thread that runs the previously installed handler; 0 if none does.
+    /// Identifier of the thread that is running the previous handler. 0 if no thread is running it.
     static CHAINED_THREAD: AtomicUsize = AtomicUsize::new(0);
 
-    /// The description of a mapping for the handler. It consists of atomics, because the handler
-    /// must neither wait nor allocate.
+    /// A mapping in the list for the signal handler. All fields are atomics, because the handler
+    /// must not lock or allocate.
     pub(super) struct Slot {
+        /// True if the slot is in use for a mapping.
         taken: AtomicBool,
-        /// Odd while the other fields are being changed.
+        /// Number of changes of the slot. It is odd while the following fields are being changed.
         version: AtomicUsize,
+        /// Address of the first byte of the mapping.
         start: AtomicUsize,
+        /// Address after the last byte of the mapping.
         end: AtomicUsize,
+        /// Flag that the signal handler sets if the file was shortened.
         shortened: AtomicPtr<AtomicBool>,
+        /// Next slot in the list.
         next: AtomicPtr<Slot>,
     }
 
-    /// A slot in use. Dropping it releases the slot.
+    /// A slot that belongs to a mapping. Dropping it releases the slot.
     pub(super) struct SlotGuard(&'static Slot);
 
     impl Slot {
-        /// Returns a slot for the mapping. `watched` must live as long as the slot is in use.
+        /// Adds a mapping to the list for the signal handler. `watched` must live as long as the
+        /// returned guard.
         pub(super) fn take(map: &[u8], watched: &Arc<WatchedFile>) -> SlotGuard {
             let mut next = SLOTS.load(SeqCst);
             // SAFETY: slots are leaked boxes, so the pointer is null or valid forever.
@@ -115,6 +139,7 @@ mod signal {
                 }
                 next = slot.next.load(SeqCst);
             }
+            // No slot is free, so a new one is added at the head of the list.
             let slot: &'static mut Slot = Box::leak(Box::new(Self {
                 taken: AtomicBool::new(true),
                 version: AtomicUsize::new(0),
@@ -126,17 +151,19 @@ mod signal {
             slot.set(map.as_ptr().addr(), map.len(), watched.flag());
             let slot: *mut Slot = slot;
             loop {
-                // SAFETY: as above.
+                // SAFETY: the slot is a leaked box, so the pointer is valid forever.
                 let first = unsafe { &(*slot).next }.load(SeqCst);
                 match SLOTS.compare_exchange(first, slot, SeqCst, SeqCst) {
-                    // SAFETY: as above.
+                    // SAFETY: the slot is a leaked box, so the pointer is valid forever.
                     Ok(_) => return SlotGuard(unsafe { &*slot }),
-                    // SAFETY: as above.
+                    // SAFETY: the slot is a leaked box, so the pointer is valid forever.
                     Err(now) => unsafe { &(*slot).next }.store(now, SeqCst),
                 }
             }
         }
 
+        /// Sets the mapping of the slot. While the fields are being set, the version is odd, so
+        /// that the signal handler ignores the slot.
         fn set(&self, start: usize, len: usize, shortened: *const AtomicBool) {
             self.version.fetch_add(1, SeqCst);
             self.start.store(start, SeqCst);
@@ -145,12 +172,14 @@ mod signal {
             self.version.fetch_add(1, SeqCst);
         }
 
-        /// Returns the end of the mapping and its flag, if the address is inside the mapping.
+        /// If `address` is inside the mapping of the slot, returns the end of the mapping and its
+        /// flag.
         fn of(&self, address: usize) -> Option<(usize, *mut AtomicBool)> {
             let version = self.version.load(SeqCst);
             let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
             let shortened = self.shortened.load(SeqCst);
-            // A slot that is being changed cannot be the one of the mapping that is being read.
+            // A mapping that is being read cannot be changed at the same time. So if the slot is
+            // being changed, it belongs to a different mapping.
             let same = version.is_multiple_of(2) && self.version.load(SeqCst) == version;
             (same && (start..end).contains(&address)).then_some((end, shortened))
         }
@@ -163,19 +192,20 @@ mod signal {
         }
     }
 
+    /// Installs the signal handler, and sets the mode in which a fault ends the program.
     pub(super) fn end() {
         ENDS_PROGRAM.store(true, SeqCst);
         install();
     }
 
-    /// Installs the handler. Installs it again if another handler has replaced it.
+    /// Installs the signal handler. If another handler has replaced it, it is installed again.
     pub(super) fn install() {
         static INSTALLING: Mutex<()> = Mutex::new(());
         let _one = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
         let ours: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = handler;
         let ours = ours as libc::sighandler_t;
-        // SAFETY: the structures are plain data that the calls fill; the handler only makes
-        // async-signal-safe calls.
+        // SAFETY: the structures are plain data, for which zeros are valid, and the calls fill
+        // them. The handler only makes async-signal-safe calls.
         unsafe {
             let mut now = MaybeUninit::<sigaction>::zeroed();
             if libc::sigaction(libc::SIGBUS, ptr::null(), now.as_mut_ptr()) != 0 {
@@ -189,21 +219,24 @@ mod signal {
             PREVIOUS.store(Box::leak(Box::new(now)), SeqCst);
             let mut new = MaybeUninit::<sigaction>::zeroed().assume_init();
             new.sa_sigaction = ours;
-            // Without SA_NODEFER, a signal that the previous handler raises again would be blocked
-            // until our handler returns.
+            // The flag SA_NODEFER is needed if the previous handler raises the signal again.
+            // Without this flag, the signal would be blocked until our handler returns.
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
             libc::sigemptyset(&raw mut new.sa_mask);
             libc::sigaction(libc::SIGBUS, &raw const new, ptr::null_mut());
         }
     }
 
+    /// The signal handler for `SIGBUS`.
     extern "C" fn handler(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-        // SAFETY: the system passes a valid structure; the slots are never freed; the flag lives as
-        // long as its mapping, which is there because it is being read; its pages are replaced by
-        // pages of the same size and rights, so no memory but the mapping itself changes. All calls
-        // are async-signal-safe.
+        // SAFETY:
+        // - The system passes a valid structure, and slots are never freed.
+        // - The flag lives as long as its mapping, and the mapping exists because it is being read.
+        // - The pages of the mapping are replaced by pages of the same size and rights, so that no
+        //   other memory changes.
+        // - All calls are async-signal-safe.
         unsafe {
-            // A signal sent with `kill` has no address.
+            // A signal that was sent with `kill` has no fault address.
             let address = if (*info).si_code > 0 { (*info).si_addr().addr() } else { 0 };
             let mut next = SLOTS.load(SeqCst);
             while let Some(slot) = next.as_ref() {
@@ -213,7 +246,7 @@ mod signal {
                     }
                     let page = PAGE_SIZE.load(SeqCst);
                     let from = address & !(page - 1);
-                    // All pages after the first one without bytes have no bytes either.
+                    // If a page has no data, all pages after it in the file have no data either.
                     let zeros = libc::mmap(
                         ptr::with_exposed_provenance_mut(from),
                         (end - from).next_multiple_of(page),
@@ -233,7 +266,8 @@ mod signal {
         }
     }
 
-    /// Ends the program with a message.
+    /// Ends the program with a message. It does not unwind the stack, because this is not possible
+    /// in a signal handler.
     unsafe fn end_program() -> ! {
         const WHY: &[u8] = b"error: a log was shortened by another program while it was read; outputs are \
             incomplete\n  next: copy the log, then read the copy\n";
@@ -244,20 +278,22 @@ mod signal {
         }
     }
 
-    /// Passes the signal to the previously installed handler.
+    /// Passes the signal to the previous handler.
     #[allow(clippy::cast_possible_truncation, reason = "a thread's id is as wide as a pointer")]
     unsafe fn call_previous(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-        // SAFETY: the structure was filled by the system and is never freed; it names a handler of
-        // the kind that its flags tell; the calls are async-signal-safe.
+        // SAFETY: the structure was filled by the system and is never freed. Its flags determine
+        // the signature of the handler, so the transmuted type is correct. All calls are
+        // async-signal-safe.
         unsafe {
             let Some(previous) = PREVIOUS.load(SeqCst).as_ref() else { return };
             let me = libc::pthread_self() as usize;
             let sent = (*info).si_code <= 0;
-            // The previous handler may reinstall our handler and raise the signal again, as
-            // Python's faulthandler does.
+            // The previous handler may reinstall this handler and raise the signal again, as
+            // Python's faulthandler does. Calling the previous handler again would then lead to an
+            // endless loop.
             let is_chained = CHAINED_THREAD.swap(me, SeqCst) == me;
             if previous.sa_sigaction == libc::SIG_IGN && sent {
-                // The signal stays ignored, as it would be without our handler.
+                // The signal is ignored, as it would be without this handler.
             } else if is_chained || [libc::SIG_DFL, libc::SIG_IGN].contains(&previous.sa_sigaction) {
                 libc::signal(signal, libc::SIG_DFL);
                 libc::raise(signal);
@@ -273,8 +309,8 @@ mod signal {
 }
 
 /// Installs a handler for `SIGABRT` that ends this process with a message and exit code 1. Rust
-/// raises this signal if memory runs out. Intended for programs whose main task is reading logs.
-/// Does nothing on systems without this signal.
+/// raises this signal if memory runs out. The handler is intended for programs whose main task is
+/// reading logs. The function does nothing on systems without this signal.
 #[allow(unsafe_code)]
 pub fn install_abort_handler() {
     #[cfg(unix)]

@@ -1,4 +1,9 @@
-//! Opens logs from a path, bytes or a stream with the reader of the detected format.
+//! Functions that open a log from a path, bytes or a stream.
+//!
+//! The start of a file determines its kind. For example, `flight.ulg.gz` starts with the magic
+//! number of gzip. It is decompressed, and its content starts with the magic number of ULog, so the
+//! ULog reader opens it. An RLD recording may consist of several files. Companion files in the same
+//! folder are loaded together with the first file, and each of them may be compressed.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,20 +30,20 @@ pub fn open(path: impl AsRef<Path>) -> Result<AnyLog> {
     open_with(path, &ReadOptions::default())
 }
 
-/// Opens a log. Large regular files are mapped. Other files and pipes are read into memory.
+/// Opens a log. Large regular files are memory-mapped. Other files and pipes are read into memory.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is not a log of a built-in format, or is refused by
-/// the format. The message does not contain the path.
+/// Returns an error if the file cannot be read, if it is not a log of a built-in format, or if the
+/// reader of the format returns an error. The message does not contain the path.
 pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
     open_path(path.as_ref(), None, options, &mut Watch::default())
 }
 
-/// Opens a log without checking its magic number. `format` is a format id; if it is `None`, the
-/// format is detected.
+/// Opens a log as the given format, even if its magic number does not match. `format` is a format
+/// id. If it is `None`, the format is detected.
 ///
 /// # Errors
-/// Returns the errors of [`open_with`], and an error if the format is not built in.
+/// Returns the errors of [`open_with`]. Returns an error if the format is not built in.
 pub fn open_as<'a>(
     format: impl Into<Option<&'a str>>,
     path: impl AsRef<Path>,
@@ -48,12 +53,12 @@ pub fn open_as<'a>(
 }
 
 /// Opens a log that another program may shorten while it is read. If this happens, the missing
-/// bytes are read as zeros, and [`Watch::check`] returns an error. `format` is a format id; if it
+/// bytes are read as zeros, and [`Watch::check`] returns an error. `format` is a format id. If it
 /// is `None`, the format is detected.
 ///
-/// Call [`Watch::check`] after each piece of work, before you use its result. This function
-/// installs a handler for the signal `SIGBUS`. Faults at other addresses are passed to the
-/// previously installed handler, so it works together with other handlers that do the same.
+/// Call [`Watch::check`] after each part of your work, before you use the result. This function
+/// installs a handler for the signal `SIGBUS`. Faults at other addresses are passed to the previous
+/// handler, so that several such handlers can coexist.
 ///
 /// # Errors
 /// Returns the errors of [`open_with`].
@@ -70,15 +75,16 @@ pub fn open_watched(
     Ok((log?, watch))
 }
 
+/// Opens the log at a path. All public functions that open a path call this function.
 fn open_path(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &mut Watch) -> Result<AnyLog> {
     #[cfg(feature = "compressed")]
     {
-        if let Some((file, name)) = archive::split(path) {
+        if let Some((file, name)) = archive::split_path(path) {
             let (archive, member) = member_at(&file, &name, &options.limits, watch)?;
             return open_member(&archive, &name, member, format, options);
         }
         if let Some(archive) = archive_at(path, &options.limits, watch)? {
-            let name = archive.only(Some(path))?;
+            let name = archive.single_log(Some(path))?;
             return open_member(&archive, name, archive.read(name, &options.limits)?, format, options);
         }
     }
@@ -94,7 +100,7 @@ fn open_path(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &m
     }
 }
 
-/// Opens a log of an archive, with the members that continue it.
+/// Opens a log in an archive, together with its companion files in the archive.
 #[cfg(feature = "compressed")]
 fn open_member(
     archive: &Archive,
@@ -123,13 +129,13 @@ fn open_member(
     }
 }
 
-/// Returns the companion files that [`open_with`] reads with the log at `path`: further parts of a
-/// recording, and files that come with it. `format` is an id as in [`open_as`]. The list is empty
-/// if the path is not a regular file.
+/// Returns the paths of the companion files that [`open_with`] loads together with the log at
+/// `path`, such as the other parts of a recording. `format` is a format id as in [`open_as`]. The
+/// list is empty if the path is not a regular file.
 pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> {
     let path = path.as_ref();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
-    // Pipes are not read here, because their bytes could not be read again.
+    // A pipe must not be read here, because opening the log could not read the same bytes again.
     if !path.is_file() {
         return Vec::new();
     }
@@ -137,15 +143,16 @@ pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> 
     companion_files(format, path, name).into_iter().map(|file| file.path).collect()
 }
 
-/// Detects the format of a file, which may be compressed as a whole.
+/// Detects the format of the log in a file, even if the file is compressed as a whole.
 fn detect_format(path: &Path) -> Option<&'static str> {
     let mut file = File::open(path).ok()?;
     let bytes = head(&mut file).ok()?;
     #[cfg(feature = "compressed")]
     if let Some(compression) = packed::Compression::of(&bytes) {
         let mut start = bytes;
-        // The first block of a bzip2 file can have 900 kB.
-        file.take(SMALL as u64).read_to_end(&mut start).ok()?;
+        // The first block of a bzip2 file can have 900 kB, and no byte of it can be decompressed
+        // before the end of the block.
+        file.take(MAX_SMALL_LEN as u64).read_to_end(&mut start).ok()?;
         return built_in(&packed::first_bytes(compression, &start, SEARCH_LEN)).ok();
     }
     built_in(&bytes).ok()
@@ -153,12 +160,13 @@ fn detect_format(path: &Path) -> Option<&'static str> {
 
 /// A companion file of a log.
 struct CompanionFile {
-    /// Name of the file without the suffix of a compression.
+    /// Name of the companion file, without the suffix of a compression.
     name: String,
+    /// Path of the companion file.
     path: PathBuf,
 }
 
-/// Returns the companion files of the log whose first file is `name`, from the same folder.
+/// Returns the companion files of the log whose first file is `name`. They are in the same folder.
 fn companion_files(format: &str, path: &Path, name: &str) -> Vec<CompanionFile> {
     let files = FORMATS.iter().find(|known| known.id == format).and_then(|format| format.files);
     let Some(files) = files else { return Vec::new() };
@@ -171,7 +179,7 @@ fn companion_files(format: &str, path: &Path, name: &str) -> Vec<CompanionFile> 
     names.into_iter().filter_map(|name| Some(CompanionFile { path: file(&name)?, name })).collect()
 }
 
-/// Returns the bytes of a companion file, decompressed if needed.
+/// Reads a companion file, and decompresses it if needed.
 fn load_companion(path: &Path, options: &ReadOptions, watch: &mut Watch) -> Result<Bytes> {
     let (head, bytes) = load(path, |head| Ok(head.to_vec()), watch)?;
     #[cfg(feature = "compressed")]
@@ -182,7 +190,7 @@ fn load_companion(path: &Path, options: &ReadOptions, watch: &mut Watch) -> Resu
     Ok(bytes)
 }
 
-/// Opens a log together with its companion files from the same folder.
+/// Opens a log together with its companion files in the same folder.
 fn with_companions(
     format: &str,
     path: &Path,
@@ -201,7 +209,7 @@ fn with_companions(
     for CompanionFile { name, path } in files {
         let bytes = load_companion(&path, options, watch).map_err(|error| {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
-            let what = format!("the log's further file {file}: {error}");
+            let what = format!("the file {file} of this log cannot be read: {error}");
             let named = Error::new(error.format, error.kind, error.offset, what);
             match error.next {
                 Some(next) => named.with_next(next),
@@ -213,11 +221,11 @@ fn with_companions(
     from_files_as(format, bytes, companions, options)
 }
 
-/// Fetches the parts of a remote file that the summary of its log needs: its start, its end, and
-/// the parts that the format requests. `format` is a format id; if it is `None`, the format is
-/// detected.
+/// Fetches the byte ranges of a remote file that are needed for the summary of its log. These are
+/// the start, the end, and the ranges that the format requests. `format` is a format id. If it is
+/// `None`, the format is detected.
 ///
-/// Returns false if the file is compressed, because then all of it is needed.
+/// Returns false if the file is compressed. The whole file is needed in this case.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, or is not a log of a built-in format.
@@ -226,7 +234,7 @@ pub fn outline(file: &dyn Ranges, format: Option<&str>) -> Result<bool> {
     file.fetch(&[0..END.min(size), size.saturating_sub(END)..size])?;
     let head = file.read(0..(SEARCH_LEN as u64).min(size))?;
     #[cfg(feature = "compressed")]
-    if Archive::is_at(&file.read(0..(archive::HEAD as u64).min(size))?) {
+    if Archive::is_at(&file.read(0..(archive::HEAD_LEN as u64).min(size))?) {
         return Ok(false);
     }
     match identify(&head, format)? {
@@ -236,19 +244,21 @@ pub fn outline(file: &dyn Ranges, format: Option<&str>) -> Result<bool> {
     }
 }
 
-/// Opens a log in memory.
+/// Opens a log that is in memory.
 ///
 /// # Errors
-/// Returns an error if the bytes are not a log of a built-in format, or the format refuses them.
+/// Returns an error if the bytes are not a log of a built-in format, or if the reader of the format
+/// returns an error.
 pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
     from_bytes_as(None, bytes, options)
 }
 
-/// Opens a log in memory without checking its magic number. `format` is a format id; if it is
-/// `None`, the format is detected. A log that is compressed as a whole is decompressed.
+/// Opens a log in memory as the given format, even if its magic number does not match. `format` is
+/// a format id. If it is `None`, the format is detected. A log that is compressed as a whole is
+/// decompressed.
 ///
 /// # Errors
-/// Returns the errors of [`from_bytes`], and an error if the format is not built in.
+/// Returns the errors of [`from_bytes`]. Returns an error if the format is not built in.
 pub fn from_bytes_as<'a>(
     format: impl Into<Option<&'a str>>,
     bytes: Bytes,
@@ -257,7 +267,7 @@ pub fn from_bytes_as<'a>(
     let format = format.into();
     #[cfg(feature = "compressed")]
     if let Some(archive) = Archive::of(&bytes) {
-        let name = archive.only(None)?;
+        let name = archive.single_log(None)?;
         return open_member(&archive, name, archive.read(name, &options.limits)?, format, options);
     }
     match identify_all(&bytes, format)? {
@@ -267,21 +277,21 @@ pub fn from_bytes_as<'a>(
     }
 }
 
-/// Opens a stream of records from a pipe. It takes one pass and bounded memory, and returns records
-/// in file order.
+/// Opens a stream of records from a pipe. The pipe is read once with bounded memory, and records
+/// are returned in file order.
 ///
 /// # Errors
-/// Returns an error if the input cannot be read, is not a log of a built-in format, or is refused
-/// by the format.
+/// Returns an error if the input cannot be read, if it is not a log of a built-in format, or if the
+/// reader of the format returns an error.
 pub fn open_stream(input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
     open_stream_as(None, input, options)
 }
 
-/// Opens a stream of records from a pipe without checking its magic number. `format` is a format
-/// id; if it is `None`, the format is detected.
+/// Opens a stream of records from a pipe as the given format, even if its magic number does not
+/// match. `format` is a format id. If it is `None`, the format is detected.
 ///
 /// # Errors
-/// Returns the errors of [`open_stream`], and an error if the format is not built in.
+/// Returns the errors of [`open_stream`]. Returns an error if the format is not built in.
 pub fn open_stream_as<'a>(
     format: impl Into<Option<&'a str>>,
     mut input: Box<dyn Read + Send>,
@@ -298,16 +308,16 @@ pub fn open_stream_as<'a>(
     }
 }
 
-/// The kind of a file, by its first bytes.
+/// The kind of a file, determined by its first bytes.
 enum FileKind<'a> {
-    /// A log of the format with this id.
+    /// A log with this format id.
     Log(&'a str),
-    /// A compressed file. Its content determines the format.
+    /// A compressed file. The format of the log can only be detected in its decompressed content.
     #[cfg(feature = "compressed")]
     Packed(packed::Compression),
 }
 
-/// Returns the kind of a file that starts with `head`. `format` is a format id; if it is `None`,
+/// Returns the kind of a file that starts with `head`. `format` is a format id. If it is `None`,
 /// the format is detected.
 fn identify<'a>(head: &[u8], format: Option<&'a str>) -> Result<FileKind<'a>> {
     #[cfg(feature = "compressed")]
@@ -317,20 +327,21 @@ fn identify<'a>(head: &[u8], format: Option<&'a str>) -> Result<FileKind<'a>> {
     format.map_or_else(|| built_in(head), Ok).map(FileKind::Log)
 }
 
-/// Returns the kind of a file with these bytes.
+/// Returns the kind of a file from its complete bytes. A file that contains only zeros has an error
+/// of its own.
 fn identify_all<'a>(bytes: &[u8], format: Option<&'a str>) -> Result<FileKind<'a>> {
     let kind = identify(&bytes[..bytes.len().min(SEARCH_LEN)], format);
     let is_zero = kind.is_err() && !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0);
     if is_zero { Err(only_zeros()) } else { kind }
 }
 
-/// Maximum size of compressed files that are decompressed completely, even if the start of their
-/// content is not a log. This finds out whether they are damaged.
+/// Maximum size in bytes of a compressed file that is always decompressed completely, even if its
+/// content does not start like a log. Complete decompression detects whether the file is damaged.
 #[cfg(feature = "compressed")]
-const SMALL: usize = 1 << 20;
+const MAX_SMALL_LEN: usize = 1 << 20;
 
-/// Opens the log in a compressed file. `format` is a format id; if it is `None`, the format is
-/// detected.
+/// Opens the log in a compressed file by calling `open` with its content. `format` is a format id.
+/// If it is `None`, the format is detected.
 #[cfg(feature = "compressed")]
 fn open_packed(
     compression: packed::Compression,
@@ -339,9 +350,9 @@ fn open_packed(
     options: &ReadOptions,
     open: impl FnOnce(&str, Bytes, &ReadOptions) -> Result<AnyLog>,
 ) -> Result<AnyLog> {
-    if format.is_none() && file.len() > SMALL {
-        // A large file of another kind is rejected by the start of its content. If the start cannot
-        // be decompressed, decompressing below returns the reason.
+    if format.is_none() && file.len() > MAX_SMALL_LEN {
+        // The start of the content is sufficient to reject a large file that is not a log. If not
+        // even the start can be decompressed, the complete decompression below returns the reason.
         let head = packed::first_bytes(compression, file, SEARCH_LEN);
         if head.len() == SEARCH_LEN {
             built_in(&head)?;

@@ -1,4 +1,4 @@
-//! [`options`]: the options with which a log of any format is opened.
+//! Builder for opening a log of any format: [`options`].
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rovelog_core::{Bytes, LogReader, ReadOptions, Result};
 
 use crate::{AnyLog, from_bytes, open_with};
 
-/// All built-in formats, for [`OpenOptions`].
+/// The type parameter of [`OpenOptions`] for opening a log of any built-in format.
 #[derive(Debug)]
 pub struct AnyFormat;
 
@@ -27,7 +27,7 @@ impl Open for AnyFormat {
     }
 }
 
-/// Returns the options with which a log is opened.
+/// Returns a builder that sets options and then opens a log of any format.
 ///
 /// ```no_run
 /// let log = rovelog::options().strict(true).open("flight.ulg")?;

@@ -1,4 +1,4 @@
-//! Detects whether the mapped files of a log were shortened while it was open.
+//! Detection of mapped files that were shortened while their log was open.
 
 #[cfg(feature = "mmap")]
 use std::fs::{File, Metadata};
@@ -12,19 +12,20 @@ use std::sync::{
 
 use rovelog_core::{Error, ErrorKind, Result};
 
-/// The mapped files of a log that was opened with [`open_watched`](crate::open_watched). Empty
-/// without the feature `mmap`, because logs are then read into memory and cannot change.
+/// The memory-mapped files of a log that was opened with [`open_watched`](crate::open_watched).
+/// Without the feature `mmap`, logs are read into memory and cannot change, so there are no such
+/// files.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
+    /// All mapped files of the log.
     #[cfg(feature = "mmap")]
     files: Vec<Arc<WatchedFile>>,
 }
 
 impl Watch {
-    /// Checks that the files still have their length. This takes a few microseconds for each file.
+    /// Checks that no file of the log was shortened. This takes a few microseconds for each file.
     ///
-    /// If the call succeeds, all data that was read from the log before it was the data in the
-    /// file.
+    /// If the check succeeds, all data that was read before this call was the data in the file.
     ///
     /// # Errors
     /// Returns an error if another program has shortened a file of the log since it was opened.
@@ -37,11 +38,13 @@ impl Watch {
             .with_next("open the log again; if another program still writes to it, open a copy"))
     }
 
+    /// Adds a memory-mapped file to watch.
     #[cfg(feature = "mmap")]
     pub(crate) fn add(&mut self, file: Arc<WatchedFile>) {
         self.files.push(file);
     }
 
+    /// Returns whether any file of the log was shortened.
     #[cfg(feature = "mmap")]
     fn shortened(&self) -> bool {
         self.files.iter().any(|file| file.shortened())
@@ -54,32 +57,38 @@ impl Watch {
     }
 }
 
-/// A mapped file, with the length and the identity that it had when it was opened.
+/// A memory-mapped file, with its length and identity at the time when it was opened.
 #[cfg(feature = "mmap")]
 #[derive(Debug)]
 pub(crate) struct WatchedFile {
+    /// Absolute path of the file.
     path: PathBuf,
+    /// Device and inode number of the file, if the operating system has them.
     identity: Option<(u64, u64)>,
+    /// Length of the file in bytes when it was mapped.
     len: u64,
+    /// True if the file was shortened. The signal handler sets this flag.
     shortened: AtomicBool,
 }
 
 #[cfg(feature = "mmap")]
 impl WatchedFile {
+    /// Records the path, the identity and the length `len` of a mapped file.
     pub(crate) fn new(file: &File, path: &Path, len: u64) -> std::io::Result<Self> {
-        // The path is made absolute, because the current folder may change later.
+        // The path is made absolute, because the current folder may change while the log is open.
         let (path, identity) = (std::path::absolute(path)?, identity(&file.metadata()?));
         Ok(Self { path, identity, len, shortened: AtomicBool::new(false) })
     }
 
-    /// Returns the flag that the signal handler sets.
+    /// Returns a pointer to the flag that the signal handler sets.
     #[cfg(unix)]
     pub(crate) fn flag(&self) -> *const AtomicBool {
         &raw const self.shortened
     }
 
-    /// Returns whether the file was shortened. Compares its length, too: reading between the new
-    /// end of the file and the end of its last page gives zeros without a fault.
+    /// Returns whether the file was shortened. The flag alone is not sufficient: reading between
+    /// the new end of the file and the end of its last page gives zeros without a fault. So the
+    /// length is compared, too.
     fn shortened(&self) -> bool {
         if self.shortened.load(Ordering::SeqCst) {
             return true;
@@ -93,7 +102,8 @@ impl WatchedFile {
     }
 }
 
-/// Returns the identity of a file, which detects that another file replaced it.
+/// Returns the device and inode number of a file. They show whether another file has replaced the
+/// mapped file.
 #[cfg(all(feature = "mmap", unix))]
 #[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn identity(of: &Metadata) -> Option<(u64, u64)> {

@@ -1,4 +1,4 @@
-//! Properties that all formats share, checked on the whole corpus.
+//! Tests of properties that all formats share, with all logs of the corpus.
 #![cfg(all(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel"))]
 
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use rovelog::{AnyLog, ErrorKind, ReadOptions, RecoverOptions, Select};
 use rovelog_testing::{Logs, RLD, ROSBAG, ULOG, VEL};
 
-/// Returns the corpus logs that open, with their names.
+/// Returns the corpus logs that can be opened, with their names.
 fn logs() -> impl Iterator<Item = (String, AnyLog)> {
     let all = [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::corpus);
     all.filter_map(|log| Some((log.name, rovelog::from_bytes(log.bytes, &ReadOptions::default()).ok()?)))
@@ -29,8 +29,8 @@ fn only_requested_topics_are_latched() {
                 met += 1;
             }
             let mut out = Vec::new();
-            // Rows before a gap stay with their block, and some selections cannot be written as a
-            // log. Both are reported.
+            // In a slice, rows before a gap stay in their block, and some selections cannot be
+            // written as a log. Both are reported, in the details or as an error.
             if let Ok(sliced) = log.slice(&select, &mut out)
                 && sliced.details.iter().all(|detail| detail.text.is_none())
             {
@@ -41,8 +41,8 @@ fn only_requested_topics_are_latched() {
     assert!(met > 100, "{met} topics start before the middle of their log");
 }
 
-/// Recovery drops exactly the bytes that reading reports as lost and keeps all others. The
-/// recovered log has no loss.
+/// Recovery must drop exactly the bytes that reading reports as lost, and must keep all other
+/// bytes. The recovered log must have no losses.
 #[test]
 fn reading_and_recovery_report_the_same_loss() {
     let (mut lossy, mut wrong) = (0, Vec::new());
@@ -52,8 +52,8 @@ fn reading_and_recovery_report_the_same_loss() {
         let lost = &log.info().lost;
         lossy += u64::from(!lost.is_empty());
         if report.unchanged && log.format().id == "ulog" {
-            // Bytes of a message that was cut before appended data are kept: docs/formats/ulog.md,
-            // section 4.
+            // Recovery keeps the bytes of a message that was truncated before data was appended to
+            // the log. See section 4 of docs/formats/ulog.md.
             let cut = log.diagnostics().counts().get("E-ULOG-002").copied().unwrap_or_default();
             if (cut, log.info().size) != (lost.losses, out.len() as u64) {
                 wrong.push(format!("{name}: unchanged, with {lost}"));
@@ -83,7 +83,7 @@ fn reading_and_recovery_report_the_same_loss() {
     assert!(lossy > 100, "only {lossy} logs have losses");
 }
 
-/// An output that its reader has closed.
+/// An output like a pipe whose reader has closed it.
 struct Closed;
 
 impl Write for Closed {
@@ -114,10 +114,10 @@ fn write_errors_are_distinguished_from_other_errors() {
     assert!(refused > 400, "{refused} outputs refused");
 }
 
-/// A topic or a record of another log is an error. It must not cause a panic, and bytes of the
-/// other log must not be read with the layout of this log.
+/// A topic or record of a different log must cause an error. It must not cause a panic, and its
+/// bytes must not be decoded with the layout of this log.
 #[test]
-fn a_topic_of_another_log_is_refused() {
+fn a_topic_of_another_log_is_rejected() {
     let logs: Vec<_> = logs().filter(|(_, log)| !log.topics().is_empty()).collect();
     let mut met = [0; 2];
     for pair in logs.windows(2) {

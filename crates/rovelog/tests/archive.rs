@@ -1,4 +1,4 @@
-//! Logs in archives: zip, tar, and tar that is compressed as a whole.
+//! Tests of logs in zip archives, tar archives, and tar archives that are compressed as a whole.
 #![cfg(all(feature = "compressed", feature = "ulog", feature = "rld"))]
 
 use std::io::{Read as _, Write as _};
@@ -8,7 +8,7 @@ use rovelog::{Bytes, ErrorKind, ReadOptions, Select, from_bytes, logs_in_archive
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// Returns a log of the corpus.
+/// Returns the bytes of a log in the corpus.
 fn log(name: &str) -> Vec<u8> {
     std::fs::read(rovelog_testing::root().join("corpus").join(name)).unwrap()
 }
@@ -23,13 +23,13 @@ fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-/// Returns a tar archive as POSIX describes it.
+/// Returns a tar archive in the format that POSIX specifies.
 fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Vec::new();
     for (name, bytes) in members {
         let (mut name, mut kind) = ((*name).to_owned(), b'0');
         if name.len() > 100 {
-            // The long name of GNU tar is a file before the file.
+            // GNU tar stores a long file name as the content of an extra entry before the file.
             let long = format!("{name}\0");
             entry("././@LongLink", b'L', long.as_bytes(), &mut archive);
             name.truncate(100);
@@ -69,14 +69,15 @@ fn records(path: &Path) -> u64 {
     log.records(&Select::all()).map(|record| u64::from(record.is_ok())).sum()
 }
 
-/// Archives of the same members, each with the ending of its file.
+/// Returns archives of each kind with the same members. Each archive has the file name extension of
+/// its kind.
 fn archives(members: &[(&str, &[u8])]) -> [(&'static str, Vec<u8>); 4] {
     let tar = tar(members);
     [("zip", zip(members)), ("tar.gz", gzip(&tar)), ("tgz", gzip(&tar)), ("tar", tar)]
 }
 
 #[test]
-fn an_archive_with_one_log_opens_as_that() {
+fn an_archive_with_one_log_opens_as_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let flight = log("ulog/one-topic.ulg");
     std::fs::write(folder.path().join("flight.ulg"), &flight).unwrap();
@@ -103,7 +104,7 @@ fn an_archive_with_one_log_opens_as_that() {
 }
 
 #[test]
-fn a_log_of_several_is_named_by_its_path() {
+fn one_of_several_logs_is_opened_by_its_path() {
     let folder = tempfile::tempdir().unwrap();
     let (flight, power) = (log("ulog/one-topic.ulg"), log("rld/v4.rld"));
     let members = [("logs/", &b""[..]), ("logs/b.rld", &power), ("a.ulg", &flight), ("notes.txt", b"text")];
@@ -131,7 +132,7 @@ fn a_log_of_several_is_named_by_its_path() {
 }
 
 #[test]
-fn a_damaged_archive_is_an_error_and_never_a_panic() {
+fn a_damaged_archive_never_panics() {
     let flight = log("ulog/one-topic.ulg");
     for archive in [zip(&[("a.ulg", &flight)]), tar(&[("a.ulg", &flight)])] {
         for at in (0..archive.len()).step_by(1 + archive.len() / 400) {
@@ -140,7 +141,7 @@ fn a_damaged_archive_is_an_error_and_never_a_panic() {
                 bytes[at] ^= 0x55;
                 bytes
             }] {
-                // Every answer is good but a panic.
+                // Any result is acceptable, but a panic is not.
                 let _ = from_bytes(Bytes::from(bytes), &ReadOptions::default());
             }
         }
@@ -150,7 +151,31 @@ fn a_damaged_archive_is_an_error_and_never_a_panic() {
 }
 
 #[test]
-fn a_bomb_in_an_archive_is_refused_at_the_limit() {
+fn a_damaged_tar_archive_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("logs.tar");
+    let flight = log("ulog/one-topic.ulg");
+    let archive = tar(&[("a.ulg", &flight), ("b.ulg", &flight)]);
+    let second = 512 + flight.len().next_multiple_of(512);
+    let mut bad_sum = archive.clone();
+    bad_sum[second] ^= 0x55;
+    for (damaged, why) in [
+        (bad_sum, "archive header checksum mismatch"),
+        (archive[..second + 600].to_vec(), "it ends within b.ulg"),
+    ] {
+        std::fs::write(&path, damaged).unwrap();
+        let error = rovelog::open(&path).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Malformed);
+        let what = format!("the archive is damaged ({why}), with 1 log before the damage: a.ulg");
+        assert_eq!(error.to_string(), what);
+        assert_eq!(error.next.unwrap(), format!("name one: {}/a.ulg", path.display()));
+        assert_eq!(logs_in_archive(&path).unwrap(), Vec::<PathBuf>::new());
+        assert!(records(&path.join("a.ulg")) > 0);
+    }
+}
+
+#[test]
+fn unpacking_an_archive_stops_at_the_limit() {
     let bomb = [&log("ulog/one-topic.ulg")[..], &vec![0; 20 << 20]].concat();
     let archive = zip(&[("a.ulg", &bomb)]);
     let mut options = ReadOptions::default();

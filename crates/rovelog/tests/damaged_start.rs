@@ -1,16 +1,17 @@
-//! Logs whose first bytes are damaged or missing are read on, and files of zeros are named.
+//! Logs whose first bytes are damaged or missing must be detected and read. Files that contain only
+//! zeros have an error of their own.
 
 use rovelog::core::RecoverOptions;
 use rovelog::{Bytes, ErrorKind, ReadOptions, from_bytes, from_bytes_as, open};
 use rovelog_testing::corpus;
 
-/// Returns the bytes of a log of the corpus.
+/// Returns the bytes of a log in the corpus.
 fn log(format: &str, extension: &str, name: &str) -> Vec<u8> {
     corpus(format, extension, 1).into_iter().find(|log| log.name == name).unwrap().bytes.to_vec()
 }
 
-/// Checks that all records are read without being told the format, and that recovery writes a start
-/// that is valid.
+/// Checks that the format is detected, that all records are read, and that recovery writes a log
+/// with a valid start.
 fn check(bytes: Vec<u8>, records: u64, what: &str) {
     let bytes: Bytes = bytes.into();
     let options = ReadOptions::default();
@@ -34,7 +35,7 @@ fn check(bytes: Vec<u8>, records: u64, what: &str) {
 
 #[cfg(feature = "ulog")]
 #[test]
-fn any_damage_of_the_header_of_a_ulog_leaves_its_records() {
+fn a_ulog_with_a_damaged_header_is_read() {
     let intact = log("ulog", "ulg", "appended-three-sections");
     let records = from_bytes(intact.clone().into(), &ReadOptions::default()).unwrap().info().records;
     for len in 1..=16 {
@@ -45,7 +46,7 @@ fn any_damage_of_the_header_of_a_ulog_leaves_its_records() {
     for text in [b"INFO  [blackbox] starting\n".to_vec(), vec![0; 4], vec![0; 60_000]] {
         check([&text[..], &intact].concat(), records, &format!("{} bytes in front", text.len()));
     }
-    // Far behind the start it is one on request only.
+    // If the log starts far from the start of the file, it is only found if the format is given.
     let far: Bytes = [&vec![0xA5; 100_000][..], &intact].concat().into();
     let options = ReadOptions::default();
     assert_eq!(from_bytes(far.clone(), &options).unwrap_err().kind, ErrorKind::NotThisFormat);
@@ -54,7 +55,7 @@ fn any_damage_of_the_header_of_a_ulog_leaves_its_records() {
 
 #[cfg(feature = "rosbag")]
 #[test]
-fn any_damage_of_the_version_line_of_a_bag_leaves_its_messages() {
+fn a_bag_with_a_damaged_version_line_is_read() {
     let intact = log("rosbag", "bag", "v2.0+several-chunks");
     let records = from_bytes(intact.clone().into(), &ReadOptions::default()).unwrap().info().records;
     for len in 1..=13 {
@@ -66,7 +67,7 @@ fn any_damage_of_the_version_line_of_a_bag_leaves_its_messages() {
 
 #[cfg(feature = "rld")]
 #[test]
-fn damage_of_the_magic_of_an_rld_leaves_its_rows() {
+fn an_rld_log_with_a_damaged_magic_number_is_read() {
     for name in ["v4", "v3", "v2", "v1"] {
         let intact = log("rld", "rld", name);
         let records = from_bytes(intact.clone().into(), &ReadOptions::default()).unwrap().info().records;
@@ -81,7 +82,7 @@ fn damage_of_the_magic_of_an_rld_leaves_its_rows() {
 }
 
 #[test]
-fn only_a_file_that_was_read_whole_is_said_to_be_zeros() {
+fn a_file_of_zeros_has_its_own_error() {
     let message = |bytes: Vec<u8>| from_bytes(bytes.into(), &ReadOptions::default()).unwrap_err().to_string();
     assert!(message(vec![0; 200_000]).contains("the file contains only zero bytes"));
     let mut other = vec![0; 200_000];

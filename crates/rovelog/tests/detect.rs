@@ -1,5 +1,5 @@
-//! Detection of the real files in `ROVELOG_REAL`, or in the folder `../shared/real` next to the
-//! workspace.
+//! Tests of detection with real files. These are in the folder `ROVELOG_REAL`, or in
+//! `../shared/real` relative to the workspace.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn head(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Returns the name of the detected kind of a file: a format id, or the name of another kind.
+/// Returns the format id of a file, or the name of the detected kind if the file is not a log.
 fn name(path: &Path) -> &'static str {
     match detect(&head(path)) {
         Detection::Format(format) => format.id,
@@ -24,7 +24,7 @@ fn name(path: &Path) -> &'static str {
 }
 
 #[test]
-fn every_real_file_is_detected_as_its_folder_says() {
+fn every_real_file_has_the_format_of_its_folder() {
     let Some(real) = rovelog_testing::real("") else { return };
     let mut seen = 0;
     for (folder, extension, id) in [
@@ -43,7 +43,7 @@ fn every_real_file_is_detected_as_its_folder_says() {
             seen += 1;
             let expected = match path.file_name().unwrap().to_str().unwrap() {
                 "bad_empty.vel" => "empty",
-                // Bags before V1.0 have no magic number, because they start with their first topic.
+                // Bags before V1.0 start with their first topic instead of a magic number.
                 "bad_magic.vel" | "v0_one_topic.bag" => "unknown",
                 name if name.contains("encrypted") && name.contains("key") => {
                     "the key file of an encrypted ULog"
@@ -58,7 +58,7 @@ fn every_real_file_is_detected_as_its_folder_says() {
 }
 
 #[test]
-fn files_next_to_real_logs_are_named() {
+fn other_files_next_to_real_logs_are_detected() {
     let Some(real) = rovelog_testing::real("") else { return };
     for (path, what) in [
         ("rosbag12/whole_file.bag.gz", "gzip"),

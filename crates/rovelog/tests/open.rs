@@ -1,10 +1,11 @@
-//! Opening by path, from bytes and from a stream, and the errors for files that are not logs.
+//! Tests of opening logs from a path, from bytes and from a stream, and of the errors for files
+//! that are not logs.
 #![cfg(feature = "ulog")]
 
 use rovelog::{AnyLog, Bytes, Error, ErrorKind, ReadOptions, Select};
 use rovelog_testing::Dribble;
 
-/// Returns a flight log, built byte by byte, that has one topic of `rows` rows.
+/// Returns a ULog file with one topic that has `rows` records.
 fn ulog(rows: u64) -> Vec<u8> {
     let mut log = b"ULog\x01\x12\x35\x01".to_vec();
     log.extend(1_000_000_u64.to_le_bytes());
@@ -34,9 +35,9 @@ fn error_text(error: &Error) -> String {
 }
 
 #[test]
-fn mapped_and_read_logs_and_logs_in_memory_are_the_same() {
+fn mapped_and_read_logs_are_equal() {
     let folder = tempfile::tempdir().unwrap();
-    // Sizes below and above the minimum size of mapped files.
+    // The two sizes are below and above the minimum size of memory-mapped files.
     for rows in [3, 80_000] {
         let bytes = ulog(rows);
         assert_eq!(bytes.len() > 1 << 20, rows > 3);
@@ -124,7 +125,7 @@ fn formats_by_id_must_be_built_in() {
     let error = rovelog::from_bytes_as("sonar", ulog(1).into(), &options).unwrap_err();
     insta::assert_snapshot!(error_text(&error), @r#"
     the format "sonar" is not built in
-      next: built in: ulog, rld, vel, rosbag
+      next: choose a format of this build: ulog, rld, vel, rosbag
     "#);
     assert_eq!(error.kind, ErrorKind::InvalidArgument);
 }
@@ -135,16 +136,17 @@ fn an_endless_device_is_rejected_by_its_first_bytes() {
     assert_eq!(rovelog::open("/dev/zero").unwrap_err().kind, ErrorKind::NotThisFormat);
 }
 
-/// A device has no end. If the format is specified, it would be read until memory runs out.
+/// A device may never end. Without a check, it would be read until memory runs out if the format is
+/// given.
 #[cfg(unix)]
 #[test]
-fn a_device_is_refused() {
+fn a_device_is_rejected() {
     for format in ["ulog", "rld", "rosbag", "vel"] {
         let error = rovelog::open_as(format, "/dev/zero", &ReadOptions::default()).unwrap_err();
         assert!(error.to_string().contains("this is a device"), "{format}: {error}");
         assert!(error.next.is_some());
     }
-    // A device without bytes is an empty file.
+    // A device without bytes is treated as an empty file.
     let error = rovelog::open("/dev/null").unwrap_err();
     assert!(!error.to_string().contains("device"), "{error}");
 }

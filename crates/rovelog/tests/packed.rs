@@ -1,7 +1,8 @@
-//! Logs of all formats that are compressed as a whole: intact, cut, damaged, and too large.
+//! Tests of logs in all formats that are compressed as a whole. They are intact, truncated,
+//! damaged, or larger than the limit.
 #![cfg(feature = "compressed")]
 
-// Describes a bag as JSON, as a reader sees it.
+// This module converts a bag to JSON.
 #[path = "../../rosbag12/tests/support/mod.rs"]
 mod support;
 
@@ -13,7 +14,7 @@ use rovelog_testing::Log;
 
 type Packer = fn(&[u8]) -> Vec<u8>;
 
-/// The compressions, each with a function that compresses.
+/// Names of the compressions, each with a function that compresses data.
 const PACKERS: [(&str, Packer); 5] =
     [("gzip", gzip), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd), ("lz4", lz4)];
 
@@ -35,7 +36,7 @@ fn xz(data: &[u8]) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// Compresses with a checksum, as the tool `zstd` does by default.
+/// Compresses data with a checksum at the end of the frame, as the tool `zstd` does by default.
 fn zstd(data: &[u8]) -> Vec<u8> {
     let mut packer = zstd::Encoder::new(Vec::new(), 1).unwrap();
     packer.include_checksum(true).unwrap();
@@ -50,7 +51,7 @@ fn lz4(data: &[u8]) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// Returns an intact log of each format.
+/// Returns one intact log of each format.
 fn logs() -> Vec<Log> {
     let one =
         [("ulog", "ulg", "arrays-of-all-basic-types"), ("rld", "rld", "jitter"), ("vel", "vel", "all-kinds")];
@@ -66,8 +67,9 @@ fn logs() -> Vec<Log> {
 
 type Read_ = (u64, State, Vec<(&'static str, u64)>);
 
-/// Returns the records, the state and the diagnostics of a log. Reads it from memory and as a
-/// stream, which must agree.
+/// Reads a log from memory and as a stream, and checks that both give the same result. Returns the
+/// number of records, the state of the log, and the counts of diagnostics about the compressed
+/// file.
 fn read(bytes: &[u8], what: &str) -> Result<Read_, rovelog::Error> {
     let options = ReadOptions::default();
     let counts = |found: &rovelog::Diagnostics| {
@@ -87,7 +89,8 @@ fn read(bytes: &[u8], what: &str) -> Result<Read_, rovelog::Error> {
     });
     match (&file, &pipe) {
         (Ok(file), Ok(pipe)) => assert_eq!(file, pipe, "{what}"),
-        // A stream finds damage of the log before it reaches the checksum of the compressed data.
+        // A stream may detect damage of the log before the checksum of the compressed data, so the
+        // errors can differ.
         (Err(_), Err(_)) => {}
         _ => panic!("{what}: {file:?}, from a pipe {pipe:?}"),
     }
@@ -103,7 +106,8 @@ fn every_format_is_read_from_every_compression() {
             let what = format!("{} as {name}", log.name);
             let packed = pack(&log.bytes);
             assert_eq!(read(&packed, &what).unwrap(), (records, state, vec![("W-FILE-101", 1)]), "{what}");
-            // Two members or frames have one content, as for the tools themselves.
+            // If a file has two members or frames, its content is their joined content, as with the
+            // command-line tools.
             let (front, back) = log.bytes.split_at(log.bytes.len() / 3);
             let joined = [pack(front), pack(back)].concat();
             assert_eq!(read(&joined, &what).unwrap(), (records, state, vec![("W-FILE-101", 1)]), "{what}");
@@ -124,7 +128,7 @@ fn every_format_is_read_from_every_compression() {
 }
 
 #[test]
-fn cut_compressed_files_are_never_complete() {
+fn a_cut_compressed_file_is_never_complete() {
     let (mut opened, mut refused) = (0, 0);
     for log in logs() {
         let (all, ..) = read(&log.bytes, &log.name).unwrap();
@@ -146,7 +150,7 @@ fn cut_compressed_files_are_never_complete() {
                         opened += 1;
                     }
                     Err(error) => {
-                        assert!(error.to_string().contains("cut at"), "{what}: {error}");
+                        assert!(error.to_string().contains("truncated at"), "{what}: {error}");
                         refused += 1;
                     }
                 }
@@ -157,7 +161,7 @@ fn cut_compressed_files_are_never_complete() {
 }
 
 #[test]
-fn wrong_bytes_are_always_detected() {
+fn wrong_bytes_of_compressed_files_are_detected() {
     let (mut free, mut found) = (0, 0);
     for log in logs() {
         let before = read(&log.bytes, &log.name).unwrap();
@@ -167,7 +171,8 @@ fn wrong_bytes_are_always_detected() {
                 let mut bytes = packed.clone();
                 bytes[at] ^= 0x21;
                 let what = format!("{} as {name} byte {at}", log.name);
-                // Some bytes do not affect the content, such as the time in the header of gzip.
+                // Some bytes do not affect the content, such as the time in the header of a gzip
+                // file.
                 match read(&bytes, &what) {
                     Ok((records, State::Complete, _)) => {
                         assert_eq!(records, before.0, "{what}");
@@ -181,8 +186,8 @@ fn wrong_bytes_are_always_detected() {
     assert!(free < 60 && found > 1000, "{free} bytes do not matter, {found} do");
 }
 
-/// Memory never holds more than the limit. A stream needs no limit. Content up to the limit is
-/// read.
+/// Decompression must stop at the limit, so that a small file cannot fill the memory. Content up to
+/// the limit is read.
 #[test]
 fn decompression_stops_at_the_limit() {
     for log in logs() {
@@ -200,7 +205,7 @@ fn decompression_stops_at_the_limit() {
     }
 }
 
-/// A compressed file of another kind is named in the error, and not decompressed to its end.
+/// If a compressed file does not contain a log, the error states what it contains.
 #[test]
 fn compressed_files_of_other_kinds_are_named() {
     for (name, pack) in PACKERS {
@@ -213,8 +218,8 @@ fn compressed_files_of_other_kinds_are_named() {
     assert_eq!(packed::ALL.len(), 5);
 }
 
-/// The compressed bags of the corpus, some of which only a recipe can make: with optional header
-/// fields of gzip, with several members, and with a wrong checksum.
+/// The corpus has compressed bags that no common tool writes. They have optional header fields of
+/// gzip, several members, or a wrong checksum.
 #[test]
 fn every_case_of_the_corpus_reads_as_expected() {
     let logs = rovelog_testing::ROSBAG;
@@ -227,7 +232,7 @@ fn every_case_of_the_corpus_reads_as_expected() {
     });
 }
 
-/// Returns the three parts of a recording: 2, 2 and 1 blocks of 10 rows at 1 kSPS.
+/// Returns the three files of an RLD recording. They have 2, 2 and 1 blocks of 10 rows at 1 kSPS.
 fn parts_of_a_recording() -> Vec<Vec<u8>> {
     use rovelog::rld_format::wire::BlockTimes;
     use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter, encode_row, unit::Unit};
@@ -252,7 +257,7 @@ fn parts_of_a_recording() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn parts_that_are_compressed_one_by_one_are_joined() {
+fn separately_compressed_parts_are_joined() {
     let parts = parts_of_a_recording();
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
@@ -278,7 +283,7 @@ fn parts_that_are_compressed_one_by_one_are_joined() {
         let log = rovelog::open_with(folder.path().join(&first), &alone).unwrap();
         assert_eq!(log.info().records, 20, "{suffix}, only the named file");
     }
-    // Some parts are compressed.
+    // Only some files of the recording are compressed.
     write("mixed.rld", &parts[0]);
     write("mixed_p1.rld.gz", &gzip(&parts[1]));
     write("mixed_p2.rld.zst", &zstd(&parts[2]));
@@ -286,7 +291,7 @@ fn parts_that_are_compressed_one_by_one_are_joined() {
     write("other.rld.xz", &xz(&parts[0]));
     write("other_p1.rld", &parts[1]);
     assert_eq!(records("other.rld.xz"), 40);
-    // The error names a part that cannot be decompressed.
+    // If a companion file cannot be decompressed, the error states its name.
     write("bad.rld", &parts[0]);
     let mut bad = gzip(&parts[1]);
     bad[12..].fill(0xff);

@@ -1,5 +1,5 @@
-//! Logs of which only parts are fetched. Everything that their readers report must be true, and the
-//! ranges that they request must be sufficient.
+//! Tests of logs of which only some byte ranges were fetched. Everything that the readers report
+//! must be true for the whole file, and the ranges that they request must be sufficient.
 #![cfg(all(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel"))]
 
 use std::cell::RefCell;
@@ -16,10 +16,13 @@ use rovelog::{Align, AnyLog, Bytes, ErrorKind, ReadOptions, Record, Result, Sele
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Creates a file of which nothing was fetched yet.
+/// A remote file, which records the byte ranges that were fetched.
 struct Parts<'a> {
+    /// Contents of the file.
     file: &'a [u8],
+    /// Byte ranges that were fetched so far.
     read: RefCell<Vec<Range<u64>>>,
+    /// Number of calls in which ranges were fetched.
     fetches: RefCell<usize>,
 }
 
@@ -32,7 +35,7 @@ impl<'a> Parts<'a> {
         Unread::behind(self.size(), &self.read.borrow())
     }
 
-    /// Opens the log, with zeros in place of the bytes that were not fetched.
+    /// Opens the log. The bytes that were not fetched are replaced by zeros.
     fn open(&self) -> Result<AnyLog> {
         let unread = self.unread();
         let mut bytes = self.file.to_vec();
@@ -44,8 +47,8 @@ impl<'a> Parts<'a> {
         from_bytes(bytes.into(), &options)
     }
 
-    /// Fetches the ranges that the log requests until the selected records can be read. `None` if
-    /// the log requests the whole file.
+    /// Fetches the requested ranges until the selected records can be read. Returns `None` if the
+    /// log requests the whole file.
     fn select(&self, select: &Select) -> Option<AnyLog> {
         for _ in 0..64 {
             let log = self.open().unwrap();
@@ -86,7 +89,7 @@ impl Ranges for Parts<'_> {
     }
 }
 
-/// Returns the real logs that are larger than the parts that are fetched first.
+/// Returns the real logs that are larger than the two ranges that are always fetched first.
 fn real() -> Vec<(String, Vec<u8>)> {
     let kinds = [("ulog", "ulg"), ("rld", "rld"), ("rosbag20", "bag"), ("vel", "vel")];
     let folders = kinds.iter().filter_map(|(folder, extension)| {
@@ -96,8 +99,8 @@ fn real() -> Vec<(String, Vec<u8>)> {
     logs.filter(|(_, bytes)| bytes.len() as u64 > 2 * END).collect()
 }
 
-/// Returns an RLD log of two minutes at 8 kHz, with a gap of five seconds within the time of a
-/// block.
+/// Returns an RLD log of two minutes at 8 kHz. Block 701 starts five seconds late, so there is a
+/// gap before this block.
 fn power() -> Vec<u8> {
     let channels = ["V1", "V2"].map(|name| ChannelSpec::analog(name, Unit::Volt, -8)).to_vec();
     let spec = LogSpec { channels, block_rows: 800, ..LogSpec::new(8000) };
@@ -113,8 +116,8 @@ fn power() -> Vec<u8> {
     log.finish_in_place().unwrap().0.into_inner()
 }
 
-/// Returns an RLD log of six seconds. Its rows have an extra word, and its blocks are longer than
-/// the parts that are fetched first.
+/// Returns an RLD log of six seconds in which each row has an extra word. A block of this log is
+/// larger than the ranges that are always fetched first.
 fn extra_words() -> Vec<u8> {
     let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
     let spec = LogSpec { channels, block_rows: 64_000, ..LogSpec::new(64_000) };
@@ -141,7 +144,8 @@ fn drive() -> Vec<u8> {
     out
 }
 
-/// Returns a bag with several chunks from several years. `None` without the real bags.
+/// Returns a bag with several chunks from different years. Returns `None` if the real bags are not
+/// present.
 fn years() -> Option<Vec<u8>> {
     let folder = rovelog_testing::real("rosbag20")?;
     let names = ["real_joints_2011", "real_imu_navsat_bz2_2015", "real_audio_2019", "real_turtlesim_2014"];
@@ -151,10 +155,11 @@ fn years() -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Topic, offset, time and payload of a record.
+/// The topic, offset, time and payload of a record.
 type Row = (String, u64, i64, Vec<u8>);
 
-/// Returns the properties of a record, without its number, which depends on the records before it.
+/// Returns the topic, offset, time and payload of a record. The number of the record is not
+/// included, because it depends on earlier records.
 fn properties(record: Result<Record<'_>>) -> Row {
     let record = record.unwrap();
     let time = record.time.map_or(i64::MIN, |time| time.nanos);
@@ -174,7 +179,7 @@ fn summaries_of_partial_logs_are_true() {
         let whole = from_bytes(Bytes::from(file.clone()), &ReadOptions::default()).unwrap();
         let log = match parts.open() {
             Ok(log) => log,
-            // Bags that were never closed have no index.
+            // A bag that was not closed has no index.
             Err(error) => {
                 assert_eq!(error.kind, ErrorKind::PartlyRead, "{name}: {error}");
                 continue;
@@ -206,7 +211,7 @@ fn summaries_of_partial_logs_are_true() {
         let whole_span = all.span().unzip();
         assert!(near(info.start, whole_span.0) || near(info.start, all.start), "{name}: start");
         assert!(near(info.end, whole_span.1) || near(info.end, all.end), "{name}: end");
-        // Records in parts that were not fetched are an error, and not left out.
+        // Reading records that were not fetched is an error. They must not be omitted silently.
         if info.records > 0 {
             let mut records = log.records(&Select::all());
             assert!(
@@ -246,8 +251,8 @@ fn windows_are_read_from_the_requested_ranges() {
             let mut wanted: Vec<_> = whole.records(&select).map(properties).collect();
             let mut found: Vec<_> = log.records(&select).map(properties).collect();
             if is_rld {
-                // The fit uses fewer block times, so rows at the ends can be inside of only one of
-                // the windows.
+                // If only some blocks were fetched, the times are fitted to fewer blocks. So a row
+                // at an end of the window may be in only one of the two results.
                 let both = |rows: &[Row], others: &[Row]| {
                     let (first, last) = (others[0].1, others[others.len() - 1].1);
                     rows.iter().filter(|row| (first..=last).contains(&row.1)).cloned().collect::<Vec<_>>()
@@ -256,7 +261,8 @@ fn windows_are_read_from_the_requested_ranges() {
                 assert!(found.len() - some.len() <= 1 && wanted.len() - others.len() <= 1, "{name}");
                 (found, wanted) = (some, others);
                 for (found, wanted) in found.iter_mut().zip(&wanted) {
-                    // No block time is more than half a millisecond late.
+                    // Block times are at most half a millisecond late. This limits the difference
+                    // between the two fits.
                     assert!(found.2.abs_diff(wanted.2) < 100_000, "{name}: {} {}", found.2, wanted.2);
                     found.2 = wanted.2;
                 }

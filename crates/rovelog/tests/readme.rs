@@ -1,4 +1,4 @@
-//! The README's table of formats comes from the constants that detection uses.
+//! Checks the table of formats in the README against the constants of the formats.
 
 #[test]
 fn the_readme_lists_every_format() {

@@ -1,11 +1,12 @@
-//! Shortening a mapped log while it is open is an error, and the program continues.
+//! If a memory-mapped log is shortened while it is open, reading must return an error, and the
+//! program must continue.
 #![cfg(all(unix, feature = "mmap", feature = "ulog"))]
 
 use std::fs::{self, OpenOptions};
 
 use rovelog::{ErrorKind, ReadOptions};
 
-/// Returns a log with one topic and more than 1 MiB of rows, so that it is mapped.
+/// Returns a log that is larger than 1 MiB, so that it is memory-mapped.
 fn large_log() -> Vec<u8> {
     let mut log = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
     let mut message = |kind: u8, payload: &[u8]| {
@@ -30,8 +31,8 @@ fn a_shortened_log_is_an_error() {
         let (log, watch) = rovelog::open_watched(&path, None, &ReadOptions::default()).unwrap();
         assert_eq!(log.topics()[0].count, 60_000);
         watch.check().unwrap();
-        // If the file was renamed, its new length is not seen, and only the fault shows that it was
-        // shortened.
+        // If the file was renamed, its new length cannot be queried by its path. Then only the
+        // fault shows that the file was shortened.
         let now = folder.path().join("b.ulg");
         let file = if hidden {
             fs::rename(&path, &now).unwrap();
@@ -47,11 +48,11 @@ fn a_shortened_log_is_an_error() {
     }
 }
 
-/// The places of records are looked up in blocks, so a log can be shortened after a record was found
-/// and before it is read.
+/// Positions of records are collected in batches. So a log can be shortened after the position of a
+/// record was found, and before the record is read.
 #[test]
 #[cfg(feature = "rosbag")]
-fn a_log_that_is_shortened_between_two_records_is_no_panic() {
+fn shortening_a_log_between_two_records_does_not_panic() {
     let folder = tempfile::tempdir().unwrap();
     let bag = fs::read(rovelog_testing::root().join("corpus/rosbag/robot.bag")).unwrap();
     let bag = bag.repeat((2 << 20) / bag.len() + 1);
@@ -63,7 +64,8 @@ fn a_log_that_is_shortened_between_two_records_is_no_panic() {
         let mut records = log.records(&select);
         assert!(records.by_ref().take(10).all(|record| record.is_ok()), "{name}");
         OpenOptions::new().write(true).open(&path).unwrap().set_len(5000).unwrap();
-        // A record of zeros may be one without data; else it is an error.
+        // A record of zeros without data may be valid. All other records of zeros must cause an
+        // error.
         for error in records.filter_map(Result::err) {
             assert!(error.to_string().contains("was changed by another program"), "{name}: {error}");
         }

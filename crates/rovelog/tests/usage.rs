@@ -1,4 +1,4 @@
-//! Every byte of a log belongs to a category: header, messages, or lost.
+//! The sizes of all kinds of content must add up to the size of the log.
 
 use rovelog::{State, Usage};
 use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL};
@@ -10,7 +10,7 @@ fn every_byte_belongs_to_a_category() {
         let Ok(log) = rovelog::open(&path) else { continue };
         let (info, usage) = (log.info(), log.usage());
         let bytes: u64 = usage.iter().map(|usage| usage.bytes).sum();
-        // The size of a compressed bag is that of its content.
+        // For a compressed bag, the sizes add up to the size of its decompressed content.
         assert_eq!(bytes, info.size, "{}", path.display());
         let records = usage.iter().filter(|usage| usage.topic.is_some() && usage.kind != "block times");
         assert_eq!(records.map(|usage| usage.count).sum::<u64>(), info.records, "{}", path.display());

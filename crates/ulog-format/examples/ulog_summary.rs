@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for problem in log.diagnostics().list() {
         println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
-    // What only this format has.
+    // Parameters exist only in ULog, so the common `LogReader` trait has no method for them.
     for (name, value) in log.parameters().initial {
         println!("{name} = {}", value.to_json());
     }

@@ -1,10 +1,18 @@
-//! Topics as Arrow columns: the fast path, straight from the bytes of the log.
+//! Conversion of topics to Arrow columns, directly from the bytes of the log.
 //!
-//! A log that was only opened is validated and collected in one pass. Where the index is there
-//! already, or helps because only a span of time is wanted, the pass goes by the index. Both scan
-//! half a mebibyte at a time and copy its rows while they are still in the processor's cache. Rows
-//! come in file order; the first column, `t_ns`, is the row's time, unwrapped where the log stores
-//! fewer than 64 bits.
+//! If the log has not been scanned yet, its messages are validated and converted in one pass. If
+//! the log has been scanned, or if a time range is selected, the index of the log is used instead.
+//! In both cases, half a mebibyte is scanned at a time, and its rows are copied while they are in
+//! the processor's cache.
+//!
+//! Rows are in file order. The first column, `t_ns`, contains the time of the row. Timestamps of
+//! fewer than 64 bits are completed.
+//!
+//! # Example
+//!
+//! For rows of three topics, the scan first records the offsets of the rows: topic 0 at 100 and
+//! 160, topic 1 at 120, topic 2 at 140. It then copies topic by topic and column by column, so that
+//! the inner loop copies one field of many rows.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -21,20 +29,21 @@ use crate::error::UlogError;
 use crate::index::Cursor;
 use crate::layout::{Layout, TimeWidth};
 use crate::reader::UlogReader;
-use crate::scan::{MetRow, ROW_AT, Scanner, Step};
+use crate::scan::{ROW_AT, RowInfo, Scanner, Step};
 use crate::stream::UlogStream;
 
-/// Rows from which a batch is handed out.
+/// Minimum number of rows in a record batch. Only the last batch of a topic may have fewer rows.
 const BATCH_ROWS: usize = 1024;
 
-/// Bytes of the log that are scanned before their rows are copied.
+/// Number of bytes of the log that are scanned before the rows in them are copied.
 const STRIDE: u64 = 512 << 10;
 
-/// Space for columns that keep all rows is made after one of so many parts of the log.
+/// Number of equal parts of a log for estimating the size of whole columns. The first part is
+/// converted before memory for the rows of the other parts is reserved.
 const PARTS: usize = 32;
 
 impl UlogReader {
-    /// Returns one topic as record batches of about a thousand rows.
+    /// Returns the rows of a topic as record batches of about a thousand rows each.
     pub(crate) fn topic_batches(
         &self,
         topic: TopicId,
@@ -47,21 +56,23 @@ impl UlogReader {
         Ok(OneTopic::new(schema, ColumnBatches::new(self, builders)))
     }
 
-    /// Returns all selected topics that can be decoded as record batches, in one pass over the log.
+    /// Returns the selected topics as record batches, in one pass over the log. Topics that cannot
+    /// be decoded are skipped.
     pub fn batches(&self, select: &Select) -> ColumnBatches<'_> {
         ColumnBatches::new(self, Builders::new(select, None, BATCH_ROWS))
     }
 
-    /// Returns all selected topics that can be decoded and have rows, each as one batch with all of
-    /// its rows.
+    /// Returns each selected topic as one batch that contains all of its rows. Topics without rows
+    /// and topics that cannot be decoded are skipped.
     ///
     /// # Errors
-    /// Returns an error if one column would hold more than 2 GiB of text.
+    /// Returns an error if a column would contain more than 2 GiB of text.
     pub fn tables(&self, select: &Select) -> Result<Vec<(TopicId, RecordBatch)>, ArrowError> {
         let mut builders = Builders::new(select, None, usize::MAX);
         let unbounded = select.start.is_none() && select.end.is_none() && select.blocks.is_none();
         if unbounded && self.is_indexed() {
-            // Every column is allocated once, at its final size.
+            // The number of rows of each topic is known, so memory for each column is allocated
+            // once, with the final size.
             for topic in self.topics() {
                 if builders.wants(topic) && topic.count > 0 {
                     let rows = usize::try_from(topic.count).unwrap_or(usize::MAX);
@@ -77,28 +88,33 @@ impl UlogReader {
     }
 }
 
-/// Record batches of several topics, in one pass; each batch is of one topic.
+/// Iterator over record batches of several topics, created in one pass over the log. Each batch
+/// contains rows of one topic.
 pub struct ColumnBatches<'a> {
     reader: &'a UlogReader,
     pass: Pass<'a>,
     builders: Builders,
 }
 
-/// What is still to be read.
+/// State of the pass over the log that creates record batches.
 enum Pass<'a> {
-    /// The validating scan, and where its window ends.
+    /// The log is scanned and validated for the first time. The number is the offset of the end of
+    /// the bytes to scan next.
     Validating(Box<Scanner>, u64),
+    /// The log is read with the index of an earlier scan.
     Indexed(Box<Indexed<'a>>),
     Done,
 }
 
-/// A pass over the blocks of the index that hold something that is wanted.
+/// A pass over the blocks of the log that contain selected rows, according to the index.
 struct Indexed<'a> {
     reader: &'a UlogReader,
-    /// By topic. Made with the first row: a caller that needs only the schema does not wait for it.
+    /// For each topic number, true if the topic is selected. The list is filled when the first row
+    /// is requested, so that a caller who needs only the schema does not wait for the scan.
     wanted: Vec<bool>,
-    /// Blocks still to be read, and the pass over the current one.
+    /// Numbers of the blocks that have not been read yet.
     blocks: std::ops::Range<usize>,
+    /// Cursor over the messages of the current block.
     cursor: Option<Cursor<'a>>,
 }
 
@@ -119,7 +135,8 @@ impl<'a> ColumnBatches<'a> {
         Self { reader, pass, builders }
     }
 
-    /// Collects the first part of the log, and makes space for the others.
+    /// Converts the rows in the first part of the log, and reserves memory for the rows in the
+    /// other parts.
     fn scan_first_part(&mut self) {
         let reader = self.reader;
         let part = (reader.bytes.len() / PARTS) as u64;
@@ -157,27 +174,30 @@ impl Iterator for ColumnBatches<'_> {
     }
 }
 
-/// Scans up to `until`, which it moves on; false at the end of the log.
+/// Scans the log up to the offset `until`, and sets `until` to the end of the next bytes to scan.
+/// Returns `false` at the end of the log.
 fn validated(scanner: &mut Scanner, reader: &UlogReader, until: &mut u64, builders: &mut Builders) -> bool {
     let data: &[u8] = &reader.bytes;
     let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     let end = index(*until).min(data.len());
     let window = Window { data: &data[..end], base: 0, eof: end == data.len() };
     loop {
-        scanner.rows(window, |definitions, row| builders.row(definitions, data, index(row.at), row.met()));
+        scanner
+            .rows(window, |definitions, row| builders.row(definitions, data, index(row.at), row.row_info()));
         match scanner.step(window) {
             Ok(Step::Row { at, shape, time, .. }) => {
-                let row = MetRow { series: shape.series, time, now: scanner.clock.now };
+                let row = RowInfo { series: shape.series, time, now: scanner.clock.now };
                 builders.row(&scanner.definitions, data, index(at), row);
             }
             Ok(Step::Message { .. } | Step::Lost { .. } | Step::Unread { .. }) => {}
-            // Its times depend on what follows.
-            Ok(Step::Joined { at, .. }) => {
+            // The clock of a second log in the file is known only at the end of that log.
+            // `boundaries` scans the whole file and returns it.
+            Ok(Step::SecondHeader { at, .. }) => {
                 let mut starts = reader.boundaries().iter();
                 if let Some(boundary) = starts.find(|boundary| boundary.at == at) {
                     boundary.enter(&mut scanner.clock);
                 }
-                builders.join(scanner);
+                builders.start_log(scanner);
             }
             Ok(Step::End) => return false,
             Err(need) => {
@@ -189,7 +209,7 @@ fn validated(scanner: &mut Scanner, reader: &UlogReader, until: &mut u64, builde
 }
 
 impl Indexed<'_> {
-    /// Scans one stride further; false at the end of the log.
+    /// Reads the rows in the next [`STRIDE`] bytes. Returns `false` at the end of the log.
     fn advance(&mut self, data: &[u8], builders: &mut Builders) -> bool {
         let reader = self.reader;
         if self.wanted.is_empty() {
@@ -215,6 +235,7 @@ impl Indexed<'_> {
         true
     }
 
+    /// Returns `true` if the block with the given number may contain selected rows.
     fn is_wanted(&self, number: usize, select: &Select) -> bool {
         let index = self.reader.index();
         let block = &index.blocks.blocks()[number];
@@ -225,13 +246,16 @@ impl Indexed<'_> {
 }
 
 impl<R: Read> UlogStream<R> {
-    /// Returns all selected topics that can be decoded as record batches, in one pass over the
-    /// input; what was read from the stream before is not in them.
+    /// Returns the selected topics as record batches, in one pass over the input.
+    ///
+    /// Topics that cannot be decoded are skipped. Rows that were read from the stream before this
+    /// call are not included.
     pub fn batches(self, select: &Select) -> StreamBatches<R> {
         StreamBatches { stream: self, builders: Builders::new(select, None, BATCH_ROWS), done: false }
     }
 
-    /// Collects the rows of the bytes at hand and reads on; false at the end.
+    /// Converts the rows in the buffer, then reads more bytes. Returns `false` at the end of the
+    /// input.
     fn fill(&mut self, builders: &mut Builders) -> Result<bool, UlogError> {
         loop {
             let Stream { source, scan } = &mut self.stream;
@@ -239,7 +263,7 @@ impl<R: Read> UlogStream<R> {
             let index = |at: u64| usize::try_from(at - window.base).expect("within the window");
             scan.rows(window, |definitions, row| {
                 summary.row(row.series, row.at, row.len, Some(row.micros), row.before);
-                builders.row(definitions, window.data, index(row.at), row.met());
+                builders.row(definitions, window.data, index(row.at), row.row_info());
             });
             match scan.step(window) {
                 Ok(Step::End) => {
@@ -249,12 +273,12 @@ impl<R: Read> UlogStream<R> {
                 }
                 Ok(step) => {
                     if let Step::Row { at, shape, time, .. } = step {
-                        let row = MetRow { series: shape.series, time, now: scan.clock.now };
+                        let row = RowInfo { series: shape.series, time, now: scan.clock.now };
                         builders.row(&scan.definitions, window.data, index(at), row);
                     }
                     self.item(step);
-                    if matches!(step, Step::Joined { .. }) {
-                        builders.join(&self.stream.scan);
+                    if matches!(step, Step::SecondHeader { .. }) {
+                        builders.start_log(&self.stream.scan);
                     }
                 }
                 Err(need) => {
@@ -267,7 +291,8 @@ impl<R: Read> UlogStream<R> {
     }
 }
 
-/// Record batches of the topics of a [`UlogStream`]; each batch is of one topic.
+/// Iterator over record batches of the topics of a [`UlogStream`]. Each batch contains rows of one
+/// topic.
 pub struct StreamBatches<R> {
     stream: UlogStream<R>,
     builders: Builders,
@@ -275,8 +300,10 @@ pub struct StreamBatches<R> {
 }
 
 impl<R> StreamBatches<R> {
-    /// Returns the stream: its topics and definitions are those met so far, its summary and its
-    /// diagnostics are complete when there are no more batches.
+    /// Returns the underlying stream.
+    ///
+    /// The stream describes the part of the log that has been read. Its summary and its diagnostics
+    /// are complete after the last batch.
     pub fn stream(&self) -> &UlogStream<R> {
         &self.stream
     }
@@ -308,41 +335,49 @@ impl<R: Read> Iterator for StreamBatches<R> {
     }
 }
 
-/// Rows of a topic that are noted at most before they are copied.
-const NOTED: usize = 1024;
+/// Maximum number of rows of a topic whose offsets are recorded before the rows are copied.
+const MAX_PENDING_ROWS: usize = 1024;
 
-/// A record batch and the topic that it is of.
+/// A record batch with the topic of its rows.
 pub(crate) type Batch = Result<(TopicId, RecordBatch), ArrowError>;
 
-/// The columns of all topics that a selection keeps.
+/// Creates the columns of all selected topics.
 pub(crate) struct Builders {
     select: Select,
-    /// One topic, whatever its name.
+    /// The only selected topic. If this is set, the topics in `select` are ignored.
     only: Option<TopicId>,
+    /// True if a time range is selected, so that the time of each row must be checked.
     windowed: bool,
+    /// Conversion state of each topic, by topic number.
     slots: Vec<Slot>,
+    /// Complete batches that have not been returned yet.
     ready: VecDeque<Batch>,
-    /// Rows from which a batch is handed out.
+    /// Minimum number of rows in a record batch.
     batch_rows: usize,
-    /// The first topic whose times are not those stored in its rows.
+    /// Number of the first topic of which the times differ from the stored timestamps. The same is
+    /// true of all later topics.
     moved_from: usize,
 }
 
-/// What is known of a topic's place in the builders.
+/// Conversion state of a topic.
 enum Slot {
-    Unmet,
-    LeftOut,
-    Kept(Box<Builder>),
+    /// No row of the topic has been found yet.
+    Unseen,
+    /// The topic is not selected or cannot be decoded.
+    Excluded,
+    Included(Box<Builder>),
 }
 
-/// What is being collected of one topic.
+/// Creates the columns of one topic.
 pub(crate) struct Builder {
     topic: TopicId,
     columns: FixedBuilder,
-    /// Where the rows noted since the last copy begin.
+    /// Offsets of the rows that were recorded since rows were last copied.
     starts: Vec<usize>,
-    /// Offset of a 64-bit timestamp; without one, the times of the rows noted.
+    /// Offset of the 64-bit timestamp within a row. If this is `None`, the times of the rows are in
+    /// `times`.
     time_at: Option<usize>,
+    /// Times of the recorded rows in nanoseconds, used only if `time_at` is `None`.
     times: Vec<Option<i64>>,
 }
 
@@ -357,27 +392,28 @@ impl Builders {
         &self.select
     }
 
-    /// Returns whether the selection names a topic.
+    /// Returns `true` if a topic is selected.
     pub(crate) fn wants(&self, topic: &Topic) -> bool {
         self.only.map_or_else(|| self.select.keeps_topic(topic), |only| only == topic.id)
     }
 
-    /// Starts another log in the same file.
-    fn join(&mut self, scanner: &Scanner) {
+    /// Starts another log in the same file. If the times of this log are moved to the clock of the
+    /// first log, they cannot be copied from the rows.
+    fn start_log(&mut self, scanner: &Scanner) {
         if !scanner.clock.is_plain() {
             self.moved_from = self.moved_from.min(scanner.definitions.topics.len());
         }
     }
 
-    /// Notes the row whose message starts at `at` in `data`, if it is wanted.
+    /// Records the row whose message starts at the index `at` in `data`, if the row is selected.
     #[inline]
-    pub(crate) fn row(&mut self, definitions: &Definitions, data: &[u8], at: usize, row: MetRow) {
+    pub(crate) fn row(&mut self, definitions: &Definitions, data: &[u8], at: usize, row: RowInfo) {
         if self.windowed && !self.select.keeps_time(row.time.in_order(row.now)) {
             return;
         }
         let builder = match self.slots.get_mut(row.series as usize) {
-            Some(Slot::Kept(builder)) => builder,
-            Some(Slot::LeftOut) => return,
+            Some(Slot::Included(builder)) => builder,
+            Some(Slot::Excluded) => return,
             _ => match self.column_for(definitions, row.series, 0) {
                 Some(builder) => builder,
                 None => return,
@@ -387,12 +423,13 @@ impl Builders {
         if builder.time_at.is_none() {
             builder.times.push(row.time.nanos());
         }
-        if builder.starts.len() == NOTED {
+        if builder.starts.len() == MAX_PENDING_ROWS {
             builder.copy(data);
         }
     }
 
-    /// Makes the columns of a topic, with space for so many rows; `None` where it is left out.
+    /// Creates the columns of a topic, with memory for `rows` rows. Returns `None` if the topic is
+    /// not selected or cannot be decoded.
     #[cold]
     pub(crate) fn column_for(
         &mut self,
@@ -402,7 +439,7 @@ impl Builders {
     ) -> Option<&mut Builder> {
         let topic = &definitions.topics[series as usize];
         let builder = if self.wants(topic) {
-            // What cannot be decoded has no rows either.
+            // A topic that cannot be decoded has no rows, so it needs no columns.
             let layout = definitions.row_layout(topic).ok()?;
             let mut builder = Builder::new(definitions, topic, layout, &self.select, rows);
             if series as usize >= self.moved_from {
@@ -414,28 +451,28 @@ impl Builders {
         };
         let series = series as usize;
         if series >= self.slots.len() {
-            self.slots.resize_with(series + 1, || Slot::Unmet);
+            self.slots.resize_with(series + 1, || Slot::Unseen);
         }
-        self.slots[series] = builder.map_or(Slot::LeftOut, |builder| Slot::Kept(Box::new(builder)));
+        self.slots[series] = builder.map_or(Slot::Excluded, |builder| Slot::Included(Box::new(builder)));
         match &mut self.slots[series] {
-            Slot::Kept(builder) => Some(builder),
+            Slot::Included(builder) => Some(builder),
             _ => None,
         }
     }
 
-    fn kept(&mut self) -> impl Iterator<Item = &mut Builder> {
+    fn included(&mut self) -> impl Iterator<Item = &mut Builder> {
         self.slots.iter_mut().filter_map(|slot| match slot {
-            Slot::Kept(builder) => Some(&mut **builder),
+            Slot::Included(builder) => Some(&mut **builder),
             _ => None,
         })
     }
 
-    /// Copies the rows noted, which lie in `data`, and makes batches of the columns that are long
-    /// enough.
+    /// Copies the recorded rows from `data` to the columns, and creates batches from columns with
+    /// enough rows.
     pub(crate) fn copy(&mut self, data: &[u8]) {
         let mut ready = std::mem::take(&mut self.ready);
         let batch_rows = self.batch_rows;
-        for builder in self.kept() {
+        for builder in self.included() {
             if !builder.starts.is_empty() {
                 builder.copy(data);
             }
@@ -446,23 +483,25 @@ impl Builders {
         self.ready = ready;
     }
 
-    /// Makes space for what is to come, where so many parts like the one collected make up the log.
+    /// Reserves memory for the rest of the log. The estimate assumes that each of the `parts` parts
+    /// of the log contains as many rows as the first part.
     pub(crate) fn reserve_for_parts(&mut self, parts: usize) {
-        for builder in self.kept() {
-            // And a quarter, as no part is quite like the others: memory that is not touched costs nothing.
+        for builder in self.included() {
+            // Adds a quarter to the estimate, because the parts of a log differ. Memory that is
+            // reserved but not used costs nothing, whereas growing a column copies it.
             let rows = builder.columns.rows().saturating_mul(parts);
             builder.columns.reserve(rows.saturating_add(rows / 4));
         }
     }
 
-    /// Makes batches of what is left.
+    /// Creates batches from the rows that remain in the columns.
     pub(crate) fn flush(&mut self) {
         let mut ready = std::mem::take(&mut self.ready);
-        ready.extend(self.kept().filter(|builder| builder.columns.rows() > 0).map(Builder::finish));
+        ready.extend(self.included().filter(|builder| builder.columns.rows() > 0).map(Builder::finish));
         self.ready = ready;
     }
 
-    /// Returns the next batch, if one is ready.
+    /// Returns the next complete batch, or `None` if no batch is complete.
     pub(crate) fn pop(&mut self) -> Option<Batch> {
         self.ready.pop_front()
     }
@@ -488,7 +527,7 @@ impl Builder {
     }
 }
 
-/// Returns the decode plan of a topic for the selected fields.
+/// Returns the plan for decoding the selected fields of a topic into columns.
 fn plan(definitions: &Definitions, topic: &Topic, layout: &Layout, select: &Select) -> Plan {
     let format = crate::wire::INFO.id;
     let pairs =

@@ -1,5 +1,4 @@
-//! The tables that a log builds up as it is read: formats, subscriptions, and the topics made of
-//! them.
+//! The formats, subscriptions and topics of a log, collected while the log is read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +6,7 @@ use std::sync::Arc;
 use rovelog_core::layout::{Layout as RecordLayout, TextDecoding};
 use rovelog_core::names::UniqueNames;
 use rovelog_core::wire::U64Le;
-use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
+use rovelog_core::{Decode, Diagnostics, Fields, Limits, Result, Topic, TopicId};
 
 use crate::diagnostics as rules;
 use crate::error::UlogError;
@@ -17,44 +16,53 @@ use crate::schema::FormatText;
 use crate::utc;
 use crate::wire::{self, HEADER_LEN, Message};
 
-/// One subscription: a topic of the log, with the definition that was active when it was made.
+/// A subscription, which creates a topic. The topic uses the latest definition of its format at
+/// this point of the log.
 #[derive(Debug)]
 pub struct Subscription {
-    /// The offset of its 'A' message.
+    /// Offset of the 'A' message that contains the subscription.
     pub offset: u64,
-    /// The id under which data messages refer to it.
+    /// Id of the topic in data messages.
     pub msg_id: u16,
-    /// The instance.
+    /// Number of the topic's instance. A vehicle with two sensors of a type logs instances 0 and 1.
     pub multi_id: u8,
-    /// The positions of the fields, or why they are unknown.
+    /// Layout of the topic's rows, or the reason why they cannot be decoded.
     pub(crate) layout: Result<Arc<Layout>, Undecodable>,
-    /// The end of its 'A' message.
-    pub(crate) announced: u64,
-    /// Rows before this offset cannot be decoded: the format was defined late.
+    /// Offset of the end of the 'A' message that contains the subscription.
+    pub(crate) end_offset: u64,
+    /// Offset from which rows of the topic can be decoded. It is after `end_offset` if the format
+    /// was defined after the subscription.
     pub(crate) decodable_from: u64,
-    /// The active definition text.
+    /// Definition text of the topic's format, or `None` if the format is not defined.
     pub format: Option<Arc<str>>,
-    /// Whether it has ended.
+    /// True if the subscription was ended by an 'R' message.
     pub unsubscribed: bool,
+    /// True if the missing or narrow timestamp of the topic was already reported.
     time_noted: bool,
+    /// True if a timestamp after the year 2262 was already reported for the topic.
     range_noted: bool,
 }
 
-/// What the scanner must know of a message id to validate and time a row, and nothing more: 12
-/// bytes.
+/// The properties of a topic that the scanner needs to validate a row and to compute its time.
+///
+/// The structure has 12 bytes, so the shapes of all topics fit into the processor's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowShape {
-    /// Index of the subscription and of its topic.
+    /// Number of the topic, which is the index of the subscription.
     pub(crate) series: u32,
-    pub(crate) full: u16,
-    pub(crate) trimmed: u16,
-    /// Offset of the timestamp within the row.
+    /// Size of a row in bytes, including all padding.
+    pub(crate) full_len: u16,
+    /// Size in bytes of a row without the padding at its end.
+    pub(crate) trimmed_len: u16,
+    /// Offset of the timestamp from the start of the row.
     pub(crate) time_at: u16,
     pub(crate) time: RowTime,
+    /// Combination of the flag constants of this type, such as [`NOTE`](Self::NOTE). It is 0 for
+    /// the rows of most topics.
     pub(crate) flags: u8,
 }
 
-/// What kind of time a row carries.
+/// Type of the timestamp in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowTime {
     None,
@@ -62,25 +70,33 @@ pub(crate) enum RowTime {
 }
 
 impl RowShape {
-    /// The id is not subscribed.
+    /// Flag: the message id is not subscribed.
     pub(crate) const UNKNOWN: u8 = 1;
-    /// The subscription has no usable layout.
+    /// Flag: the subscription has no usable layout, so rows cannot be decoded.
     pub(crate) const UNDECODABLE: u8 = 2;
-    /// Something is to be noted at the next row.
+    /// Flag: a diagnostic must be reported at the next row.
     pub(crate) const NOTE: u8 = 4;
-    /// The topic tells UTC.
+    /// Flag: the rows contain UTC from a GPS receiver.
     pub(crate) const UTC: u8 = 8;
-    /// Not a 64-bit timestamp.
+    /// Flag: the rows have no timestamp, or a timestamp of fewer than 64 bits.
     pub(crate) const SPECIAL_TIME: u8 = 16;
 
-    pub(crate) const VACANT: Self =
-        Self { series: 0, full: 0, trimmed: 0, time_at: 0, time: RowTime::None, flags: Self::UNKNOWN };
+    /// The shape that is stored for message ids without a subscription.
+    pub(crate) const VACANT: Self = Self {
+        series: 0,
+        full_len: 0,
+        trimmed_len: 0,
+        time_at: 0,
+        time: RowTime::None,
+        flags: Self::UNKNOWN,
+    };
 
+    /// Returns the properties of the rows of a subscription. `series` is the number of the topic.
     pub(crate) fn of(series: u32, type_name: &str, subscription: &Subscription) -> Self {
         let Ok(layout) = &subscription.layout else {
             return Self { series, flags: Self::UNDECODABLE, ..Self::VACANT };
         };
-        let trimmed = u16::try_from(layout.trimmed).expect("a layout fits a message");
+        let trimmed_len = u16::try_from(layout.trimmed_len).expect("a layout fits a message");
         let (time_at, time) = match layout.timestamp {
             Some(field) => {
                 (u16::try_from(field.offset).expect("within the row"), RowTime::Field(field.width))
@@ -94,22 +110,24 @@ impl RowShape {
         if utc::GpsFields::of(type_name, &layout.record).is_some() {
             flags |= Self::UTC;
         }
-        // A full row that no message can hold never occurs.
-        let full = u16::try_from(layout.full).unwrap_or(trimmed);
-        Self { series, full, trimmed, time_at, time, flags }
+        // With all padding, a row may be longer than a message can be. Rows of this size never
+        // occur in a file, so the trimmed size is used instead.
+        let full_len = u16::try_from(layout.full_len).unwrap_or(trimmed_len);
+        Self { series, full_len, trimmed_len, time_at, time, flags }
     }
 
-    /// Returns whether a row can be decoded at all.
+    /// Returns `true` if rows of the topic can be decoded.
     pub(crate) fn usable(self) -> bool {
         self.flags & (Self::UNKNOWN | Self::UNDECODABLE) == 0
     }
 
-    /// Returns whether the timestamp has fewer than 64 bits.
+    /// Returns `true` if the timestamp of the rows has fewer than 64 bits.
     pub(crate) fn is_narrow(self) -> bool {
         matches!(self.time, RowTime::Field(width) if width != TimeWidth::U64Micros)
     }
 
-    /// Returns the 64-bit timestamp of a row, microseconds.
+    /// Returns the timestamp of a row in microseconds, or `None` if the topic has no 64-bit
+    /// timestamp.
     pub(crate) fn plain_time(self, row: &[u8]) -> Option<u64> {
         if self.time != RowTime::Field(TimeWidth::U64Micros) {
             return None;
@@ -117,22 +135,26 @@ impl RowShape {
         wire::number::<U64Le>(row, self.time_at.into()).map(U64Le::get)
     }
 
-    /// D9, D11: a row is full or trimmed, nothing else.
+    /// Returns `true` if a row of the topic may have `row_len` bytes. Only the full and the trimmed
+    /// size are valid (rules D9 and D11 of docs/formats/ulog.md).
     pub(crate) fn fits(self, row_len: usize) -> bool {
-        row_len == usize::from(self.trimmed) || row_len == usize::from(self.full)
+        row_len == usize::from(self.trimmed_len) || row_len == usize::from(self.full_len)
     }
 }
 
-/// The active shapes at one place of the log, by message id.
+/// Row shapes of the subscribed topics at one offset of the log, by message id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shapes(Vec<RowShape>);
 
 impl Shapes {
+    /// Returns the row shape for a message id, or [`RowShape::VACANT`] if the id is not subscribed.
     #[inline]
     pub(crate) fn get(&self, msg_id: u16) -> RowShape {
         self.0.get(usize::from(msg_id)).copied().unwrap_or(RowShape::VACANT)
     }
 
+    /// Returns a reference to the row shape for a message id. Returns `None` if neither this id nor
+    /// a larger id was subscribed.
     #[inline]
     pub(crate) fn find(&self, msg_id: u16) -> Option<&RowShape> {
         self.0.get(usize::from(msg_id))
@@ -150,17 +172,20 @@ impl Shapes {
         *self.slot(msg_id) = shape;
     }
 
-    /// Makes a subscription active.
+    /// Stores the row shape of a subscription under its message id.
     pub(crate) fn set(&mut self, series: u32, type_name: &str, subscription: &Subscription) {
         *self.slot(subscription.msg_id) = RowShape::of(series, type_name, subscription);
     }
 }
 
-/// Subscriptions of a log at most: "The same `msg_id` must not be used twice", and there are 65 536
-/// ids. Twice as many are kept all the same; a hostile log could use one id again and again.
+/// Maximum number of subscriptions in a log.
+///
+/// The specification says: "The same `msg_id` must not be used twice", and there are 65 536 ids.
+/// Twice as many subscriptions are accepted, because some logs reuse ids (rule D38 of
+/// docs/formats/ulog.md). Without a limit, a hostile log could subscribe one id millions of times.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 1 << 17;
 
-/// Formats, subscriptions and topics, as far as the log has been read.
+/// Formats, subscriptions and topics of the part of the log that has been read.
 #[derive(Debug, Default)]
 pub struct Definitions {
     pub(crate) formats: Formats,
@@ -168,14 +193,15 @@ pub struct Definitions {
     pub(crate) subscriptions: Vec<Subscription>,
     pub(crate) topics: Vec<Topic>,
     limits: Limits,
-    /// Names of topics: a second series of a name is `t/0#2`.
+    /// Names of the topics. If a name occurs again, a number is added to it, such as `t/0#2`.
     names: UniqueNames,
-    /// Subscriptions that wait for the definition of a type.
+    /// For the name of each missing type, the numbers of the topics that need the type.
     waiting: HashMap<String, Vec<u32>>,
-    /// Where ids lost their meaning, because another log starts or there were too many
-    /// subscriptions, and the topics that they meant.
+    /// Offsets at which message ids became unsubscribed, each with the number of the topic. An id
+    /// becomes unsubscribed if another log starts in the file, or if the log has too many
+    /// subscriptions.
     pub(crate) vacated: Vec<(u64, u32)>,
-    /// Whether the data section has started.
+    /// True if the data section of the log has started.
     pub(crate) in_data: bool,
 }
 
@@ -190,8 +216,8 @@ impl Definitions {
         &self.limits
     }
 
-    /// Starts another log in the same file, whose header is at `at`: ids mean nothing until it
-    /// subscribes them.
+    /// Starts another log in the same file, whose header is at the offset `at`. All message ids are
+    /// unsubscribed until the new log subscribes them.
     pub(crate) fn restart(&mut self, at: u64) {
         let shapes = std::mem::take(&mut self.shapes);
         let is_known = |shape: &&RowShape| shape.flags & RowShape::UNKNOWN == 0;
@@ -201,28 +227,31 @@ impl Definitions {
         self.in_data = false;
     }
 
-    /// Lays out a format that is about to be subscribed, so that looking ahead need not.
+    /// Computes and stores the layout of the format `name` before a subscription uses it. Lookahead
+    /// has only a shared reference to the definitions, so it cannot store the layout.
     pub(crate) fn prepare(&mut self, name: &str) {
-        // Whatever is wrong with it is said when it is subscribed.
+        // The error is ignored here, because it is reported when the topic is subscribed.
         let _ = self.formats.layout(name, &self.limits);
     }
 
-    /// Returns the subscriptions in file order, parallel to the topics.
+    /// Returns the subscriptions in file order. Each subscription belongs to the topic with the
+    /// same index.
     pub fn subscriptions(&self) -> &[Subscription] {
         &self.subscriptions
     }
 
-    /// Returns the positions of the fields of a topic.
+    /// Returns the layout of a topic's rows.
     ///
     /// # Errors
-    /// Returns an error if the topic cannot be decoded, or is one of another log.
+    /// Returns an error if the topic cannot be decoded or belongs to another log.
     pub fn layout(&self, topic: &Topic) -> Result<&RecordLayout, UlogError> {
         Ok(&self.row_layout(topic)?.record)
     }
 
-    /// Returns the same with what only ULog knows of it.
+    /// Returns the layout of a topic's rows, including the properties that only ULog needs, such as
+    /// the type of the timestamp.
     pub(crate) fn row_layout(&self, topic: &Topic) -> Result<&Layout, UlogError> {
-        if !topic.is_of(&self.topics) {
+        if !topic.is_element_of(&self.topics) {
             return Err(UlogError::NoSuchTopic { topic: topic.name.clone() });
         }
         let undecodable =
@@ -230,25 +259,32 @@ impl Definitions {
         self.subscriptions[topic.id.index()].layout.as_deref().map_err(undecodable)
     }
 
-    /// Returns a row of `topic`, for access to its fields.
+    /// Returns a view of a row of `topic` that provides access to its fields.
     ///
     /// # Errors
-    /// Returns an error if the topic cannot be decoded or is one of another log, or the payload has
-    /// neither of the sizes of its format.
+    /// Returns an error if the topic cannot be decoded or belongs to another log, or if the size of
+    /// the payload does not match the format.
     pub fn row<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Row<'a>, UlogError> {
-        let layout = self.row_layout(topic)?;
-        if payload.len() != layout.trimmed && payload.len() != layout.full {
-            let (trimmed, full) = (layout.trimmed, layout.full);
-            return Err(UlogError::RowSize { topic: topic.name.clone(), got: payload.len(), trimmed, full });
-        }
-        Ok(Row::new(&layout.record, payload))
+        Ok(Row::new(&self.sized_layout(topic, payload)?.record, payload))
     }
 
-    /// Takes a message that was validated valid, where it changes the tables.
+    /// Returns the layout of `topic` after checking the size of a row.
+    #[inline]
+    fn sized_layout(&self, topic: &Topic, payload: &[u8]) -> Result<&Layout, UlogError> {
+        let layout = self.row_layout(topic)?;
+        if payload.len() != layout.trimmed_len && payload.len() != layout.full_len {
+            let (trimmed, full) = (layout.trimmed_len, layout.full_len);
+            return Err(UlogError::RowSize { topic: topic.name.clone(), got: payload.len(), trimmed, full });
+        }
+        Ok(layout)
+    }
+
+    /// Updates the definitions with a valid message. Deviations from the specification are added to
+    /// `notes`.
     pub(crate) fn apply(&mut self, at: u64, end: u64, message: &Message<'_>, notes: &mut Diagnostics) {
         match *message {
             Message::Format(wire::Format { format }) => self.define(at, end, format, notes),
-            Message::Info(info) => self.formats.learn(info),
+            Message::Info(info) => self.formats.detect_px4(info),
             Message::Subscription(subscription) => {
                 self.in_data = true;
                 self.subscribe(at..end, subscription, notes);
@@ -270,6 +306,8 @@ impl Definitions {
         }
     }
 
+    /// Adds the format in `payload`, and computes the layouts of the topics that were waiting for
+    /// it.
     fn define(&mut self, at: u64, end: u64, payload: &[u8], notes: &mut Diagnostics) {
         let Some(format) = FormatText::parse(payload) else { return };
         let name = format.name;
@@ -282,12 +320,14 @@ impl Definitions {
         if defined != Defined::Repeated && format.unusual_names().next().is_some() {
             notes.push(&rules::UNUSUAL_NAME, at..end, || {
                 let names: Vec<_> = format.unusual_names().map(|name| format!("'{name}'")).collect();
+                // A format can have thousands of fields, so the message contains at most eight
+                // names.
                 let more = names.len().saturating_sub(8);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                format!("format {name}: the names {}{more}", names[..names.len().min(8)].join(", "))
+                format!("format {name} has unusual names: {}{more}", names[..names.len().min(8)].join(", "))
             });
         }
-        if defined != Defined::Repeated && !format.is_tight() {
+        if defined != Defined::Repeated && !format.has_canonical_blanks() {
             notes.push(&rules::EXTRA_BLANKS, at..end, || {
                 let fields: Vec<_> = format.blank_fields().collect();
                 match fields[..] {
@@ -317,15 +357,15 @@ impl Definitions {
             subscription.format = self.formats.text(&self.topics[series as usize].type_name).cloned();
             self.topics[series as usize].schema =
                 subscription.layout.as_ref().ok().map(|layout| Arc::clone(layout.record.schema()));
-            // Only while the id still means this subscription.
+            // Another topic may have been subscribed under the same id in the meantime.
             if self.shapes.get(subscription.msg_id).series == series {
                 self.shapes.set(series, &self.topics[series as usize].type_name, subscription);
             }
         }
     }
 
-    /// Returns the layout for a subscription; remembers it where a type is missing that may still
-    /// come.
+    /// Returns the layout for the subscription of topic `series`. If a type is missing, the topic
+    /// is added to the waiting list, because the type may still be defined.
     fn lay_out(&mut self, series: u32, name: &str) -> Result<Arc<Layout>, Undecodable> {
         let layout = self.formats.layout(name, &self.limits);
         if let Err(Undecodable::Missing(missing)) = &layout {
@@ -334,13 +374,14 @@ impl Definitions {
         layout
     }
 
+    /// Creates a topic for a subscription, unless the subscription repeats an earlier one.
     fn subscribe(
         &mut self,
         range: std::ops::Range<u64>,
         subscription: wire::Subscription<'_>,
         notes: &mut Diagnostics,
     ) {
-        // Validated before: a name is UTF-8.
+        // This subscription was validated, so its name is valid.
         let Some(type_name) = subscription.name() else { return };
         let wire::Subscription { multi_id, msg_id, message_name } = subscription;
         if message_name.len() != type_name.len() {
@@ -353,9 +394,16 @@ impl Definitions {
             let known = &mut self.subscriptions[shape.series as usize];
             let topic = &self.topics[shape.series as usize];
             let same_name = topic.type_name == type_name && known.multi_id == multi_id;
+            // If the same topic is subscribed again after an 'R' message, its rows are not reported
+            // as data after an unsubscription.
             known.unsubscribed = !same_name && known.unsubscribed;
+            // Some writers repeat a subscription. The topic then continues, but only if no type
+            // that the topic uses was redefined (rules D18 and D19 of docs/formats/ulog.md).
             let same_format = known.format.as_ref() == self.formats.text(type_name);
-            if same_name && same_format && self.formats.still_gives(type_name, &known.layout, &self.limits) {
+            if same_name
+                && same_format
+                && self.formats.has_same_layout(type_name, &known.layout, &self.limits)
+            {
                 notes.push(&rules::SUBSCRIPTION_REPEATED, range, || {
                     format!("{} is subscribed again under id {msg_id}", topic.name)
                 });
@@ -376,7 +424,7 @@ impl Definitions {
             return;
         }
         let series = u32::try_from(self.topics.len()).expect("an 'A' message has at least 7 bytes");
-        let topic_name = self.names.give(&format!("{type_name}/{multi_id}"));
+        let topic_name = self.names.assign(&format!("{type_name}/{multi_id}"));
         let layout = self.lay_out(series, type_name);
         match &layout {
             Err(Undecodable::Missing(missing)) if missing == type_name => {
@@ -397,7 +445,7 @@ impl Definitions {
             msg_id,
             multi_id,
             layout,
-            announced: range.end,
+            end_offset: range.end,
             decodable_from: range.end,
             format,
             unsubscribed: false,
@@ -408,7 +456,8 @@ impl Definitions {
         self.subscriptions.push(subscription);
     }
 
-    /// Notes that the time of a row cannot be held, once per topic.
+    /// Reports a timestamp after the year 2262. Only the first such timestamp of a topic is
+    /// reported.
     pub(crate) fn note_range(&mut self, at: u64, series: u32, notes: &mut Diagnostics) {
         let topic = &self.topics[series as usize];
         let subscription = &mut self.subscriptions[series as usize];
@@ -419,13 +468,15 @@ impl Definitions {
         }
     }
 
-    /// Notes what is to be noted at a row of `shape`, once.
+    /// Reports the deviations of a topic when its next row is found. A topic without rows gets no
+    /// diagnostic.
     pub(crate) fn note_row(&mut self, at: u64, msg_id: u16, notes: &mut Diagnostics) {
         let shape = self.shapes.slot(msg_id);
         shape.flags &= !RowShape::NOTE;
         let (time, topic) = (shape.time, &self.topics[shape.series as usize]);
         let subscription = &mut self.subscriptions[shape.series as usize];
-        // A message header is enough of a range: the rows that follow are alike.
+        // The diagnostic applies to all rows of the topic, which may be anywhere in the file. Its
+        // range covers only the header of this message.
         let range = at..at + HEADER_LEN;
         if std::mem::take(&mut subscription.unsubscribed) {
             notes.push(&rules::DATA_AFTER_UNSUBSCRIBE, range.clone(), || {
@@ -453,12 +504,7 @@ impl Definitions {
 }
 
 impl Decode for Definitions {
-    fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
-        Ok(self.row(topic, payload)?.value())
-    }
-
-    fn layout(&self, topic: &Topic, payload: &[u8]) -> Option<&Arc<RecordLayout>> {
-        let layout = self.row_layout(topic).ok()?;
-        [layout.trimmed, layout.full].contains(&payload.len()).then_some(&layout.record)
+    fn fields<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Fields<'a>> {
+        Ok(Fields::new(&self.sized_layout(topic, payload)?.record, payload))
     }
 }

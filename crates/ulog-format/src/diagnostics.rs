@@ -4,7 +4,7 @@ rovelog_core::rules! {
     LOST "E-ULOG-001" "gap" DataLost
         "lost range: no valid message was found up to the next valid one"
     CUT "E-ULOG-002" "cut" DataLost
-        "a message that is cut by the end of the file or by the start of appended data"
+        "a message truncated at the end of the file or at the start of appended data"
     BAD_MESSAGE "E-ULOG-003" "bad_message" DataLost
         "a message with a valid header whose payload contradicts its type"
     UNKNOWN_ID "E-ULOG-004" "unknown_id" DataLost
@@ -35,7 +35,7 @@ rovelog_core::rules! {
     NO_TIMESTAMP "W-ULOG-111" "no_timestamp" Note
         "a topic without a timestamp: its rows are kept without a time"
     NARROW_TIMESTAMP "W-ULOG-112" "narrow_timestamp" Note
-        "a topic whose timestamp has fewer than 64 bits: it is unwrapped"
+        "a topic whose timestamp has fewer than 64 bits: its wrap-arounds are counted"
     CONTINUED_WITHOUT_FIRST "W-ULOG-113" "continued_without_first" Note
         "a continued multi info message without a first part: it starts a new list"
     LEVEL_NOT_A_DIGIT "W-ULOG-114" "level_not_a_digit" Note

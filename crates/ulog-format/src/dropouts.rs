@@ -1,63 +1,71 @@
-//! Dropouts, and what the topics lost by them.
+//! Dropouts, and estimates of the rows that topics lost in them.
 //!
-//! A dropout says how long the logger could not write, not what it did not write. A topic with a
-//! steady rate tells: between its last row before the message and its first behind it is a gap, and
-//! so many periods fit into it.
+//! A dropout message contains the time during which the logger could not write, but not the
+//! messages that were lost. For a topic with a constant rate, the number of lost rows can be
+//! estimated from the gap between the last row before the dropout and the first row after it.
+//!
+//! # Example
+//!
+//! A topic has a row every 10 ms. The last row before a dropout is at 200 ms, and the first row
+//! after the dropout is at 270 ms. The gap of 70 ms has space for 7 periods, so 6 rows are missing.
 
 use std::ops::Range;
 
 use rovelog_core::{LogReader, Timestamp, TopicId};
 
 use crate::reader::UlogReader;
-use crate::scan::MetRow;
+use crate::scan::RowInfo;
 use crate::wire::{self, Message, kind};
 
-/// A segment of time from which messages are missing, as the logger itself reports it.
+/// A period in which messages were lost, as reported by the logger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropout {
-    /// The log time at its place; a dropout has no time of its own.
+    /// Log time at the dropout message. The message itself does not contain a time.
     pub time: Option<Timestamp>,
-    /// Its length in milliseconds.
+    /// Duration of the dropout in milliseconds.
     pub millis: u16,
-    /// The offset of the message.
+    /// Offset of the dropout message in the file.
     pub offset: u64,
 }
 
 impl Dropout {
-    /// Returns the time that it covers, nanoseconds; `None` without a time.
+    /// Returns the time range of the dropout in nanoseconds, or `None` if its time is unknown.
     pub fn span(&self) -> Option<Range<i64>> {
         let start = self.time?.nanos;
         Some(start..start.saturating_add(i64::from(self.millis) * 1_000_000))
     }
 }
 
-/// What a topic lost by a dropout.
+/// Estimated number of rows that a topic lost in a dropout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DropoutLoss {
-    /// The topic.
+    /// The topic that lost rows.
     pub topic: TopicId,
-    /// Which of the log's dropouts; where several lie in one gap, the first.
+    /// Index of the dropout in [`UlogReader::dropouts`]. If there are several dropouts between two
+    /// rows of the topic, this is the first of them.
     pub dropout: usize,
-    /// From its last row before to its first row behind, nanoseconds.
+    /// Time between the last row before the dropout and the first row after it, in nanoseconds.
     pub gap: i64,
-    /// Its usual time from row to row, nanoseconds: the median.
+    /// Median time between two rows of the topic, in nanoseconds.
     pub period: i64,
-    /// The rows that would have fitted into the gap.
+    /// Estimated number of rows of the topic that are missing in this gap.
     pub missing: u64,
 }
 
-/// Intervals of a topic that are looked at.
+/// Maximum number of intervals between rows from which the period of a topic is computed.
 const SAMPLE: usize = 1024;
 
-/// Fewer intervals than this tell no rate.
+/// Minimum number of intervals between rows from which the period of a topic is computed.
 const MIN_INTERVALS: usize = 8;
 
-/// The rate of a topic, in the making.
+/// Collects the intervals between the rows of a topic.
 #[derive(Default)]
 struct Rate {
+    /// Time of the topic's last row in microseconds.
     last: Option<u64>,
+    /// Intervals between consecutive rows of the topic, in microseconds.
     intervals: Vec<u64>,
 }
 
@@ -71,7 +79,10 @@ impl Rate {
         }
     }
 
-    /// Returns the median interval, where nine of ten lie within a half of it: a steady topic.
+    /// Returns the median interval, or `None` if the rate of the topic is not constant.
+    ///
+    /// The rate is constant if at least nine of ten intervals differ from the median by at most
+    /// half of the median.
     fn period(mut self) -> Option<u64> {
         self.intervals.sort_unstable();
         let median = *self.intervals.get(self.intervals.len() / 2).filter(|median| **median > 0)?;
@@ -85,39 +96,42 @@ impl UlogReader {
     pub fn dropouts(&self) -> Vec<Dropout> {
         let mut cursor = self.cursor();
         let mut dropouts = Vec::new();
-        while let Some(met) = cursor.next() {
-            if met.msg_type == kind::DROPOUT
-                && let Some(Message::Dropout(wire::Dropout { duration: millis })) = met.message()
+        while let Some(msg) = cursor.next() {
+            if msg.msg_type == kind::DROPOUT
+                && let Some(Message::Dropout(wire::Dropout { duration: millis })) = msg.message()
             {
-                dropouts.push(Dropout { time: cursor.clock.now(), millis, offset: met.at });
+                dropouts.push(Dropout { time: cursor.clock.now(), millis, offset: msg.at });
             }
         }
         dropouts
     }
 
-    /// Returns what topics of a steady rate lost by the dropouts, by dropout and then by topic. A
-    /// topic whose rows come as something happens tells nothing, and is not among them.
+    /// Estimates the number of rows that topics lost in dropouts. The result is sorted by dropout,
+    /// then by topic.
+    ///
+    /// Topics without a constant rate are skipped. Their rows are logged when an event occurs, so a
+    /// gap does not show that rows are missing.
     pub fn dropout_losses(&self) -> Vec<DropoutLoss> {
         let mut rates: Vec<_> = self.topics().iter().map(|_| Rate::default()).collect();
-        // A stale time tells nothing about a gap.
+        // Stale times outside of the log's data are ignored, because they would look like gaps.
         let data = self.info().span();
-        let timed = |row: &MetRow| {
+        let timed = |row: &RowInfo| {
             let (start, end) = data?;
             row.time.nanos().filter(|nanos| (start.nanos..=end.nanos).contains(nanos))?;
             row.time.micros()
         };
-        for met in self.cursor() {
-            if let Some((row, micros)) = met.row.and_then(|row| Some((row, timed(&row)?))) {
+        for msg in self.cursor() {
+            if let Some((row, micros)) = msg.row.and_then(|row| Some((row, timed(&row)?))) {
                 rates[row.series as usize].row(micros);
             }
         }
         let periods: Vec<_> = rates.into_iter().map(Rate::period).collect();
-        // For each topic: its last time, and how many dropouts there were by then.
+        // For each topic, the time of its last row, and the number of dropouts before this row.
         let mut before = vec![None; periods.len()];
         let (mut dropouts, mut losses) = (0, Vec::new());
-        for met in self.cursor() {
-            let Some(row) = met.row else {
-                dropouts += usize::from(met.msg_type == kind::DROPOUT);
+        for msg in self.cursor() {
+            let Some(row) = msg.row else {
+                dropouts += usize::from(msg.msg_type == kind::DROPOUT);
                 continue;
             };
             let series = row.series as usize;
@@ -151,7 +165,7 @@ mod tests {
     use crate::{FormatBuilder, UlogError, UlogWriter};
 
     #[test]
-    fn steady_topics_tell_what_a_dropout_cost() -> Result<(), UlogError> {
+    fn losses_are_estimated_for_topics_with_a_constant_rate() -> Result<(), UlogError> {
         let mut log = UlogWriter::new(Vec::new(), 0)?;
         for name in ["steady", "rare"] {
             log.define(&FormatBuilder::new(name).field::<u64>("timestamp"))?;
@@ -166,7 +180,7 @@ mod tests {
             }
         }
         log.dropout(60)?;
-        // Of 210, 220, ... 260 ms nothing was written.
+        // The rows at 210, 220, 230, 240, 250 and 260 ms are missing.
         for i in 27..=40 {
             row(&mut log, steady, i * 10_000)?;
         }

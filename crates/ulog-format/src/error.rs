@@ -1,178 +1,185 @@
-//! Errors of opening, reading or writing a ULog. Damage is not an error: it is a diagnostic.
+//! Errors from opening, reading or writing a ULog. Damage is reported as a diagnostic, not as an
+//! error.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
 use rovelog_core::text::count;
 
-/// The errors of this crate.
+/// Error that occurs while a ULog is opened, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UlogError {
-    /// The first bytes are not the ULog magic, and no definitions follow.
+    /// The file does not start with the ULog magic, and has no definitions near its start.
     #[error("not a ULog: the file does not start with 55 4c 6f 67 01 12 35")]
     NotUlog,
-    /// A file that was to be read as a ULog has neither a header nor messages.
+    /// The caller stated that the file is a ULog, but the file has neither a header nor messages.
     #[error("not a ULog: no header and no valid message in the first {}", count(*searched, "byte"))]
     NoMessages {
-        /// Number of bytes that were searched.
+        /// Number of bytes that were searched for a header or a message.
         searched: u64,
     },
     /// The file ends inside its 16-byte header.
     #[error("the file ends at byte {len}, inside the 16-byte header of a ULog")]
     HeaderCut {
-        /// Length in bytes.
+        /// Size of the file in bytes.
         len: u64,
     },
-    /// Incompatible flag bits are set that this reader does not know: the log must be refused.
-    #[error("incompatible flag {bits} set at byte {at}: the log needs a newer reader")]
+    /// The log sets incompatible flag bits that are not defined. The specification demands that a
+    /// reader refuses such a log.
+    #[error("the log needs a newer reader, because incompatible flag {bits} at byte {at} is set")]
     IncompatibleFlags {
-        /// The bits by name: `byte 0 bit 1`.
+        /// Positions of the undefined flag bits, for example `byte 0 bit 1`.
         bits: String,
-        /// The offset of the first of them.
+        /// Offset of the byte with the first undefined flag bit.
         at: u64,
     },
-    /// An encrypted log, or the file with its key.
-    #[error("an encrypted ULog {what}, not a plain one")]
+    /// The file is an encrypted log or the key file of such a log.
+    #[error("the file is an encrypted ULog {what}, which cannot be read directly")]
     Encrypted {
-        /// `log` or `key file`.
+        /// Kind of file, either `log` or `key file`.
         what: &'static str,
     },
-    /// A topic's definition does not allow decoding its rows.
+    /// The rows of a topic cannot be decoded.
     #[error("topic {topic} cannot be decoded: {why}")]
     Undecodable {
-        /// The topic.
+        /// Name of the topic that cannot be decoded.
         topic: String,
-        /// Reason.
+        /// Reason why the rows cannot be decoded.
         why: String,
     },
-    /// A topic that the log does not have.
+    /// The log does not have the requested topic.
     #[error("the log has no topic {topic}")]
     NoSuchTopic {
-        /// The topic.
+        /// Name of the requested topic.
         topic: String,
     },
-    /// A row that is neither the full nor the trimmed size of its format.
+    /// The size of a row does not match the format of its topic.
     #[error("a row of {}, but rows of {topic} have {trimmed} or {full}", count(*got, "byte"))]
     RowSize {
-        /// The topic.
+        /// Name of the topic to which the row belongs.
         topic: String,
-        /// The bytes given.
+        /// Actual size of the row in bytes.
         got: usize,
-        /// The size without trailing padding.
+        /// Valid size in bytes of a row without the padding at its end.
         trimmed: usize,
-        /// The size of all fields.
+        /// Valid size in bytes of a row with all padding.
         full: usize,
     },
-    /// A format that must not be written.
+    /// The format definition is invalid, so the writer rejects it.
     #[error("format {name} cannot be written: {why}")]
     BadFormat {
-        /// The format.
+        /// Name of the invalid format.
         name: String,
-        /// Reason.
+        /// Reason why the format is invalid.
         why: String,
     },
-    /// A subscription that must not be written.
+    /// The subscription is invalid, so the writer rejects it.
     #[error("topic {topic} cannot be subscribed: {why}")]
     BadSubscription {
-        /// Name and instance.
+        /// Name and instance of the topic in the subscription.
         topic: String,
-        /// Reason.
+        /// Reason why the subscription is invalid.
         why: &'static str,
     },
-    /// A definition after the start of the data section.
+    /// The caller tried to write a definition after the start of the data section.
     #[error("{what} cannot be written after the start of the data section")]
     DefinitionsClosed {
-        /// What was to be written.
+        /// Description of the rejected definition.
         what: String,
     },
-    /// A topic that the writer has not subscribed, or has unsubscribed.
+    /// The caller used a topic that is not subscribed, or no longer subscribed.
     #[error("message id {msg_id} is not subscribed in this log")]
     NotSubscribed {
-        /// The id.
+        /// Message id of the topic.
         msg_id: u16,
     },
-    /// A value that does not fit its field.
+    /// A value does not match the type of its field.
     #[error("{field}: {why}")]
     BadValue {
-        /// The field, by its flat name.
+        /// Flat name of the field, such as `esc[1].rpm`.
         field: String,
-        /// What does not fit.
+        /// Reason why the value does not match.
         why: String,
     },
-    /// An information message or a parameter that must not be written.
+    /// The name of an information message or a parameter is invalid or already used.
     #[error("{name:?} cannot be written: {why}")]
     BadKey {
-        /// Its name.
+        /// Name of the information message or parameter.
         name: String,
-        /// Reason.
+        /// Reason why the name cannot be used.
         why: &'static str,
     },
-    /// More than a message can hold.
+    /// An item, such as a text or a key, is too long for a message.
     #[error("{what} takes {}, but the limit is {max}", count(*len, "byte"))]
     TooLong {
-        /// What is too long.
+        /// Description of the item that is too long.
         what: String,
-        /// Its length.
+        /// Size of the item in bytes.
         len: usize,
-        /// The largest length.
+        /// Maximum size of the item in bytes.
         max: usize,
     },
-    /// A message that contradicts its type, or that is not allowed at this position.
+    /// A message contradicts its type, or is not allowed at this position in the log.
     #[error("a '{letter}' message cannot be written here: {why}")]
     BadMessage {
-        /// The letter of its type.
+        /// Letter of the message type.
         letter: char,
-        /// Reason.
+        /// Reason why the message is rejected.
         why: &'static str,
     },
-    /// A log to which nothing can be appended.
+    /// Data cannot be appended to the log.
     #[error("cannot append to this log: {why}")]
     CannotAppend {
-        /// Reason.
+        /// Reason why data cannot be appended.
         why: &'static str,
     },
-    /// A part of a log in which timestamps of fewer than 64 bits would be unwrapped differently.
+    /// The output would contain timestamps of fewer than 64 bits that a reader completes to other
+    /// times than in the input. Such timestamps are completed with the times of earlier rows, and
+    /// some of these rows would be missing in the output.
     #[error("{topic} has timestamps shorter than 64 bits, which depend on the rows left out")]
     TimesWouldMove {
-        /// The topic.
+        /// Name of the topic with these timestamps.
         topic: String,
     },
-    /// A log to be merged whose clock has no known offset to the others.
+    /// The UTC offset of a log to be merged is unknown, so its clock cannot be compared with the
+    /// clocks of the other logs.
     #[error("log {number} has no UTC, so it cannot be aligned with the others")]
     ClockUnknown {
-        /// Number of the log, from 1.
+        /// Number of the log without a UTC offset, counted from 1.
         number: usize,
     },
-    /// A log to be merged that contains several recordings.
+    /// A log to be merged contains several recordings.
     #[error("log {number} contains several recordings with clocks of their own")]
     SeveralSessions {
-        /// Number of the log, from 1.
+        /// Number of the log with several recordings, counted from 1.
         number: usize,
     },
-    /// Logs to be merged whose clocks started at different times.
+    /// The clocks of the logs to be merged started at different times, so their times cannot be
+    /// compared.
     #[error("the clocks of the logs started up to {seconds} s apart")]
     ClocksDiffer {
-        /// Largest difference in seconds.
+        /// Largest difference between the clocks, in seconds.
         seconds: u64,
     },
-    /// Logs to be merged that define one format in two ways.
+    /// The logs to be merged define a format differently.
     #[error("the logs define format {name} differently")]
     FormatsDiffer {
-        /// The format.
+        /// Name of the format that is defined differently.
         name: String,
     },
-    /// More topics, or instances of one, than a log can hold.
+    /// The merged log would have more topics, or more instances of a topic, than the format allows.
     #[error("no free instance for topic {topic}")]
     NoInstanceLeft {
-        /// The topic.
+        /// Name of the topic for which no message id or instance is left.
         topic: String,
     },
-    /// An error of the operating system during reading or writing.
+    /// The operating system reported an error while a file was read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
 impl UlogError {
+    /// Returns the kind of the error, its offset in the file, and advice for the user.
     fn meaning(&self) -> Meaning {
         match self {
             Self::NotUlog => (
@@ -264,4 +271,4 @@ impl UlogError {
     }
 }
 
-rovelog_core::explained!(UlogError, crate::wire::INFO.id);
+rovelog_core::impl_from_format_error!(UlogError, crate::wire::INFO.id);

@@ -1,5 +1,10 @@
-//! The index that the first scan of a log leaves, and the cursor that goes through the log again by
-//! it.
+//! The index of a log, which the first scan builds, and the cursor, which reads the log again with
+//! the index.
+//!
+//! The index divides the log into blocks of messages. It stores the time range and the topics of
+//! each block, so that a selection reads only the blocks it needs. It also stores the damaged
+//! ranges and the offsets at which subscriptions start, so that the cursor does not have to
+//! validate messages again.
 
 use std::ops::Range;
 
@@ -7,53 +12,60 @@ use rovelog_core::index::{Index as Blocks, Skips, Span};
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::scan::{AHEAD, MetRow, Scanner, plain_row, plain_time};
+use crate::scan::{PREFETCH_DISTANCE, RowInfo, Scanner, plain_row, plain_time};
 use crate::sessions::Boundary;
 use crate::wire::{Data, Dropout, HEADER_LEN, MSG_ID_LEN, Message, MessageHeader, kind};
 
-/// What is noted of a block.
+/// Times of the rows in a block of the log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mark {
-    /// Log time before its first row.
+    /// Log time before the first row of the block, in microseconds.
     now: u64,
-    /// The times of its rows, microseconds, by [`Era`].
+    /// Time range of the block's rows in microseconds, separately for each [`Era`], which is a
+    /// class of times.
     eras: [Span; 3],
 }
 
 impl Mark {
-    /// First and last time of its rows of an era, by which they are ordered, nanoseconds.
+    /// Returns the first and the last time of the block's rows whose times belong to the class
+    /// `era`. The result is in nanoseconds, and contains the times by which rows are sorted.
     pub(crate) fn span(&self, era: Era) -> Option<(i64, i64)> {
         nanos(self.eras[era as usize])
     }
 
-    /// First and last time in it, nanoseconds.
+    /// Returns the first and the last time of all rows in the block, in nanoseconds.
     #[cfg(feature = "arrow")]
     pub(crate) fn whole_span(&self) -> Option<(i64, i64)> {
         nanos(self.eras[0].joined(self.eras[1]).joined(self.eras[2]))
     }
 }
 
+/// Converts a range of microseconds to nanoseconds.
 fn nanos(micros: Span) -> Option<(i64, i64)> {
     let range = micros.range()?;
     Some((range.start().saturating_mul(1000), range.end().saturating_mul(1000)))
 }
 
-/// Rows whose times say that they are older than the log are ordered by themselves: a log often has
-/// some in each block, and a block would seem to reach from them to its own time.
+/// Class of a row's time: zero, before the start of the log, or later.
+///
+/// The rows of each class are sorted separately. Many logs have rows with time 0 in every block.
+/// With one time range per block, every block would start at 0, all blocks would overlap, and
+/// sorting would need the whole log in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// Time 0, which devices write before they have one.
+    /// The time is 0. Devices write this before they have a time.
     Zero,
-    /// Before the header's start time.
+    /// The time is before the start time in the header.
     Old,
-    /// Since the header's start time.
+    /// The time is the start time in the header or later.
     Log,
 }
 
 impl Era {
     pub(crate) const ALL: [Self; 3] = [Self::Zero, Self::Old, Self::Log];
 
-    /// Returns the era of a time in a log that starts at `start`, both in microseconds.
+    /// Returns the class of the time `micros` in a log that starts at `start`. Both are in
+    /// microseconds.
     #[inline]
     pub(crate) fn of(micros: u64, start: u64) -> Self {
         match micros {
@@ -64,40 +76,45 @@ impl Era {
     }
 }
 
-/// Blocks, and which subscriptions are active where.
+/// Index of a log: its blocks, its subscriptions and the recordings in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) blocks: Blocks<Mark>,
-    /// The header's start time, and the end of the log's data, microseconds.
+    /// Start time of the log in microseconds.
     log_start: u64,
+    /// End of the log's data in microseconds.
     data_end: u64,
-    /// Offset of the first message.
+    /// Offset of the first message in the file.
     first: u64,
-    /// Where a subscription becomes active: offset, series, shape.
+    /// Changes of the active subscriptions in file order. Each entry consists of an offset, a topic
+    /// number and the shape of the topic's rows from this offset on.
     active: Vec<(u64, u32, RowShape)>,
-    /// The shapes by topic.
+    /// Row shapes by topic number.
     shapes: Vec<RowShape>,
-    /// In which eras each topic has rows.
+    /// For each topic, flags that show which time classes ([`Era`]) its rows have.
     pub(crate) topic_eras: Vec<[bool; 3]>,
-    /// Where sessions behind the first one start.
+    /// Starts of the recordings in the file, except the first.
     pub(crate) boundaries: Vec<Boundary>,
 }
 
 impl Index {
-    /// Returns an index of the log that `scanner` is about to scan, whose first log time is
-    /// `log_start`, microseconds.
+    /// Creates the index for a scan of the whole log by `scanner`. `log_start` is the log time at
+    /// the start, in microseconds.
     pub(crate) fn new(log_start: u64, scanner: &Scanner) -> Self {
         Self { log_start, data_end: scanner.clock.data_end, first: scanner.first, ..Self::default() }
     }
 
-    /// Returns the era of a time, nanoseconds.
+    /// Returns the class of a time in nanoseconds.
     pub(crate) fn era(&self, nanos: i64) -> Era {
         Era::of(u64::try_from(nanos / 1000).unwrap_or(0), self.log_start)
     }
 
-    /// Takes a row in file order. `order` is the time by which it is ordered, in microseconds;
-    /// `now` the log time before it; `seen` the last block with rows of its topic and how many rows
-    /// of it there are before this one.
+    /// Adds the next row in file order.
+    ///
+    /// - `order` is the time in microseconds by which the row is sorted.
+    /// - `now` is the log time before the row.
+    /// - `seen` contains the number of the last block with rows of the topic, and the number of
+    ///   earlier rows of the topic.
     #[inline]
     pub(crate) fn row(&mut self, at: u64, series: u32, order: u64, now: u64, seen: (&mut u32, u64)) {
         let mark = self.blocks.record(at, series, seen, || Mark { now, eras: Default::default() });
@@ -105,9 +122,11 @@ impl Index {
         mark.eras[Era::of(order, self.log_start) as usize].add(time);
     }
 
-    /// Makes one block of all there are and of all that come: times of fewer than 64 bits depend on
-    /// all that is before them.
-    pub(crate) fn join(&mut self) {
+    /// Merges all blocks into one. Rows that are added later belong to the same block.
+    ///
+    /// A timestamp of fewer than 64 bits depends on all rows before it, so reading cannot start at
+    /// a later block.
+    pub(crate) fn merge_blocks(&mut self) {
         self.blocks.join(|one, next| {
             let eras = Era::ALL.map(|era| one.eras[era as usize].joined(next.eras[era as usize]));
             Mark { eras, ..one }
@@ -119,13 +138,15 @@ impl Index {
         self.shapes[series as usize]
     }
 
-    /// Completes the index when the scan has ended at `end`.
+    /// Completes the index after the scan. `end` is the size of the file in bytes.
     pub(crate) fn finish(&mut self, definitions: &Definitions, end: u64) {
         self.blocks.finish(end);
         for (series, subscription) in (0..).zip(&definitions.subscriptions) {
             let shape = RowShape::of(series, &definitions.topics[series as usize].type_name, subscription);
+            // If the format is defined after the subscription, the rows between the two cannot be
+            // decoded (rule D21 of docs/formats/ulog.md).
             let blank = RowShape { flags: RowShape::UNDECODABLE, ..shape };
-            if subscription.decodable_from > subscription.announced {
+            if subscription.decodable_from > subscription.end_offset {
                 self.active.push((subscription.offset, series, blank));
                 self.active.push((subscription.decodable_from, series, shape));
             } else {
@@ -139,59 +160,69 @@ impl Index {
     }
 }
 
-/// A second pass over a part of a log, by the index: no validation, no allocation per message.
+/// Iterates over the messages in a part of a log. The cursor uses the index, so it does not
+/// validate messages or allocate memory for them.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     data: &'a [u8],
     index: &'a Index,
     definitions: &'a Definitions,
+    /// Offset in the file of the next message.
     pub(crate) at: u64,
+    /// Offset in the file at which the cursor stops.
     end: u64,
+    /// Damaged byte ranges that the cursor skips.
     skips: Skips<'a>,
+    /// Number of entries in `index.active` that the cursor has applied.
     active: usize,
+    /// Row shapes of the subscribed topics at the current offset, by message id.
     shapes: Shapes,
-    /// How many boundaries of sessions it has passed.
+    /// Number of recordings that started before the current offset, not counting the first
+    /// recording.
     entered: usize,
     pub(crate) clock: LogClock,
 }
 
-/// A message met by a [`Cursor`].
+/// A message returned by a [`Cursor`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Met<'a> {
+pub(crate) struct MessageRef<'a> {
+    /// Offset of the message in the file.
     pub(crate) at: u64,
     pub(crate) msg_type: u8,
     pub(crate) payload: &'a [u8],
-    pub(crate) row: Option<MetRow>,
+    /// Topic and time of the row, or `None` if the message is not a row that can be decoded.
+    pub(crate) row: Option<RowInfo>,
 }
 
-impl<'a> Met<'a> {
-    /// Returns where it ends.
+impl<'a> MessageRef<'a> {
+    /// Returns the offset of the end of the message in the file.
     #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.at + HEADER_LEN + self.payload.len() as u64
     }
 
-    /// Returns the message, its payload read.
+    /// Parses the message. Returns `None` if the payload does not match the message type.
     #[inline]
     pub(crate) fn message(&self) -> Option<Message<'a>> {
         Message::parse(self.msg_type, self.payload)
     }
 
-    /// Returns the fields of a row.
+    /// Returns the bytes of the row's fields, without the message id.
     #[inline]
     pub(crate) fn row_bytes(&self) -> &'a [u8] {
         &self.payload[MSG_ID_LEN..]
     }
 }
 
-/// What a [`Cursor`] goes over: a row with its offset, or another message.
-pub(crate) enum Passed<'a> {
-    Row(u64, MetRow),
-    Other(Met<'a>),
+/// A message passed by [`Cursor::messages`].
+pub(crate) enum Visited<'a> {
+    /// A row that can be decoded, with its offset in the file.
+    Row(u64, RowInfo),
+    Other(MessageRef<'a>),
 }
 
 impl<'a> Cursor<'a> {
-    /// Returns a pass over everything behind the header.
+    /// Creates a cursor over all messages of the log.
     pub(crate) fn all(
         data: &'a [u8],
         index: &'a Index,
@@ -202,7 +233,7 @@ impl<'a> Cursor<'a> {
         Self::from(data, index, definitions, index.first, index.blocks.end(), clock)
     }
 
-    /// Returns a pass over some blocks.
+    /// Creates a cursor over a range of blocks of the log.
     pub(crate) fn blocks(
         data: &'a [u8],
         index: &'a Index,
@@ -214,14 +245,15 @@ impl<'a> Cursor<'a> {
         let first = &all[blocks.start];
         let mut clock = LogClock::new(first.mark.now).until(index.data_end);
         let entered = index.boundaries.partition_point(|boundary| boundary.at < first.start);
+        // The recording that contains the block may have another clock than the first recording.
         if let Some(last) = entered.checked_sub(1) {
             clock.shift = index.boundaries[last].shift;
         }
         Self { entered, ..Self::from(data, index, definitions, first.start, end, clock) }
     }
 
-    /// Returns the same pass, started where the first message is; for one that starts with the
-    /// first block.
+    /// Moves the start of the cursor to the first message of the log. The first block starts at the
+    /// first row, so the definitions before this row are not part of any block.
     pub(crate) fn after_the_header(self) -> Self {
         let skips = self.index.blocks.skips_from(self.index.first);
         Self { at: self.index.first, skips, ..self }
@@ -242,15 +274,19 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Steps over skipped ranges and makes the subscriptions active that are at the place; where the next range
-    /// or subscription is.
-    fn settle(&mut self) -> u64 {
+    /// Skips damaged ranges at the current offset, and applies the subscriptions and the starts of
+    /// recordings up to this offset.
+    ///
+    /// Returns the offset of the next damaged range, subscription or start of a recording. The
+    /// cursor can read messages up to this offset without further checks.
+    fn apply_changes(&mut self) -> u64 {
         let skip = self.skips.step_over(&mut self.at, self.end);
         while let Some((at, series, shape)) =
             self.index.active.get(self.active).filter(|(at, ..)| *at <= self.at)
         {
             let subscription = &self.definitions.subscriptions[*series as usize];
-            // A late format counts only while the id still means this subscription.
+            // A format that is defined after its subscription applies only if no other topic was
+            // subscribed under the id in the meantime.
             if *at == subscription.offset || self.shapes.get(subscription.msg_id).series == *series {
                 self.shapes.put(subscription.msg_id, *shape);
             }
@@ -268,89 +304,94 @@ impl<'a> Cursor<'a> {
         stop
     }
 
-    /// Returns the message at the place, which [`settle`](Self::settle) found to be one; steps
-    /// behind it.
+    /// Returns the message at the current offset, and moves the cursor to the end of this message.
+    /// [`apply_changes`](Self::apply_changes) must have been called for this offset.
     #[inline]
-    fn message(&mut self) -> Option<Met<'a>> {
+    fn message(&mut self) -> Option<MessageRef<'a>> {
         let at = self.at;
-        // The first scan found whole messages everywhere outside the skipped ranges.
+        // Outside of the damaged ranges, the first scan found only complete messages.
         let (header, payload) = message_at(self.data, at)?;
-        let mut met = Met { at, msg_type: header.msg_type, payload, row: None };
-        self.at = met.end();
-        if met.msg_type == kind::DATA
+        let mut msg = MessageRef { at, msg_type: header.msg_type, payload, row: None };
+        self.at = msg.end();
+        if msg.msg_type == kind::DATA
             && let Some(Data { msg_id, row }) = Data::view(payload)
         {
             let shape = self.shapes.get(msg_id);
             if shape.usable() && shape.fits(row.len()) {
                 let time = self.clock.row(shape, row);
-                met.row = Some(MetRow { series: shape.series, time, now: self.clock.now });
+                msg.row = Some(RowInfo { series: shape.series, time, now: self.clock.now });
             }
-        } else if met.msg_type == kind::DROPOUT {
-            self.dropout(&met);
+        } else if msg.msg_type == kind::DROPOUT {
+            self.dropout(&msg);
         }
-        Some(met)
+        Some(msg)
     }
 
     #[cold]
-    fn dropout(&mut self, met: &Met<'_>) {
-        if let Some(Message::Dropout(Dropout { duration })) = met.message() {
+    fn dropout(&mut self, msg: &MessageRef<'_>) {
+        if let Some(Message::Dropout(Dropout { duration })) = msg.message() {
             self.clock.dropout(duration);
         }
     }
 
-    /// Hands rows with a plain timestamp to `sink`, up to the first message that is something else.
+    /// Calls `sink` for each row, up to the offset `stop` or the first message that is not an
+    /// ordinary row.
     #[inline]
-    fn plain_rows(&mut self, stop: u64, sink: &mut impl FnMut(u64, MetRow)) {
+    fn plain_rows(&mut self, stop: u64, sink: &mut impl FnMut(u64, RowInfo)) {
         let (Ok(mut at), Ok(stop)) = (usize::try_from(self.at), usize::try_from(stop)) else { return };
         if !self.clock.is_plain() {
             return;
         }
         let (mut now, data_end) = (self.clock.now, self.clock.data_end);
-        let mut touched = 0_u8;
+        let mut prefetched = 0_u8;
         while at < stop
             && let Some((shape, end)) = plain_row(&self.shapes, self.data, at)
             && let Some(micros) = plain_time(shape, self.data, at)
         {
-            touched ^= self.data.get(at + AHEAD).copied().unwrap_or(0);
+            // Reading one byte loads its cache line ahead of time. `black_box` prevents the
+            // compiler from removing this read.
+            prefetched ^= self.data.get(at + PREFETCH_DISTANCE).copied().unwrap_or(0);
             if micros <= data_end {
                 now = now.max(micros);
             }
-            sink(at as u64, MetRow { series: shape.series, time: RowMicros::At(micros), now });
+            sink(at as u64, RowInfo { series: shape.series, time: RowMicros::At(micros), now });
             at = end;
         }
-        std::hint::black_box(touched);
+        std::hint::black_box(prefetched);
         self.clock.now = now;
         self.at = at as u64;
     }
 
-    /// Hands all rows that begin before `until` to `sink`; false at the end of the pass.
+    /// Calls `sink` for all rows that start before the offset `until`. Returns `false` at the end
+    /// of the log.
     #[inline]
-    pub(crate) fn rows(&mut self, until: u64, mut sink: impl FnMut(u64, MetRow)) -> bool {
-        self.messages(until, |met| {
-            if let Passed::Row(at, row) = met {
+    pub(crate) fn rows(&mut self, until: u64, mut sink: impl FnMut(u64, RowInfo)) -> bool {
+        self.messages(until, |msg| {
+            if let Visited::Row(at, row) = msg {
                 sink(at, row);
             }
         })
     }
 
-    /// Hands all messages that begin before `until` to `visit`; false at the end of the pass.
+    /// Calls `visit` for all messages that start before the offset `until`. Returns `false` at the
+    /// end of the log.
     #[inline]
-    pub(crate) fn messages(&mut self, until: u64, mut visit: impl FnMut(Passed<'a>)) -> bool {
+    pub(crate) fn messages(&mut self, until: u64, mut visit: impl FnMut(Visited<'a>)) -> bool {
         let until = until.min(self.end);
         loop {
-            let stop = self.settle().min(until);
+            let stop = self.apply_changes().min(until);
             if self.at >= until {
                 return self.at < self.end;
             }
             loop {
-                self.plain_rows(stop, &mut |at, row| visit(Passed::Row(at, row)));
+                self.plain_rows(stop, &mut |at, row| visit(Visited::Row(at, row)));
                 if self.at >= stop {
                     break;
                 }
-                let Some(met) = self.message() else { return false };
-                match met.row {
-                    Some(row) => visit(Passed::Row(met.at, row)),
-                    None => visit(Passed::Other(met)),
+                let Some(msg) = self.message() else { return false };
+                match msg.row {
+                    Some(row) => visit(Visited::Row(msg.at, row)),
+                    None => visit(Visited::Other(msg)),
                 }
             }
         }
@@ -358,21 +399,22 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> Iterator for Cursor<'a> {
-    type Item = Met<'a>;
+    type Item = MessageRef<'a>;
 
-    fn next(&mut self) -> Option<Met<'a>> {
-        self.settle();
+    fn next(&mut self) -> Option<MessageRef<'a>> {
+        self.apply_changes();
         if self.at < self.end { self.message() } else { None }
     }
 }
 
-/// Returns the message at `at`, which is in `data`: its header and its payload.
+/// Returns the header and the payload of the message at the offset `at`, or `None` if `data` does
+/// not contain the whole message.
 #[inline]
 pub(crate) fn message_at(data: &[u8], at: u64) -> Option<(&MessageHeader, &[u8])> {
     MessageHeader::split(data.get(usize::try_from(at).ok()?..)?)
 }
 
-/// Returns the fields of the row at `at`, whose whole message is in `data`.
+/// Returns the bytes of the fields in the row whose message is at the offset `at`.
 #[inline]
 pub(crate) fn row_bytes(data: &[u8], at: u64) -> Option<&[u8]> {
     message_at(data, at)?.1.get(MSG_ID_LEN..)

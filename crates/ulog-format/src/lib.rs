@@ -2,10 +2,11 @@
 //!
 //! # Open
 //!
-//! [`UlogReader::open`] takes a path, [`UlogReader::from_bytes`] bytes in memory or in a mapped file, and
-//! [`UlogReader::options`] has further options.
-//! [`Ulog::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
-//! error: an error means that nothing can be read.
+//! [`UlogReader::open`] opens a file, [`UlogReader::from_bytes`] opens bytes in memory or in a
+//! mapped file, and [`UlogReader::options`] sets options first. [`Ulog::stream`](Format::stream)
+//! reads a pipe and buffers only a window of it.
+//!
+//! Damage is not an error. An error means that nothing can be read.
 //!
 //! ```no_run
 //! use ulog_format::{Format, LogStream, ReadOptions, Ulog, UlogReader};
@@ -21,8 +22,8 @@
 //!
 //! # Inspect
 //!
-//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) what was recorded,
-//! and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes;
+//! [`info`](LogReader::info) returns a summary of the log, [`topics`](LogReader::topics) its
+//! topics, and [`diagnostics`](LogReader::diagnostics) every problem found in its bytes. The module
 //! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
@@ -42,9 +43,10 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) returns records in time order, `records_in_file_order` in the
-//! order of the file. [`UlogReader::row`] reads single fields in place;
-//! [`TopicRef::rows`](rovelog_core::TopicRef::rows) reads rows as your own structs.
+//! [`records`](LogReader::records) returns records in time order, and
+//! [`records_in_file_order`](UlogReader::records_in_file_order) returns them in file order.
+//! [`UlogReader::row`] reads single fields without decoding the others.
+//! [`TopicRef::rows`](rovelog_core::TopicRef::rows) deserializes rows into your own structs.
 //!
 //! ```no_run
 //! # use ulog_format::{LogReader, Select, UlogReader};
@@ -61,8 +63,8 @@
 //! # Columns
 //!
 //! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) returns a topic as
-//! Arrow record batches: the time `t_ns`, then its fields. [`UlogReader::batches`] returns all
-//! topics in one pass.
+//! Arrow record batches. The first column is the time `t_ns`, the others are the fields.
+//! `UlogReader::batches` returns all topics in one pass.
 //!
 //! ```no_run
 //! # use ulog_format::{LogReader, Select, UlogReader};
@@ -78,8 +80,8 @@
 //!
 //! # Write
 //!
-//! [`UlogWriter`] writes from scratch, or copies message by message; [`append`](append()) adds to a
-//! finished log.
+//! [`UlogWriter`] writes a new log, or copies a log message by message. [`append`](append()) adds
+//! messages to an existing log.
 //!
 //! ```
 //! use ulog_format::{FormatBuilder, LogReader, ReadOptions, UlogReader, UlogWriter};
@@ -101,9 +103,9 @@
 //!
 //! # Recover
 //!
-//! [`recover`](LogReader::recover) writes every intact message of a damaged log to a new file and
-//! accounts for every byte. [`slice`](LogReader::slice) writes a part by topic and time;
-//! [`Ulog::merge`](Format::merge) joins several logs.
+//! [`recover`](LogReader::recover) writes every intact message of a damaged log to a new file, and
+//! reports the bytes that it leaves out. [`slice`](LogReader::slice) writes the selected topics and
+//! times of a log. [`Ulog::merge`](Format::merge) combines several logs.
 //!
 //! ```no_run
 //! # use ulog_format::{LogReader, RecoverOptions, UlogReader};
@@ -116,27 +118,27 @@
 //!
 //! # Levels
 //!
-//! Lowest first; each is usable without those above it:
+//! The crate has the following levels, lowest first. Each level can be used without the next ones.
 //!
-//! - [`wire`]: the bytes, declared in the order of the specification; used for reading and writing.
-//! - `scan` and `validate` (private): one scanner of the messages of valid and damaged logs.
-//! - [`rovelog_core::layout`]: the positions of the fields of a definition in a row, and how they
-//!   are decoded.
-//! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass
-//!   over a pipe, in bounded memory. Both return [`Record`]s, and [`Row`] for their fields.
-//! - [`TopicRef::rows`](rovelog_core::TopicRef::rows): rows as your own structs, through serde.
-//! - [`LogReader::recover`]: every intact message of a damaged log, with an account of every byte.
-//! - [`LogReader::slice`] and [`Ulog::merge`](Format::merge): a part of a log, or several logs, as a
-//!   new log.
-//! - [`UlogWriter`]: logs from scratch, copies message by message, and appending to finished logs.
-//! - [`UlogReader::batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
+//! - [`wire`] declares the binary structures, for reading and writing.
+//! - `scan` and `validate` (private) divide the bytes of a log into messages and damage.
+//! - [`rovelog_core::layout`] describes the offsets of fields within a row and decodes them.
+//! - [`UlogReader`] provides random access to a log in memory or in a mapped file. [`UlogStream`]
+//!   reads a pipe once, in bounded memory. Both return [`Record`]s, and a [`Row`] to access fields.
+//! - [`TopicRef::rows`](rovelog_core::TopicRef::rows) deserializes rows with serde.
+//! - [`LogReader::recover`], [`LogReader::slice`] and [`Ulog::merge`](Format::merge) write the
+//!   intact part of a log, a selected part of it, or several logs as one.
+//! - [`UlogWriter`] writes new logs, copies of logs and appended data.
+//! - `UlogReader::batches` returns topics as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
-mod breaches;
+mod accept;
 mod clock;
 #[cfg(feature = "arrow")]
 mod columns;
 mod definitions;
+mod details;
+mod deviations;
 pub mod diagnostics;
 mod dropouts;
 mod edit;
@@ -200,13 +202,14 @@ pub use writer::{
     append_to_file,
 };
 
-// Users of this crate alone find here the traits that open and read a log, and core itself.
+// These items are re-exported, so that users of this crate need no direct dependency on
+// `rovelog-core`.
 pub use rovelog_core;
 pub use rovelog_core::{
     Error, Format, LogReader, LogStream, OpenOptions, ReadOptions, RecoverOptions, Result, Select,
 };
 
-/// The ULog format.
+/// The ULog format, for functions that are generic over formats.
 #[derive(Clone, Copy, Debug)]
 pub struct Ulog;
 
@@ -215,8 +218,11 @@ impl Format for Ulog {
     type Reader = UlogReader;
     type Stream = UlogStream<Box<dyn Read + Send>>;
 
-    /// Opens a log. A file without the magic number and without definitions in its first 64 KiB only
-    /// gets here on request; it is a ULog if messages are found in it.
+    /// Opens a log, even if its header is damaged or missing.
+    ///
+    /// Format detection rejects a file without the magic number and without definitions in its
+    /// first 64 KiB. If the user states that such a file is a ULog, this function searches the
+    /// first 40 MiB for messages.
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<UlogReader> {
         Ok(UlogReader::salvage(bytes, options)?)
     }
@@ -238,8 +244,8 @@ impl UlogReader {
     /// Opens a ULog with the default options. The file is read into memory.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a ULog. Damage is not an error:
-    /// [`diagnostics`](LogReader::diagnostics) lists it.
+    /// Returns an error if the file cannot be read or is not a ULog. Damage is not an error, and is
+    /// listed by [`diagnostics`](LogReader::diagnostics).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }
@@ -247,12 +253,12 @@ impl UlogReader {
     /// Opens a ULog in memory with the default options.
     ///
     /// # Errors
-    /// If the bytes are not a ULog.
+    /// Returns an error if the bytes are not a ULog.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
         Self::options().from_bytes(bytes)
     }
 
-    /// Returns the options with which a ULog is opened.
+    /// Returns options for opening a ULog.
     ///
     /// ```no_run
     /// let log = ulog_format::UlogReader::options().strict(true).open("flight.ulg")?;
@@ -315,7 +321,8 @@ impl LogReader for UlogReader {
         Some(self.scanner().definitions.subscriptions.get(topic.index())?.format.as_ref()?.to_string())
     }
 
-    /// A ULog has no index, so a selection needs all of its bytes.
+    /// Returns the byte ranges to fetch for a selection. A ULog has no index, so every selection
+    /// needs all bytes. The result is an empty list if the whole file was read, otherwise `None`.
     fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
         self.unread().is_empty().then(Vec::new)
     }

@@ -1,5 +1,5 @@
-//! Location of the header and of the first message, also where the header is damaged or missing.
-//! Rule D40 of docs/formats/ulog.md.
+//! Search for the header and the first message of a log. The header may be damaged or missing.
+//! Implements rule D40 of docs/formats/ulog.md.
 
 use rovelog_core::reader::SEARCH_LEN;
 use rovelog_core::scan::{NeedMore, Window};
@@ -12,36 +12,41 @@ use crate::error::UlogError;
 use crate::validate::{FREE_DEFINITIONS, Scan, TYPE_AT, Validator};
 use crate::wire::{FLAG_BITS_AT, FileHeader, MAGIC, kind, number};
 
-/// Bytes that are searched for a first message on request.
-const REACH: u64 = 40 << 20;
+/// Number of bytes at the start of the file that are searched for a message, if the user states
+/// that the file is a ULog.
+const FAR_SEARCH_LEN: u64 = 40 << 20;
 
-/// Times before this are believed in a damaged header, in microseconds: the year 2255. Text and
-/// noise are greater.
-const BELIEVED: u64 = 1 << 53;
+/// Upper limit in microseconds for the start time in a damaged header. The limit is in the year
+/// 2255. If text or noise is read as a number, the result is nearly always greater.
+const MAX_START_TIME: u64 = 1 << 53;
 
-/// How hard to look for a log.
+/// Number of bytes that are searched for the start of a log, and the messages that are accepted
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
-    /// Definitions within the first 64 KiB make a file a ULog.
+    /// Used to detect the format. A file without a header is a ULog if its first 64 KiB contain
+    /// definitions.
     Near,
-    /// The caller says that the file is a ULog: any messages within the first 40 MiB will do.
+    /// Used if the caller states that the file is a ULog. All types of messages in the first 40 MiB
+    /// are accepted.
     Far,
 }
 
-/// Where a log starts.
+/// Header and first message of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
-    /// The header as stored, or as far as it is known.
+    /// Header of the log. In a damaged header, the start time is the stored time if it is
+    /// plausible, otherwise 0.
     pub(crate) header: FileHeader,
-    /// Offset of the header, or of the first message if there is none.
+    /// Offset of the header. If the header is missing, this is the offset of the first message.
     pub(crate) at: u64,
-    /// Offset of the first message.
+    /// Offset of the first message in the file.
     pub(crate) first: u64,
-    /// What is wrong with the header; `None` if the file starts with it.
+    /// Description of the damage to the header. `None` if the file starts with a valid header.
     pub(crate) damage: Option<String>,
 }
 
-/// Finds the start of the log in `window`, which starts with the file.
+/// Finds the header and the first message of the log. `window` must start at the start of the file.
 pub(crate) fn locate(window: Window<'_>, search: Search) -> Result<Result<Start, UlogError>, NeedMore> {
     let head = window.upto(0, FLAG_BITS_AT)?;
     if let Some(what) = encrypted(head) {
@@ -52,16 +57,19 @@ pub(crate) fn locate(window: Window<'_>, search: Search) -> Result<Result<Start,
     {
         return Ok(Ok(Start { header: *header, at: 0, first: FLAG_BITS_AT, damage: None }));
     }
+    // A file that ends inside the header has no messages. An empty file is not a ULog.
     if !head.is_empty() && (MAGIC.starts_with(head) || head.starts_with(&MAGIC)) {
         return Ok(Err(UlogError::HeaderCut { len: head.len() as u64 }));
     }
     let reach = match search {
         Search::Near => SEARCH_LEN as u64,
-        Search::Far => REACH,
+        Search::Far => FAR_SEARCH_LEN,
     };
-    let near = window.upto(0, reach)?;
-    let message = first_message(window, near.len() as u64, search)?;
-    let magic = near.windows(MAGIC.len()).position(|bytes| bytes == MAGIC).map(|at| at as u64);
+    // Other bytes may precede the header, or the header may be damaged. The log starts at the first
+    // intact header or at the first message, whichever is earlier in the file.
+    let searched = window.upto(0, reach)?;
+    let message = first_message(window, searched.len() as u64, search)?;
+    let magic = searched.windows(MAGIC.len()).position(|bytes| bytes == MAGIC).map(|at| at as u64);
     if let Some(at) = magic
         && message.is_none_or(|message| at <= message)
         && let Some(header) = window.view::<FileHeader>(at)?
@@ -70,18 +78,19 @@ pub(crate) fn locate(window: Window<'_>, search: Search) -> Result<Result<Start,
         return Ok(Ok(Start { header: *header, at, first: at + FLAG_BITS_AT, damage: Some(damage) }));
     }
     Ok(match message {
-        Some(first) => Ok(without_magic(near, first)),
+        Some(first) => Ok(without_magic(searched, first)),
         None if search == Search::Near => Err(UlogError::NotUlog),
-        None => Err(UlogError::NoMessages { searched: near.len() as u64 }),
+        None => Err(UlogError::NoMessages { searched: searched.len() as u64 }),
     })
 }
 
-/// Returns whether a file that starts with `head` is a ULog with a damaged start.
+/// Returns `true` if a file that starts with `head` is a ULog. The header may be damaged.
 pub(crate) fn recognizes(head: &[u8]) -> bool {
     matches!(locate(Window::whole(head), Search::Near), Ok(Ok(_)))
 }
 
-/// Returns the offset of the first message before `until` that others follow.
+/// Returns the offset of the first valid message before the offset `until`. A message is valid if
+/// it starts a chain, that is three consecutive messages that agree with their types.
 fn first_message(window: Window<'_>, until: u64, search: Search) -> Result<Option<u64>, NeedMore> {
     let definitions = Definitions::default();
     let limit = if window.eof { window.end() } else { u64::MAX };
@@ -97,16 +106,21 @@ fn first_message(window: Window<'_>, until: u64, search: Search) -> Result<Optio
     Ok(None)
 }
 
-/// Messages with which a log starts.
+/// Types of the definition messages, with which a log starts.
 const DEFINITIONS: [u8; 6] =
     [kind::FLAG_BITS, kind::FORMAT, kind::INFO, kind::MULTI_INFO, kind::PARAMETER, kind::DEFAULT_PARAMETER];
 
-/// Returns the start of a log whose first message is at `first`, and whose header is not intact.
+/// Returns the start of a log with a damaged or missing magic number. `first` is the offset of the
+/// first message.
 fn without_magic(head: &[u8], first: u64) -> Start {
-    // The start time is in the last bytes of a header.
+    // The start time is the last field of the header, directly before the first message.
     let place = usize::try_from(first).ok().and_then(|first| first.checked_sub(size_of::<U64Le>()));
     let stored = place.and_then(|at| number::<U64Le>(head, at)).map(U64Le::get);
-    let time = stored.filter(|time| (1..BELIEVED).contains(time));
+    let time = stored.filter(|time| (1..MAX_START_TIME).contains(time));
+    // A plausible start time shows that a header precedes the first message. If the time is not
+    // plausible, a header is assumed only if the message is exactly 16 bytes after the start of the
+    // file. If fewer bytes precede the message, they are the rest of a header whose start is
+    // missing.
     let at = match first.checked_sub(FLAG_BITS_AT) {
         Some(at) if at == 0 || time.is_some() => at,
         None => 0,
@@ -115,15 +129,15 @@ fn without_magic(head: &[u8], first: u64) -> Start {
     let what = match first - at {
         0 => format!("no header, the first message is at byte {first}"),
         FLAG_BITS_AT => format!("the header at byte {at} does not start with 55 4c 6f 67 01 12 35"),
-        left => format!("the header is cut: {} of 16 are there", count(left, "byte")),
+        left => format!("the header is truncated: {} of 16 are present", count(left, "byte")),
     };
     let start = if time.is_some() { "its start time is used" } else { "the start time is not known" };
     let header = FileHeader { magic: MAGIC, version: 1, timestamp: U64Le::new(time.unwrap_or(0)) };
     Start { header, at, first, damage: Some(format!("{what}; {start}")) }
 }
 
-/// Returns which part of an encrypted log starts with `head`, if any. Rule D33 of
-/// docs/formats/ulog.md.
+/// Returns `log` or `key file` if `head` is the start of an encrypted log or of its key file.
+/// Otherwise returns `None` (rule D33 of docs/formats/ulog.md).
 fn encrypted(head: &[u8]) -> Option<&'static str> {
     match head {
         [b'U', b'L', b'o', b'g', b'E', b'n', b'c', ..] => Some("log"),

@@ -1,5 +1,8 @@
-//! Rows with the padding of nested types as fields, as pyulog shows them. Padding of a topic's own
-//! format is no field there either.
+//! Row layouts that contain the padding of nested types as fields.
+//!
+//! The specification says that padding should not be displayed. pyulog hides only the padding of a
+//! topic's own format and returns the padding of nested types as ordinary fields. Programs that
+//! replace pyulog need the same fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,26 +14,32 @@ use rovelog_core::names::UniqueNames;
 use crate::definitions::Definitions;
 use crate::schema::{Basic, FormatText, is_padding};
 
-/// Maximum number of values and nested types in a row: twice the limit of its leaves.
+/// Maximum number of values and nested types in a row with its padding. It is twice the default of
+/// [`Limits::leaves`](rovelog_core::Limits).
 const MAX_VALUES: u64 = 1 << 17;
 
 impl Definitions {
-    /// Returns the layout of a topic's rows with the padding of nested types as fields. Returns `None` if a type was
-    /// redefined since the topic was subscribed, so that the texts do not describe its rows any more.
+    /// Returns the layout of a topic's rows in which the padding of nested types consists of
+    /// fields.
+    ///
+    /// Returns `None` if a type was redefined after the topic was subscribed, because the current
+    /// definitions do not describe its rows.
     pub(crate) fn padded(&self, topic: &Topic) -> Option<Layout> {
         let layout = self.row_layout(topic).ok()?;
         let padded = Types { definitions: self, known: HashMap::new() }.layout(&topic.type_name, false, 0)?;
         let padded = Arc::into_inner(padded)?;
-        // The limit of leaves holds for padding too.
-        let is_same = padded.size() == Some(layout.trimmed as u64) && padded.values() <= MAX_VALUES;
+        // If the size of the row differs, a type was redefined. The number of values is limited
+        // here, because `layout` does not count the elements of padding arrays.
+        let is_same = padded.size() == Some(layout.trimmed_len as u64) && padded.values() <= MAX_VALUES;
         is_same.then_some(padded)
     }
 }
 
-/// The types of a topic, each laid out once.
+/// Computes the layouts of the types in a topic's rows. The layout of each type is computed once.
 struct Types<'a> {
     definitions: &'a Definitions,
-    /// `None` for a type that is being laid out.
+    /// Layouts by type name. An entry is `None` while the layout of its type is being computed. If
+    /// this type is needed again during that time, the type contains itself and is rejected.
     known: HashMap<&'a str, Option<Arc<Layout>>>,
 }
 
@@ -58,10 +67,11 @@ impl Types<'_> {
                 continue;
             }
             let len = ty.len.map_or(Some(Len::One), |len| u32::try_from(len).ok().map(Len::Fixed))?;
-            layout.field(names.give(field), element, len, ty.to_string());
+            layout.field(names.assign(field), element, len, ty.to_string());
         }
         let layout = Arc::new(layout.finish());
-        // The format of a topic is no part of its own rows.
+        // The top-level format cannot be nested in its own rows, so its layout is not stored. The
+        // caller is then the only owner of the `Arc`, and can take the layout out of it.
         self.known.insert(name, is_nested.then(|| Arc::clone(&layout)));
         Some(layout)
     }

@@ -1,4 +1,4 @@
-//! Information and parameters: what a log says about the vehicle next to its data.
+//! Information messages and parameters, which describe the vehicle and its settings.
 
 use std::collections::BTreeMap;
 
@@ -10,49 +10,57 @@ use crate::row::{info_value, nested_value};
 use crate::schema::Basic;
 use crate::wire::{DefaultParameter, Info, Message, MultiInfo};
 
-/// The parameters of a log. Values are `int32_t` or `float`; other types are kept with a note.
+/// Parameters of a log, with their changes and defaults. The specification allows the types
+/// `int32_t` and `float`. Parameters of other types are also returned, and a diagnostic is reported
+/// for them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Parameters {
-    /// Values when the data section started.
+    /// Values of the parameters at the start of the data section, by name.
     pub initial: BTreeMap<String, Value>,
-    /// Set during the log, in file order.
+    /// Changes of parameters in the data section, in file order.
     pub changed: Vec<ParameterChange>,
-    /// System-wide defaults, where they differ from the value. Absent: the default equals the
-    /// value.
+    /// System-wide defaults of the parameters, by name. PX4 logs a default only if it differs from
+    /// the initial value.
     pub system_defaults: BTreeMap<String, Value>,
-    /// Defaults of the current setup (airframe), where they differ from the value.
+    /// Parameter defaults of the current setup (airframe), by name. PX4 logs a default only if it
+    /// differs from the initial value.
     pub setup_defaults: BTreeMap<String, Value>,
 }
 
-/// A parameter set during the log.
+/// A change of a parameter during the log.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ParameterChange {
-    /// The log time at its place.
+    /// Log time at the message with the change. The message itself does not contain a time.
     pub time: Option<Timestamp>,
-    /// The parameter.
+    /// Name of the parameter.
     pub name: String,
-    /// Its new value.
+    /// New value of the parameter.
     pub value: Value,
-    /// The offset of the message.
+    /// Offset in the file of the message with the change.
     pub offset: u64,
 }
 
-/// Where in a log a message is.
+/// Section of a log in which a message was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     Definitions,
-    /// With the log time at its place.
+    /// The data section, with the log time at the message.
     Data(Option<Timestamp>),
 }
 
+/// Returns the name and the value in an information or parameter message. If the type of the value
+/// is not a basic type, the value is returned as bytes.
 fn entry(part: Info<'_>, decoding: &TextDecoding) -> Option<(String, Value)> {
     let key = part.parse_key()?;
     Some((key.name.to_owned(), info_value(key.ty, part.value, decoding)))
 }
 
-/// "Can also be a custom type": then its format says what the bytes are.
+/// Returns the name and the value in an information message.
+///
+/// According to the specification, the type of the value "can also be a custom type". Such a value
+/// is decoded with the format of that name.
 fn info(part: Info<'_>, formats: &Formats) -> Option<(String, Value)> {
     let (name, value) = entry(part, &formats.decoding)?;
     let custom = part.parse_key()?.type_name().filter(|ty| Basic::parse(ty.base).is_none());
@@ -64,7 +72,7 @@ fn info(part: Info<'_>, formats: &Formats) -> Option<(String, Value)> {
 }
 
 impl Parameters {
-    /// Returns the active values at `time`: the initial ones with all changes up to it.
+    /// Returns the values of all parameters at `time`, including the changes up to this time.
     pub fn at(&self, time: Timestamp) -> BTreeMap<String, Value> {
         let mut values = self.initial.clone();
         let until = self.changed.iter().take_while(|c| c.time.is_none_or(|t| t.nanos <= time.nanos));
@@ -72,8 +80,8 @@ impl Parameters {
         values
     }
 
-    /// Takes a 'P' or 'Q' message; in file order.
-    pub(crate) fn take(&mut self, message: &Message<'_>, offset: u64, section: Section) {
+    /// Adds a 'P' (parameter) or 'Q' (default) message. Messages must be added in file order.
+    pub(crate) fn add(&mut self, message: &Message<'_>, offset: u64, section: Section) {
         match *message {
             Message::Parameter(part) => {
                 let Some((name, value)) = entry(part, &TextDecoding::default()) else { return };
@@ -96,7 +104,8 @@ impl Parameters {
     }
 }
 
-/// Information messages: the last value of each key (D26).
+/// Returns the values of information messages by name. If a name occurs several times, the last
+/// value is returned (rule D26 of docs/formats/ulog.md).
 pub(crate) fn infos<'a>(
     messages: impl Iterator<Item = Message<'a>>,
     formats: &Formats,
@@ -108,7 +117,10 @@ pub(crate) fn infos<'a>(
     parts.collect()
 }
 
-/// Information messages with several values: key -> lists -> parts, in file order (D26).
+/// Returns the values of multi information messages (rule D26 of docs/formats/ulog.md).
+///
+/// The result maps each name to its lists, and each list contains its values in file order.
+/// Specification: "Parsers can store all information multi messages as a 2D list."
 pub(crate) fn multi_infos<'a>(
     messages: impl Iterator<Item = Message<'a>>,
     formats: &Formats,

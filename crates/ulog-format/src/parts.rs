@@ -1,34 +1,37 @@
-//! A log in parts that several threads can scan at the same time.
+//! Division of a log into parts that several threads scan concurrently.
 
 use std::ops::Range;
 
 use rovelog_core::{LogReader as _, Topic};
 
-use crate::index::{Cursor, Passed, row_bytes};
+use crate::index::{Cursor, Visited, row_bytes};
 use crate::reader::UlogReader;
 use crate::wire::Message;
 
-/// A part of a log.
+/// A part of a log, created by [`UlogReader::parts`].
 #[derive(Debug)]
 pub struct Part<'a> {
     reader: &'a UlogReader,
+    /// Numbers of the index blocks that belong to this part.
     blocks: Range<usize>,
+    /// For each topic, the number of rows before this part.
     first_rows: Vec<u64>,
 }
 
-/// What [`Part::scan`] meets.
+/// A message passed by [`Part::scan`].
 #[derive(Clone, Copy, Debug)]
 pub enum Scanned<'a> {
-    /// A record: its topic and its payload.
+    /// A record, with its topic and the bytes of its fields.
     Record(&'a Topic, &'a [u8]),
-    /// A message that is none.
+    /// A message that is not a record.
     Message(Message<'a>),
 }
 
 impl UlogReader {
-    /// Returns the log in at most `parts` parts, one behind the other in the file, that can be
-    /// scanned at the same time. The first starts behind the header, the others at a record; there
-    /// is none where there are no records.
+    /// Divides the log into at most `parts` consecutive parts, which can be scanned concurrently.
+    ///
+    /// The first part starts after the file header, and every other part starts at a record. The
+    /// result is empty if the log has no records.
     #[doc(hidden)]
     pub fn parts(&self, parts: usize) -> Vec<Part<'_>> {
         let index = &self.index().blocks;
@@ -46,30 +49,33 @@ impl UlogReader {
 }
 
 impl<'a> Part<'a> {
-    /// Returns the offset where it starts.
+    /// Returns the offset in the file at which this part of the log starts.
     pub fn start(&self) -> u64 {
         self.cursor().at
     }
 
-    /// Returns how many records of each topic are before this part: the number
-    /// ([`Record::seq`](rovelog_core::Record::seq)) of its first one.
+    /// Returns the number of records before this part, for each topic.
+    ///
+    /// This number equals [`Record::seq`](rovelog_core::Record::seq) of the topic's first record in
+    /// this part.
     pub fn first_rows(&self) -> &[u64] {
         &self.first_rows
     }
 
-    /// Hands all valid messages of this part in file order to `visit`, each with its offset. The
-    /// fastest way through a log.
+    /// Calls `visit` for each valid message of this part in file order, with the message's offset.
+    ///
+    /// This is the fastest function for reading all messages of a log.
     pub fn scan(&self, mut visit: impl FnMut(u64, Scanned<'a>)) {
         let (data, topics) = (self.reader.bytes(), self.reader.topics());
-        self.cursor().messages(u64::MAX, |met| match met {
-            Passed::Row(at, row) => {
+        self.cursor().messages(u64::MAX, |msg| match msg {
+            Visited::Row(at, row) => {
                 if let Some(payload) = row_bytes(data, at) {
                     visit(at, Scanned::Record(&topics[row.series as usize], payload));
                 }
             }
-            Passed::Other(met) => {
-                if let Some(message) = met.message() {
-                    visit(met.at, Scanned::Message(message));
+            Visited::Other(msg) => {
+                if let Some(message) = msg.message() {
+                    visit(msg.at, Scanned::Message(message));
                 }
             }
         });

@@ -1,4 +1,7 @@
-//! The random-access reader: a log in memory or in a mapped file.
+//! The random-access reader for logs in memory or in a mapped file.
+//!
+//! When a log is opened, only its header is parsed. The first request for anything else scans the
+//! whole log and builds the index. Later requests use the index.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -16,60 +19,68 @@ use crate::clock::{LogClock, is_time_of};
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-use crate::index::{Cursor, Era, Index, Met, message_at, row_bytes};
+use crate::index::{Cursor, Era, Index, MessageRef, message_at, row_bytes};
 use crate::locate::Search;
 use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::row::Row;
 use crate::scan::{Scanner, Step};
-use crate::sessions::{self, Boundary, Session, Tally, Watch};
+use crate::sessions::{self, Boundary, Session, SessionDetector, SessionStats};
 use crate::state::Summary;
 use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
 
-/// An opened ULog. Everything after its header is scanned once, at the first request for it; rows
-/// are decoded on request.
+/// A ULog that was opened for random access.
+///
+/// The first request for anything but the header scans the whole log. Rows are decoded when they
+/// are requested.
 #[derive(Debug)]
 pub struct UlogReader {
     pub(crate) bytes: Bytes,
     header: FileHeader,
     flags: Option<FlagBits>,
-    /// Offset of the first message.
+    /// Offset of the first message in the file.
     first: u64,
     search: Search,
     options: ReadOptions,
     scanned: OnceLock<Scanned>,
 }
 
-/// The result of a scan of the whole log.
+/// Results of scanning the whole log.
 #[derive(Debug)]
 struct Scanned {
     scanner: Scanner,
     index: Index,
     info: LogInfo,
-    /// Offsets of 'I', 'M', 'P' and 'Q' messages, with their sections.
-    described: Vec<(u64, Section)>,
+    /// Offsets of the 'I', 'M', 'P' and 'Q' messages in the first log of the file, each with the
+    /// section of the log that contains the message.
+    descriptions: Vec<(u64, Section)>,
     summary: Summary,
 }
 
-/// What an earlier scan has found of a log.
+/// Results of an earlier scan that a second scan of the same log needs.
 #[derive(Default)]
-struct Known {
-    /// The span of its data.
+struct EarlierScan {
+    /// Time range of the data, or `None` if it does not affect the scan.
     data: Option<DataSpan>,
-    watch: Watch,
-    /// Where its sessions start; empty if it is one.
+    detector: SessionDetector,
+    /// Starts of the recordings in the file, except the first.
     boundaries: Vec<Boundary>,
-    /// Whether their times are moved to the clock of the first one.
+    /// True if the times of all recordings are moved to the clock of the first recording.
     is_aligned: bool,
 }
 
 impl Scanned {
-    /// Scans the log; once more if it has several sessions, and where times far behind its data have
-    /// moved the log time, without them. Not if that would change timestamps: a pipe, and columns of
-    /// a log that was only opened, complete narrow ones before they know the end.
+    /// Scans the log up to three times.
+    ///
+    /// - If the file has several recordings, a second scan is needed, because the clock of each
+    ///   recording is known only at its end.
+    /// - If stale times after the end of the data have advanced the log time, another scan ignores
+    ///   them. A log that has timestamps of fewer than 64 bits is not scanned again. Its times
+    ///   depend on the log time, and a pipe computes them before it knows the end of the data.
     fn new(bytes: &[u8], unread: &Unread, start: impl Fn() -> Scanner) -> Self {
-        let mut first = Self::scan(bytes, unread, start(), &Known::default());
+        let mut first = Self::scan(bytes, unread, start(), &EarlierScan::default());
         let mut known = first.sessions();
         if !known.boundaries.is_empty() {
+            // The index of the first scan is freed before the second scan builds its index.
             drop(first);
             first = Self::scan(bytes, unread, start(), &known);
         }
@@ -86,52 +97,56 @@ impl Scanned {
         again
     }
 
-    /// Returns the sessions that the scan has found.
-    fn sessions(&self) -> Known {
-        let watch = self.summary.watch.clone();
-        if watch.sessions.len() < 2 {
-            return Known::default();
+    /// Returns the recordings found by this scan, as input for the next scan.
+    fn sessions(&self) -> EarlierScan {
+        let detector = self.summary.detector.clone();
+        if detector.sessions.len() < 2 {
+            return EarlierScan::default();
         }
         let offsets = self.summary.offsets(&self.scanner);
-        let shifts = sessions::shifts(&watch.sessions, &offsets).filter(|_| !self.scanner.clock.has_narrow);
-        let boundary = |(number, session): (usize, &Tally)| Boundary {
+        let shifts =
+            sessions::shifts(&detector.sessions, &offsets).filter(|_| !self.scanner.clock.has_narrow);
+        let boundary = |(number, session): (usize, &SessionStats)| Boundary {
             at: session.at,
             has_header: session.header.is_some(),
+            // If the recording has no header, it starts at the time of its first row.
             start: session.header.map_or(session.first.unwrap_or(0), |header| header.timestamp.get()),
             shift: shifts.as_ref().map_or(0, |shifts| shifts[number]),
         };
-        let boundaries = watch.sessions.iter().enumerate().skip(1).map(boundary).collect();
-        Known { data: None, boundaries, is_aligned: shifts.is_some(), watch }
+        let boundaries = detector.sessions.iter().enumerate().skip(1).map(boundary).collect();
+        EarlierScan { data: None, boundaries, is_aligned: shifts.is_some(), detector }
     }
 
-    /// Scans the log, part by part where parts were not read.
-    fn scan(bytes: &[u8], unread: &Unread, mut scanner: Scanner, known: &Known) -> Self {
+    /// Scans the log once. If the log was fetched in part, each fetched byte range is scanned as a
+    /// separate window.
+    fn scan(bytes: &[u8], unread: &Unread, mut scanner: Scanner, known: &EarlierScan) -> Self {
         let data = known.data.clone();
         if let Some(end) = data.as_ref().and_then(|data| u64::try_from(data.end.nanos / 1000).ok()) {
             scanner.clock = scanner.clock.until(end);
         }
         scanner.boundaries.clone_from(&known.boundaries);
-        let mut summary = Summary::knowing(known.watch.clone(), known.is_aligned);
-        // The first log time: that of rows without a time at the start.
+        let mut summary = Summary::with_sessions(known.detector.clone(), known.is_aligned);
+        // Log time at the start of the log, which applies to the rows before the first timestamp.
         let start = scanner.clock.now;
         let mut index = Index::new(start, &scanner);
-        let mut described = Vec::new();
+        let mut descriptions = Vec::new();
         for (window, seams) in unread.windows(bytes) {
             scanner.enter(seams);
             loop {
                 scanner.rows(window, |_, row| {
                     let stats = summary.stats(row.series);
                     index.row(row.at, row.series, row.micros, row.before, stats.seen());
-                    if stats.row(row.at, row.len, Some(row.micros)) || summary.watch.is_active {
-                        summary.watch_row(row.series, row.at, Some(row.micros), row.before);
+                    if stats.row(row.at, row.len, Some(row.micros)) || summary.detector.is_active {
+                        summary.detect_session(row.series, row.at, Some(row.micros), row.before);
                     }
                 });
-                // The window is the whole file, so there is never more to ask for.
+                // The window contains all bytes that are available, so the scanner cannot request
+                // more bytes.
                 match scanner.step(window).expect("the window reaches the end of the file") {
                     Step::Row { at, shape, time, before, .. } => {
                         let row = row_bytes(bytes, at).expect("a valid row is whole");
                         if shape.is_narrow() {
-                            index.join();
+                            index.merge_blocks();
                         }
                         let stats = summary.stats(shape.series);
                         let order = time.in_order_micros(scanner.clock.now);
@@ -146,29 +161,31 @@ impl Scanned {
                             valid_message(&bytes[usize::try_from(at).expect("within the bytes at hand")..]);
                         let in_data = scanner.definitions.in_data;
                         summary.message(msg_type, &message, in_data);
-                        // What a second log says of itself is not of the first one.
+                        // Information and parameters of a second log in the file do not describe
+                        // the first log.
                         let is_description = matches!(
                             msg_type,
                             kind::INFO | kind::MULTI_INFO | kind::PARAMETER | kind::DEFAULT_PARAMETER
                         );
-                        if is_description && !scanner.is_joined {
+                        if is_description && !scanner.is_second_log {
                             let section = if in_data {
                                 Section::Data(scanner.clock.now())
                             } else {
                                 Section::Definitions
                             };
-                            described.push((at, section));
+                            descriptions.push((at, section));
                         }
                     }
-                    // Data without a usable subscription is framed correctly, so a second pass skips it.
+                    // Rows without a usable subscription have a valid header, so the cursor can
+                    // skip them by their size.
                     Step::Lost { rule, .. } if [&rules::UNKNOWN_ID, &rules::UNDECODABLE].contains(&rule) => {}
                     Step::Lost { at, end, .. } | Step::Unread { at, end } => {
                         index.blocks.skip(at..end);
-                        summary.lose();
+                        summary.data_lost();
                     }
-                    Step::Joined { at, end, header } => {
+                    Step::SecondHeader { at, end, header } => {
                         index.blocks.skip(at..end);
-                        summary.join(at, header, log_end(&scanner));
+                        summary.start_log(at, header, log_end(&scanner));
                     }
                     Step::End => break,
                 }
@@ -179,16 +196,16 @@ impl Scanned {
         index.topic_eras = summary.eras(start, scanner.definitions.topics.len());
         summary.finish(&mut scanner, data);
         let info = summary.info(&scanner, bytes.len() as u64);
-        Self { scanner, index, info, described, summary }
+        Self { scanner, index, info, descriptions, summary }
     }
 }
 
-/// Returns the latest log time so far, microseconds.
+/// Returns the latest log time of a scan in microseconds, or 0 if there is none.
 fn log_end(scanner: &Scanner) -> u64 {
     scanner.clock.end().and_then(|end| u64::try_from(end.nanos / 1000).ok()).unwrap_or(0)
 }
 
-/// Returns a scan of a whole log that is behind its header.
+/// Creates a scanner for the log in `bytes`, which must contain the whole log.
 fn start(bytes: &[u8], options: &ReadOptions, search: Search) -> Result<Scanner, UlogError> {
     let scanner = Scanner::start(Window::whole(bytes), options, search);
     scanner.expect("the window reaches the end of the file")
@@ -199,17 +216,20 @@ impl UlogReader {
     ///
     /// # Errors
     /// Returns an error if the bytes are not a ULog, end inside its header, or use incompatible
-    /// features. Damage is not an error: it is reported by
+    /// features. Damage does not cause an error. It is reported by
     /// [`diagnostics`](LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
         Self::with(bytes, options, Search::Near)
     }
 
-    /// Opens a log whose header may be damaged or missing: [`new`](Self::new) requires definitions in
-    /// the first 64 KiB of such a log, this function any message in the first 40 MiB.
+    /// Opens a log whose header may be damaged or missing.
+    ///
+    /// If the header is damaged, [`new`](Self::new) requires definitions in the first 64 KiB. This
+    /// function accepts any message in the first 40 MiB.
     ///
     /// # Errors
-    /// As [`new`](Self::new), if there is neither a header nor a message.
+    /// Returns an error if there is neither a header nor a message, and for the same reasons as
+    /// [`new`](Self::new).
     pub fn salvage(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
         Self::with(bytes, options, Search::Far)
     }
@@ -221,12 +241,12 @@ impl UlogReader {
         Ok(Self { bytes, header, flags, first, search, options, scanned: OnceLock::new() })
     }
 
-    /// Returns the ranges of the file that were not read.
+    /// Returns the byte ranges of the file that were not read.
     pub(crate) fn unread(&self) -> &Unread {
         &self.options.unread
     }
 
-    /// Returns a scan that is behind the header.
+    /// Creates a scanner for this log, which starts after the header.
     pub(crate) fn start(&self) -> Scanner {
         let scanner = start(&self.bytes, &self.options, self.search);
         scanner.expect("the header was accepted when the log was opened")
@@ -248,34 +268,37 @@ impl UlogReader {
         &self.scanned().index
     }
 
-    /// Returns whether the log was scanned already.
+    /// Returns `true` if the whole log has been scanned and its index exists.
     #[cfg(feature = "arrow")]
     pub(crate) fn is_indexed(&self) -> bool {
         self.scanned.get().is_some()
     }
 
-    /// Returns the offset of the first message: 16, unless the header is damaged.
+    /// Returns the offset of the first message in the file. It is 16, unless the header is damaged.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// Returns the file's header; of a damaged one, what is known.
+    /// Returns the header of the file. If the header is damaged, the result contains the stored
+    /// start time if this time is plausible, otherwise 0.
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
 
-    /// Returns the flag bits, if the log has them.
+    /// Returns the flag bits, or `None` if the log has none.
     pub fn flag_bits(&self) -> Option<&FlagBits> {
         self.flags.as_ref()
     }
 
-    /// Returns the recordings in the file if there are several: logs that follow each other, or parts
-    /// with a clock that restarted. A single recording is an empty list.
+    /// Returns the recordings in the file, if there are several.
+    ///
+    /// A file has several recordings if it consists of concatenated logs, or if the clock restarts
+    /// within a log. For a single recording, the list is empty.
     pub fn sessions(&self) -> Vec<Session> {
         let summary = &self.scanned().summary;
-        let tallies = &summary.watch.sessions;
+        let tallies = &summary.detector.sessions;
         let utcs = summary.offsets(self.scanner());
-        let session = |((range, tally), utc): ((Range<u64>, &Tally), _)| {
+        let session = |((range, tally), utc): ((Range<u64>, &SessionStats), _)| {
             let is_first = tally.at == 0;
             let header = if is_first { Some(self.header) } else { tally.header };
             let start = header.map_or(0, |header| header.timestamp.get());
@@ -293,82 +316,88 @@ impl UlogReader {
         summary.ranges().into_iter().zip(tallies).zip(utcs).map(session).collect()
     }
 
-    /// Returns where the sessions behind the first one start.
+    /// Returns the starts of the recordings in the file, except the first.
     pub(crate) fn boundaries(&self) -> &[Boundary] {
         &self.index().boundaries
     }
 
-    /// Returns the microseconds that were added to the times at an offset.
+    /// Returns the number of microseconds that are added to the stored times of rows at the offset
+    /// `at`.
     pub(crate) fn shift_at(&self, at: u64) -> u64 {
         let boundaries = self.boundaries();
         let before = boundaries.partition_point(|boundary| boundary.at <= at);
         before.checked_sub(1).map_or(0, |last| boundaries[last].shift)
     }
 
-    /// Returns where appended data starts; at most three offsets.
+    /// Returns the offsets in the file at which appended data starts. There are at most three.
     pub fn appended_offsets(&self) -> &[u64] {
         &self.scanner().appended
     }
 
-    /// Returns the formats, the subscriptions, and the layouts of topics.
+    /// Returns the formats, the subscriptions and the layouts of the topics.
     pub fn definitions(&self) -> &Definitions {
         &self.scanner().definitions
     }
 
-    /// Returns a record as a row, for access to single fields.
+    /// Returns a view of a record that provides access to its fields.
     ///
     /// # Errors
-    /// Returns an error if the record is not one of this log.
+    /// Returns an error if the record belongs to another log.
     pub fn row<'a>(&'a self, record: &Record<'a>) -> Result<Row<'a>, UlogError> {
         self.scanner().definitions.row(record.topic, record.payload.borrowed().unwrap_or_default())
     }
 
-    /// Returns all valid messages in file order, with the offset of each.
+    /// Returns all valid messages in file order, each with its offset.
     pub fn messages(&self) -> impl Iterator<Item = (u64, Message<'_>)> + '_ {
-        self.cursor().filter_map(|met| Some((met.at, met.message()?)))
+        self.cursor().filter_map(|msg| Some((msg.at, msg.message()?)))
     }
 
-    /// Returns all rows in file order, as records.
+    /// Returns all records in file order.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
         self.records_of(self.cursor(), vec![0; self.topics().len()])
     }
 
-    /// Returns the rows that `cursor` meets; `rows` says how many of each topic are before them.
+    /// Returns the rows of `cursor` as records. `rows` contains the number of rows of each topic
+    /// before the start of the cursor.
     pub(crate) fn records_of<'a>(
         &'a self,
         cursor: Cursor<'a>,
         mut rows: Vec<u64>,
     ) -> impl Iterator<Item = Record<'a>> + use<'a> {
-        cursor.filter_map(move |met| {
-            let row = met.row?;
+        cursor.filter_map(move |msg| {
+            let row = msg.row?;
             let time = self.scanner().clock.timestamp(row.time);
             let seq = rows[row.series as usize];
             rows[row.series as usize] += 1;
-            Some(self.record(row.series, time, met.at, seq, met.row_bytes()))
+            Some(self.record(row.series, time, msg.at, seq, msg.row_bytes()))
         })
     }
 
-    /// Returns the parameters, with their changes and defaults.
+    /// Returns the parameters with their changes and defaults.
     pub fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
-        for (at, message, section) in self.described() {
-            parameters.take(&message, at, section);
+        for (at, message, section) in self.descriptions() {
+            parameters.add(&message, at, section);
         }
         parameters
     }
 
-    /// Returns the information messages: the last value of each key.
+    /// Returns the values of the information messages by name. If a name occurs several times, the
+    /// last value is returned.
     pub fn infos(&self) -> BTreeMap<String, Value> {
-        infos(self.described().map(|(_, message, _)| message), &self.definitions().formats)
+        infos(self.descriptions().map(|(_, message, _)| message), &self.definitions().formats)
     }
 
-    /// Returns the information messages with several values: key, lists, parts, in file order.
+    /// Returns the values of the multi information messages by name. Each name has one or more
+    /// lists of values in file order.
     pub fn multi_infos(&self) -> BTreeMap<String, Vec<Vec<Value>>> {
-        multi_infos(self.described().map(|(_, message, _)| message), &self.definitions().formats)
+        multi_infos(self.descriptions().map(|(_, message, _)| message), &self.definitions().formats)
     }
 
-    pub(crate) fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
-        self.scanned().described.iter().filter_map(|(at, section)| {
+    /// Returns the messages with information, parameters and defaults in file order. Each message
+    /// is returned with its offset and the section of the log that contains it.
+    pub(crate) fn descriptions(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
+        self.scanned().descriptions.iter().filter_map(|(at, section)| {
             let (header, payload) = message_at(&self.bytes, *at)?;
             Some((*at, Message::parse(header.msg_type, payload)?, *section))
         })
@@ -379,23 +408,24 @@ impl UlogReader {
         &self.bytes
     }
 
-    /// Returns a time of this log, from microseconds.
+    /// Converts microseconds on the clock of this log to a timestamp.
     pub(crate) fn timestamp(&self, micros: u64) -> Option<Timestamp> {
         Timestamp::from_micros(micros, self.scanner().clock.clock)
     }
 
-    /// Returns bytes without valid framing, ascending.
+    /// Returns the damaged ranges of the file in ascending order.
     pub(crate) fn lost(&self) -> &[std::ops::Range<u64>] {
         self.index().blocks.skips()
     }
 
-    /// Returns the cut messages at the end of the log before data was appended to it.
+    /// Returns the byte ranges of messages that are cut by the start of appended data.
     pub(crate) fn cut_before_appended(&self) -> Vec<std::ops::Range<u64>> {
         let cuts = self.diagnostics().list().iter().filter(|found| found.rule == &rules::CUT);
         let cuts = cuts.map(|cut| cut.range.clone());
         cuts.filter(|range| self.appended_offsets().contains(&range.end)).collect()
     }
 
+    /// Returns a cursor over all messages of the log.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         Cursor::all(&self.bytes, self.index(), &self.scanner().definitions, self.header.timestamp.get())
     }
@@ -412,12 +442,13 @@ impl UlogReader {
         Record::new(topic, time, at, seq, payload, &self.scanner().definitions)
     }
 
-    /// Returns the record at a place in time order.
+    /// Returns the record at the location `place`, which sorting by time has returned.
     fn record_at(&self, place: Place) -> Result<Record<'_>, UlogError> {
         let payload = row_bytes(&self.bytes, place.offset).ok_or_else(|| changed(place.offset))?;
         let (shape, clock) = (self.index().shape(place.topic), self.scanner().clock.clock);
         let time = match shape.plain_time(payload) {
-            // What a narrow timestamp means depends on the rows before it, unlike its place in the order.
+            // A timestamp of fewer than 64 bits depends on earlier rows, so its time cannot be
+            // computed from this row alone. `place` contains the time that the scan has computed.
             None if shape.is_narrow() => {
                 let micros = u64::try_from(place.time / 1000).unwrap_or_default();
                 is_time_of(shape, payload, micros).then(|| Timestamp::new(place.time, clock))
@@ -430,7 +461,7 @@ impl UlogReader {
         Ok(self.record(place.topic, time, place.offset, place.seq, payload))
     }
 
-    /// Returns the records that `select` keeps, in time order.
+    /// Returns the records selected by `select` in time order.
     pub(crate) fn records_in_order<'a>(
         &'a self,
         select: &Select,
@@ -439,24 +470,25 @@ impl UlogReader {
         places.map(|place| self.record_at(place))
     }
 
-    /// Returns the logged strings in file order.
+    /// Returns the console messages in file order.
     pub(crate) fn logged_strings(&self) -> impl Iterator<Item = Text> + '_ {
-        self.cursor().filter_map(|met| self.text(&met))
+        self.cursor().filter_map(|msg| self.text(&msg))
     }
 
-    fn text(&self, met: &Met<'_>) -> Option<Text> {
-        if !matches!(met.msg_type, kind::LOGGED_STRING | kind::TAGGED_STRING) {
+    /// Returns the console message in `msg`, or `None` if `msg` is not a console message.
+    fn text(&self, msg: &MessageRef<'_>) -> Option<Text> {
+        if !matches!(msg.msg_type, kind::LOGGED_STRING | kind::TAGGED_STRING) {
             return None;
         }
         let line = |level, timestamp, text| {
             let timestamp: u64 = timestamp;
-            let micros = timestamp.saturating_add(self.shift_at(met.at));
+            let micros = timestamp.saturating_add(self.shift_at(msg.at));
             let time = Timestamp::from_micros(micros, self.scanner().clock.clock);
             let decoding = &self.scanner().definitions.formats.decoding;
             let text = decoding.decode("logged messages", text).into_owned();
-            Some(Text::new(time, met.at, level_number(level)?, text))
+            Some(Text::new(time, msg.at, level_number(level)?, text))
         };
-        match met.message()? {
+        match msg.message()? {
             Message::LoggedString(wire::LoggedString { log_level, timestamp, message }) => {
                 line(log_level, timestamp, message)
             }
@@ -468,17 +500,22 @@ impl UlogReader {
     }
 }
 
-/// Returns the message that `bytes` start with, which the scan found valid.
+/// Parses the message at the start of `bytes`, which the scan of the log has validated.
 pub(crate) fn valid_message(bytes: &[u8]) -> Message<'_> {
     let whole = MessageHeader::split(bytes);
     whole.and_then(|(header, payload)| Message::parse(header.msg_type, payload)).expect("validated")
 }
 
-/// The rows of some topics, block by block, and those of each era by themselves.
+/// The rows of the selected topics, divided into parts for sorting by time. A part contains the
+/// rows of one index block that have the same time class ([`Era`]).
+///
+/// The number of a part is `era * block_count + block`. With 10 blocks, part 23 contains the rows
+/// of block 3 in the third class, [`Era::Log`].
 struct RowsOf<'a> {
     reader: &'a UlogReader,
+    /// For each topic number, true if the topic is selected.
     wanted: Vec<bool>,
-    /// The eras in which these topics have rows.
+    /// For each time class ([`Era`]), true if a selected topic has rows in it.
     eras: [bool; 3],
 }
 
@@ -489,7 +526,7 @@ impl<'a> RowsOf<'a> {
         Self { reader, wanted, eras }
     }
 
-    /// Returns the era and the block of the index that a number means.
+    /// Returns the time class and the block number of the part with the given number.
     fn part(&self, number: usize) -> (Era, usize) {
         let blocks = self.reader.index().blocks.blocks().len();
         (Era::ALL[number / blocks], number % blocks)

@@ -1,105 +1,144 @@
-//! The scanner of the messages of a log, shared by reader, stream and recovery.
+//! The scanner, which divides the bytes of a log into messages and damage.
 //!
-//! [`Scanner`] does no I/O. It looks at a [`Window`] of the file and returns the next [`Step`]; if the
-//! window ends too early, it requests more. Every byte of the file is part of exactly one step.
+//! The reader, the stream and the recovery all use [`Scanner`]. It does no I/O: each call of
+//! [`step`](scan::Scan::step) examines a [`Window`] of the file and returns the next [`Step`], or
+//! requests a longer window. Every byte of the file belongs to exactly one step.
+//!
+//! # Decisions
+//!
+//! ULog has no checksums, so the scanner relies on the plausibility checks in
+//! [`validate`](crate::validate). At each offset it asks for a [`Verdict`]:
+//!
+//! 1. The message fits, and so does the next one: the message is accepted.
+//! 2. The message fits, but the next one does not: if three fitting messages start inside it, the
+//!    length in its header is wrong, and the bytes before them are lost. Otherwise the message is
+//!    accepted, because the damage comes after it.
+//! 3. The message cannot be verified: it is skipped if fitting messages follow.
+//! 4. The bytes are no message: the scanner searches for the next three fitting messages, starting
+//!    at the next byte. The length in the header may be damaged, so it is not used to continue.
+//!
+//! # Example
+//!
+//! A log has messages of 14 bytes, all of them rows, at offsets 100, 114, 128, 142 and 156. If the
+//! type of the second row, at byte 116, is overwritten with zero, the steps are:
+//!
+//! - 100..114, `Row`: the row fits. The next message does not, but no messages start inside the
+//!   row.
+//! - 114..128, `Lost` with the rule `bad_message`: three rows start at byte 128, which is also the
+//!   end of the damaged message according to its header.
+//! - 128..142, `Row`: the row and the next one fit.
+//!
+//! If the size at byte 114 is overwritten instead, the same bytes are lost with the rule `gap`,
+//! because the claimed end of the message is somewhere else.
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use rovelog_core::layout::TextDecoding;
-use rovelog_core::partial::Seams;
+use rovelog_core::partial::PartBounds;
 use rovelog_core::scan::{self, NeedMore, Window};
 use rovelog_core::text::count;
 use rovelog_core::{Diagnostics, ReadOptions, Rule, field_range};
 use zerocopy::FromBytes;
 
-use crate::breaches::Breaches;
 use crate::clock::{LogClock, RowMicros};
-use crate::definitions::{Definitions, RowShape};
+use crate::definitions::Definitions;
+use crate::deviations::Deviations;
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::locate::{Search, Start, locate};
-use crate::schema::Key;
 use crate::sessions::{Boundary, header_at};
-pub(crate) use crate::step::{MetRow, PlainRow, ROW_AT, Step, plain_row, plain_time};
+pub(crate) use crate::step::{PlainRow, ROW_AT, RowInfo, Step, plain_row, plain_time};
 use crate::validate::{FREE_DEFINITIONS, Scan, TYPE_AT, Validator, Verdict, why_no_format};
-use crate::wire::{
-    DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, FlagBitsMessage, HEADER_LEN, LoggedString, Message,
-    MessageHeader, MultiInfo, TaggedString, kind,
-};
+use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message, MessageHeader, kind};
 
-/// How many bytes ahead are prefetched: without this, the scan waits for memory at most rows.
-pub(crate) const AHEAD: usize = 4096;
+/// Distance in bytes from the current row to the byte that is loaded into the processor's cache in
+/// advance. Otherwise, the scan would wait for memory at most rows.
+pub(crate) const PREFETCH_DISTANCE: usize = 4096;
 
-/// Length in bytes of a flag bits message of an edition without further fields.
+/// Size in bytes of a flag bits message with its header, without fields that later editions of the
+/// specification may add.
 pub(crate) const FLAGS_LEN: u64 = HEADER_LEN + size_of::<FlagBits>() as u64;
 
-/// Further ones for each byte of the log before that place, so that the work stays linear.
+/// Number of bytes of definitions that lookahead may parse for each byte scanned so far.
+/// [`FREE_DEFINITIONS`] may be parsed in addition. The limit keeps the total work linear in the
+/// size of the log.
 const DEFINITIONS_PER_BYTE: u64 = 16;
 
-/// A lost range whose end is being looked for.
+/// A lost range of bytes whose end has not been found yet.
 #[derive(Clone, Debug)]
 struct Damage {
     start: u64,
-    /// The message that was due, where its header is whole.
-    due: Option<Due>,
+    /// The invalid message at `start`, or `None` if its header is incomplete.
+    invalid: Option<InvalidMessage>,
+    /// Progress of the search for the end of the lost range.
     scan: Scan,
 }
 
-/// A message that was due and is not valid.
+/// An invalid message with a complete header.
 #[derive(Clone, Debug)]
-struct Due {
+struct InvalidMessage {
     msg_type: u8,
-    /// Where it ends, as its header says.
+    /// Offset of the end of the message, according to its header.
     end: u64,
-    /// Why it cannot be read, where that is known.
+    /// Reason why the message cannot be read, or `None` if it is unknown.
     why: Option<String>,
 }
 
-/// Scans a log: where it is, what it learned, what it noticed.
+/// State of a scan, with the definitions and the problems found so far.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     pub(crate) header: FileHeader,
-    /// Offset of the header, or of the first message if there is none: the bytes before it are lost.
+    /// Offset of the header, or of the first message if the header is missing. The bytes before
+    /// this offset are lost.
     pub(crate) header_at: u64,
-    /// Offset of the first message.
+    /// Offset of the first message in the file.
     pub(crate) first: u64,
-    /// Whether the file starts with its header.
+    /// True if the file starts with a valid header.
     pub(crate) is_intact: bool,
-    /// Whether it is behind the header of another log in the file.
-    pub(crate) is_joined: bool,
+    /// True if the scan has passed the header of another log in the file (rule D41 of
+    /// docs/formats/ulog.md).
+    pub(crate) is_second_log: bool,
     pub(crate) flags: Option<FlagBits>,
     pub(crate) definitions: Definitions,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) clock: LogClock,
-    /// Where appended data started, as far as met.
+    /// Offsets at which appended data starts, as far as the scan has reached them.
     pub(crate) appended: Vec<u64>,
-    at: u64,
-    /// Offsets of appended data still to be met, ascending.
+    /// Offset in the file at which the next step starts.
+    pub(crate) at: u64,
+    /// Offsets of appended data in the flag bits that the scan has not reached yet, in ascending
+    /// order.
     pub(crate) candidates: Vec<u64>,
-    /// The one of them at which messages were found to start.
-    found_at: Option<u64>,
+    /// An offset among `candidates` at which messages were found. It is stored so that the offset
+    /// is not checked again.
+    confirmed_candidate: Option<u64>,
     damage: Option<Damage>,
-    /// The last row taken: damage right behind it may have eaten into it.
-    last_row: Option<(u64, u64, u32)>,
-    /// Unverifiable messages up to here were found to lead on to what can be validated.
-    passable: u64,
-    /// Names of multi information messages met.
-    multi_names: HashSet<Box<str>>,
-    breaches: Breaches,
-    /// The Unix time of the start of the data, if it was given.
+    /// Start, end and topic number of the last row. If damage directly follows this row, a
+    /// diagnostic names the row, because the damage may have started inside it.
+    pub(crate) last_row: Option<(u64, u64, u32)>,
+    /// Offset up to which unverifiable messages can be skipped. It was found by a lookahead, which
+    /// has found verifiable messages after them.
+    skippable: u64,
+    /// Names of the multi information messages found so far.
+    pub(crate) multi_names: HashSet<Box<str>>,
+    pub(crate) deviations: Deviations,
+    /// Unix time at the start of the data, or `None` if the user has not stated it.
     pub(crate) utc_start: Option<i64>,
-    /// Bytes of definitions parsed only to look ahead.
-    used: u64,
-    /// The ends of the part that is scanned, of a log of which parts are read.
-    seams: Seams,
-    /// Where sessions start, if an earlier scan has found several, and how many have started.
+    /// Number of bytes of definitions that lookahead has parsed. They are limited, because a
+    /// hostile log could make lookahead parse them again and again.
+    lookahead_bytes: u64,
+    /// Boundaries of the byte range that is scanned, if the log was fetched in part.
+    seams: PartBounds,
+    /// Starts of the recordings in the file except the first, as found by an earlier scan. Empty
+    /// during the first scan.
     pub(crate) boundaries: Vec<Boundary>,
+    /// Number of entries in `boundaries` that the scan has passed.
     entered: usize,
 }
 
 impl Scanner {
-    /// Reads the header and the flag bits; `window` starts with the file.
+    /// Creates a scanner from the header and the flag bits of a log. `window` must start at the
+    /// start of the file.
     pub(crate) fn start(
         window: Window<'_>,
         options: &ReadOptions,
@@ -114,7 +153,7 @@ impl Scanner {
             header_at: at,
             first,
             is_intact: damage.is_none(),
-            is_joined: false,
+            is_second_log: false,
             flags: None,
             definitions: Definitions::new(&options.limits, TextDecoding::new(options.text_encoding)),
             diagnostics: options.diagnostics(),
@@ -123,14 +162,14 @@ impl Scanner {
             appended: Vec::new(),
             at: if at > 0 { 0 } else { first },
             candidates: Vec::new(),
-            found_at: None,
+            confirmed_candidate: None,
             damage: None,
             last_row: None,
-            passable: 0,
+            skippable: 0,
             multi_names: HashSet::new(),
-            breaches: Breaches::default(),
-            used: 0,
-            seams: Seams::default(),
+            deviations: Deviations::default(),
+            lookahead_bytes: 0,
+            seams: PartBounds::default(),
             boundaries: Vec::new(),
             entered: 0,
         };
@@ -143,10 +182,12 @@ impl Scanner {
         }
         let head = window.upto(first, FLAGS_LEN)?;
         if let Ok((message, rest)) = MessageHeader::ref_from_prefix(head) {
+            // The specification says: "A parser must not assume a fixed length of this message". So
+            // flag bits may be longer than the known fields.
             let long_enough = usize::from(message.msg_size.get()) >= size_of::<FlagBits>();
             if let (kind::FLAG_BITS, true, Ok((flags, _))) =
                 (message.msg_type, long_enough, FlagBits::ref_from_prefix(rest))
-                && let Err(error) = scanner.take_flags(flags)
+                && let Err(error) = scanner.apply_flags(flags)
             {
                 return Ok(Err(error));
             }
@@ -154,38 +195,45 @@ impl Scanner {
         Ok(Ok(scanner))
     }
 
-    /// Enters a part of the log. Behind bytes that were not read, the scan goes on with the first
-    /// valid message.
-    pub(crate) fn enter(&mut self, seams: Seams) {
+    /// Enters a byte range of a log that was fetched in part.
+    ///
+    /// After bytes that were not fetched, the offset of the next message is unknown. The scan
+    /// treats this as damage and searches for the first valid message.
+    pub(crate) fn enter(&mut self, seams: PartBounds) {
         self.seams = seams;
         let Some(at) = seams.start else { return };
         self.candidates.retain(|candidate| *candidate > at);
         (self.at, self.last_row) = (at, None);
-        self.damage = Some(Damage { start: at, due: None, scan: Scan::from(at) });
+        self.damage = Some(Damage { start: at, invalid: None, scan: Scan::from(at) });
     }
 
-    /// Returns where no message may pass: the next appended data, or the end of the file.
+    /// Returns the offset that no message may cross. It is the start of the next appended data, or
+    /// the end of the file.
     fn limit(&self, window: &Window<'_>) -> u64 {
         let end = if window.eof { window.end() } else { u64::MAX };
         self.candidates.first().map_or(end, |candidate| end.min(*candidate))
     }
 
     fn validator<'w>(&'w self, window: Window<'w>, limit: u64) -> Validator<'w> {
-        let budget = (FREE_DEFINITIONS + DEFINITIONS_PER_BYTE * self.at).saturating_sub(self.used);
+        let budget = (FREE_DEFINITIONS + DEFINITIONS_PER_BYTE * self.at).saturating_sub(self.lookahead_bytes);
         Validator::new(window, &self.definitions, limit, budget).with_flag_bits(self.first..self.first + 1)
     }
 
-    /// Returns whether the limit is an offset at which no data is appended: then it is none, and
-    /// the offset is ignored.
-    fn drops_limit(&mut self, window: Window<'_>, limit: u64) -> Result<bool, NeedMore> {
-        if self.candidates.first() != Some(&limit) || self.found_at == Some(limit) {
+    /// Removes `limit` from the offsets of appended data if no messages start there (rule D29 of
+    /// docs/formats/ulog.md).
+    ///
+    /// Returns `true` if the offset was removed. The caller must then validate again with the next
+    /// limit.
+    fn remove_false_limit(&mut self, window: Window<'_>, limit: u64) -> Result<bool, NeedMore> {
+        if self.candidates.first() != Some(&limit) || self.confirmed_candidate == Some(limit) {
             return Ok(false);
         }
         let end = if window.eof { window.end() } else { u64::MAX };
         let next = self.candidates.get(1).map_or(end, |next| end.min(*next));
-        // Appended data may be nothing yet.
+        // An offset at the end of the file is valid too. The specification tells a writer to store
+        // the offset before the data is appended, so the appended data may be empty.
         if limit == end || self.validator(window, next).starts(limit)? {
-            self.found_at = Some(limit);
+            self.confirmed_candidate = Some(limit);
             return Ok(false);
         }
         self.candidates.remove(0);
@@ -193,8 +241,12 @@ impl Scanner {
         Ok(true)
     }
 
-    /// Hands plain rows to `sink` as long as nothing needs a closer look: each fits, and so does
-    /// the next. What is left is for [`step`](Self::step).
+    /// Calls `sink` for consecutive ordinary rows, until a message needs the full checks of
+    /// [`step`](scan::Scan::step).
+    ///
+    /// A row is passed to `sink` only if another ordinary row follows, which is decision 1 of the
+    /// module documentation. This loop scans most of a log, so its state is kept in local
+    /// variables.
     #[inline]
     pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(&Definitions, PlainRow)) {
         if self.damage.is_some() || !self.clock.is_plain() {
@@ -209,11 +261,13 @@ impl Scanner {
         let Some((mut shape, mut end)) = plain_row(shapes, data, at) else { return };
         let (mut now, data_end) = (self.clock.now, self.clock.data_end);
         let mut last = None;
-        let mut touched = 0_u8;
+        let mut prefetched = 0_u8;
         while let Some((next_shape, next_end)) = plain_row(shapes, data, end)
             && let Some(micros) = plain_time(shape, data, at)
         {
-            touched ^= data.get(at + AHEAD).copied().unwrap_or(0);
+            // Reading one byte loads its cache line in advance. `black_box` below prevents the
+            // compiler from removing this read.
+            prefetched ^= data.get(at + PREFETCH_DISTANCE).copied().unwrap_or(0);
             let before = now;
             if micros <= data_end {
                 now = now.max(micros);
@@ -234,7 +288,7 @@ impl Scanner {
             last = Some((at, end, series));
             (at, shape, end) = (end, next_shape, next_end);
         }
-        std::hint::black_box(touched);
+        std::hint::black_box(prefetched);
         self.clock.now = now;
         if let Some((at, end, series)) = last {
             self.last_row = Some((window.base + at as u64, window.base + end as u64, series));
@@ -242,13 +296,14 @@ impl Scanner {
         self.at = window.base + at as u64;
     }
 
-    /// Returns the row at the place, where it and the next one need no closer look: most steps of
-    /// most logs.
+    /// Returns the next row if both this row and the row after it are ordinary. Otherwise returns
+    /// `None`, and the caller performs the full checks.
     #[inline]
     fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
         if !self.candidates.is_empty() || !self.clock.is_plain() || self.entered < self.boundaries.len() {
             return None;
         }
+        // If appended data or another recording could start here, `step` must handle it.
         let start = usize::try_from(self.at - window.base).ok()?;
         let shapes = &self.definitions.shapes;
         let (shape, end) = plain_row(shapes, window.data, start)?;
@@ -263,7 +318,7 @@ impl Scanner {
         Some(Step::Row { at, end: self.at, shape, time: RowMicros::At(micros), before })
     }
 
-    /// Enters the sessions that start at the place.
+    /// Sets the clock for the recordings that start at the current offset.
     fn enter_sessions(&mut self) {
         while let Some(next) = self.boundaries.get(self.entered).filter(|next| next.at <= self.at) {
             next.enter(&mut self.clock);
@@ -271,80 +326,99 @@ impl Scanner {
         }
     }
 
-    /// Starts another log in the same file.
-    fn join(&mut self, at: u64, header: FileHeader) -> Step {
+    /// Starts another log in the same file, whose header is at the offset `at`. Formats, message
+    /// ids and information of the previous log do not apply to the new log (rule D41 of
+    /// docs/formats/ulog.md).
+    fn start_second_log(&mut self, at: u64, header: FileHeader) -> Step {
         let end = at + FLAG_BITS_AT;
         (self.at, self.first) = (end, end);
-        self.is_joined = true;
+        self.is_second_log = true;
         self.definitions.restart(at);
         self.multi_names.clear();
-        self.breaches.restart();
+        self.deviations.restart();
         if self.boundaries.is_empty() {
             self.clock.restart(header.timestamp.get(), 0);
         }
-        Step::Joined { at, end, header }
+        Step::SecondHeader { at, end, header }
     }
 
-    /// Returns the message at `at`, which was validated whole.
+    /// Returns the type and the content of the message between the offsets `at` and `end`. The
+    /// message must have been validated.
     fn view(window: Window<'_>, at: u64, end: u64) -> (u8, Message<'_>) {
         let bytes = window.slice(at, end).ok().flatten().expect("validated as whole");
         let (header, payload) = MessageHeader::split(bytes).expect("validated as whole");
         (header.msg_type, Message::parse(header.msg_type, payload).expect("validated"))
     }
 
-    /// Rule 4 of section 5: looks for the end of the damage.
+    /// Searches for the end of the damage, which is decision 4 in the documentation of this module.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         loop {
             let damage = self.damage.as_ref().expect("only called with damage");
-            let (mut scan, claimed) = (damage.scan, damage.due.as_ref().map(|due| due.end));
+            let (mut scan, claimed) = (damage.scan, damage.invalid.as_ref().map(|invalid| invalid.end));
             let limit = self.limit(&window);
             let validator = self.validator(window, limit);
             let found = validator.scan(&mut scan, limit);
-            let used = validator.used();
-            // What was searched is searched, whatever is missing now.
+            let lookahead_bytes = validator.lookahead_bytes();
+            // The progress is stored even if the window is too short. Otherwise, the next call
+            // would search the same bytes again, and reading a pipe would take quadratic time.
             if let Some(damage) = &mut self.damage {
                 damage.scan = scan;
             }
-            self.used += used;
+            self.lookahead_bytes += lookahead_bytes;
             let (end, rule) = match found? {
+                // Valid messages start exactly where the damaged message ends according to its
+                // header, so only the payload is damaged.
                 Some(end) if claimed == Some(end) => (end, &rules::BAD_MESSAGE),
                 Some(end) => (end, &rules::LOST),
                 None => {
-                    if self.drops_limit(window, limit)? {
+                    if self.remove_false_limit(window, limit)? {
                         continue;
                     }
+                    // If the message ends after the limit according to its header, it was cut
+                    // there. If it ends before the limit, all of its bytes are present, but they
+                    // are damaged.
                     let is_cut = claimed.is_none_or(|claimed| claimed > limit);
                     (limit, if is_cut { &rules::CUT } else { &rules::LOST })
                 }
             };
             let damage = self.damage.take().expect("only called with damage");
-            return Ok(self.lose_due(damage.start, end, rule, damage.due));
+            return Ok(self.report_damage(damage.start, end, rule, damage.invalid));
         }
     }
 
-    fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
-        self.lose_due(at, end, rule, None)
+    /// Reports a lost range of bytes that does not start with an invalid message.
+    fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
+        self.report_damage(at, end, rule, None)
     }
 
-    fn lose_due(&mut self, at: u64, end: u64, rule: &'static Rule, due: Option<Due>) -> Step {
+    /// Reports that the bytes from `at` to `end` are lost, and continues the scan at `end`.
+    fn report_damage(
+        &mut self,
+        at: u64,
+        end: u64,
+        rule: &'static Rule,
+        invalid: Option<InvalidMessage>,
+    ) -> Step {
         let last_row = self.last_row.filter(|(_, end, _)| *end == at);
         let topics = &self.definitions.topics;
-        if self.seams.touch(at, end) {
+        // Bytes next to a range that was not fetched may belong to a message that starts or ends in
+        // this range. They are reported as unread, not as damaged.
+        if self.seams.touches_unread(at, end) {
             self.at = end;
             return Step::Unread { at, end };
         }
-        self.diagnostics.push(rule, at..end, || match due {
-            Some(Due { why: Some(why), .. }) => why,
-            Some(Due { msg_type, .. }) if rule == &rules::BAD_MESSAGE => {
+        self.diagnostics.push(rule, at..end, || match invalid {
+            Some(InvalidMessage { why: Some(why), .. }) => why,
+            Some(InvalidMessage { msg_type, .. }) if rule == &rules::BAD_MESSAGE => {
                 format!("the payload of this '{}' message contradicts its type", msg_type.escape_ascii())
             }
-            Some(Due { msg_type, end: claimed, .. }) if rule == &rules::CUT => format!(
-                "a '{}' message of {} is cut {} before its end",
+            Some(InvalidMessage { msg_type, end: claimed, .. }) if rule == &rules::CUT => format!(
+                "a '{}' message of {} is truncated {} before its end",
                 msg_type.escape_ascii(),
                 count(claimed - at, "byte"),
                 count(claimed - end, "byte"),
             ),
-            None if rule == &rules::CUT => "a message is cut within its header".to_owned(),
+            None if rule == &rules::CUT => "a message is truncated within its header".to_owned(),
             _ => {
                 let mixture = last_row.map(|(row, _, series)| {
                     format!(
@@ -358,122 +432,17 @@ impl Scanner {
         self.at = end;
         Step::Lost { at, end, rule }
     }
-
-    /// Takes a valid message.
-    fn take(&mut self, at: u64, end: u64, msg_type: u8, message: &Message<'_>) -> Step {
-        self.at = end;
-        self.definitions.apply(at, end, message, &mut self.diagnostics);
-        match *message {
-            Message::Data(data) => {
-                let msg_id = data.msg_id;
-                let shape = self.definitions.shapes.get(msg_id);
-                if shape.flags & RowShape::NOTE != 0 {
-                    self.definitions.note_row(at, msg_id, &mut self.diagnostics);
-                }
-                let before = self.clock.now;
-                let time = self.clock.row(shape, data.row);
-                if time == RowMicros::OutOfRange {
-                    self.definitions.note_range(at, shape.series, &mut self.diagnostics);
-                }
-                self.last_row = Some((at, end, shape.series));
-                return Step::Row { at, end, shape, time, before };
-            }
-            Message::Dropout(dropout) => self.clock.dropout(dropout.duration),
-            Message::FlagBits(FlagBitsMessage { flags, .. }) if self.is_joined => {
-                self.take_appended(&flags);
-            }
-            Message::LoggedString(LoggedString { log_level: level, .. })
-            | Message::TaggedString(TaggedString { log_level: level, .. })
-                if !level.is_ascii_digit() =>
-            {
-                self.diagnostics.push(&rules::LEVEL_NOT_A_DIGIT, at..end, || {
-                    format!("the level is the number {level}, not an ASCII digit")
-                });
-            }
-            Message::Parameter(parameter)
-            | Message::DefaultParameter(DefaultParameter { info: parameter, .. }) => {
-                if let Some(key) = parameter.parse_key() {
-                    if !matches!(key.ty, "int32_t" | "float") {
-                        self.diagnostics.push(&rules::PARAMETER_TYPE, at..end, || {
-                            format!("parameter {} is of type {}", key.name, key.ty)
-                        });
-                    }
-                    self.note_key(at..end, key);
-                }
-            }
-            Message::Info(part) => {
-                if let Some(key) = part.parse_key() {
-                    self.breaches.info(at..end, key, part);
-                    self.note_key(at..end, key);
-                }
-            }
-            Message::MultiInfo(MultiInfo { is_continued, info: part }) => {
-                let Some(key) = part.parse_key() else { return Step::Message { at, end, msg_type } };
-                self.breaches.value(at..end, key, part);
-                if !self.multi_names.contains(key.name) {
-                    self.multi_names.insert(key.name.into());
-                    self.note_key(at..end, key);
-                    if is_continued != 0 {
-                        self.diagnostics.push(&rules::CONTINUED_WITHOUT_FIRST, at..end, || {
-                            format!("{} is continued without a first part", key.name)
-                        });
-                    }
-                }
-            }
-            _ => {}
-        }
-        Step::Message { at, end, msg_type }
-    }
-
-    fn note_key(&mut self, range: Range<u64>, key: Key<'_>) {
-        if !key.is_usual() {
-            self.diagnostics.push(&rules::UNUSUAL_KEY, range, || {
-                format!("the key \"{} {}\" contains a space or a non-ASCII character", key.ty, key.name)
-            });
-        }
-    }
-
-    /// Passes a whole message of which nothing more can be said.
-    fn pass(&mut self, at: u64, end: u64, msg_type: u8, message: &Message<'_>) -> Step {
-        self.at = end;
-        self.definitions.apply(at, end, message, &mut self.diagnostics);
-        match *message {
-            Message::Data(data) => {
-                let msg_id = data.msg_id;
-                let shape = self.definitions.shapes.get(msg_id);
-                let rule = if shape.flags & RowShape::UNKNOWN != 0 {
-                    &rules::UNKNOWN_ID
-                } else {
-                    &rules::UNDECODABLE
-                };
-                let topics = &self.definitions.topics;
-                self.diagnostics.push(rule, at..end, || {
-                    if rule == &rules::UNKNOWN_ID {
-                        format!("data of id {msg_id}, which is not subscribed here")
-                    } else {
-                        format!("data of {}, which cannot be decoded", topics[shape.series as usize].name)
-                    }
-                });
-                Step::Lost { at, end, rule }
-            }
-            Message::Unknown { .. } => {
-                self.diagnostics.push(&rules::UNKNOWN_MESSAGE, at..end, || {
-                    format!("message type '{}' is not in the specification", msg_type.escape_ascii())
-                });
-                Step::Message { at, end, msg_type }
-            }
-            _ => Step::Message { at, end, msg_type },
-        }
-    }
 }
 
 impl scan::Scan for Scanner {
     type Step = Step;
 
-    /// Returns what comes next. Every byte outside of the header is part of exactly one step.
+    /// Returns the next step of the scan. Every byte after the file header belongs to exactly one
+    /// step.
     ///
     /// # Errors
-    /// Returns an error if the window ends before that can be said; the scan has not moved then.
+    /// Returns an error if the window is too short to determine the step. The scan does not advance
+    /// in this case, and the caller repeats the call with a longer window.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         loop {
             if self.damage.is_some() {
@@ -484,32 +453,38 @@ impl scan::Scan for Scanner {
                 return Ok(row);
             }
             let at = self.at;
+            // If bytes precede the header, the scan starts at 0, and these bytes are lost as one
+            // range.
             if at < self.first {
-                let step = self.lose(at, self.header_at, &rules::LOST);
+                let step = self.report_loss(at, self.header_at, &rules::LOST);
                 self.at = self.first;
                 return Ok(step);
             }
+            // If the scan has passed an offset of appended data, the offset was inside a message.
+            // No appended data starts there.
             while self.candidates.first().is_some_and(|candidate| *candidate <= at) {
                 let candidate = self.candidates.remove(0);
                 if candidate == at { self.appended.push(at) } else { self.ignore_offset(candidate) }
             }
-            if self.seams.is_pause(at) {
+            if self.seams.ends_before_unread(at) {
                 return Ok(Step::End);
             }
             if window.eof && at == window.end() {
                 for candidate in std::mem::take(&mut self.candidates) {
                     self.ignore_offset(candidate);
                 }
-                self.breaches.finish(&mut self.definitions, &mut self.diagnostics);
+                self.deviations.finish(&mut self.definitions, &mut self.diagnostics);
                 return Ok(Step::End);
             }
             if let Some(header) = header_at(window, at)? {
-                return Ok(self.join(at, header));
+                return Ok(self.start_second_log(at, header));
             }
             let limit = self.limit(&window);
-            match self.validator(window, limit).due(at)? {
+            match self.validator(window, limit).validate_expected(at)? {
                 Verdict::Fits { end, .. } => {
                     let (msg_type, message) = Self::view(window, at, end);
+                    // The layout is computed and stored here once. Lookahead cannot store layouts,
+                    // so it would parse the definitions again for each row.
                     if let Message::Subscription(subscription) = message
                         && let Some(name) = subscription.name()
                     {
@@ -517,61 +492,66 @@ impl scan::Scan for Scanner {
                     }
                     let validator = self.validator(window, limit);
                     let followed = validator.followed(end, &message)?;
-                    let (crossed, used) = (validator.crossed(), validator.used());
-                    if !followed && crossed && self.drops_limit(window, limit)? {
-                        self.used += used;
+                    let (crossed, lookahead_bytes) = (validator.crossed(), validator.lookahead_bytes());
+                    if !followed && crossed && self.remove_false_limit(window, limit)? {
+                        self.lookahead_bytes += lookahead_bytes;
                         continue;
                     }
                     let validator = self.validator(window, limit);
+                    // Decision 2 of the module documentation: if three messages inside this message
+                    // agree with their types, the length of this message is wrong.
                     let found = if followed { None } else { validator.scan(&mut Scan::from(at + 1), end)? };
-                    self.used += used + validator.used();
+                    self.lookahead_bytes += lookahead_bytes + validator.lookahead_bytes();
                     return Ok(match found {
-                        Some(found) => self.lose(at, found, &rules::LOST),
-                        None => self.take(at, end, msg_type, &message),
+                        Some(found) => self.report_loss(at, found, &rules::LOST),
+                        None => self.accept(at, end, msg_type, &message),
                     });
                 }
                 Verdict::Unverifiable { end } => {
                     let (msg_type, message) = Self::view(window, at, end);
                     let validator = self.validator(window, limit);
-                    let passable = if end <= self.passable {
-                        Some(self.passable)
+                    // One lookahead applies to all consecutive unverifiable messages, so each of
+                    // them is examined only once.
+                    let skippable = if end <= self.skippable {
+                        Some(self.skippable)
                     } else {
-                        validator.passable(end, &message)?
+                        validator.skippable(end, &message)?
                     };
                     let crossed = validator.crossed();
-                    // An unknown message with messages in it is a damaged header that has swallowed them.
+                    // If an unknown message contains valid messages, its header is damaged.
+                    // Skipping the unknown message would hide these messages.
                     let swallowed = match message {
-                        Message::Unknown { .. } if passable.is_some() => {
+                        Message::Unknown { .. } if skippable.is_some() => {
                             validator.scan(&mut Scan::from(at + 1), end)?
                         }
                         _ => None,
                     };
-                    let used = validator.used();
-                    self.used += used;
+                    let lookahead_bytes = validator.lookahead_bytes();
+                    self.lookahead_bytes += lookahead_bytes;
                     if let Some(found) = swallowed {
-                        return Ok(self.lose(at, found, &rules::LOST));
+                        return Ok(self.report_loss(at, found, &rules::LOST));
                     }
-                    if let Some(until) = passable {
-                        self.passable = until;
-                        return Ok(self.pass(at, end, msg_type, &message));
+                    if let Some(until) = skippable {
+                        self.skippable = until;
+                        return Ok(self.skip(at, end, msg_type, &message));
                     }
-                    if crossed && self.drops_limit(window, limit)? {
+                    if crossed && self.remove_false_limit(window, limit)? {
                         continue;
                     }
-                    let due = Some(Due { msg_type, end, why: None });
-                    self.damage = Some(Damage { start: at, due, scan: Scan::from(at + 1) });
+                    let invalid = Some(InvalidMessage { msg_type, end, why: None });
+                    self.damage = Some(Damage { start: at, invalid, scan: Scan::from(at + 1) });
                 }
                 Verdict::No { claimed } => {
-                    if claimed.is_none_or(|end| end > limit) && self.drops_limit(window, limit)? {
+                    if claimed.is_none_or(|end| end > limit) && self.remove_false_limit(window, limit)? {
                         continue;
                     }
                     let msg_type = window.byte(at + TYPE_AT).ok().flatten();
-                    let due = msg_type.zip(claimed).map(|(msg_type, end)| Due {
+                    let invalid = msg_type.zip(claimed).map(|(msg_type, end)| InvalidMessage {
                         msg_type,
                         end,
                         why: why_no_format(window, at, msg_type, end),
                     });
-                    self.damage = Some(Damage { start: at, due, scan: Scan::from(at + 1) });
+                    self.damage = Some(Damage { start: at, invalid, scan: Scan::from(at + 1) });
                 }
             }
         }

@@ -1,12 +1,12 @@
-//! How much looking ahead may parse: 4 MiB of definitions, and 16 bytes for each byte that was
-//! scanned.
+//! Tests of the limit for definitions that lookahead parses. The limit is 4 MiB, plus 16 bytes for
+//! each scanned byte.
 
 use rovelog_core::scan::Scan as _;
 
 use super::*;
 use crate::wire::FLAG_BITS_AT;
 
-/// A format that looking ahead parses, its subscription and a row of it.
+/// Payload of a message that defines the format `u`. `SUBSCRIPTION` and `ROW` use this format.
 const FORMAT: &[u8] = b"u:uint64_t timestamp;uint8_t v;";
 const SUBSCRIPTION: &[u8] = b"\0\x05\0u";
 const ROW: &[u8] = b"\x05\0\0\x10\0\0\0\0\0\0\x07";
@@ -19,7 +19,8 @@ fn messages(messages: &[(u8, &[u8])]) -> Vec<u8> {
     messages.iter().flat_map(message).collect()
 }
 
-/// Three messages that make a chain, for which the format is parsed.
+/// Returns a format, a subscription to this format, and a row. These three messages are enough for
+/// the scanner to continue after damage. To validate the row, the scanner must parse the format.
 fn chain() -> Vec<u8> {
     messages(&[(b'F', FORMAT), (b'A', SUBSCRIPTION), (b'D', ROW)])
 }
@@ -32,12 +33,14 @@ fn log(parts: &[Vec<u8>]) -> Vec<u8> {
     [b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec(), parts.concat()].concat()
 }
 
-/// Returns how often the format was parsed to look ahead, while a log was scanned: whole, and as it
-/// comes from a pipe, byte by byte.
+/// Returns the number of times that lookahead parsed the format while a log was scanned.
+///
+/// The log is scanned once with a single window, and once with windows that grow byte by byte, as
+/// for a pipe. Both scans must parse the same number of bytes.
 fn parsed(parts: &[Vec<u8>]) -> u64 {
     let bytes = log(parts);
     let whole = bytes.len()..=bytes.len();
-    let [used, piecewise] = [whole, 16..=bytes.len()].map(|lengths| {
+    let [lookahead_bytes, piecewise] = [whole, 16..=bytes.len()].map(|lengths| {
         let mut scanner = scanner(&bytes);
         for len in lengths {
             let window = Window { data: &bytes[..len], base: 0, eof: len == bytes.len() };
@@ -45,37 +48,39 @@ fn parsed(parts: &[Vec<u8>]) -> u64 {
                 && !matches!(step, Step::End)
             {}
         }
-        scanner.used
+        scanner.lookahead_bytes
     });
-    assert_eq!((used, used % FORMAT.len() as u64), (piecewise, 0));
-    used / FORMAT.len() as u64
+    assert_eq!((lookahead_bytes, lookahead_bytes % FORMAT.len() as u64), (piecewise, 0));
+    lookahead_bytes / FORMAT.len() as u64
 }
 
 #[test]
-fn definitions_that_looking_ahead_parses_are_counted() {
+fn definitions_parsed_by_lookahead_are_counted() {
     let text = || messages(&[(b'L', b"6\0\x10\0\0\0\0\0\0ready")]);
     let unknown = || messages(&[(b'x', b"")]);
     assert_eq!(parsed(&[text(), chain()]), 0);
-    // Before the text is taken, and before the unknown message is passed.
+    // Lookahead parses the format twice: before the text is accepted, and before the unknown
+    // message is skipped.
     assert_eq!(parsed(&[text(), unknown(), chain()]), 2);
     assert_eq!(parsed(&[unknown(), chain()]), 1);
-    // The search behind damage.
+    // The search for messages after damage parses the format.
     assert_eq!(parsed(&[vec![0xFF; 20], chain()]), 1);
     let wrong = messages(&[(b'F', FORMAT), (b'A', SUBSCRIPTION), (b'D', &ROW[..9])]);
     assert_eq!(parsed(&[vec![0xFF; 20], wrong, vec![0xFF; 20], chain()]), 2);
-    // A text that contains the messages, and is followed by none.
+    // The text contains three valid messages, and no message follows the text.
     let swallowed = [b"6\0\x10\0\0\0\0\0\0".to_vec(), chain()].concat();
     assert_eq!(parsed(&[messages(&[(b'L', &swallowed)]), vec![0xFF; 20]]), 1);
 }
 
 #[test]
-fn what_looking_ahead_may_parse_grows_with_the_log() {
-    // With a row of another size there is a chain only as long as the size is not known.
+fn the_lookahead_budget_grows_with_the_log() {
+    // The size of the row is wrong. If the budget is too small for parsing the format, the size is
+    // not checked, and the scanner accepts the messages.
     let wrong = messages(&[(b'F', FORMAT), (b'A', SUBSCRIPTION), (b'D', &ROW[..9]), (b'A', SUBSCRIPTION)]);
     let bytes = log(&[wrong]);
     let mut scanner = scanner(&bytes);
-    let mut is_known = |at: u64, used: u64| {
-        (scanner.at, scanner.used) = (at, used);
+    let mut is_known = |at: u64, lookahead_bytes: u64| {
+        (scanner.at, scanner.lookahead_bytes) = (at, lookahead_bytes);
         let window = Window::whole(&bytes);
         let found =
             scanner.validator(window, window.end()).scan(&mut Scan::from(FLAG_BITS_AT), FLAG_BITS_AT + 1);

@@ -1,20 +1,21 @@
-//! The grammar of definitions: format texts, keys and type names. "'F': format definition"
+//! Parser for definitions, which are format texts, keys and type names. See "'F': format
+//! definition" in the specification.
 
 use rovelog_core::Scalar;
 
 use crate::wire::{Info, Subscription};
 
-/// A basic type of the specification's table "Data types".
+/// A basic type of the specification. See "Data types" there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Basic {
-    /// A number or truth value.
+    /// A number or a Boolean value.
     Scalar(Scalar),
-    /// One byte of text.
+    /// One byte of a text.
     Char,
 }
 
 impl Basic {
-    /// Returns the basic type of a name: `uint64_t`, `float`, `char`.
+    /// Parses the name of a basic type, such as `uint64_t` or `char`.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Some(Self::Scalar(match name {
             "int8_t" => Scalar::Int8,
@@ -33,7 +34,8 @@ impl Basic {
         }))
     }
 
-    /// Returns the name in definitions: the inverse of [`parse`](Self::parse).
+    /// Returns the name by which definitions refer to the type. This is the inverse of
+    /// [`parse`](Self::parse).
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Scalar(Scalar::Int8) => "int8_t",
@@ -51,7 +53,7 @@ impl Basic {
         }
     }
 
-    /// Returns bytes on the wire.
+    /// Returns the size in bytes of a value of this type in a row.
     pub(crate) const fn size(self) -> usize {
         match self {
             Self::Scalar(scalar) => scalar.size(),
@@ -60,17 +62,18 @@ impl Basic {
     }
 }
 
-/// `type` or `type[n]`, borrowed from the file.
+/// Name of a type of the form `type` or `type[n]`, borrowed from the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TypeName<'a> {
-    /// The name before any bracket.
+    /// Name of the type without brackets.
     pub(crate) base: &'a str,
-    /// The length of an array; as long as `u64::MAX` where the file claims more.
+    /// Number of array elements, or `None` if the type is not an array. A number that exceeds
+    /// `u64::MAX` is stored as `u64::MAX`.
     pub(crate) len: Option<u64>,
 }
 
 impl<'a> TypeName<'a> {
-    /// Parses `text`; `None` where it is neither form.
+    /// Parses a type name of the form `type` or `type[n]`. Returns `None` for any other text.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (base, len) = match text.split_once('[') {
             None => (text, None),
@@ -85,8 +88,8 @@ impl<'a> TypeName<'a> {
         can_name_format(base).then_some(Self { base, len })
     }
 
-    /// Returns whether a value of `bytes` bytes can be of this type; `None` where the type is not
-    /// basic.
+    /// Returns `true` if an encoded value of this type takes `bytes` bytes. Returns `None` if the
+    /// type is not basic.
     pub(crate) fn fits_value(&self, bytes: usize) -> Option<bool> {
         let element = Basic::parse(self.base)?.size() as u64;
         Some(self.len.unwrap_or(1).checked_mul(element) == Some(bytes as u64))
@@ -102,27 +105,28 @@ impl std::fmt::Display for TypeName<'_> {
     }
 }
 
-/// The key of an information message or a parameter.
+/// Key of an information message or a parameter, which consists of a type and a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key<'a> {
-    /// The type, as spelled.
+    /// Type of the value, as written in the file.
     pub(crate) ty: &'a str,
-    /// The name.
     pub(crate) name: &'a str,
 }
 
 impl<'a> Key<'a> {
-    /// Returns the type, where it has the form of one.
+    /// Parses the type in the key. Returns `None` if the type is not of the form `type` or
+    /// `type[n]`.
     pub(crate) fn type_name(&self) -> Option<TypeName<'a>> {
         TypeName::parse(self.ty)
     }
 
-    /// Returns whether type and name are of ASCII letters, digits and signs, as PX4 writes them.
+    /// Returns `true` if the type and the name consist of visible ASCII characters, as in all keys
+    /// that PX4 writes.
     pub(crate) fn is_usual(&self) -> bool {
         self.ty.bytes().chain(self.name.bytes()).all(|b| b.is_ascii_graphic())
     }
 
-    /// Returns the basic type, where it is one and no array.
+    /// Returns the type in the key if it is a single number or Boolean, otherwise `None`.
     pub(crate) fn scalar(&self) -> Option<Scalar> {
         match (self.type_name()?.len, Basic::parse(self.ty)?) {
             (None, Basic::Scalar(scalar)) => Some(scalar),
@@ -132,90 +136,106 @@ impl<'a> Key<'a> {
 }
 
 impl<'a> Info<'a> {
-    /// Returns the key's type and name; `None` if it is not printable `type name`.
+    /// Parses the key of the message. Returns `None` if the key is not printable text of the form
+    /// `type name`.
     pub(crate) fn parse_key(&self) -> Option<Key<'a>> {
         split_key(self.key)
     }
 
-    /// Returns whether the value is as long as the type in the key says.
+    /// Returns `true` if the size of the value matches the type in the key. The content then
+    /// confirms the length of the message.
     pub(crate) fn confirms_length(&self) -> bool {
         let ty = self.parse_key().and_then(|key| key.type_name());
         ty.and_then(|ty| ty.fits_value(self.value.len())) == Some(true)
     }
 }
 
-/// Splits `type name` at the first space: everything behind it is the name, further spaces too.
-/// "`key` is a plain string": UTF-8 without control characters.
+/// Splits a key of the form `type name` at the first space. The name may contain more spaces,
+/// because some writers use keys such as `char[11] Build Date` (rule D35 of docs/formats/ulog.md).
+///
+/// The specification calls the key "a plain string". This function accepts UTF-8 without control
+/// characters, and returns `None` for anything else.
 pub(crate) fn split_key(key: &[u8]) -> Option<Key<'_>> {
     let text = std::str::from_utf8(key).ok()?;
     let (ty, name) = text.split_once(' ')?;
     (is_printable(ty) && is_printable(name) && !name.trim().is_empty()).then_some(Key { ty, name })
 }
 
-/// Returns whether `name` is a format's name as PX4 writes them: letters, digits, `_`, `/`, `-`.
+/// Returns `true` if `name` consists only of characters that PX4 uses in format names. These are
+/// ASCII letters, digits, `_`, `/` and `-`.
 pub(crate) fn is_type_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_/-".contains(&b))
 }
 
-/// Returns whether `name` is a field's name as PX4 writes them: letters, digits, `_`.
+/// Returns `true` if `name` consists only of characters that PX4 uses in field names. These are
+/// ASCII letters, digits and `_`.
 pub(crate) fn is_field_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Returns whether `name` can name a format at all: the specification sets no limit, the grammar
-/// does.
+/// Returns `true` if `name` is a valid format name. The specification allows any text, so only
+/// unprintable names and characters with a meaning in definitions are excluded (rule D36 of
+/// docs/formats/ulog.md).
 pub(crate) fn can_name_format(name: &str) -> bool {
     is_type_name(name) || (is_printable(name) && name.trim() == name && !name.contains([':', ';', '[', ']']))
 }
 
-/// Returns whether `name` can name a field at all.
+/// Returns `true` if `name` is a valid field name (rule D36 of docs/formats/ulog.md).
 pub(crate) fn can_name_field(name: &str) -> bool {
     is_field_name(name) || (is_printable(name) && !name.contains([' ', ':', ';']))
 }
 
 fn is_printable(text: &str) -> bool {
+    // Nearly all names are ASCII, so the bytes are checked first. This is faster than decoding
+    // characters.
     let printable = |b: u8| b.is_ascii_graphic();
     !text.is_empty() && (text.bytes().all(printable) || !text.contains(char::is_control))
 }
 
-/// Returns whether a field is padding: hidden everywhere, but on the wire.
+/// Returns `true` if the field with the name `field` is padding. Specification: "Field names that
+/// start with `_padding` should not be displayed and their data must be ignored by a reader."
 pub(crate) fn is_padding(field: &str) -> bool {
     field.starts_with("_padding")
 }
 
 impl<'a> Subscription<'a> {
-    /// Returns the name of the format without blanks and NULs around it (D39); `None` if it is not
-    /// UTF-8.
+    /// Returns the name of the subscribed format, without the blanks and NUL bytes that some
+    /// writers add (rule D39 of docs/formats/ulog.md). Returns `None` if the name is not UTF-8.
     pub(crate) fn name(&self) -> Option<&'a str> {
         let name = std::str::from_utf8(self.message_name).ok()?;
         Some(name.trim_end_matches('\0').trim_matches(BLANKS))
     }
 }
 
-/// Characters that some writers put between the parts of a format.
+/// Characters that some writers put around the names in a format definition.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// A format definition, borrowed from the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FormatText<'a> {
-    /// The format's name.
+    /// Name of the defined format.
     pub(crate) name: &'a str,
+    /// Declarations of the fields, separated by semicolons.
     fields: &'a str,
-    /// Whether blanks or NULs surround its name or follow its last field.
+    /// True if there are blanks around the format name, or blanks or NUL bytes after the last
+    /// field.
     is_padded: bool,
 }
 
 impl<'a> FormatText<'a> {
-    /// Parses the payload of an 'F' message; `None` where it breaks the grammar. Blanks around names
-    /// and NULs at the end do not (D39).
+    /// Parses the payload of an 'F' message. Returns `None` if the payload violates the grammar of
+    /// the specification. Blanks around names and NUL bytes at the end are accepted (rule D39 of
+    /// docs/formats/ulog.md).
     ///
-    /// Whether the types exist is not looked at here: a type may be used before it is defined.
+    /// This function does not check whether the types of the fields are defined, because "a type
+    /// can be used before it's defined".
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
-        Self::explained(text).ok()
+        Self::parse_or_explain(text).ok()
     }
 
-    /// Parses the payload of an 'F' message, or returns why it breaks the grammar.
-    pub(crate) fn explained(text: &'a [u8]) -> Result<Self, BadFormat<'a>> {
+    /// Parses the payload of an 'F' message. Returns the reason if the payload violates the grammar
+    /// of the specification.
+    pub(crate) fn parse_or_explain(text: &'a [u8]) -> Result<Self, BadFormat<'a>> {
         let text = std::str::from_utf8(text).map_err(|_| BadFormat::NotText)?;
         let (as_written, fields) = text.split_once(':').ok_or(BadFormat::NoName)?;
         let name = as_written.trim_matches(BLANKS);
@@ -224,13 +244,13 @@ impl<'a> FormatText<'a> {
             return Err(BadFormat::NoName);
         }
         let is_padded = name != as_written || stripped != fields;
-        // The last semicolon may be missing.
+        // The specification requires a semicolon after the last field, but some writers omit it.
         let format = Self { name, fields: stripped.strip_suffix(';').unwrap_or(stripped), is_padded };
         let bad = format.declarations().find(|declaration| field(declaration).is_none());
         bad.map_or(Ok(format), |declaration| Err(BadFormat::Field { name, declaration }))
     }
 
-    /// Returns the fields in order: type and name.
+    /// Returns the type and the name of each field, in file order.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (TypeName<'a>, &'a str)> + use<'a> {
         self.declarations().filter_map(field)
     }
@@ -239,23 +259,25 @@ impl<'a> FormatText<'a> {
         self.fields.split(';')
     }
 
-    /// Returns whether the text has no blanks or NULs beyond those of the grammar.
-    pub(crate) fn is_tight(&self) -> bool {
+    /// Returns `true` if the definition contains no NUL bytes, and no blanks except the blank
+    /// between the type and the name of each field.
+    pub(crate) fn has_canonical_blanks(&self) -> bool {
         !self.is_padded && self.blank_fields().next().is_none()
     }
 
-    /// Returns the names of the fields that are declared with more blanks than the one between type
-    /// and name.
+    /// Returns the names of the fields whose declarations contain more blanks than the single blank
+    /// between the type and the name.
     pub(crate) fn blank_fields(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.declarations().filter_map(|declaration| {
             let (_, name) = field(declaration)?;
-            let is_tight = !declaration.starts_with(BLANKS)
+            let is_canonical = !declaration.starts_with(BLANKS)
                 && declaration.split_once(' ').is_some_and(|(_, rest)| rest == name);
-            (!is_tight).then_some(name)
+            (!is_canonical).then_some(name)
         })
     }
 
-    /// Names in it that PX4 would not write: its own, and those of types and fields.
+    /// Returns the names with characters that PX4 does not use. These can be names of the format,
+    /// of its fields and of their types.
     pub(crate) fn unusual_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let of_fields = self.fields().flat_map(|(ty, name)| {
             let ty = Some(ty.base).filter(|ty| !is_type_name(ty));
@@ -265,25 +287,25 @@ impl<'a> FormatText<'a> {
     }
 }
 
-/// Returns the type and the name in the declaration of a field.
+/// Parses the declaration of a field. Returns the type and the name of the field.
 fn field(declaration: &str) -> Option<(TypeName<'_>, &str)> {
     let (ty, name) = declaration.trim_matches(BLANKS).split_once(BLANKS)?;
     let name = name.trim_start_matches(BLANKS);
     Some((TypeName::parse(ty).filter(|_| can_name_field(name))?, name))
 }
 
-/// Why a format definition cannot be read.
+/// Reason why a format definition cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadFormat<'a> {
-    /// It is not UTF-8.
+    /// The definition is not UTF-8.
     NotText,
-    /// It does not start with a name and a colon.
+    /// The definition does not start with a name and a colon.
     NoName,
-    /// A field is not declared as `type name` or `type[n] name`.
+    /// The declaration of a field is not of the form `type name` or `type[n] name`.
     Field {
-        /// The format.
+        /// Name of the format that contains the field.
         name: &'a str,
-        /// The text of the field.
+        /// Declaration of the field, as written in the file.
         declaration: &'a str,
     },
 }
@@ -297,6 +319,8 @@ impl std::fmt::Display for BadFormat<'_> {
                 write!(f, "format {name} has a field without text between two semicolons")
             }
             Self::Field { name, declaration } => {
+                // The declaration in a damaged format can have 64 KiB, so only its first 80
+                // characters are shown.
                 let short: String = declaration.chars().take(80).collect();
                 write!(
                     f,
@@ -322,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_grammar_is_no_format() {
+    fn texts_that_violate_the_grammar_are_rejected() {
         for text in [
             "",
             "t",
@@ -348,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_and_nuls_around_names_are_left_out() {
+    fn blanks_and_nuls_around_names_are_ignored() {
         for (text, blank) in [
             (" t : uint64_t timestamp; float[4]  q ; \0\0", &["timestamp", "q"][..]),
             ("t:uint64_t timestamp;\r\n\tfloat[4]\tq;\n", &["q"]),
@@ -359,16 +383,16 @@ mod tests {
             assert_eq!(format.name, "t");
             assert_eq!(fields, [("uint64_t", None, "timestamp"), ("float", Some(4), "q")], "{text:?}");
             assert_eq!(format.blank_fields().collect::<Vec<_>>(), blank, "{text:?}");
-            assert!(!format.is_tight());
+            assert!(!format.has_canonical_blanks());
         }
-        assert!(FormatText::parse(b"t:uint64_t timestamp;float x").unwrap().is_tight());
+        assert!(FormatText::parse(b"t:uint64_t timestamp;float x").unwrap().has_canonical_blanks());
         let name = |message_name| Subscription { multi_id: 0, msg_id: 0, message_name }.name();
         assert_eq!((name(b"t\0"), name(b" t "), name(b"\xff")), (Some("t"), Some("t"), None));
     }
 
     #[test]
-    fn a_format_that_cannot_be_read_says_why() {
-        let why = |text: &[u8]| FormatText::explained(text).unwrap_err().to_string();
+    fn an_invalid_format_is_explained() {
+        let why = |text: &[u8]| FormatText::parse_or_explain(text).unwrap_err().to_string();
         let field = "format t has a field \"float x y\", which is not `type name` or `type[n] name`";
         assert_eq!(why(b"t:uint64_t timestamp;float x y;"), field);
         assert_eq!(why(b"t:float x;;"), "format t has a field without text between two semicolons");
@@ -377,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_px4_would_not_write_are_names() {
+    fn names_with_unusual_characters_are_accepted() {
         let text = "a b.c:uint64_t timestamp;float x-y;h\u{f6}he[2] x[1];float x.y;";
         let format = FormatText::parse(text.as_bytes()).unwrap();
         let fields: Vec<_> = format.fields().map(|(ty, name)| (ty.base, ty.len, name)).collect();
@@ -389,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_a_type_and_a_name() {
+    fn keys_consist_of_a_type_and_a_name() {
         let key = split_key(b"char[5] perf_counter_preflight-00").unwrap();
         assert_eq!((key.ty, key.name), ("char[5]", "perf_counter_preflight-00"));
         assert_eq!(key.type_name().unwrap().fits_value(5), Some(true));

@@ -1,5 +1,14 @@
-//! Several recordings in one file: a log behind a log, and a clock that restarts within a log. Rules
-//! D41 and D42 of docs/formats/ulog.md.
+//! Detection of several recordings in one file.
+//!
+//! A file can consist of concatenated logs, and the clock can restart within a log. Rules D41 and
+//! D42 of docs/formats/ulog.md.
+//!
+//! # Example
+//!
+//! A log has rows up to 100 s. The next row has the time 2 s, which is more than [`JUMP`] earlier,
+//! so the clock may have restarted. The following 15 rows have times from 2.01 s to 2.15 s. After
+//! these [`CONFIRM_ROWS`] rows, the restart is accepted, and a session starts at the row with 2 s.
+//! If one of the rows had the time 100.1 s, the row with 2 s would have been a stale value instead.
 
 use std::ops::Range;
 
@@ -12,59 +21,68 @@ use crate::clock::LogClock;
 use crate::diagnostics as rules;
 use crate::wire::{FLAG_BITS_AT, FileHeader, HEADER_LEN, MAGIC};
 
-/// A clock falls by more than this when it restarts, in microseconds.
+/// Minimum decrease of the time in microseconds when the clock restarts. Smaller decreases occur
+/// because topics are logged with different delays.
 const JUMP: u64 = 1_000_000;
 
-/// Number of later rows that must be earlier too: single rows may have old times.
-const CONFIRM: u32 = 16;
+/// Number of consecutive rows with earlier times that show a restart of the clock. A smaller number
+/// of such rows may be stale values.
+const CONFIRM_ROWS: u32 = 16;
 
-/// Number of rows behind lost bytes that show no restart: storage may have mixed in an older log.
-const QUIET: u32 = 64;
+/// Number of rows after lost bytes at which no restart of the clock is detected. Old contents of
+/// the storage may follow damage, so these rows may belong to an older log.
+const IGNORED_ROWS: u32 = 64;
 
-/// A recording in a file of several: it has a clock of its own.
+/// One of several recordings in a file. Each recording has its own clock.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Session {
-    /// Its bytes in the file.
+    /// Byte range of the recording in the file.
     pub range: Range<u64>,
-    /// True if it is a whole log with a header, false if the clock restarted.
+    /// True if the recording starts with a header, false if it starts with a restart of the clock.
     pub has_header: bool,
-    /// Number of its records.
+    /// Number of records in the recording.
     pub records: u64,
-    /// The time of its first record, or of its header for the first session, by its own clock.
+    /// Time of the recording's first record on the recording's own clock. For the first recording
+    /// in the file, this is the start time in the header.
     pub first: Option<Timestamp>,
-    /// The latest time of its records, by its own clock.
+    /// Latest time of the recording's records on the recording's own clock.
     pub last: Option<Timestamp>,
-    /// Unix time minus its own clock.
+    /// Unix time minus the time on the recording's own clock, or `None` if it is unknown.
     pub utc: Option<UtcOffset>,
 }
 
-/// Where a session starts, for a scan that knows all of them.
+/// Start of a recording that an earlier scan of the file has found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boundary {
-    /// Offset of its header or its first row.
+    /// Offset of the recording's header. If the recording has no header, this is the offset of its
+    /// first row.
     pub(crate) at: u64,
     pub(crate) has_header: bool,
-    /// Its log time at the start, in microseconds.
+    /// Log time at the start of the recording, in microseconds of its own clock.
     pub(crate) start: u64,
-    /// Microseconds to add to its times for the clock of the first session.
+    /// Microseconds to add to the times of the recording to convert them to the clock of the first
+    /// recording.
     pub(crate) shift: u64,
 }
 
 impl Boundary {
-    /// Returns the offset of its first message.
+    /// Returns the offset of the first message in the recording.
     pub(crate) fn first(&self) -> u64 {
         self.at + if self.has_header { FLAG_BITS_AT } else { 0 }
     }
 
-    /// Sets the clock to the start of the session.
+    /// Sets the clock to the start of this recording.
     pub(crate) fn enter(&self, clock: &mut LogClock) {
         clock.restart(self.start, self.shift);
     }
 }
 
-/// Returns the header of another log at `at`, if one is there.
+/// Returns the header of another log at the offset `at`, or `None` if the bytes there do not start
+/// with the magic number.
 pub(crate) fn header_at(window: Window<'_>, at: u64) -> Result<Option<FileHeader>, NeedMore> {
+    // The third byte of the magic number is where a message has its type. This byte is checked
+    // first, because it differs from the types of most messages.
     const TYPE: usize = 2;
     if window.byte(at + TYPE as u64)? != Some(MAGIC[TYPE]) {
         return Ok(None);
@@ -72,19 +90,23 @@ pub(crate) fn header_at(window: Window<'_>, at: u64) -> Result<Option<FileHeader
     Ok(window.view::<FileHeader>(at)?.copied().filter(|header| header.magic == MAGIC))
 }
 
-/// What is counted of a session.
+/// Statistics of a recording in the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Tally {
+pub(crate) struct SessionStats {
+    /// Offset of the start of the recording.
     pub(crate) at: u64,
-    /// The header, if it has one of its own.
+    /// Header at the start of the recording. `None` if the recording has no header or is the first
+    /// in the file.
     pub(crate) header: Option<FileHeader>,
+    /// Number of records in the recording.
     pub(crate) records: u64,
-    /// Microseconds of its own clock.
+    /// Time of the recording's first record, in microseconds of the recording's own clock.
     pub(crate) first: Option<u64>,
+    /// Latest time of the recording's records, in microseconds of the recording's own clock.
     pub(crate) last: Option<u64>,
 }
 
-impl Tally {
+impl SessionStats {
     fn new(at: u64, header: Option<FileHeader>) -> Self {
         Self { at, header, records: 0, first: None, last: None }
     }
@@ -98,43 +120,47 @@ impl Tally {
     }
 }
 
-/// A fall of time that may be a restart.
+/// A decrease of the time that may be a restart of the clock. Later rows confirm or reject it.
 #[derive(Clone, Debug)]
 struct Pending {
-    tally: Tally,
-    /// The log time before it, microseconds.
+    /// Statistics of the rows since the time decreased.
+    stats: SessionStats,
+    /// Log time before the time decreased, in microseconds.
     clock: u64,
-    /// Number of rows with earlier times.
+    /// Number of rows with earlier times since the time decreased.
     earlier: u32,
 }
 
-/// Finds the sessions of a log while it is scanned.
+/// Detects the recordings in a file while the file is scanned.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watch {
-    /// Whether it must see each row: not in an ordinary log.
+pub(crate) struct SessionDetector {
+    /// True if [`row`](Self::row) must be called for each row. In a log with one recording and
+    /// without damage, this is false, so that the detection costs no time.
     pub(crate) is_active: bool,
-    /// The sessions, if there are several.
-    pub(crate) sessions: Vec<Tally>,
+    /// The recordings found so far. The list is empty if there is only one recording.
+    pub(crate) sessions: Vec<SessionStats>,
     pending: Option<Pending>,
-    /// Number of rows that show no restart.
-    quiet: u32,
+    /// Number of remaining rows at which no restart of the clock is detected, because they follow
+    /// lost bytes.
+    ignored_rows: u32,
 }
 
-impl Watch {
-    /// Takes a row, `is_first` if it is the first of its topic, which may be a value published long
-    /// before.
+impl SessionDetector {
+    /// Processes a row with the time `micros`. `is_first` is true if the row is the first of its
+    /// topic. Such a row may contain a value that was published long before, so it does not show a
+    /// restart of the clock.
     #[cold]
     pub(crate) fn row(&mut self, micros: Option<u64>, is_first: bool) {
-        self.quiet = self.quiet.saturating_sub(1);
+        self.ignored_rows = self.ignored_rows.saturating_sub(1);
         if let Some(pending) = &mut self.pending {
-            pending.tally.row(micros);
+            pending.stats.row(micros);
             if let Some(micros) = micros.filter(|micros| *micros > 0 && !is_first) {
                 if micros.saturating_add(JUMP) >= pending.clock {
                     self.reject();
                 } else {
                     pending.earlier += 1;
-                    if pending.earlier >= CONFIRM {
-                        self.sessions.extend(self.pending.take().map(|pending| pending.tally));
+                    if pending.earlier >= CONFIRM_ROWS {
+                        self.sessions.extend(self.pending.take().map(|pending| pending.stats));
                     }
                 }
             }
@@ -144,71 +170,80 @@ impl Watch {
         self.set_active();
     }
 
-    /// Takes a row at `at` that is earlier than the row of its topic before it. `clock` is the log
-    /// time before it, and `records` the number of rows before it.
+    /// Processes a row at the offset `at` that is earlier than the previous row of its topic.
+    /// `clock` is the log time, and `records` is the number of rows before this row.
     #[cold]
-    pub(crate) fn fall(&mut self, at: u64, micros: u64, clock: u64, records: u64) {
+    pub(crate) fn time_decreased(&mut self, at: u64, micros: u64, clock: u64, records: u64) {
         let clock = self.sessions.last().and_then(|session| session.last).unwrap_or(clock);
-        if micros == 0 || self.quiet > 0 || self.pending.is_some() || micros.saturating_add(JUMP) >= clock {
+        if micros == 0
+            || self.ignored_rows > 0
+            || self.pending.is_some()
+            || micros.saturating_add(JUMP) >= clock
+        {
             return;
         }
         if let Some(session) = self.sessions.last_mut() {
-            // It counted this row.
+            // `row` has already counted this row as part of the previous recording.
             session.records -= 1;
         } else {
             self.begin_first(clock, records);
         }
-        let mut tally = Tally::new(at, None);
-        tally.row(Some(micros));
-        self.pending = Some(Pending { tally, clock, earlier: 1 });
+        let mut stats = SessionStats::new(at, None);
+        stats.row(Some(micros));
+        self.pending = Some(Pending { stats, clock, earlier: 1 });
         self.set_active();
     }
 
-    /// Takes the header of another log; `clock` and `records` as in [`fall`](Self::fall).
-    pub(crate) fn join(&mut self, at: u64, header: FileHeader, clock: u64, records: u64) {
+    /// Starts a recording with the header of another log at the offset `at`. `clock` is the log
+    /// time, and `records` is the number of rows before the header.
+    pub(crate) fn start_log(&mut self, at: u64, header: FileHeader, clock: u64, records: u64) {
         self.reject();
         if self.sessions.is_empty() {
             self.begin_first(clock, records);
         }
-        self.sessions.push(Tally::new(at, Some(header)));
+        self.sessions.push(SessionStats::new(at, Some(header)));
         self.set_active();
     }
 
-    /// Takes lost bytes.
-    pub(crate) fn lose(&mut self) {
+    /// Must be called when bytes are lost. For the next [`IGNORED_ROWS`] rows, no restart of the
+    /// clock is detected.
+    pub(crate) fn data_lost(&mut self) {
         self.reject();
-        self.quiet = QUIET;
+        self.ignored_rows = IGNORED_ROWS;
         self.set_active();
     }
 
+    /// Adds the first recording to the list when a second recording is found.
     fn begin_first(&mut self, clock: u64, records: u64) {
-        self.sessions.push(Tally { records, last: Some(clock), ..Tally::new(0, None) });
+        self.sessions.push(SessionStats { records, last: Some(clock), ..SessionStats::new(0, None) });
     }
 
-    /// Counts the rows behind a fall as rows of the session before it.
+    /// Rejects a possible restart of the clock. The rows since the decrease of the time belong to
+    /// the previous recording.
     fn reject(&mut self) {
-        let Some(Pending { tally, .. }) = self.pending.take() else { return };
+        let Some(Pending { stats, .. }) = self.pending.take() else { return };
         match &mut self.sessions[..] {
             [_] => self.sessions.clear(),
             [.., session] => {
-                session.records += tally.records;
-                session.last = session.last.max(tally.last);
+                session.records += stats.records;
+                session.last = session.last.max(stats.last);
             }
             [] => {}
         }
     }
 
-    /// Ends the log: too few rows behind a fall show nothing.
+    /// Ends the detection. If too few rows follow a decrease of the time, the clock has not
+    /// restarted.
     pub(crate) fn finish(&mut self) {
         self.reject();
         self.is_active = false;
     }
 
     fn set_active(&mut self) {
-        self.is_active = self.quiet > 0 || !self.sessions.is_empty();
+        self.is_active = self.ignored_rows > 0 || !self.sessions.is_empty();
     }
 
-    /// Notes where the sessions start.
+    /// Reports the starts of the recordings in the file, except the first.
     pub(crate) fn note(&self, notes: &mut Diagnostics) {
         for session in self.sessions.iter().skip(1) {
             let (at, records) = (session.at, count(session.records, "record"));
@@ -224,17 +259,18 @@ impl Watch {
         }
     }
 
-    /// Returns the line of `info` about several sessions.
+    /// Returns the line of `rovelog info` about recordings, or `None` if the file has only one
+    /// recording.
     pub(crate) fn detail(&self) -> Option<Detail> {
         let [_, others @ ..] = &self.sessions[..] else { return None };
-        let line = |session: &Tally| {
+        let line = |session: &SessionStats| {
             let what = if session.header.is_some() { "a second log" } else { "the clock restarts" };
             let records = count(session.records, "record");
             format!("{what} at byte {}, {records}{}", session.at, span(session))
         };
         let text: Vec<_> = others.iter().map(line).collect();
         let micros = |time: Option<u64>| time.map_or(Value::Null, |time| Value::UInt(time, 64));
-        let value = |session: &Tally| {
+        let value = |session: &SessionStats| {
             Value::record([
                 ("offset", Value::UInt(session.at, 64)),
                 ("has_header", Value::Bool(session.header.is_some())),
@@ -250,8 +286,8 @@ impl Watch {
     }
 }
 
-/// Returns the times of a session in words.
-fn span(session: &Tally) -> String {
+/// Formats the time range of a recording.
+fn span(session: &SessionStats) -> String {
     let seconds = |micros: u64| Seconds(i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000));
     match (session.first, session.last) {
         (Some(first), Some(last)) => format!(" from {} s to {} s", seconds(first), seconds(last)),
@@ -259,10 +295,13 @@ fn span(session: &Tally) -> String {
     }
 }
 
-/// Returns the shifts by which all sessions have the clock of the first one, in microseconds; `None`
-/// if that is not possible. A clock that restarts within a log is not moved: its place is only known
-/// when the log was read.
-pub(crate) fn shifts(sessions: &[Tally], offsets: &[Option<UtcOffset>]) -> Option<Vec<u64>> {
+/// Returns the number of microseconds to add to the times of each recording, so that all recordings
+/// use the clock of the first recording.
+///
+/// Returns `None` if a UTC offset is unknown or less than the UTC offset of the first recording.
+/// Also returns `None` if the clock restarts within a log, because a pipe returns rows before it
+/// detects the restart.
+pub(crate) fn shifts(sessions: &[SessionStats], offsets: &[Option<UtcOffset>]) -> Option<Vec<u64>> {
     if !sessions.iter().skip(1).all(|session| session.header.is_some()) {
         return None;
     }
@@ -276,35 +315,36 @@ pub(crate) fn shifts(sessions: &[Tally], offsets: &[Option<UtcOffset>]) -> Optio
 mod tests {
     use super::*;
 
-    fn watch(rows: impl IntoIterator<Item = u64>) -> Watch {
-        let (mut watch, mut now, mut last) = (Watch::default(), 0, 0);
+    fn detector(rows: impl IntoIterator<Item = u64>) -> SessionDetector {
+        let (mut detector, mut now, mut last) = (SessionDetector::default(), 0, 0);
         for (row, micros) in (0..).zip(rows) {
-            if watch.is_active {
-                watch.row(Some(micros), row == 0);
+            if detector.is_active {
+                detector.row(Some(micros), row == 0);
             }
             if micros < last {
-                watch.fall(100 + row, micros, now, row);
+                detector.time_decreased(100 + row, micros, now, row);
             }
             (now, last) = (now.max(micros), micros);
         }
-        watch.finish();
-        watch
+        detector.finish();
+        detector
     }
 
     #[test]
     fn a_clock_that_falls_and_stays_has_restarted() {
         let second = || (0..20).map(|i| 2_000_000 + i * 10_000);
         let first = || (0..50).map(|i| 100_000_000 + i * 10_000);
-        let found = watch(first().chain(second()));
+        let found = detector(first().chain(second()));
         let [before, restart] = &found.sessions[..] else { panic!("{found:?}") };
         assert_eq!((before.records, before.last), (50, Some(100_490_000)));
         assert_eq!((restart.at, restart.records), (150, 20));
         assert_eq!((restart.first, restart.last), (Some(2_000_000), Some(2_190_000)));
-        // Times that return are old values, and so are few of them.
-        assert!(watch(first().chain(second().take(10)).chain(first())).sessions.is_empty());
-        assert!(watch(first().chain(second().take(15))).sessions.is_empty());
-        assert!(watch(first().chain(std::iter::repeat_n(0, 50))).sessions.is_empty());
-        // A clock that restarts twice.
-        assert_eq!(watch(first().chain(second()).chain((0..20).map(|i| i + 1))).sessions.len(), 3);
+        // If the times return to the old range, or if only a few rows follow, the clock has not
+        // restarted.
+        assert!(detector(first().chain(second().take(10)).chain(first())).sessions.is_empty());
+        assert!(detector(first().chain(second().take(15))).sessions.is_empty());
+        assert!(detector(first().chain(std::iter::repeat_n(0, 50))).sessions.is_empty());
+        // The clock restarts twice, so there are three recordings.
+        assert_eq!(detector(first().chain(second()).chain((0..20).map(|i| i + 1))).sessions.len(), 3);
     }
 }

@@ -1,11 +1,11 @@
-//! Summary of a scan: counts, clocks, and the lines of `info`.
+//! The summary of a scan, with counts, clocks and the lines of `rovelog info`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rovelog_core::layout::TextDecoding;
 use rovelog_core::span::{DataSpan, Spread};
-use rovelog_core::{Detail, LogInfo, Timestamp, UtcOffset, Value};
+use rovelog_core::{LogInfo, Timestamp, UtcOffset, Value};
 
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
@@ -13,11 +13,12 @@ use crate::index::Era;
 use crate::px4::words;
 use crate::row::info_value;
 use crate::scan::Scanner;
-use crate::sessions::Watch;
+use crate::sessions::SessionDetector;
 use crate::utc::{self, GpsClock, GpsOffset};
-use crate::wire::{self, FileHeader, HEADER_LEN, Info, Message, kind, level_number};
+use crate::wire::{self, FileHeader, HEADER_LEN, Info, Message, level_number};
 
-/// Information and parameters that the summary shows. The last value wins (D26).
+/// Names of the information messages and parameters whose values the summary shows. If a name
+/// occurs several times, the last value is used (rule D26 of docs/formats/ulog.md).
 const FACTS: [&str; 17] = [
     "sys_name",
     "sys_mcu",
@@ -38,36 +39,44 @@ const FACTS: [&str; 17] = [
     "SYS_AUTOSTART",
 ];
 
-/// The longest value that is kept as a fact.
+/// Maximum size in bytes of an information value or parameter that the summary stores.
 const MAX_FACT: usize = 256;
 
-/// Rows of one topic.
+/// Statistics of the rows of a topic.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stats {
+    /// Number of rows of the topic.
     pub(crate) count: u64,
-    /// The last block of the index in which it has rows, from 1.
+    /// Number of the last block of the index that contains rows of the topic, counted from 1.
     pub(crate) block: u32,
+    /// Total size in bytes of the topic's rows.
     pub(crate) bytes: u64,
+    /// Number of rows of the topic that have a time.
     pub(crate) timed: u64,
-    /// Microseconds of the first and last timed row.
+    /// Time in microseconds of the topic's first row that has a time.
     pub(crate) first: u64,
+    /// Time in microseconds of the topic's last row that has a time.
     pub(crate) last: u64,
-    /// Rows that are earlier than the one before them, and where the first one is.
+    /// Number of rows that are earlier than the previous row of the topic.
     pub(crate) falls: u64,
+    /// Offset of the first row that is earlier than the previous row of the topic.
     pub(crate) falls_at: u64,
-    /// Where the last one is.
+    /// Offset of the last row that is earlier than the previous row of the topic.
     fell_at: Option<u64>,
+    /// Distribution of the times of the topic's rows.
     pub(crate) times: Spread,
 }
 
 impl Stats {
-    /// Returns what the index asks of a topic before each of its rows.
+    /// Returns the number of the last block with rows of the topic, and the number of the topic's
+    /// rows, as required by [`Index::row`](crate::index::Index::row).
     #[inline]
     pub(crate) fn seen(&mut self) -> (&mut u32, u64) {
         (&mut self.block, self.count)
     }
 
-    /// Counts a row of `len` bytes at `at`. Returns whether it is earlier than the row before it.
+    /// Counts a row of `len` bytes at the offset `at`. Returns `true` if the row is earlier than
+    /// the previous row of the topic.
     #[inline]
     pub(crate) fn row(&mut self, at: u64, len: usize, micros: Option<u64>) -> bool {
         self.count += 1;
@@ -79,18 +88,20 @@ impl Stats {
             }
             if micros < self.last {
                 fell = true;
-                self.fall(at);
+                self.count_decrease(at);
             }
             self.timed += 1;
             self.last = micros;
-            // Times past the range of nanoseconds are no times.
+            // The multiplication cannot overflow, because callers pass `None` for times after the
+            // year 2262.
             self.times.push(micros.cast_signed().wrapping_mul(1000), at);
         }
         fell
     }
 
+    /// Counts the row at the offset `at`, which is earlier than the previous row of the topic.
     #[cold]
-    fn fall(&mut self, at: u64) {
+    fn count_decrease(&mut self, at: u64) {
         if self.falls == 0 {
             self.falls_at = at;
         }
@@ -99,27 +110,34 @@ impl Stats {
     }
 }
 
-/// Counts over everything that a scan has passed.
+/// Statistics of a log, or of the part of a log that was scanned so far.
 #[derive(Debug)]
 pub(crate) struct Summary {
+    /// Statistics of each topic, by topic number.
     stats: Vec<Stats>,
-    /// Messages taken, by type.
-    messages: [u64; 256],
-    levels: [u64; 8],
-    parameters: u64,
-    changes: u64,
-    dropouts: u64,
-    dropped_millis: u64,
-    longest_millis: u16,
-    facts: BTreeMap<&'static str, Value>,
+    /// Number of messages by type. Rows are counted in `stats` instead.
+    pub(crate) messages: [u64; 256],
+    /// Number of console messages by severity, from 0 (emergency) to 7 (debug).
+    pub(crate) levels: [u64; 8],
+    /// Number of parameters with an initial value.
+    pub(crate) parameters: u64,
+    /// Number of parameter changes in the data section.
+    pub(crate) changes: u64,
+    pub(crate) dropouts: u64,
+    /// Total duration of the dropouts in milliseconds.
+    pub(crate) dropped_millis: u64,
+    /// Duration of the longest dropout in milliseconds.
+    pub(crate) longest_millis: u16,
+    /// Values of information messages and parameters whose names are in [`FACTS`].
+    pub(crate) facts: BTreeMap<&'static str, Value>,
     gps: GpsClock,
-    /// The value of `boot_time_utc_us` by log in the file, where it has one.
+    /// For each log in the file, the value of `boot_time_utc_us`.
     boot_times: Vec<Option<u64>>,
-    /// Finds the sessions of the file.
-    pub(crate) watch: Watch,
-    /// Whether the times of all sessions are those of one clock.
+    /// Detects the recordings in the file.
+    pub(crate) detector: SessionDetector,
+    /// True if the times of all recordings belong to one clock.
     pub(crate) is_aligned: bool,
-    /// The span of the data, once all of the log was scanned.
+    /// Time range of the data. `None` until the whole log has been scanned.
     data: Option<DataSpan>,
 }
 
@@ -137,74 +155,77 @@ impl Summary {
             facts: BTreeMap::new(),
             gps: GpsClock::default(),
             boot_times: vec![None],
-            watch: Watch::default(),
+            detector: SessionDetector::default(),
             is_aligned: false,
             data: None,
         }
     }
 
-    /// Returns a summary for another scan of a log whose sessions are known: `watch` has ended.
-    pub(crate) fn knowing(watch: Watch, is_aligned: bool) -> Self {
-        Self { watch, is_aligned, ..Self::new() }
+    /// Creates a summary for the second scan of a log. `detector` contains the recordings that the
+    /// first scan has found.
+    pub(crate) fn with_sessions(detector: SessionDetector, is_aligned: bool) -> Self {
+        Self { detector, is_aligned, ..Self::new() }
     }
 
-    /// Counts a row of `len` bytes at `at`; `clock` is the log time before it.
+    /// Counts a row of `len` bytes at the offset `at`. `clock` is the log time before the row.
     #[inline]
     pub(crate) fn row(&mut self, series: u32, at: u64, len: usize, micros: Option<u64>, clock: u64) {
         let stats = self.stats(series);
         let fell = stats.row(at, len, micros);
-        if fell || self.watch.is_active {
-            self.watch_row(series, at, micros, clock);
+        if fell || self.detector.is_active {
+            self.detect_session(series, at, micros, clock);
         }
     }
 
-    /// Looks at a row that was counted, because it is earlier than the row of its topic before it or
-    /// because all rows are looked at.
+    /// Passes a row that was already counted to the detection of recordings.
+    ///
+    /// This function is called for each row that is earlier than the previous row of its topic, and
+    /// for all rows while the detection is active.
     #[cold]
-    pub(crate) fn watch_row(&mut self, series: u32, at: u64, micros: Option<u64>, clock: u64) {
+    pub(crate) fn detect_session(&mut self, series: u32, at: u64, micros: Option<u64>, clock: u64) {
         let stats = self.stats(series);
         let (is_first, fell_at) = (stats.timed <= 1, stats.fell_at);
-        if self.watch.is_active {
-            self.watch.row(micros, is_first);
+        if self.detector.is_active {
+            self.detector.row(micros, is_first);
         }
         if let Some(micros) = micros.filter(|_| fell_at == Some(at) && !self.is_known()) {
-            self.watch.fall(at, micros, clock, self.records().saturating_sub(1));
+            self.detector.time_decreased(at, micros, clock, self.records().saturating_sub(1));
         }
     }
 
-    /// Returns whether an earlier scan has found the sessions.
+    /// Returns `true` if an earlier scan has found the recordings in the file.
     fn is_known(&self) -> bool {
-        !self.watch.is_active && self.watch.sessions.len() > 1
+        !self.detector.is_active && self.detector.sessions.len() > 1
     }
 
-    /// Takes the header of another log at `at`.
-    pub(crate) fn join(&mut self, at: u64, header: FileHeader, clock: u64) {
+    /// Starts another log in the same file, whose header is at the offset `at`.
+    pub(crate) fn start_log(&mut self, at: u64, header: FileHeader, clock: u64) {
         self.boot_times.push(None);
         if !self.is_known() {
             let records = self.records();
-            self.watch.join(at, header, clock, records);
+            self.detector.start_log(at, header, clock, records);
         }
     }
 
-    /// Takes lost bytes.
-    pub(crate) fn lose(&mut self) {
+    /// Tells the detection of recordings that bytes are lost.
+    pub(crate) fn data_lost(&mut self) {
         if !self.is_known() {
-            self.watch.lose();
+            self.detector.data_lost();
         }
     }
 
-    /// Returns the number of rows of all topics.
+    /// Returns the total number of rows of all topics.
     fn records(&self) -> u64 {
         self.stats.iter().map(|stats| stats.count).sum()
     }
 
-    /// Returns the number of rows of a topic so far.
+    /// Returns the number of rows of a topic.
     #[inline]
     pub(crate) fn rows(&self, series: u32) -> u64 {
         self.stats.get(series as usize).map_or(0, |stats| stats.count)
     }
 
-    /// Returns what is counted of a topic.
+    /// Returns the statistics of a topic. If the topic is new, its statistics are created.
     #[inline]
     pub(crate) fn stats(&mut self, series: u32) -> &mut Stats {
         let series = series as usize;
@@ -214,7 +235,7 @@ impl Summary {
         &mut self.stats[series]
     }
 
-    /// Takes a row of a topic that tells UTC.
+    /// Adds the UTC in a row from a GPS receiver to the GPS fixes of the log.
     pub(crate) fn gps_row(&mut self, at: u64, definitions: &Definitions, shape: RowShape, bytes: &[u8]) {
         let topic = &definitions.topics[shape.series as usize];
         if let Ok(row) = definitions.row(topic, bytes) {
@@ -223,7 +244,7 @@ impl Summary {
         }
     }
 
-    /// Takes a message that is not a row.
+    /// Counts a message that is not a row.
     pub(crate) fn message(&mut self, msg_type: u8, message: &Message<'_>, in_data: bool) {
         self.messages[usize::from(msg_type)] += 1;
         match *message {
@@ -231,7 +252,8 @@ impl Summary {
                 self.boot_time(info);
                 self.fact(info);
             }
-            // What a second log says of itself is not of the first one.
+            // The summary describes only the first log in the file, so parameters of other logs are
+            // ignored.
             Message::Parameter(_) if self.boot_times.len() > 1 => {}
             Message::Parameter(parameter) => {
                 self.fact(parameter);
@@ -250,6 +272,8 @@ impl Summary {
         }
     }
 
+    /// Stores the value of `boot_time_utc_us`, from which UTC is computed (rule U2 of
+    /// docs/formats/ulog.md).
     fn boot_time(&mut self, info: Info<'_>) {
         let key = info.parse_key().filter(|key| key.name == "boot_time_utc_us");
         if let (Some(key), Some(last)) = (key, self.boot_times.last_mut()) {
@@ -257,6 +281,7 @@ impl Summary {
         }
     }
 
+    /// Stores an information value or a parameter if its name is in [`FACTS`].
     fn fact(&mut self, info: Info<'_>) {
         if info.value.len() > MAX_FACT || self.boot_times.len() > 1 {
             return;
@@ -268,7 +293,7 @@ impl Summary {
         }
     }
 
-    /// Copies the counts of one topic to where users see them.
+    /// Copies the statistics of a topic to the [`Topic`](rovelog_core::Topic) that users see.
     pub(crate) fn publish(&self, scanner: &mut Scanner, series: u32) {
         let Some(stats) = self.stats.get(series as usize) else { return };
         let topic = &mut scanner.definitions.topics[series as usize];
@@ -279,12 +304,13 @@ impl Summary {
         topic.in_order = stats.times.is_ascending();
     }
 
-    /// Returns the eras in which each topic has rows, in a log that starts at `start`, microseconds.
+    /// Returns the time classes ([`Era`]) of the rows of each topic. `start` is the start time of
+    /// the log in microseconds.
     pub(crate) fn eras(&self, start: u64, topics: usize) -> Vec<[bool; 3]> {
         let start = i64::try_from(start).unwrap_or(i64::MAX).saturating_mul(1000);
         let of = |stats: &Stats| {
-            // A row without a time takes the log time, which is in no era by itself: a log may start
-            // at 0, or after the end of its data.
+            // A row without a time is sorted by the log time, which can belong to any time class.
+            // For example, a log may start at 0 or after the end of its data.
             let mut eras = [stats.timed < stats.count; 3];
             for interval in stats.times.intervals() {
                 eras[Era::Zero as usize] |= interval.first == 0;
@@ -296,8 +322,10 @@ impl Summary {
         (0..topics).map(|series| self.stats.get(series).map_or([false; 3], of)).collect()
     }
 
-    /// Completes the topics when all of the log was scanned, and notes what is outside of the data:
-    /// `data`, where a scan before has told.
+    /// Completes the topics and the diagnostics at the end of the log.
+    ///
+    /// If an earlier scan has computed the time range of the data, it is passed as `data`. Rows
+    /// outside of this range are reported.
     pub(crate) fn finish(&mut self, scanner: &mut Scanner, data: Option<DataSpan>) {
         if self.data.is_some() {
             return;
@@ -308,42 +336,49 @@ impl Summary {
         let mut times: Vec<_> = self.stats.iter().map(|stats| stats.times.intervals()).collect();
         times.resize(scanner.definitions.topics.len(), Vec::new());
         let start = i64::try_from(self.start(scanner)).unwrap_or(i64::MAX).saturating_mul(1000);
-        // Parts that were read may be far from each other.
+        // The time range of the data is found by searching for gaps between times. Byte ranges that
+        // were not read would cause such gaps.
         let is_whole = scanner.diagnostics.unread() == 0;
         let find = || DataSpan::of(&times, Some(start), scanner.clock.clock);
         let data = data.or_else(|| if is_whole { find() } else { None });
         if !is_whole {
-            // A topic may have earlier and later rows than those that were read.
+            // Rows that were not read may be earlier than the first row or later than the last row,
+            // so these times are unknown.
             scanner.definitions.topics.iter_mut().for_each(|topic| (topic.first, topic.last) = (None, None));
         }
-        if let Some(data) = &data {
-            data.settle(&times, &mut scanner.definitions.topics, &mut scanner.diagnostics);
+        if let Some(mut data) = data.clone() {
+            // Times of a second log in the file belong to another clock, so they are not stale.
+            // Another diagnostic reports the second header.
+            let second = self.detector.sessions.iter().skip(1).find(|session| session.header.is_some());
+            data.outside.retain(|outside| second.is_none_or(|session| outside.offset < session.at));
+            data.apply_to(&times, &mut scanner.definitions.topics, &mut scanner.diagnostics);
         }
         self.data = data;
-        self.watch.finish();
+        self.detector.finish();
         if is_whole {
-            self.watch.note(&mut scanner.diagnostics);
+            self.detector.note(&mut scanner.diagnostics);
         }
         self.note_falls(scanner);
         self.gps.note(&self.ranges(), &scanner.definitions.topics, &mut scanner.diagnostics);
     }
 
-    /// Returns the bytes of each session; the last one has no end.
+    /// Returns the byte range of each recording in the file. The last range ends at `u64::MAX`.
     pub(crate) fn ranges(&self) -> Vec<Range<u64>> {
-        let starts = self.watch.sessions.iter().skip(1).map(|session| session.at);
+        let starts = self.detector.sessions.iter().skip(1).map(|session| session.at);
         let ends = starts.clone().chain([u64::MAX]);
         std::iter::once(0).chain(starts).zip(ends).map(|(start, end)| start..end).collect()
     }
 
-    /// Returns the place of each session's own clock on the Unix clock.
+    /// Returns the difference between Unix time and the recording's own clock, for each recording.
     pub(crate) fn offsets(&self, scanner: &Scanner) -> Vec<Option<UtcOffset>> {
         let mut boot_times = self.boot_times.iter().copied();
         let mut offset = |(number, range): (usize, Range<u64>)| {
-            let header = match self.watch.sessions.get(number) {
+            let header = match self.detector.sessions.get(number) {
                 Some(session) if number > 0 => session.header,
                 _ => Some(scanner.header),
             };
-            // A clock that restarts within a log has another boot time.
+            // `boot_time_utc_us` describes the boot before the start of the log. If the clock
+            // restarts within the log, the value does not apply to the new boot.
             let boot_time = header.and_then(|_| boot_times.next()).flatten();
             let gps = self.gps.offset(&range);
             let name = |gps: &GpsOffset| scanner.definitions.topics[gps.series as usize].name.as_str();
@@ -353,8 +388,8 @@ impl Summary {
         self.ranges().into_iter().enumerate().map(&mut offset).collect()
     }
 
-    /// Notes the rows that are earlier than the one before. "The timestamp must always be monotonic
-    /// increasing for a message serie."
+    /// Reports rows that are earlier than the previous row of their topic. Specification: "The
+    /// timestamp must always be monotonic increasing for a message serie."
     fn note_falls(&mut self, scanner: &mut Scanner) {
         for (stats, topic) in self.stats.iter_mut().zip(&scanner.definitions.topics) {
             let (at, falls) = (stats.falls_at, std::mem::take(&mut stats.falls));
@@ -370,29 +405,33 @@ impl Summary {
         }
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
+    /// Returns the stored text with the given name. Returns `None` if the text is missing or empty.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.facts.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
-    fn number(&self, name: &str) -> Option<u64> {
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
         number(self.facts.get(name)?)
     }
 
-    /// Returns the release in one of the information messages of these names.
-    fn release(&self, names: &[&str]) -> Option<String> {
+    /// Returns the release number that is stored under the first of `names` with a value, as a
+    /// text.
+    pub(crate) fn release(&self, names: &[&str]) -> Option<String> {
         let packed = names.iter().find_map(|name| self.number(name))?;
         Some(words::release(u32::try_from(packed).ok()?))
     }
 
-    /// Returns the place of the log's clock on the Unix clock; `None` if sessions have clocks of their
-    /// own that could not be aligned.
+    /// Returns the difference between Unix time and the clock of the log.
+    ///
+    /// Returns `None` if the difference is unknown, or if the file has several recordings whose
+    /// clocks could not be aligned.
     pub(crate) fn utc(&self, scanner: &Scanner) -> Option<UtcOffset> {
         let mut offsets = self.offsets(scanner);
         let is_one = self.is_aligned || offsets.len() == 1;
         is_one.then(|| offsets.swap_remove(0)).flatten()
     }
 
-    /// Returns the summary of what `scanner` has passed of a file of `size` bytes.
+    /// Returns the summary of a log. `size` is the size of the file in bytes.
     pub(crate) fn info(&self, scanner: &Scanner, size: u64) -> LogInfo {
         let mut info = LogInfo::new(scanner.header.version.to_string(), size);
         info.dialect = (self.text("sys_name") == Some("PX4")).then_some("px4");
@@ -408,174 +447,29 @@ impl Summary {
         info
     }
 
-    /// Returns when logging started, in microseconds. Some writers leave the header's time 0: then the median
-    /// of the topics' first times, because a topic's first row may be a value published long before
-    /// the log.
+    /// Returns the time at which logging started, in microseconds.
+    ///
+    /// Some writers store 0 in the header. The result is then the median of the first times of all
+    /// topics. The earliest time would be wrong, because the first row of a topic may contain a
+    /// value published long before the log.
     fn start(&self, scanner: &Scanner) -> u64 {
         let start = scanner.header.timestamp.get();
         let mut firsts: Vec<_> = self.stats.iter().filter(|s| s.timed > 0).map(|s| s.first).collect();
         firsts.sort_unstable();
+        // If the median is within a second of 0, the log may really have started at 0, that is at
+        // boot.
         match firsts.get(firsts.len() / 2) {
             Some(median) if start == 0 && *median > 1_000_000 => *median,
             _ => start,
         }
     }
-
-    fn details(&self, scanner: &Scanner, rows: u64) -> Vec<Detail> {
-        let mut details = Vec::new();
-        details.extend(self.watch.detail());
-        details.extend(self.vehicle());
-        details.extend(self.hardware());
-        details.extend(self.software());
-        details.extend(self.system());
-        if let Some(replay) = self.text("replay") {
-            details.push(Detail::new("replay", replay, Value::Text(replay.to_owned())));
-        }
-        let is_whole = scanner.diagnostics.unread() == 0;
-        let checked = |detail: Detail| {
-            if is_whole { detail } else { Detail::new(detail.key, "not checked", Value::Null) }
-        };
-        details.push(checked(self.dropouts()));
-        let (initial, changed) = (self.parameters, self.changes);
-        let text = match changed {
-            _ if !is_whole => format!("{initial}; changes not checked"),
-            0 => initial.to_string(),
-            n => format!("{initial}, {n} changed in the log"),
-        };
-        details.push(Detail::new(
-            "params",
-            text,
-            Value::record([
-                ("initial", Value::count(initial)),
-                ("changed", if is_whole { Value::count(changed) } else { Value::Null }),
-            ]),
-        ));
-        details.push(checked(self.console()));
-        if !scanner.appended.is_empty() {
-            let offsets = scanner.appended.iter().map(|offset| Value::count(*offset)).collect();
-            let text = match scanner.appended.len() {
-                1 => "1 section".to_owned(),
-                n => format!("{n} sections"),
-            };
-            details.push(Detail::new("appended", text, Value::List(offsets)));
-        }
-        let unknown = (0..=255).filter(|msg_type| !kind::ALL.contains(msg_type));
-        let types = kind::ALL.into_iter().chain(unknown);
-        let by_type = types.filter_map(|msg_type| {
-            let n = if msg_type == kind::DATA { rows } else { self.messages[usize::from(msg_type)] };
-            (n > 0).then(|| (msg_type.escape_ascii().to_string(), Value::count(n)))
-        });
-        details.push(Detail::hidden("message_types", Value::record(by_type.collect::<Vec<_>>())));
-        details
-    }
-
-    fn vehicle(&self) -> Option<Detail> {
-        let mut parts = Vec::new();
-        let mut fields = Vec::new();
-        if let Some(mav_type) = self.number("MAV_TYPE") {
-            let name = i64::try_from(mav_type).ok().and_then(words::vehicle_type);
-            parts.push(name.map_or_else(|| format!("MAV_TYPE {mav_type}"), str::to_owned));
-            fields.push(("mav_type", Value::count(mav_type)));
-            fields.push(("type", name.map_or(Value::Null, |name| Value::Text(name.to_owned()))));
-        }
-        if let Some(airframe) = self.number("SYS_AUTOSTART") {
-            parts.push(format!("airframe {airframe}"));
-            fields.push(("airframe", Value::count(airframe)));
-        }
-        if let Some(id) = self.text("sys_uuid") {
-            parts.push(format!("id {id}"));
-            fields.push(("id", Value::Text(id.to_owned())));
-        }
-        (!parts.is_empty()).then(|| Detail::new("vehicle", parts.join(", "), Value::record(fields)))
-    }
-
-    fn hardware(&self) -> Option<Detail> {
-        let parts: Vec<_> = ["ver_hw", "ver_hw_subtype", "sys_mcu"]
-            .into_iter()
-            .filter_map(|name| Some((name, self.text(name)?)))
-            .collect();
-        joined("hardware", &parts)
-    }
-
-    fn software(&self) -> Option<Detail> {
-        let release = self.release(&["ver_sw_release"]);
-        let commit = self.text("ver_sw").map(|commit| commit.get(..8).unwrap_or(commit));
-        let branch = self.text("ver_sw_branch").map(|branch| format!("branch {branch}"));
-        let text: Vec<&str> = [self.text("sys_name"), release.as_deref(), commit, branch.as_deref()]
-            .into_iter()
-            .flatten()
-            .collect();
-        let value = |name| self.facts.get(name).cloned().unwrap_or(Value::Null);
-        (!text.is_empty()).then(|| {
-            Detail::new(
-                "software",
-                text.join(" "),
-                Value::record([
-                    ("name", value("sys_name")),
-                    ("release", release.clone().map_or(Value::Null, Value::Text)),
-                    ("commit", value("ver_sw")),
-                    ("branch", value("ver_sw_branch")),
-                ]),
-            )
-        })
-    }
-
-    fn system(&self) -> Option<Detail> {
-        // The specification says `ver_os_release`, PX4 writes `sys_os_ver_release`.
-        let release = self.release(&["sys_os_ver_release", "ver_os_release"]);
-        let toolchain = [self.text("sys_toolchain"), self.text("sys_toolchain_ver")];
-        let toolchain = toolchain.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        let mut parts: Vec<_> = [("sys_os_name", self.text("sys_os_name")), ("release", release.as_deref())]
-            .into_iter()
-            .filter_map(|(name, text)| Some((name, text?)))
-            .collect();
-        if !toolchain.is_empty() {
-            parts.push(("toolchain", &toolchain));
-        }
-        joined("system", &parts)
-    }
-
-    fn dropouts(&self) -> Detail {
-        let seconds = self.dropped_millis as f64 / 1000.0;
-        let text = match self.dropouts {
-            0 => "none".to_owned(),
-            n => format!("{n}, total {seconds:.3} s, longest {} ms", self.longest_millis),
-        };
-        Detail::new(
-            "dropouts",
-            text,
-            Value::record([
-                ("count", Value::count(self.dropouts)),
-                ("total_ms", Value::count(self.dropped_millis)),
-                ("longest_ms", Value::count(self.longest_millis.into())),
-            ]),
-        )
-    }
-
-    fn console(&self) -> Detail {
-        let names = rovelog_core::record::LEVELS;
-        let by_level: Vec<_> = names.iter().zip(self.levels).filter(|(_, n)| *n > 0).collect();
-        let text: Vec<_> = by_level.iter().map(|(name, n)| format!("{n} {name}")).collect();
-        let text = if text.is_empty() { "none".to_owned() } else { text.join(", ") };
-        Detail::new(
-            "messages",
-            text,
-            Value::record(by_level.iter().map(|(name, n)| (**name, Value::count(*n)))),
-        )
-    }
 }
 
+/// Returns the value of an integer that is not negative, otherwise `None`.
 fn number(value: &Value) -> Option<u64> {
     match value {
         Value::UInt(v, _) => Some(*v),
         Value::Int(v, _) => u64::try_from(*v).ok(),
         _ => None,
     }
-}
-
-/// Returns a line of several texts, each under its name in JSON; `None` without any.
-fn joined(key: &'static str, parts: &[(&'static str, &str)]) -> Option<Detail> {
-    let text = parts.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(", ");
-    let value = parts.iter().map(|(name, text)| (*name, Value::Text((*text).to_owned())));
-    (!parts.is_empty()).then(|| Detail::new(key, text, Value::record(value)))
 }

@@ -1,5 +1,5 @@
-//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access
-//! reader.
+//! The reader for pipes. It reads its input once, in bounded memory, and returns the same records
+//! as the random-access reader.
 
 use std::io::Read;
 use std::ops::Range;
@@ -16,27 +16,28 @@ use crate::scan::{ROW_AT, Scanner, Step};
 use crate::state::Summary;
 use crate::wire::Message;
 
-/// A ULog from a pipe.
+/// Reads a ULog from a pipe.
 ///
-/// The buffer holds one chunk, or one message and what the scan looks at after it. It does not grow
-/// with the log.
+/// The buffer contains one chunk of the input. If a message is longer than a chunk, the buffer
+/// contains this message and the bytes after it that are needed to validate it. The buffer does not
+/// grow with the log.
 pub struct UlogStream<R> {
     pub(crate) stream: Stream<R, Scanner>,
     pub(crate) summary: Summary,
 }
 
-/// The next part of a [`UlogStream`].
+/// An item returned by [`UlogStream::next_item`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamItem<'a> {
-    /// A row of data.
+    /// A row of a topic.
     Record(Record<'a>),
-    /// Any other valid message, with its offset.
+    /// A valid message that is not a row, with its offset in the file.
     Message(u64, Message<'a>),
 }
 
 impl<R: Read> UlogStream<R> {
-    /// Reads the header of a log.
+    /// Creates a stream and reads the header of the log.
     ///
     /// # Errors
     /// Returns an error if the input cannot be read, is not a ULog, ends inside its header, or uses
@@ -45,11 +46,12 @@ impl<R: Read> UlogStream<R> {
         Self::start(input, options, Search::Near)
     }
 
-    /// Reads the start of a log whose header may be damaged or missing: its first message may be
-    /// anywhere in the first 40 MiB, which are buffered.
+    /// Creates a stream for a log whose header may be damaged or missing. The first message may be
+    /// anywhere in the first 40 MiB of the input, which are buffered.
     ///
     /// # Errors
-    /// As [`new`](Self::new), if there is neither a header nor a message.
+    /// Returns an error if there is neither a header nor a message, and for the same reasons as
+    /// [`new`](Self::new).
     pub fn salvage(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
         Self::start(input, options, Search::Far)
     }
@@ -59,7 +61,7 @@ impl<R: Read> UlogStream<R> {
         Ok(Self { stream: Stream { source, scan }, summary: Summary::new() })
     }
 
-    /// Returns the next row or message in file order; `None` at the end.
+    /// Returns the next row or message in file order, or `None` at the end of the input.
     ///
     /// # Errors
     /// Returns an error if the input cannot be read.
@@ -68,7 +70,7 @@ impl<R: Read> UlogStream<R> {
         Ok(self.item(step))
     }
 
-    /// Counts a step and returns its item.
+    /// Adds a step of the scan to the summary, and returns the item that the step contains.
     pub(crate) fn item(&mut self, step: Step) -> Option<StreamItem<'_>> {
         match step {
             Step::Row { at, end, shape, time, before } => {
@@ -101,28 +103,30 @@ impl<R: Read> UlogStream<R> {
             }
             Step::Lost { rule, .. } => {
                 if ![&rules::UNKNOWN_ID, &rules::UNDECODABLE].contains(&rule) {
-                    self.summary.lose();
+                    self.summary.data_lost();
                 }
                 None
             }
             Step::Unread { .. } => None,
-            Step::Joined { at, header, .. } => {
+            Step::SecondHeader { at, header, .. } => {
                 let Stream { scan, .. } = &mut self.stream;
-                // The place of the second clock is known at its end only, so that its times would be
-                // shown by the offset of the first one.
+                // The UTC offset of the second log is unknown until its end. If the first log has a
+                // UTC offset, this offset would also be applied to the second log. So the rows of
+                // the second log get no time.
                 scan.clock.is_unplaced = self.summary.utc(scan).is_some();
                 let end = scan.clock.end().and_then(|end| u64::try_from(end.nanos / 1000).ok());
-                self.summary.join(at, header, end.unwrap_or(0));
+                self.summary.start_log(at, header, end.unwrap_or(0));
                 None
             }
         }
     }
 
-    /// Returns the next step that is not a loss; losses are in the diagnostics.
+    /// Returns the next row, the next message or the end of the log. Lost bytes are added to the
+    /// summary and the diagnostics.
     fn step(&mut self) -> Result<Step, UlogError> {
         loop {
             match self.stream.step(Source::fill)? {
-                step @ (Step::Lost { .. } | Step::Unread { .. } | Step::Joined { .. }) => {
+                step @ (Step::Lost { .. } | Step::Unread { .. } | Step::SecondHeader { .. }) => {
                     drop(self.item(step));
                 }
                 step => return Ok(step),
@@ -130,12 +134,13 @@ impl<R: Read> UlogStream<R> {
         }
     }
 
-    /// Returns the log time so far, in microseconds.
+    /// Returns the current log time in microseconds.
     pub(crate) fn log_time(&self) -> u64 {
         self.stream.scan.clock.now
     }
 
-    /// Scans to the end and returns every lost range, also those that are not kept as diagnostics.
+    /// Scans the log to its end and returns all lost byte ranges. The diagnostics would contain
+    /// only the first thousand of each kind.
     pub(crate) fn losses(mut self) -> Result<Vec<Range<u64>>, UlogError> {
         let mut losses = Vec::new();
         loop {
@@ -149,7 +154,7 @@ impl<R: Read> UlogStream<R> {
         }
     }
 
-    /// Returns the next row in file order; `None` at the end.
+    /// Returns the next row in file order, or `None` at the end of the input.
     pub(crate) fn next_row(&mut self) -> Result<Option<Record<'_>>, UlogError> {
         let step = loop {
             match self.step()? {
@@ -163,17 +168,17 @@ impl<R: Read> UlogStream<R> {
         })
     }
 
-    /// Returns the scan so far.
+    /// Returns the scanner, which describes the part of the log that has been read.
     pub(crate) fn scanner(&self) -> &Scanner {
         &self.stream.scan
     }
 
-    /// Returns the summary of what was read so far.
+    /// Returns the summary of the part of the log that has been read.
     pub(crate) fn summary(&self) -> LogInfo {
         self.summary.info(&self.stream.scan, self.stream.source.window().end())
     }
 
-    /// Returns the formats and subscriptions read so far.
+    /// Returns the formats and subscriptions in the part of the log that has been read.
     pub fn definitions(&self) -> &Definitions {
         &self.stream.scan.definitions
     }
@@ -183,7 +188,7 @@ impl<R: Read> UlogStream<R> {
 mod tests {
     use super::*;
 
-    /// What was scanned is let go of, and so are bytes in which no message was found.
+    /// Bytes are discarded after they have been scanned, even if they contain no message.
     #[test]
     fn the_buffer_does_not_grow_with_the_log() -> Result<(), UlogError> {
         const SIZE: usize = 3 << 20;

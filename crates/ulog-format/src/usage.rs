@@ -1,4 +1,4 @@
-//! Size of a log by content: types of messages, data by topic.
+//! Computation of the number of bytes that each message type and each topic takes in a log.
 
 use rovelog_core::usage::{Usage, UsageTally};
 use rovelog_core::{LogReader as _, TopicId};
@@ -7,22 +7,25 @@ use crate::reader::UlogReader;
 use crate::wire::{FLAG_BITS_AT, HEADER_SIZE, kind};
 
 pub(crate) fn usage(log: &UlogReader) -> Vec<Usage> {
-    // Data is most of a log, and topics may be many: counted by their numbers.
+    // `UsageTally` looks up names, which is slow. Most messages of a log are rows, so rows are
+    // first counted by topic number.
     let mut data = vec![(0, 0); log.topics().len()];
     let mut tally = UsageTally::default();
     tally.add("file header", None, log.first() - log.scanner().header_at);
+    // If the file contains several logs, the headers after the first are not messages, and the
+    // cursor does not return them.
     for _ in log.boundaries().iter().filter(|boundary| boundary.has_header) {
         tally.add("file header", None, FLAG_BITS_AT);
     }
-    for met in log.cursor() {
-        let bytes = (HEADER_SIZE + met.payload.len()) as u64;
-        match met.row {
+    for msg in log.cursor() {
+        let bytes = (HEADER_SIZE + msg.payload.len()) as u64;
+        match msg.row {
             Some(row) => {
                 let (count, sum) = &mut data[row.series as usize];
                 *count += 1;
                 *sum += bytes;
             }
-            None => tally.add(name(met.msg_type), None, bytes),
+            None => tally.add(name(msg.msg_type), None, bytes),
         }
     }
     for (series, (count, bytes)) in (0..).zip(data) {

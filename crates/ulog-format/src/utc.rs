@@ -1,4 +1,11 @@
-//! Where the log's clock is on the Unix clock. Rules U1 to U6 of docs/formats/ulog.md, section 3.
+//! Computation of the UTC offset, which is the difference between Unix time and the log's clock.
+//! Rules U1 to U6 of docs/formats/ulog.md, section 3.
+//!
+//! # Example
+//!
+//! A log has GPS rows with the timestamps 10 s, 11 s and 12 s. Their UTC times are 10:00:10.1,
+//! 10:00:11.0 and 10:00:12.3, so the differences are 10:00:00.1, 10:00:00.0 and 10:00:00.3. The
+//! offset is their lower median, 10:00:00.1. The median ignores single rows with a wrong time.
 
 use std::ops::Range;
 
@@ -10,28 +17,31 @@ use crate::diagnostics as rules;
 use crate::row::{Place, Row};
 use crate::wire::HEADER_LEN;
 
-/// 2000-01-01T00:00:00Z in microseconds: a later time can only be a Unix time.
+/// 2000-01-01T00:00:00Z in microseconds. A later start time must be Unix time, because no vehicle
+/// runs for 30 years after its boot.
 pub(crate) const YEAR_2000: u64 = 946_684_800_000_000;
 
-/// 2012-01-01T00:00:00Z in microseconds: no ULog is older. A receiver whose week number has rolled
-/// over gives dates 1024 weeks, or 19.6 years, too early.
+/// 2012-01-01T00:00:00Z in microseconds. ULog did not exist before this date. An earlier date comes
+/// from a GPS receiver whose week number has rolled over, so its dates are 1024 weeks (19.6 years)
+/// too early.
 const YEAR_2012: i64 = 1_325_376_000_000_000;
 
-/// Topics that may hold GPS time, the first that has any wins.
+/// Topics that contain UTC from GPS receivers, in order of preference.
 const GPS_TOPICS: [&str; 3] = ["vehicle_gps_position", "vehicle_gnss", "sensor_gps"];
 
-/// The fields of a GPS topic that place the clock.
+/// Fields of a GPS topic from which the UTC offset is computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GpsFields {
     timestamp: Place,
     time_utc: Place,
     fix: Place,
+    /// Index of the topic in [`GPS_TOPICS`]. Topics with a lower index are preferred.
     rank: u8,
 }
 
 impl GpsFields {
-    /// Returns the fields of a topic of type `type_name`; `None` where it is no GPS topic or lacks
-    /// one.
+    /// Finds the UTC fields in the layout of a topic. Returns `None` if `type_name` is not a GPS
+    /// topic, or if a field is missing.
     pub(crate) fn of(type_name: &str, layout: &Layout) -> Option<Self> {
         let rank = GPS_TOPICS.iter().position(|name| *name == type_name)?;
         let scalar = |path: &str, scalar| layout.place(path).filter(|place| place.is_scalar(scalar));
@@ -45,62 +55,67 @@ impl GpsFields {
         })
     }
 
-    /// Returns the time of a row with a fix and a time, and UTC minus that time, in microseconds.
+    /// Returns the timestamp of a GPS row, and the difference between UTC and this timestamp. Both
+    /// are in microseconds. Returns `None` if the row has no 3D fix or no plausible times.
     fn offset(&self, row: &Row<'_>) -> Option<(u64, i64)> {
         let timestamp: u64 = row.read(self.timestamp)?;
         let time_utc: u64 = row.read(self.time_utc)?;
         let fix: u8 = row.read(self.fix)?;
-        // A receiver has no fix at boot: 0 is no time of a fix.
+        // A timestamp of 0 is not the time of a GPS fix, because a receiver has no fix at boot.
         let placed = fix >= 3 && time_utc >= YEAR_2000 && timestamp > 0;
         let micros = || i64::try_from(time_utc).ok()?.checked_sub_unsigned(timestamp);
         placed.then(micros).flatten().map(|micros| (timestamp, micros))
     }
 }
 
-/// UTC minus log time of a GPS fix.
+/// A GPS fix with its UTC offset.
 #[derive(Clone, Copy, Debug)]
 struct Fix {
-    /// Offset of the row.
+    /// Offset in the file of the row with the fix.
     at: u64,
-    /// Time of the row, microseconds.
+    /// Timestamp of the row with the fix, in microseconds.
     time: u64,
-    /// UTC minus log time, microseconds.
+    /// Difference between UTC and the timestamp, in microseconds.
     micros: i64,
 }
 
-/// The fixes of a topic.
+/// The GPS fixes of a topic.
 #[derive(Clone, Debug)]
 struct TopicFixes {
+    /// Preference of the topic. Topics with lower numbers are preferred.
     rank: u8,
     multi_id: u8,
+    /// Number of the topic that contains the fixes.
     series: u32,
+    /// GPS fixes with plausible dates, in file order.
     fixes: Vec<Fix>,
-    /// Number of fixes with dates before ULog existed, and the first of them.
+    /// Number of GPS fixes with dates before ULog existed.
     old: u64,
+    /// First GPS fix with a date before ULog existed.
     first_old: Option<Fix>,
 }
 
-/// What the GPS topics of a log say about UTC.
+/// The GPS fixes of a log, by topic.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GpsClock {
     series: Vec<TopicFixes>,
 }
 
-/// The offset by GPS, with the fixes it rests on.
+/// The UTC offset computed from the GPS fixes of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GpsOffset {
-    /// The series of the topic.
+    /// Number of the topic that contains the fixes.
     pub(crate) series: u32,
-    /// Fixes with a time.
+    /// Number of GPS fixes from which the offset was computed.
     pub(crate) fixes: usize,
-    /// Lower median of UTC minus log time, microseconds.
+    /// Lower median of the differences between UTC and the timestamps, in microseconds.
     pub(crate) micros: i64,
-    /// Largest minus smallest offset, microseconds.
+    /// Largest minus smallest difference between UTC and the timestamps, in microseconds.
     pub(crate) spread: i64,
 }
 
 impl GpsClock {
-    /// Takes a row at `at` of a GPS topic.
+    /// Adds a row of a GPS topic. `at` is the offset of the row in the file.
     pub(crate) fn row(&mut self, at: u64, series: u32, multi_id: u8, type_name: &str, row: &Row<'_>) {
         let Some(fields) = GpsFields::of(type_name, row.layout()) else { return };
         let Some((time, micros)) = fields.offset(row) else { return };
@@ -118,7 +133,8 @@ impl GpsClock {
         }
     }
 
-    /// Returns the offset by the best topic that has any fix in a range of the file.
+    /// Computes the UTC offset for a byte range of the file. It is computed from the most preferred
+    /// topic that has GPS fixes in this range.
     pub(crate) fn offset(&self, range: &Range<u64>) -> Option<GpsOffset> {
         let (series, fixes) = self.best(range)?;
         let mut offsets: Vec<_> = fixes.iter().map(|fix| fix.micros).collect();
@@ -127,12 +143,14 @@ impl GpsClock {
         Some(GpsOffset {
             series: series.series,
             fixes: offsets.len(),
+            // The lower median is the offset of an actual fix, even if the number of fixes is even.
             micros: offsets[(offsets.len() - 1) / 2],
             spread,
         })
     }
 
-    /// Returns the best topic that has fixes in a range of the file, and these.
+    /// Returns the most preferred topic that has GPS fixes in a byte range of the file, and these
+    /// fixes.
     fn best(&self, range: &Range<u64>) -> Option<(&TopicFixes, &[Fix])> {
         let within = |series: &'_ TopicFixes| {
             let from = series.fixes.partition_point(|fix| fix.at < range.start);
@@ -143,7 +161,8 @@ impl GpsClock {
         Some((best, &best.fixes[within(best)]))
     }
 
-    /// Notes dates that cannot be right (U5), and jumps of UTC in a session (U6).
+    /// Reports GPS dates before 2012 and jumps of UTC within a recording (rules U5 and U6 of
+    /// docs/formats/ulog.md).
     pub(crate) fn note(&self, sessions: &[Range<u64>], topics: &[Topic], notes: &mut Diagnostics) {
         let name = |series: &TopicFixes| topics.get(series.series as usize).map_or("", |topic| &topic.name);
         for series in &self.series {
@@ -178,13 +197,14 @@ impl GpsClock {
     }
 }
 
-/// A jump of UTC, in microseconds: fixes are late by parts of a second.
+/// Minimum size of a jump of UTC in microseconds. Smaller differences are normal, because the rows
+/// of GPS fixes are late by fractions of a second.
 const UTC_JUMP: u64 = 900_000;
 
-/// Number of fixes on each side of a jump that agree.
+/// Number of GPS fixes that must agree on each side of a jump. A single wrong fix is not a jump.
 const AGREEING: usize = 3;
 
-/// Returns the fixes before which UTC jumps, and by how much.
+/// Returns the first GPS fix after each jump of UTC, with the size of the jump in microseconds.
 fn jumps(fixes: &[Fix]) -> impl Iterator<Item = (Fix, i64)> + '_ {
     let agree = |fixes: &[Fix]| fixes.iter().all(|fix| fix.micros.abs_diff(fixes[0].micros) < UTC_JUMP / 2);
     fixes.windows(2 * AGREEING).filter_map(move |near| {
@@ -194,14 +214,20 @@ fn jumps(fixes: &[Fix]) -> impl Iterator<Item = (Fix, i64)> + '_ {
     })
 }
 
-/// The time after which the week number of GPS repeats, in microseconds.
+/// Period in microseconds after which the week number of GPS starts again at 0.
 const ROLLOVER: i64 = 1024 * 7 * 86_400_000_000;
 
-/// A date, as days since 1970-01-01.
+/// A date as the number of days since 1970-01-01.
 struct Date(i64);
 
 impl std::fmt::Display for Date {
-    /// Writes the date in the proleptic Gregorian calendar, by eras of 400 years that start in March.
+    /// Writes the date in the proleptic Gregorian calendar.
+    ///
+    /// The calculation divides time into cycles of 400 years (146 097 days). A year starts in
+    /// March, so that a leap day is the last day of a year. For 1970-01-01, `days` is 719 468. The
+    /// number of the cycle (`era`) is 4, the day within the cycle is 135 080, and the year within
+    /// the cycle is 369. The result is 4 × 400 + 369 + 1 = 1970, because January is counted as the
+    /// end of the previous year.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let days = self.0 + 719_468;
         let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -215,8 +241,11 @@ impl std::fmt::Display for Date {
     }
 }
 
-/// Applies the rules in order. `start` is the header's time, `boot_time` the information of that
-/// name.
+/// Returns the UTC offset according to the first rule among U1 to U3 of docs/formats/ulog.md that
+/// applies.
+///
+/// `start` is the start time in the header. `boot_time` is the value of `boot_time_utc_us`. `gps`
+/// is the UTC offset computed from GPS, with the name of its topic.
 pub(crate) fn offset(
     start: u64,
     boot_time: Option<u64>,
@@ -270,7 +299,7 @@ mod tests {
         let second = 1_000_000;
         assert_eq!(found(&[0, 5, 0, 2 * second, 2 * second, 2 * second + 7]), [(3, 2 * second)]);
         assert_eq!(found(&[0, 0, 0, 300_000, 0, 0, 0]), []);
-        // A single late fix.
+        // A single late GPS fix is not a jump.
         assert_eq!(found(&[0, 0, 0, 2 * second, 0, 0, 0]), []);
     }
 

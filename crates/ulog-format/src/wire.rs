@@ -1,12 +1,24 @@
-//! The bytes of a ULog, declared in the order of the specification. All readers and writers use
+//! The binary structures of a ULog, in the order of the specification. All readers and writers use
 //! these declarations.
 //!
-//! Section names are those of the published "ULog File Format"; **newer** marks what later editions
-//! added. Everything is little endian, packed and unaligned. A structure of fixed size that occurs
-//! with each row is viewed in place; a message borrows its texts and values from the payload it is
-//! read from.
+//! Quoted section names refer to the published specification, "ULog File Format". **Newer** marks
+//! structures that later editions added. All numbers are little endian, without alignment or gaps
+//! between fields.
 //!
-//! They do not detect damage: whether a message is plausible is decided by the scan.
+//! [`FileHeader`], [`MessageHeader`] and [`FlagBits`] have a fixed size and can be viewed in place.
+//! All other messages borrow their texts and values from the payload.
+//!
+//! Parsing checks lengths only. The private module `validate` decides whether a message is
+//! plausible.
+//!
+//! # Example
+//!
+//! A dropout of 5 ms takes five bytes: the size of its payload, its type, the duration.
+//!
+//! ```text
+//! 02 00  4f  05 00
+//! size   'O' duration
+//! ```
 
 use std::io::Cursor;
 
@@ -15,7 +27,7 @@ use rovelog_core::wire::{U16Le, U64Le, counted, rest};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The format's constants.
+/// Name, file extensions and signature of the ULog format.
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "ulog",
     name: "ULog",
@@ -26,73 +38,81 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
     files: None,
 };
 
-/// The first seven bytes of every ULog. "Header Section"
+/// The first seven bytes of every ULog. See "Header Section" in the specification.
 #[doc(hidden)]
 pub const MAGIC: [u8; 7] = [0x55, 0x4c, 0x6f, 0x67, 0x01, 0x12, 0x35];
 
-/// The payload of a synchronization message. The text says "to be defined"; **newer** editions
-/// define it.
+/// The payload of every synchronization message. The first edition of the specification contains
+/// "to be defined" instead of the value. The value comes from **newer** editions.
 #[doc(hidden)]
 pub const SYNC_MAGIC: [u8; 8] = [0x2f, 0x73, 0x13, 0x20, 0x25, 0x0c, 0xbb, 0x12];
 
-/// The start of the file. "Header Section"
+/// The first 16 bytes of a file. See "Header Section" in the specification.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct FileHeader {
-    /// [`MAGIC`].
+    /// The magic number of the format, [`MAGIC`].
     pub magic: [u8; 7],
-    /// The version of the format, currently 1; unknown ones are read all the same.
+    /// Version of the format, currently 1. Files with unknown versions are read too, as
+    /// "Requirements for Parsers" in the specification demands.
     pub version: u8,
-    /// When logging started, microseconds.
+    /// Time at which logging started, in microseconds.
     pub timestamp: U64Le,
 }
 
 const _: () = assert!(size_of::<FileHeader>() == 16);
 
-/// `message_header_s`: before every message. "Definitions Section"
+/// The header of every message. See `message_header_s` in "Definitions Section" of the
+/// specification.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct MessageHeader {
-    /// Bytes of the payload, this header not counted.
+    /// Size of the payload in bytes. It does not include this header.
     pub msg_size: U16Le,
-    /// What the payload is: see [`kind`].
+    /// Type of the payload, which is one of the letters in [`kind`].
     pub msg_type: u8,
 }
 
 const _: () = assert!(size_of::<MessageHeader>() == 3);
 
-/// `ulog_message_flag_bits_s`: at offset 16 if it is there at all. "'B': Flag bitset message"
+/// The flags of a log. See `ulog_message_flag_bits_s` in "'B': Flag bitset message" of the
+/// specification.
+///
+/// The flag bits message is optional. It must be the first message, so its header is always at
+/// offset 16.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct FlagBits {
-    /// Bits that a reader may ignore. **Newer**: bit 0 of byte 0 says that 'Q' messages occur.
+    /// Flag bits that a reader may ignore. In **newer** editions of the specification, bit 0 of
+    /// byte 0 is set if the log contains 'Q' messages.
     pub compat_flags: [u8; 8],
-    /// Bits that a reader must know. Bit 0 of byte 0: data is appended.
+    /// Flag bits that a reader must support to read the log. Bit 0 of byte 0 is set if the log has
+    /// appended data.
     pub incompat_flags: [u8; 8],
-    /// Where appended data starts, from the start of the file; 0 is unused.
+    /// Offsets in the file at which appended data starts. An offset of 0 is unused.
     pub appended_offsets: [U64Le; 3],
 }
 
 const _: () = assert!(size_of::<FlagBits>() == 40);
 
-/// Bytes of a message's header.
+/// Size of a message header in bytes, as a type for indices of slices.
 pub(crate) const HEADER_SIZE: usize = size_of::<MessageHeader>();
 
-/// The same as a length in the file.
+/// Size of a message header in bytes, as a type for file offsets.
 pub(crate) const HEADER_LEN: u64 = HEADER_SIZE as u64;
 
-/// Where a flag bits message is, if there is one.
+/// Offset of the flag bits message, which is also the length of the file header.
 pub(crate) const FLAG_BITS_AT: u64 = size_of::<FileHeader>() as u64;
 
 impl MessageHeader {
-    /// Returns the message that `bytes` start with: its header and its payload; `None` if they end
-    /// before it does.
+    /// Returns the header and the payload of the message at the start of `bytes`, or `None` if
+    /// `bytes` do not contain the whole message.
     #[inline]
     pub(crate) fn split(bytes: &[u8]) -> Option<(&Self, &[u8])> {
         let (header, rest) = Self::ref_from_prefix(bytes).ok()?;
@@ -100,15 +120,17 @@ impl MessageHeader {
     }
 }
 
-/// Returns the number or structure at `at`; `None` if `bytes` end before it does.
+/// Returns the number or structure at the index `at` of `bytes`, or `None` if `bytes` is too short.
 #[inline]
 pub(crate) fn number<T: FromBytes>(bytes: &[u8], at: usize) -> Option<T> {
     Some(T::read_from_prefix(bytes.get(at..)?).ok()?.0)
 }
 
 impl FlagBits {
-    /// Returns the same flags for a log in which appended data is ordinary data: for copies whose
-    /// messages move.
+    /// Returns the flag bits without offsets of appended data.
+    ///
+    /// A copy of a log needs this if its messages have other offsets than in the original. Appended
+    /// messages then become ordinary messages of the copy.
     #[must_use]
     pub(crate) fn merged(mut self) -> Self {
         self.incompat_flags[0] &= !1;
@@ -117,31 +139,35 @@ impl FlagBits {
     }
 }
 
-/// Flag bits with what a later edition may have added. "'B': Flag bitset message"
+/// A whole flag bits message. See "'B': Flag bitset message" in the specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlagBitsMessage<'a> {
-    /// The flags.
+    /// The flag bits and the offsets of appended data.
     pub flags: FlagBits,
-    /// Ignored, kept for rewriting.
+    /// Bytes after the known fields, which later editions may have added. The specification tells a
+    /// parser to ignore these bytes. They are kept, so that a copy of the log is identical.
     #[br(parse_with = rest, args(all))]
     pub more: &'a [u8],
 }
 
-/// `message_format_s`. "'F': format definition"
+/// The definition of a format. See `message_format_s` in "'F': format definition" of the
+/// specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format<'a> {
-    /// `message_name:type field;type[n] field;`
+    /// Definition text of the form `message_name:type field;type[n] field;`.
     #[br(parse_with = rest, args(all))]
     pub format: &'a [u8],
 }
 
-/// `message_info_s`, and a parameter. "'I': information message", "'P': parameter message"
+/// A key with a value, which is the content of information messages and parameters. See
+/// `message_info_s` in "'I': information message" and "'P': parameter message" of the
+/// specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
@@ -150,81 +176,91 @@ pub struct Info<'a> {
     #[br(temp)]
     #[bw(try_calc = u8::try_from(key.len()))]
     key_len: u8,
-    /// `type name` or `type[n] name`.
+    /// Type and name of the value, in the form `type name` or `type[n] name`.
     #[br(parse_with = counted, args(all, key_len.into()))]
     pub key: &'a [u8],
-    /// The value, of the key's type.
+    /// The value, encoded with the type in the key.
     #[br(parse_with = rest, args(all))]
     pub value: &'a [u8],
 }
 
-/// `ulog_message_info_multiple_header_s`. "'M': information message multi"
+/// A message with one value of an information that has several values. See
+/// `ulog_message_info_multiple_header_s` in "'M': information message multi" of the specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultiInfo<'a> {
-    /// 1: part of the previous message with the same key.
+    /// 1 if the value belongs to the same list as the previous message with the same key. 0 if the
+    /// value starts a new list.
     pub is_continued: u8,
-    /// Key and value.
+    /// Key and value of the information.
     #[br(args(all))]
     pub info: Info<'a>,
 }
 
-/// `message_parameter_default_s`, **newer**. "'Q': parameter default message"
+/// The default of a parameter. See `message_parameter_default_s` in "'Q': parameter default
+/// message" of **newer** editions of the specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultParameter<'a> {
-    /// Bit 0: system-wide default; bit 1: default of the current setup (airframe).
+    /// Bits for the kinds of default to which the value applies. Bit 0 is the system-wide default,
+    /// and bit 1 is the default of the current setup (airframe).
     pub default_types: u8,
-    /// Key and value.
+    /// Key and default value of the parameter.
     #[br(args(all))]
     pub info: Info<'a>,
 }
 
-/// `message_add_logged_s`. "'A': subscribe a message by name"
+/// The start of a topic. See `message_add_logged_s` in "'A': subscribe a message by name" of the
+/// specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subscription<'a> {
-    /// Instance of the topic, the first is 0.
+    /// Number of the topic's instance. A vehicle with two sensors of a type logs instances 0 and 1.
     pub multi_id: u8,
-    /// The id under which data messages refer to this subscription.
+    /// Message id by which data messages refer to this subscription.
     pub msg_id: u16,
-    /// The name of a format.
+    /// Name of the format in which the rows are encoded.
     #[br(parse_with = rest, args(all))]
     pub message_name: &'a [u8],
 }
 
-/// `message_remove_logged_s`. "'R': unsubscribe a message"
+/// The end of a topic. See `message_remove_logged_s` in "'R': unsubscribe a message" of the
+/// specification.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 pub struct Unsubscription {
-    /// The id of the subscription that ends.
+    /// Message id of the subscription that ends.
     pub msg_id: u16,
 }
 
-/// `message_data_s`. "'D': contains logged data"
+/// A row of a topic. See `message_data_s` in "'D': contains logged data" of the specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// The id of a subscription.
+    /// Message id of the subscription to which the row belongs.
     pub msg_id: u16,
-    /// The fields of the subscribed format; trailing padding may be left out.
+    /// Encoded fields of the row. The padding at the end of the format is usually omitted.
     #[br(parse_with = rest, args(all))]
     pub row: &'a [u8],
 }
 
-/// Size in bytes of `msg_id` in [`Data`].
+/// Size in bytes of the field `msg_id` in [`Data`].
 pub(crate) const MSG_ID_LEN: usize = size_of::<u16>();
 
 impl<'a> Data<'a> {
-    /// Reads the payload in place, as its declaration does: rows are most of a log.
+    /// Parses the payload of a data message. Returns `None` if the payload is shorter than the
+    /// message id.
+    ///
+    /// The result is the same as with `BinRead`. This function exists for speed, because most
+    /// messages of a log are rows.
     #[inline]
     pub(crate) fn view(payload: &'a [u8]) -> Option<Self> {
         let (msg_id, row) = payload.split_first_chunk::<MSG_ID_LEN>()?;
@@ -232,56 +268,60 @@ impl<'a> Data<'a> {
     }
 }
 
-/// `message_logging_s`. "'L': Logged string message"
+/// A console message. See `message_logging_s` in "'L': Logged string message" of the specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedString<'a> {
-    /// `'0'` (emergency) to `'7'` (debug), as in the Linux kernel; some writers store the bare
-    /// number.
+    /// Severity as an ASCII digit, from `'0'` (emergency) to `'7'` (debug) as in the Linux kernel.
+    /// Some writers store the numbers 0 to 7 instead of digits.
     pub log_level: u8,
-    /// Microseconds.
+    /// Time of the console message in microseconds.
     pub timestamp: u64,
-    /// The text, without NUL.
+    /// Text of the console message, without a NUL byte at the end.
     #[br(parse_with = rest, args(all))]
     pub message: &'a [u8],
 }
 
-/// `message_logging_tagged_s`, **newer**. "'C': Tagged Logged string message"
+/// A console message with a tag that identifies its source. See `message_logging_tagged_s` in "'C':
+/// Tagged Logged string message" of **newer** editions of the specification.
 #[binrw]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaggedString<'a> {
-    /// As in [`LoggedString`].
+    /// Severity of the console message, encoded as in [`LoggedString::log_level`].
     pub log_level: u8,
-    /// The process or module that wrote the text.
+    /// Number of the process or module that wrote the text.
     pub tag: u16,
-    /// Microseconds.
+    /// Time of the console message in microseconds.
     pub timestamp: u64,
-    /// The text, without NUL.
+    /// Text of the console message, without a NUL byte at the end.
     #[br(parse_with = rest, args(all))]
     pub message: &'a [u8],
 }
 
-/// `message_sync_s`. "'S': synchronization message"
+/// A fixed byte pattern at which a reader can continue after damage. See `message_sync_s` in "'S':
+/// synchronization message" of the specification.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 pub struct Sync {
-    /// [`SYNC_MAGIC`].
+    /// The byte pattern, [`SYNC_MAGIC`].
     pub sync_magic: [u8; 8],
 }
 
-/// `message_dropout_s`. "'O': mark a dropout"
+/// A mark that the logger has lost messages. See `message_dropout_s` in "'O': mark a dropout" of
+/// the specification.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 pub struct Dropout {
-    /// Milliseconds of lost messages.
+    /// Duration of the dropout in milliseconds.
     pub duration: u16,
 }
 
-/// What a declaration needs to be read: the payload, if it borrows from it.
+/// Expands to the arguments for parsing a message. These are the payload if the message borrows
+/// from it, and nothing otherwise.
 macro_rules! args {
     ($payload:ident) => {
         ()
@@ -291,35 +331,42 @@ macro_rules! args {
     };
 }
 
-/// Declares all messages by the letter of their type.
+/// Generates the module [`kind`] and the enum [`Message`] from a list of message types and their
+/// letters.
 macro_rules! messages {
     ($( $(#[$doc:meta])* $letter:literal $kind:ident $name:ident($ty:ident $(<$a:lifetime>)?), )*) => {
-        /// The letters of `msg_type`. "Definitions Section", "Data Section"
+        /// Letters of the message types. See "Definitions Section" and "Data Section" in the
+        /// specification.
         pub mod kind {
             $( $(#[$doc])* pub const $kind: u8 = $letter; )*
-            /// All of them.
+            /// The letters of all known message types.
             pub const ALL: [u8; [$($letter),*].len()] = [$($letter),*];
         }
 
-        /// Any message, its payload read.
+        /// A parsed message of any type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Message<'a> {
             $( $(#[$doc])* $name($ty $(<$a>)?), )*
-            /// Any other letter: kept as it is. "Requirements for Parsers"
+            /// A message of an unknown type. According to "Requirements for Parsers" in the
+            /// specification, a reader must ignore such a message. The payload is kept, so that
+            /// copies of the log contain the message too.
             Unknown {
-                /// The letter.
+                /// Letter of the unknown message type.
                 msg_type: u8,
-                /// The payload.
+                /// The payload, which is not interpreted.
                 payload: &'a [u8],
             },
         }
 
         impl<'a> Message<'a> {
-            /// Reads the payload of a message of type `msg_type`, all of it; `None` if it is too
-            /// short for that, or longer than a type of fixed size.
+            /// Parses the payload of a message of type `msg_type`.
+            ///
+            /// Returns `None` if the payload is too short for this type. Also returns `None` if the
+            /// type has a fixed size and the payload is longer.
             #[inline]
             pub fn parse(msg_type: u8, payload: &'a [u8]) -> Option<Self> {
+                // `Data::view` is used instead of `BinRead`, which is slower.
                 if msg_type == kind::DATA {
                     return Data::view(payload).map(Self::Data);
                 }
@@ -335,7 +382,7 @@ macro_rules! messages {
                 (cursor.position() == payload.len() as u64).then_some(message)
             }
 
-            /// Returns the letter of the message's type.
+            /// Returns the letter of the message type.
             pub fn msg_type(&self) -> u8 {
                 match *self {
                     $( Self::$name(_) => $letter, )*
@@ -343,7 +390,7 @@ macro_rules! messages {
                 }
             }
 
-            /// Writes the payload.
+            /// Encodes the payload of the message.
             ///
             /// # Errors
             /// Returns an error if a key is longer than 255 bytes.
@@ -360,36 +407,38 @@ macro_rules! messages {
 }
 
 messages! {
-    /// Flag bitset.
+    /// Flags of the log, with the offsets of appended data.
     b'B' FLAG_BITS FlagBits(FlagBitsMessage<'a>),
-    /// Format definition.
+    /// Definition of a format.
     b'F' FORMAT Format(Format<'a>),
-    /// Information.
+    /// Information about the log, such as the software version.
     b'I' INFO Info(Info<'a>),
-    /// Information with several values.
+    /// One of several values that an information has.
     b'M' MULTI_INFO MultiInfo(MultiInfo<'a>),
-    /// Parameter.
+    /// Value of a parameter.
     b'P' PARAMETER Parameter(Info<'a>),
-    /// Default of a parameter, **newer**.
+    /// Default of a parameter, in **newer** editions of the specification.
     b'Q' DEFAULT_PARAMETER DefaultParameter(DefaultParameter<'a>),
-    /// Subscription.
+    /// Start of a topic, which assigns a message id to it.
     b'A' SUBSCRIPTION Subscription(Subscription<'a>),
-    /// End of a subscription.
+    /// Unsubscription, which marks the end of a topic.
     b'R' UNSUBSCRIPTION Unsubscription(Unsubscription),
-    /// Logged data.
+    /// Row of a topic.
     b'D' DATA Data(Data<'a>),
-    /// Logged text.
+    /// Console message.
     b'L' LOGGED_STRING LoggedString(LoggedString<'a>),
-    /// Logged text with a tag, **newer**.
+    /// Console message with a tag, in **newer** editions of the specification.
     b'C' TAGGED_STRING TaggedString(TaggedString<'a>),
-    /// Synchronization.
+    /// Byte pattern at which a reader can continue after damage.
     b'S' SYNC Sync(Sync),
-    /// Dropout.
+    /// Mark that the logger has lost messages, with the duration of the loss.
     b'O' DROPOUT Dropout(Dropout),
 }
 
-/// Returns the level of a logged text as a number 0 to 7: the ASCII digit of the specification, or
-/// the bare number that some writers store; `None` for anything else.
+/// Returns the severity of a console message as a number from 0 to 7, or `None` if it is invalid.
+///
+/// According to the specification, the severity is an ASCII digit. Some writers store the number
+/// itself, so both encodings are accepted.
 pub(crate) fn level_number(log_level: u8) -> Option<u8> {
     match log_level {
         b'0'..=b'7' => Some(log_level - b'0'),

@@ -1,5 +1,5 @@
-//! Everything that reads the same bytes must say the same: stream and slice, what is read and what is written; and the order of
-//! records is a plain sort.
+//! Tests that all readers return the same content of a log, that parsed messages can be encoded
+//! again, and that records are sorted by time and offset.
 
 mod support;
 
@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use proptest::prelude::*;
 use rovelog_core::{LogReader, LogStream, ReadOptions, Select};
-use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
-use support::{LOGS, common_of_reader, common_of_stream, laid, open, quirks, readable, try_open};
+use rovelog_testing::{Dribble, Log, READ_SIZES, assert_alike, check_order};
+use support::{LOGS, common_of_reader, common_of_stream, log_of, open, quirks, readable, try_open};
 use ulog_format::wire::{FileHeader, Message, MessageHeader, kind};
 use ulog_format::{FormatBuilder, Scanned, UlogStream, UlogWriter};
 use zerocopy::FromBytes;
@@ -26,16 +26,17 @@ fn check_stream(log: &Log, sizes: &[usize]) {
 }
 
 #[test]
-fn the_stream_fed_in_any_pieces_equals_the_slice() {
+fn the_stream_equals_the_slice_for_chunks_of_any_size() {
     for log in LOGS.corpus() {
-        for sizes in PIECES {
+        for sizes in READ_SIZES {
             check_stream(&log, sizes);
         }
     }
 }
 
-/// A time that is far from the others, and so no part of the data, completes narrow timestamps: for
-/// a reader, which knows that, in the same way as for a pipe, which does not.
+/// Timestamps of fewer than 64 bits are completed with the times of other rows, even with a stale
+/// time. The random-access reader recognizes the stale time, but a pipe does not. Both must return
+/// the same times.
 #[test]
 fn narrow_timestamps_do_not_depend_on_how_the_log_is_read() {
     let row = |id: u16, time: &[u8]| (kind::DATA, [&id.to_le_bytes(), time, &[7]].concat());
@@ -54,7 +55,7 @@ fn narrow_timestamps_do_not_depend_on_how_the_log_is_read() {
         }
     }
     let mut log = LOGS.case("timestamp-u16");
-    (log.name, log.bytes) = ("a time far from others".to_owned(), laid(&messages));
+    (log.name, log.bytes) = ("a time far from others".to_owned(), log_of(&messages));
     let info = open(&log.bytes).info().clone();
     assert!(info.end.unwrap().nanos > info.data.unwrap().end.nanos);
     check_stream(&log, &[1000]);
@@ -84,7 +85,8 @@ fn the_stream_equals_the_slice_on_real_logs() {
     }
 }
 
-/// Returns what a declaration reads it writes back; whether it does.
+/// Parses a message and checks that encoding it returns the same bytes. Returns `false` if the
+/// message cannot be parsed.
 fn reads_and_writes(msg_type: u8, payload: &[u8]) -> bool {
     let message = Message::parse(msg_type, payload);
     if let Some(message) = message {
@@ -95,11 +97,11 @@ fn reads_and_writes(msg_type: u8, payload: &[u8]) -> bool {
 }
 
 #[test]
-fn declarations_write_what_they_read_of_every_message() {
+fn every_message_is_encoded_as_it_was_parsed() {
     let mut types = BTreeSet::new();
     for log in LOGS.corpus() {
         let Ok((_, mut rest)) = FileHeader::ref_from_prefix(&log.bytes) else { continue };
-        // Plain framing: also what does not make sense.
+        // Messages are found only by their headers, so this loop also tests invalid messages.
         while let Ok((header, behind)) = MessageHeader::ref_from_prefix(rest) {
             let size = usize::from(header.msg_size.get()).min(behind.len());
             if reads_and_writes(header.msg_type, &behind[..size]) {
@@ -112,9 +114,10 @@ fn declarations_write_what_they_read_of_every_message() {
     assert!(missing.is_empty(), "the corpus has no message of types {missing:?}");
 }
 
-/// How many bytes a payload of each type has at least, and whether it may have more.
+/// Checks the minimum size of the payload for each message type, and whether longer payloads are
+/// valid.
 #[test]
-fn payloads_that_are_too_short_or_too_long_are_refused() {
+fn payloads_that_are_too_short_or_too_long_are_rejected() {
     for (letter, least, more) in [
         (b'B', 40, true),
         (b'F', 0, true),
@@ -136,13 +139,13 @@ fn payloads_that_are_too_short_or_too_long_are_refused() {
             assert_eq!(reads_and_writes(letter, &vec![0; len]), fits, "{} {len}", letter.escape_ascii());
         }
     }
-    // A key that is longer than what is there.
+    // The key of this information message is longer than its payload.
     assert!(!reads_and_writes(b'I', b"\x05four") && reads_and_writes(b'I', b"\x04four"));
 }
 
 proptest! {
     #[test]
-    fn declarations_write_what_they_read_of_any_bytes(
+    fn any_bytes_are_encoded_as_they_were_parsed(
         letter in prop::sample::select(b"BFIMPQARDLCSOZ".to_vec()),
         payload in prop::collection::vec(any::<u8>(), 0..80),
     ) {
@@ -151,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn records_come_in_the_order_of_time_and_offset() {
+fn records_are_sorted_by_time_and_offset() {
     for (log, reader) in readable() {
         let mut now = reader.header().timestamp.get();
         let (_, end) = reader.info().span().expect("a ULog has a start and an end");
@@ -166,7 +169,8 @@ fn records_come_in_the_order_of_time_and_offset() {
             if let (Some(own), id) = (own, record.topic.id) {
                 last.insert(id, own.unsigned_abs() / 1000);
             } else if at.is_some() && wide.is_none() {
-                // A narrow time after the year 2262 follows those before it.
+                // A row with a time after the year 2262 is sorted directly after the rows before
+                // it.
                 now = now.max(last.get(&record.topic.id).copied().unwrap_or(0));
             }
             (own.unwrap_or_else(|| i64::try_from(now * 1000).expect("in range")), record)
@@ -202,7 +206,8 @@ fn latched_records_are_each_topics_last_before_the_window() {
     assert_eq!(BTreeSet::from_iter(got), BTreeSet::from_iter(want));
 }
 
-/// Returns a log of several blocks of the index, with a topic that starts late and one that ends early.
+/// Returns a log whose index has several blocks. The topic `early` has rows only in the first part
+/// of the log, and the topic `late` only in the last part.
 fn long_log() -> Vec<u8> {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
     for name in ["early", "always", "late"] {
@@ -224,7 +229,7 @@ fn long_log() -> Vec<u8> {
 }
 
 #[test]
-fn the_parts_of_a_log_are_the_log() {
+fn the_parts_of_a_log_contain_all_of_its_messages() {
     let logs = LOGS.corpus().into_iter().map(|log| log.bytes).chain([long_log().into()]);
     let mut most = 0;
     for reader in logs.filter_map(|bytes| try_open(&bytes)) {
@@ -250,7 +255,7 @@ fn the_parts_of_a_log_are_the_log() {
                 });
             }
             assert_eq!(want.count(), 0, "{} parts", parts.len());
-            // Without records there are no parts.
+            // A log without records has no parts.
             assert!(parts.is_empty() == records.is_empty());
             assert!(parts.is_empty() || got == others, "{} parts", parts.len());
             most = most.max(parts.len());
@@ -259,7 +264,7 @@ fn the_parts_of_a_log_are_the_log() {
     assert!(most >= 5, "no log has more than {most} parts");
 }
 
-/// Zero copy: a record's payload is the log's own memory.
+/// The payload of a record borrows the memory of the log. It is not copied.
 #[test]
 fn records_borrow_from_the_log() {
     let log = LOGS.case("one-topic");
@@ -279,9 +284,11 @@ fn subscription(multi_id: u8, id: u16, name: &str) -> (u8, Vec<u8>) {
     (b'A', [&[multi_id][..], &id.to_le_bytes(), name.as_bytes()].concat())
 }
 
-/// "Must ignore unknown messages": any number, in a time that grows with them, and with few of them at hand.
+/// According to the specification, a parser "must ignore unknown messages". The test checks that
+/// their number is unlimited, that reading takes linear time, and that a pipe buffers only a few of
+/// them.
 #[test]
-fn any_number_of_unknown_messages_is_passed() {
+fn any_number_of_unknown_messages_is_skipped() {
     for (msg_type, count) in [(b'X', 33), (b'X', 100), (b'~', 10), (b'7', 200), (b'X', 60_000)] {
         let mut messages = vec![(b'F', b"t:uint64_t timestamp;float x;".to_vec()), subscription(0, 0, "t")];
         for time in 1..=3 {
@@ -289,7 +296,7 @@ fn any_number_of_unknown_messages_is_passed() {
             messages.extend(std::iter::repeat_n((msg_type, b"wxyz".to_vec()), count));
         }
         messages.push(plain_row(0, 4000));
-        let bytes = laid(&messages);
+        let bytes = log_of(&messages);
         let log = open(&bytes);
         assert_eq!((log.info().records, log.info().lost.losses), (4, 0), "{count}");
         let counts = log.diagnostics().counts();
@@ -299,7 +306,8 @@ fn any_number_of_unknown_messages_is_passed() {
     }
 }
 
-/// A hostile log can use one id again and again; what that makes is limited.
+/// A hostile log can subscribe one message id again and again, so the number of subscriptions is
+/// limited.
 #[test]
 fn subscriptions_are_limited() {
     const LIMIT: usize = 1 << 17;
@@ -314,12 +322,13 @@ fn subscriptions_are_limited() {
         messages.extend([plain_row(1, 1000 * time), plain_row(0, 1000 * time)]);
     }
     messages.push(plain_row(1, 5000));
-    let bytes = laid(&messages);
+    let bytes = log_of(&messages);
     let log = open(&bytes);
     assert_eq!(log.topics().len(), LIMIT);
     let counts = log.diagnostics().counts();
     assert_eq!(counts.get("W-ULOG-121"), Some(&1001));
-    // The id means nothing any more; the other one is as it was.
+    // The message id that exceeded the limit is no longer subscribed. The other message id is not
+    // affected.
     assert_eq!((log.info().records, counts.get("E-ULOG-004")), (5, Some(&3)));
     assert_eq!(log.records_in_file_order().filter(|record| record.topic.name == "t/0").count(), 5);
     let mut stream = UlogStream::new(&*bytes, &ReadOptions::default()).expect("a log that opens");
@@ -327,7 +336,7 @@ fn subscriptions_are_limited() {
     assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
 }
 
-/// A topic may have no rows but those that are older than the log.
+/// The times of all rows of a topic may be before the start time of the log.
 #[test]
 fn rows_from_before_the_start_of_the_log_are_found() {
     let topics = [("zero", 0), ("first", 1), ("old", 999), ("start", 1000), ("later", 5000)];
@@ -356,8 +365,8 @@ fn rows_from_before_the_start_of_the_log_are_found() {
     assert_eq!(got, times);
 }
 
-/// A narrow timestamp goes on from the row before, so no part of the log can be read by itself: not
-/// even where the first such row comes late.
+/// A timestamp of fewer than 64 bits depends on the previous rows. So the log cannot be divided
+/// into parts that are read separately, even if the first such timestamp is late in the log.
 #[test]
 fn a_long_log_with_narrow_timestamps_is_read_as_one() {
     let format = |text: &str| (b'F', text.as_bytes().to_vec());
@@ -367,16 +376,18 @@ fn a_long_log_with_narrow_timestamps_is_read_as_one() {
         subscription(0, 0, "wide"),
         subscription(0, 1, "narrow"),
     ];
-    // Two blocks of the index before the first narrow row; the earliest times are in the second.
+    // Two blocks of the index precede the first row of the narrow topic. The earliest times are in
+    // the second block.
     for number in 0..9000_u64 {
         let time = if (4200..4600).contains(&number) { 800 + number } else { 20_000 + number };
         messages.push((b'D', [&[0, 0], &time.to_le_bytes()[..], &[7; 1000]].concat()));
         if number > 4700 && number % 10 == 0 {
-            // Faster than the other topic: only the row before tells how often it has wrapped.
+            // The time of this topic advances faster than the time of the other topic. So only the
+            // previous row of this topic shows how often the timestamp has wrapped around.
             messages.push((b'D', [&[1, 0], &(number * 3000).to_le_bytes()[..2]].concat()));
         }
     }
-    let reader = open(&laid(&messages));
+    let reader = open(&log_of(&messages));
     let records: Vec<_> = reader.records_in_file_order().map(|record| (record.time, record.offset)).collect();
     let micros = |time: Option<rovelog_core::Timestamp>| time.unwrap().nanos / 1000;
     assert!(records.iter().map(|(time, _)| micros(*time)).max() > Some(12_000_000));

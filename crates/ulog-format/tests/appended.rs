@@ -1,4 +1,4 @@
-//! The first bytes of a log, its flags, where data is appended, and parts that were not read.
+//! Tests of the header, the flags and appended data, and of logs that are fetched in part.
 
 mod support;
 
@@ -9,7 +9,7 @@ use rovelog_core::{Bytes, LogReader as _, ReadOptions};
 use support::built::{Built, NOISE, lost, row, rows, string, subscription, unknown};
 use ulog_format::{UlogError, UlogReader};
 
-/// Bytes from the header to behind the flag bits.
+/// Offset at which the flag bits message ends.
 const FLAGS_END: u64 = 59;
 
 fn refused(bytes: &'static [u8]) -> UlogError {
@@ -17,7 +17,7 @@ fn refused(bytes: &'static [u8]) -> UlogError {
 }
 
 #[test]
-fn a_start_that_is_cut_is_told_from_one_that_is_no_log() {
+fn a_cut_header_is_distinguished_from_another_format() {
     assert!(matches!(refused(b"ULo"), UlogError::HeaderCut { len: 3 }));
     assert!(matches!(refused(b"ULog\x01\x12\x35\x01\0\0"), UlogError::HeaderCut { len: 10 }));
     assert!(matches!(refused(b""), UlogError::NotUlog));
@@ -26,18 +26,18 @@ fn a_start_that_is_cut_is_told_from_one_that_is_no_log() {
 }
 
 #[test]
-fn encrypted_logs_and_their_keys_are_told_apart() {
+fn encrypted_logs_and_key_files_are_distinguished() {
     assert!(matches!(refused(b"ULogEnc\x01 and more"), UlogError::Encrypted { what: "log" }));
     assert!(matches!(refused(b"ULogKey\x01 and more"), UlogError::Encrypted { what: "key file" }));
 }
 
-/// Returns the rules of diagnostics that are no losses, and their ranges.
+/// Returns the rules and byte ranges of all diagnostics of a log.
 fn notes(log: &UlogReader) -> Vec<(&'static str, Range<u64>)> {
     log.diagnostics().list().iter().map(|note| (note.rule.name, note.range.clone())).collect()
 }
 
 #[test]
-fn compatible_flags_are_known_or_noted() {
+fn undefined_compatible_flags_are_reported() {
     let noted = |byte: usize, bits: u8| {
         let mut log = Built::flagged();
         log.flag(byte, bits);
@@ -52,7 +52,7 @@ fn compatible_flags_are_known_or_noted() {
 const IGNORED: (&str, Range<u64>) = ("appended_offset_ignored", 16..FLAGS_END);
 
 #[test]
-fn data_may_be_appended_right_behind_the_flags() {
+fn data_may_be_appended_directly_after_the_flags() {
     let mut log = Built::flagged();
     log.append_at(&[FLAGS_END]);
     let log = log.open();
@@ -69,9 +69,10 @@ fn an_offset_inside_the_flags_is_ignored() {
     }
 }
 
-/// A text says nothing about its length; that it ends where the log ends does.
+/// The content of a text does not confirm the text's length. As appended data, the text is accepted
+/// because it ends exactly at the end of the file.
 #[test]
-fn what_is_appended_may_be_one_text() {
+fn appended_data_may_be_a_single_text() {
     for texts in [&["one"][..], &["one", "two"]] {
         let mut log = Built::flagged();
         let cut = log.messages(&[row(4)]);
@@ -99,9 +100,10 @@ fn offsets_may_be_in_any_order() {
     assert_eq!((log.appended_offsets(), notes(&log)), (&[first, second][..], vec![]));
 }
 
-/// A wrong offset inside of a row takes neither the row nor what is before it.
+/// If an offset of appended data is wrong and inside a row, neither the row nor the message before
+/// it is lost.
 #[test]
-fn an_offset_inside_a_row_is_ignored_whatever_is_before_the_row() {
+fn an_offset_inside_a_row_is_ignored() {
     for before in [unknown(5), string("ready"), subscription(9, "later"), row(4)] {
         let mut log = Built::flagged();
         log.messages(std::slice::from_ref(&before));
@@ -114,7 +116,7 @@ fn an_offset_inside_a_row_is_ignored_whatever_is_before_the_row() {
 }
 
 #[test]
-fn an_offset_that_is_given_twice_is_ignored_once() {
+fn a_repeated_offset_is_ignored() {
     let mut log = Built::flagged();
     let appended = log.messages(&rows(4..7)).start;
     log.append_at(&[appended, appended]);
@@ -123,7 +125,7 @@ fn an_offset_that_is_given_twice_is_ignored_once() {
 }
 
 #[test]
-fn what_is_appended_may_be_nothing_yet() {
+fn appended_data_may_be_empty() {
     let mut log = Built::flagged();
     let cut = log.raw(&[11, 0, b'D', 0]);
     log.append_at(&[cut.end]);
@@ -139,10 +141,11 @@ fn a_header_that_is_cut_before_appended_data_is_cut() {
     log.append_at(&[cut.end]);
     let log = log.open();
     assert_eq!((log.appended_offsets(), notes(&log)), (&[cut.end][..], vec![("cut", cut)]));
-    assert_eq!(log.diagnostics().list()[0].message, "a message is cut within its header");
+    assert_eq!(log.diagnostics().list()[0].message, "a message is truncated within its header");
 }
 
-/// The message that is due seems to end before the offset, so that only the search comes to it.
+/// The header of the damaged message claims an end before the offset of appended data. So the
+/// reader finds the wrong offset only when it searches for valid messages.
 #[test]
 fn an_offset_in_the_middle_of_damage_is_ignored() {
     let mut log = Built::flagged();
@@ -155,9 +158,9 @@ fn an_offset_in_the_middle_of_damage_is_ignored() {
 }
 
 #[test]
-fn an_offset_ends_a_chain_as_the_end_of_the_file_does() {
+fn an_offset_of_appended_data_ends_a_chain() {
     let mut log = Built::flagged();
-    // A text without a valid level, whose last bytes are a row.
+    // The text has an invalid level, and its last bytes look like a row.
     let text = log.raw(&[&[23, 0, b'L'][..], &[0xFF; 9]].concat());
     let appended = log.messages(&[row(4)]).end;
     let noise = log.raw(&NOISE);
@@ -167,7 +170,7 @@ fn an_offset_ends_a_chain_as_the_end_of_the_file_does() {
     assert_eq!(log.open().appended_offsets(), [appended]);
 }
 
-/// Returns a log of which some parts are read; the others are zeros.
+/// Returns a log of which only the byte ranges in `read` were fetched. All other bytes are zeros.
 fn partly(log: &Built, read: &[Range<u64>]) -> UlogReader {
     let mut options = ReadOptions::default();
     options.unread = Unread::behind(log.0.len() as u64, read);
@@ -180,21 +183,23 @@ fn partly(log: &Built, read: &[Range<u64>]) -> UlogReader {
 }
 
 #[test]
-fn reading_goes_on_behind_bytes_that_were_not_read() {
+fn reading_continues_after_bytes_that_were_not_read() {
     let mut log = Built::flagged();
     let end = log.0.len() as u64;
     let unread = log.messages(&rows(4..40));
     let next = log.messages(&rows(40..50));
-    // Data is appended in what is not read, and behind it.
+    // One offset of appended data is in the range that is not fetched, and the other is after this
+    // range.
     log.append_at(&[unread.start + 14, next.start + 28]);
-    // The first byte of the second part is inside a row.
+    // The second fetched range starts inside a row.
     let reader = partly(&log, &[0..end, unread.end - 5..next.end]);
     assert_eq!(reader.info().records, 3 + 10);
     let last = reader.records_in_file_order().last().expect("a record");
     assert_eq!((last.offset, last.time.map(|time| time.nanos)), (next.end - 14, Some(49_000_000)));
     assert_eq!((reader.appended_offsets(), notes(&reader)), (&[next.start + 28][..], vec![]));
     assert_eq!(lost(&log), []);
-    // An offset exactly where reading goes on limits nothing any more.
+    // The first byte of the second fetched range is an offset of appended data. No message before
+    // it must end there.
     let reader = partly(&log, &[0..end, next.start + 28..next.end]);
     assert_eq!((reader.info().records, reader.appended_offsets(), notes(&reader)), (3 + 8, &[][..], vec![]));
 }

@@ -1,4 +1,4 @@
-//! Columns hold what records hold, on every log.
+//! Tests that columns contain the same values as records, for every log.
 #![cfg(feature = "arrow")]
 
 mod support;
@@ -9,10 +9,11 @@ use arrow_array::types::Int64Type;
 use arrow_schema::ArrowError;
 use rovelog_core::{LogReader, LogStream as _, ReadOptions, Select, TopicId};
 use rovelog_testing::{Dribble, Log, timed_rows};
-use support::{LOGS, laid, open, try_open};
+use support::{LOGS, log_of, open, try_open};
 use ulog_format::{FormatBuilder, UlogStream, UlogWriter};
 
-/// Returns rows of a batch as time and JSON; JSON because NaN equals NaN there.
+/// Returns the rows of a batch as times and JSON. JSON is used for the comparison because two NaN
+/// values are equal in JSON.
 fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
     timed_rows(batch).into_iter().map(|(time, value)| (time, value.to_json())).collect()
 }
@@ -28,7 +29,7 @@ fn check(log: &Log) {
     for (topic, table) in reader.tables(&Select::all()).expect("small") {
         kept[topic.index()] = rows(&table);
     }
-    // Nothing was asked of this one before: it is validated and collected in one pass.
+    // This log has not been scanned yet, so it is validated and converted in one pass.
     let unasked = open(&log.bytes).tables(&Select::all()).expect("small");
     assert!(unasked.iter().all(|(topic, table)| rows(table) == kept[topic.index()]), "{}: kept", log.name);
     assert_eq!(unasked.len(), kept.iter().filter(|rows| !rows.is_empty()).count(), "{}: kept", log.name);
@@ -41,8 +42,8 @@ fn check(log: &Log) {
         by_topic
     };
     let indexed = by_topic(&mut reader.batches(&Select::all()));
-    let judged = by_topic(&mut open(&log.bytes).batches(&Select::all()));
-    // Windows end anywhere.
+    let one_pass = by_topic(&mut open(&log.bytes).batches(&Select::all()));
+    // The pipe returns chunks of various sizes, so a chunk can end anywhere inside a message.
     let pipe = UlogStream::new(Dribble::new(&log.bytes, [7, 4096, 1, 70_000]), &ReadOptions::default())
         .expect("opens as well");
     let piped = by_topic(&mut pipe.batches(&Select::all()));
@@ -51,7 +52,7 @@ fn check(log: &Log) {
         let want = &want[topic.id.index()];
         assert!(kept[topic.id.index()] == *want, "{what}: kept columns differ");
         assert!(indexed[topic.id.index()] == *want, "{what}: columns by the index differ");
-        assert!(judged[topic.id.index()] == *want, "{what}: columns in one pass differ");
+        assert!(one_pass[topic.id.index()] == *want, "{what}: columns in one pass differ");
         assert!(piped[topic.id.index()] == *want, "{what}: columns from a pipe differ");
         let Ok(batches) = reader.own(topic).unwrap().columns(&Select::all()) else {
             assert!(topic.schema.is_none(), "{what} has a schema and no columns");
@@ -63,13 +64,14 @@ fn check(log: &Log) {
 }
 
 #[test]
-fn columns_hold_what_records_hold() {
+fn columns_contain_the_values_of_records() {
     LOGS.all().iter().for_each(check);
 }
 
-/// A log so long that space for all rows is foreseen after its first part, which is not like the others.
+/// In a long log, memory for all rows is reserved after the first part has been converted. In this
+/// test, the other parts contain more rows than expected.
 #[test]
-fn kept_columns_outgrow_the_room_that_was_foreseen() {
+fn columns_can_outgrow_the_reserved_memory() {
     let mut writer = UlogWriter::new(Vec::new(), 0).expect("memory can be written");
     for name in ["early", "late"] {
         let format = format!("{name}:uint64_t timestamp;uint32_t[20] x;bool b;char[2] c;");
@@ -111,7 +113,7 @@ fn fields_and_times_are_selected_inside_the_decode() {
 }
 
 #[test]
-fn columns_say_what_their_fields_were() {
+fn columns_have_metadata_about_their_fields() {
     let reader = open(&LOGS.case("one-topic").bytes);
     let batches = reader.own(&reader.topics()[0]).unwrap().columns(&Select::all()).expect("decodable");
     let schema = batches.schema();
@@ -121,14 +123,14 @@ fn columns_say_what_their_fields_were() {
     assert_eq!(timestamp.metadata()["unit"], "us");
 }
 
-/// A pipe that pauses behind a row goes on with the next one, wherever its buffer starts then.
+/// If a pipe has no more bytes after a row, it pauses, and then continues with the next row.
 #[test]
 fn a_pipe_may_pause_anywhere() {
-    // Rows of 16 bytes, at multiples of 16.
+    // Each row takes 16 bytes and starts at a multiple of 16 bytes.
     let mut messages =
         vec![(b'F', b"t:uint64_t timestamp;uint8_t[3] value;".to_vec()), (b'A', b"\0\0\0t".to_vec())];
     messages.extend((0..200_u64).map(|time| (b'D', [&[0, 0], &time.to_le_bytes()[..], &[7; 3]].concat())));
-    let bytes = laid(&messages);
+    let bytes = log_of(&messages);
     for first in 16..600 {
         let pipe = || UlogStream::new(Dribble::new(&bytes, [first, 4096]), &ReadOptions::default()).unwrap();
         let batches = pipe().batches(&Select::all()).map(|batch| batch.expect("small").1.num_rows());

@@ -1,4 +1,4 @@
-//! Every corpus case against its expected result, which comes from the recipe and not from a reader.
+//! Tests of every corpus case. The expected results come from the recipes, not from a reader.
 
 mod support;
 
@@ -11,7 +11,8 @@ use ulog_format::UlogReader;
 #[test]
 fn every_case_reads_as_expected() {
     check_corpus(&LOGS, |log, expected| {
-        // An unknown type is kept as bytes; how it is spelled is the schema's matter.
+        // The expected results contain the bytes of values with an unknown type, but not the name
+        // of the type.
         strip_types(&mut expected["ulog"]);
         Ok(picture(&UlogReader::new(log.bytes.clone(), &ReadOptions::default())?))
     });

@@ -1,4 +1,4 @@
-//! The programs in `examples/` run.
+//! Tests that the programs in `examples/` run.
 
 #[test]
 fn the_examples_run() {

@@ -1,10 +1,11 @@
-//! Logs cut in parts become what they were; logs of different clocks and vehicles stay apart.
+//! Tests of merging. The parts of a log become the original log, and topics of different vehicles
+//! are not mixed.
 
 mod support;
 
 use rovelog_core::{Align, Error, Format as _, LogReader, Merged, Select, Value};
-use support::built::{Laid, format, keyed, subscription};
-use support::{LOGS, laid, open, try_open};
+use support::built::{RawMessage, format, keyed, subscription};
+use support::{LOGS, log_of, open, try_open};
 use ulog_format::wire::Message;
 use ulog_format::{FormatBuilder, Ulog, UlogError, UlogReader, UlogWriter};
 
@@ -25,7 +26,7 @@ fn part(log: &UlogReader, select: &Select) -> UlogReader {
     open(&out.into())
 }
 
-/// Records without their places in the file.
+/// Returns the topic, time, number and payload of each record, without the record's offset.
 fn records(log: &UlogReader) -> Vec<(&str, Option<i64>, u64, Vec<u8>)> {
     let records = log.records_in_file_order();
     let mut records: Vec<_> = records
@@ -75,7 +76,8 @@ fn parts_of_real_logs_become_the_log_again() {
         let names: Vec<_> = log.topics().iter().map(|topic| topic.name.clone()).collect();
         let (some, others) = names.split_at(names.len() / 2);
         let mut parts = [some, others].map(|names| part(&log, &Select::topics(names.iter().cloned())));
-        // Texts and dropouts are in both parts, as they are for every topic.
+        // Both parts contain all texts and dropouts, because these messages do not belong to a
+        // topic.
         parts[1] = part(&parts[1], &Select::all());
         let (whole, _) = merged(&parts.each_ref(), Align::AsIs).unwrap();
         assert!(records(&whole) == records(&log), "{name}: records by topic");
@@ -114,7 +116,8 @@ fn every_sound_corpus_log_merged_alone_keeps_its_records() {
     assert!(seen >= 60, "{seen} logs");
 }
 
-/// Returns a log with rows of `t` at these microseconds, with the text `who` and the parameter `P` of `value`.
+/// Returns a log with rows of topic `t` at `times` in microseconds, the text `who`, and the
+/// parameter `P` with the given value.
 fn small(who: &str, times: &[u64], value: i32, format: &FormatBuilder) -> UlogReader {
     let mut log = UlogWriter::new(Vec::new(), times[0]).unwrap();
     log.define(format).unwrap();
@@ -135,7 +138,7 @@ fn plain() -> FormatBuilder {
 }
 
 #[test]
-fn rows_of_one_vehicle_interleave_and_of_two_stay_apart() {
+fn rows_interleave_only_if_they_come_from_one_vehicle() {
     let a = small("one", &[10, 20, 30], 1, &plain());
     let b = small("one", &[15, 25], 2, &plain());
     let c = small("two", &[16, 26], 1, &plain());
@@ -143,7 +146,7 @@ fn rows_of_one_vehicle_interleave_and_of_two_stay_apart() {
     let times: Vec<_> = log.records_in_file_order().map(|r| r.time.unwrap().nanos / 1000).collect();
     assert_eq!(times, [10, 15, 20, 25, 30]);
     assert_eq!(report.left_out, Vec::<String>::new());
-    // What the second log started with came into force before its first row: at the log time there.
+    // The initial parameter of the second log becomes a change before its first row.
     let changed: Vec<_> =
         log.parameters().changed.iter().map(|c| (c.name.clone(), c.time.unwrap().nanos)).collect();
     assert_eq!(changed, [("P".to_owned(), 10_000)]);
@@ -153,16 +156,16 @@ fn rows_of_one_vehicle_interleave_and_of_two_stay_apart() {
     assert_eq!(topics, [("t/0", 3), ("t/1", 2)]);
     assert_eq!(report.left_out, ["information char[3] sys_uuid of log 2: another log has another value"]);
     assert!(format!("{:?}", report.details).contains("t/1"), "{:?}", report.details);
-    // Of another time they may follow each other.
+    // If the times of the logs do not overlap, rows of two vehicles share a topic.
     let d = small("two", &[100, 110], 1, &plain());
     let (log, _) = merged(&[&a, &d], Align::AsIs).unwrap();
     assert_eq!(log.topics().len(), 1);
 }
 
-/// Rows inside of an unknown message are not rows of its log, which defines them later; with the definitions
-/// before it, they would be.
+/// The bytes inside an unknown message look like rows of a topic that the log defines later. In the
+/// merged log, the definition precedes the unknown message, so a reader would find these rows.
 #[test]
-fn an_unknown_message_with_rows_inside_is_left_out_and_named() {
+fn an_unknown_message_that_contains_rows_is_left_out_and_reported() {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
     log.define(&plain()).unwrap();
     log.define(&FormatBuilder::new("late").field::<u64>("timestamp")).unwrap();
@@ -191,7 +194,7 @@ fn an_unknown_message_with_rows_inside_is_left_out_and_named() {
 }
 
 #[test]
-fn what_cannot_be_merged_is_refused_with_the_reason() {
+fn logs_that_cannot_be_merged_are_rejected_with_a_reason() {
     let a = small("one", &[10, 20], 1, &plain());
     let b = small("one", &[15, 25], 1, &plain().field::<u8>("y"));
     let why = |logs: &[&UlogReader], align| {
@@ -205,7 +208,7 @@ fn what_cannot_be_merged_is_refused_with_the_reason() {
 }
 
 #[test]
-fn real_logs_of_different_boots_are_placed_by_their_utc() {
+fn real_logs_of_different_boots_are_aligned_by_utc() {
     let names = ["sample_log_small", "px4-ulog-rs__esc_status_log"];
     let [Some(a), Some(b)] = names.map(|name| LOGS.real_log(name)) else { return };
     let (a, b) = (open(&a.bytes), open(&b.bytes));
@@ -213,7 +216,8 @@ fn real_logs_of_different_boots_are_placed_by_their_utc() {
     let moved = ua.nanos.abs_diff(ub.nanos) / 1000 * 1000;
     let refused = Ulog::merge(&[&a, &b], Align::Shared, &mut Vec::new()).map_err(|error| error.to_string());
     assert!(refused.is_err_and(|why| why.starts_with("the clocks of the logs started up to ")));
-    // Their releases define topics differently; those that they have alike go together.
+    // The logs are from different PX4 releases, which define some topics differently. Only topics
+    // with the same definition are merged.
     let alike = |log: &UlogReader, other: &UlogReader| {
         let topics = log.topics().iter().filter(|topic| {
             let theirs = other.topics().iter().filter(|o| o.type_name == topic.type_name);
@@ -234,8 +238,8 @@ fn real_logs_of_different_boots_are_placed_by_their_utc() {
 }
 
 #[test]
-fn a_subscription_that_no_log_defines_is_left_out_and_named() {
-    let bytes = support::laid(&[
+fn a_subscription_without_a_format_is_left_out_and_reported() {
+    let bytes = support::log_of(&[
         (b'F', b"t:uint64_t timestamp;int32_t x;".to_vec()),
         (b'A', b"\0\0\0t".to_vec()),
         (b'A', b"\0\x01\0u".to_vec()),
@@ -249,30 +253,31 @@ fn a_subscription_that_no_log_defines_is_left_out_and_named() {
     assert_eq!(merged.info().records, 1);
 }
 
-/// Returns a log of `t` with these messages before its rows, which are at these microseconds.
-fn said(messages: &[Laid], times: &[u64]) -> UlogReader {
+/// Returns a log that contains `messages`, followed by rows of topic `t` at `times` in
+/// microseconds.
+fn log_with(messages: &[RawMessage], times: &[u64]) -> UlogReader {
     let head = [format("t:uint64_t timestamp;"), subscription(0, "t")];
     let row = |time: &u64| (b'D', [&[0, 0][..], &time.to_le_bytes()].concat());
     let rows: Vec<_> = times.iter().map(row).collect();
-    open(&laid(&[messages, &head, &rows].concat()))
+    open(&log_of(&[messages, &head, &rows].concat()))
 }
 
-fn text_info(letter: u8, name: &str, text: &str) -> Laid {
+fn text_info(letter: u8, name: &str, text: &str) -> RawMessage {
     keyed(letter, &format!("char[{}] {name}", text.len()), text.as_bytes())
 }
 
-fn default(types: u8, name: &str, value: i32) -> Laid {
+fn default(types: u8, name: &str, value: i32) -> RawMessage {
     let (letter, payload) = keyed(b'Q', &format!("int32_t {name}"), &value.to_le_bytes());
     (letter, [&[types], &payload[..]].concat())
 }
 
-fn list_part(name: &str, text: &str, continued: u8) -> Laid {
+fn list_part(name: &str, text: &str, continued: u8) -> RawMessage {
     let (letter, payload) = text_info(b'M', name, text);
     (letter, [&[continued], &payload[..]].concat())
 }
 
 #[test]
-fn what_logs_say_is_merged_by_name_and_the_last_value_counts() {
+fn information_is_merged_by_name_with_the_last_value() {
     let parameter = |value: i32| keyed(b'P', "int32_t P", &value.to_le_bytes());
     let a = [
         text_info(b'I', "note", "first"),
@@ -297,7 +302,7 @@ fn what_logs_say_is_merged_by_name_and_the_last_value_counts() {
         default(2, "E", 5),
         parameter(3),
     ];
-    let (a, b) = (said(&a, &[10, 20]), said(&b, &[30, 40]));
+    let (a, b) = (log_with(&a, &[10, 20]), log_with(&b, &[30, 40]));
     let (log, report) = merged(&[&a, &b], Align::AsIs).unwrap();
     let left_out = ["information char[7] note of log 2", "default int32_t D of log 2"];
     assert_eq!(report.left_out, left_out.map(|what| format!("{what}: another log has another value")));
@@ -323,9 +328,10 @@ fn what_logs_say_is_merged_by_name_and_the_last_value_counts() {
     assert_eq!(setup, [("D".to_owned(), Value::Int(1, 32)), ("E".to_owned(), Value::Int(5, 32))]);
 }
 
-/// The log that starts first is the first, whichever is named first.
+/// The log that starts first takes precedence, regardless of the order in which the logs are
+/// passed.
 #[test]
-fn the_order_in_which_logs_are_named_makes_no_difference() {
+fn the_order_of_the_logs_does_not_matter() {
     let a = small("one", &[10, 20, 30], 1, &plain());
     let b = small("two", &[15, 25], 2, &plain());
     let mut outs = [Vec::new(), Vec::new()];
@@ -339,13 +345,13 @@ fn the_order_in_which_logs_are_named_makes_no_difference() {
     assert_eq!(open(&outs[1].clone().into()).parameters().initial["P"], Value::Int(1, 32));
 }
 
-/// What places a log on UTC does so no more where its times have moved to another clock.
+/// If the times of a log are moved to another clock, its `boot_time_utc_us` no longer applies.
 #[test]
 fn logs_aligned_by_utc_keep_the_utc_of_every_row() {
     const UTC: u64 = 1_700_000_000_000_000;
     let boot = |utc: u64| keyed(b'I', "uint64_t boot_time_utc_us", &utc.to_le_bytes());
-    let later = said(&[boot(UTC + 1_000_000_000)], &[10, 20]);
-    let first = said(&[boot(UTC)], &[30, 40]);
+    let later = log_with(&[boot(UTC + 1_000_000_000)], &[10, 20]);
+    let first = log_with(&[boot(UTC)], &[30, 40]);
     let (log, report) = merged(&[&later, &first], Align::Utc).unwrap();
     let of_another =
         "information uint64_t boot_time_utc_us of log 1: its times are on the clock of another log";

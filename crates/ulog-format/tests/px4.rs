@@ -1,5 +1,5 @@
-//! What PX4 means by its rows: positions, modes, events. Real logs are compared with values that
-//! independent readers found in them.
+//! Tests of positions, flight modes and events of PX4. Values of real logs are compared with the
+//! results of independent readers.
 #![cfg(feature = "events")]
 
 mod support;
@@ -27,7 +27,7 @@ fn positions(reader: &UlogReader, topic: &str, min_fix: u8) -> Vec<Result<Positi
 }
 
 #[test]
-fn both_scalings_give_the_same_place() {
+fn integer_and_float_coordinates_give_the_same_position() {
     for (log, topic, min_fix) in
         [("utc-gps-int32", "vehicle_gps_position", 3), ("utc-gps-double", "sensor_gps/1", 3)]
     {
@@ -46,12 +46,14 @@ fn both_scalings_give_the_same_place() {
 fn without_a_fix_there_is_no_position() {
     let reader = open(&LOGS.case("utc-gps-double").bytes);
     assert!(positions(&reader, "vehicle_gps_position", 3).iter().all(|p| *p == Err(NoPosition::NoFix)));
-    // Two dimensions are asked for by name only, and less than that is nothing.
+    // Positions with a 2D fix are returned if the caller accepts them. Lower fix types are never a
+    // position.
     assert!(positions(&reader, "vehicle_gps_position", 0).iter().all(Result::is_ok));
     assert!(positions(&reader, "sensor_gps/1", 4).iter().all(|p| *p == Err(NoPosition::NoFix)));
 }
 
-/// Fixes in the real logs, as pyulog counts them; in the damaged one, pyulog misses a row.
+/// The numbers of fixes in the real logs were determined with pyulog. In the damaged log, pyulog
+/// misses a row.
 #[test]
 fn real_logs_have_as_many_positions_as_fixes() {
     for (name, topic, fixes, others) in [
@@ -68,7 +70,7 @@ fn real_logs_have_as_many_positions_as_fixes() {
         let found = positions.iter().filter(|position| position.is_ok()).count();
         assert_eq!((found, positions.len() - found), (fixes, others), "{name} {topic}");
         let last = positions.into_iter().rev().flatten().next().unwrap();
-        // Last rows as pyulog reads them.
+        // Values in the last row of the topic, according to pyulog.
         match (name, topic) {
             ("sample_px4_events", "vehicle_gps_position") => {
                 assert_eq!(last.altitude_msl, Some(487.992));
@@ -120,7 +122,8 @@ fn modes_and_arming_of_real_logs() {
     assert!(mode_changes(&open(&log.bytes)).iter().all(|mode| mode.value.old));
 }
 
-/// Times (microseconds) and texts as `ulog_messages` of pyulog 1.3.0 prints them.
+/// The times in microseconds and the texts were printed by the program `ulog_messages` of pyulog
+/// 1.3.0.
 #[test]
 fn events_read_as_pyulog_prints_them() {
     let Some(log) = LOGS.real_log("sample_px4_events") else { return };
@@ -162,7 +165,7 @@ fn the_timeline_has_events_and_changes_of_the_status_in_time_order() {
             (seconds, entry.level(), entry.kind_name(), entry.text().into_owned())
         })
         .collect();
-    // The log starts disarmed and without a failsafe: neither is an entry.
+    // The log starts disarmed and without a failsafe, so there are no entries for these states.
     let want = [
         (0, 6, "mode", "Hold (4)"),
         (0, 6, "event", "logging: opening log file 2024-3-18/14_49_10.ulg"),
@@ -194,7 +197,7 @@ fn the_timeline_has_events_and_changes_of_the_status_in_time_order() {
     assert_eq!(failsafes, [(4, "failsafe".to_owned()), (6, "failsafe over".to_owned())]);
 }
 
-/// Returns the packed definitions of a real log.
+/// Returns the compressed event definitions in a real log.
 fn packed() -> Option<Vec<u8>> {
     let log = LOGS.real_log("sample_px4_events")?;
     let reader = open(&log.bytes);
@@ -216,7 +219,7 @@ fn broken_definitions_are_an_error_and_never_a_panic() {
     for len in (0..sound.len()).step_by(97) {
         assert!(EventDefinitions::from_xz(&sound[..len]).is_err(), "{len} bytes");
     }
-    // xz has checksums over all of it, so every flipped bit is found out.
+    // The checksums of xz cover all bytes, so every flipped bit is detected.
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
     for _ in 0..400 {
         seed ^= seed << 13;
@@ -239,7 +242,7 @@ fn definitions_cannot_take_more_than_their_limit() {
 }
 
 #[test]
-fn arguments_are_filled_in_by_their_types() {
+fn arguments_are_decoded_by_their_types() {
     let json = r#"{"version": 1, "components": {"1": {"namespace": "px4",
         "enums": {
             "reason_t": {"type": "uint8_t", "entries": {"1": {"name": "a", "description": "the stick"}}},
@@ -283,7 +286,7 @@ fn a_hostile_definition_cannot_make_a_message_grow() {
 #[test]
 fn events_without_definitions_have_their_id() {
     let Some(log) = LOGS.real_log("sample_px4_events") else { return };
-    // The same log with the key of the definitions renamed.
+    // If the key of the event definitions is renamed, the log has no definitions.
     let mut bytes = log.bytes.to_vec();
     let key = b"metadata_events";
     let places: Vec<_> =
@@ -297,7 +300,7 @@ fn events_without_definitions_have_their_id() {
     assert_eq!(found.list.len(), 38);
     assert!(found.list[0].message().starts_with("event 1:"), "{}", found.list[0].message());
 
-    // And with one part of them lost.
+    // If one part of the event definitions is lost, none of the definitions can be read.
     let mut bytes = log.bytes.to_vec();
     bytes[places[3]] = b'x';
     let found = events(&open(&bytes.into()));

@@ -1,4 +1,5 @@
-//! Real flight logs against what independent readers made of them; skipped where the logs are absent.
+//! Tests that compare real flight logs with the results of independent readers. They are skipped if
+//! the logs are missing.
 
 mod support;
 
@@ -13,10 +14,11 @@ use support::{LOGS, open};
 use ulog_format::UlogReader;
 use ulog_format::wire::Message;
 
-/// The expected results name the notes up to this one; later rules are of corpus cases.
+/// Last diagnostic that the expected results contain. Later diagnostics are tested with the corpus
+/// cases.
 const LAST_KNOWN_NOTE: &str = "W-ULOG-118";
 
-/// A column of one leaf, collected from all rows of a topic.
+/// The values of a field in all rows of a topic.
 #[derive(Default)]
 struct Column {
     source_type: String,
@@ -24,7 +26,7 @@ struct Column {
     wire: Vec<u8>,
 }
 
-/// The bytes of a value as they are in the file.
+/// Encodes a value in the same way as in the file.
 fn to_wire(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::F32(v) => out.extend(v.to_le_bytes()),
@@ -34,7 +36,8 @@ fn to_wire(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Collects the leaves of a row: nested types and arrays of them unrolled, arrays of numbers kept whole.
+/// Calls `visit` for each value in a row. Structs and arrays of structs are expanded, but an array
+/// of numbers is passed as one value.
 fn leaves(prefix: &str, value: &Value, visit: &mut dyn FnMut(String, &Value)) {
     match value {
         Value::Struct(fields) => {
@@ -57,7 +60,7 @@ fn flat(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// Returns the correctly rounded sum of floats, by Shewchuk's exact partials.
+/// Returns the correctly rounded sum of floating-point numbers, computed with Shewchuk's algorithm.
 fn exact_sum(values: impl Iterator<Item = f64>) -> f64 {
     let mut partials: Vec<f64> = Vec::new();
     for mut x in values {
@@ -78,7 +81,8 @@ fn exact_sum(values: impl Iterator<Item = f64>) -> f64 {
         partials.truncate(kept);
         partials.push(x);
     }
-    // From the largest down; half-way cases look at the next partial's sign, as Python's fsum does.
+    // Adds the partial sums, starting with the largest. If the sum is halfway between two
+    // floating-point numbers, the sign of the next partial sum decides, as in `fsum` of Python.
     let mut rest = partials.into_iter().rev();
     let Some(mut high) = rest.next() else { return 0.0 };
     let mut low = 0.0;
@@ -109,7 +113,7 @@ fn check_field(what: &str, want: &Json, column: &Column, rows: &[&[u8]]) {
         let count = all().filter(|v| **v == Value::Bool(true)).count();
         assert_eq!(true_count.as_u64(), Some(count as u64), "{what}");
     } else if column.source_type.starts_with("char") {
-        // Text is cut at the NUL, so the bytes are compared through the rows themselves.
+        // Decoded texts end at the first NUL byte, so the bytes in the rows are compared instead.
         assert_eq!(want["sha256"], sha256(&rows.concat()), "{what}");
     } else if want["sum"].is_string() {
         let floats: Vec<f64> = all().map(|v| v.as_f64().expect("a number")).collect();
@@ -119,7 +123,7 @@ fn check_field(what: &str, want: &Json, column: &Column, rows: &[&[u8]]) {
         assert_eq!(want["inf"].as_u64().unwrap_or(0), count(|v| v.is_infinite()), "{what}");
         let sum = exact_sum(floats.iter().copied().filter(|v| v.is_finite()));
         let want_sum: f64 = want["sum"].as_str().expect("text").parse().expect("a number");
-        // Equal, with either sign of zero.
+        // The comparison treats positive and negative zero as equal.
         assert!((sum - want_sum).abs() <= 0.0, "{what}: {sum} {want_sum}");
     } else {
         let integer = |v: &Value| match *v {
@@ -184,7 +188,7 @@ fn check_topics(log: &Log, reader: &UlogReader, expected: &Json) {
     }
 }
 
-/// Returns the type of a leaf as the log spells it.
+/// Returns the name of a field's type, as written in the log.
 fn source_type(schema: &rovelog_core::Schema, path: &str) -> String {
     let (step, rest) = path.split_once('.').map_or((path, None), |(step, rest)| (step, Some(rest)));
     let name = step.split('[').next().expect("a name");
@@ -236,8 +240,8 @@ fn check_rest(log: &Log, reader: &UlogReader, expected: &Json) {
         .collect();
     let mut want = expected["dropouts"]["list"].clone();
     if what.contains("sample_log_small") {
-        // The other reader takes the running maximum of all times, and one stale time is 1167 s after all others: it
-        // places the dropout there. The gap is at the log time of the data.
+        // The independent reader uses the maximum of all times so far. One stale time is 1167 s
+        // after all other times, so that reader places the dropout there.
         assert_eq!(want, serde_json::json!([[1_194_367_328, 30]]));
         want = serde_json::json!([[20_329_151, 30]]);
     }
@@ -270,7 +274,7 @@ fn check_rest(log: &Log, reader: &UlogReader, expected: &Json) {
         .iter()
         .map(|d| serde_json::json!({"kind": d.rule.name, "start": d.range.start, "end": d.range.end}));
     assert_eq!(expected["damage"], lost.collect::<Json>(), "{what}");
-    // The other readers look for none of the newer notes, and not for stale times.
+    // The independent readers do not report stale times or the diagnostics that were added later.
     let notes = reader.diagnostics().list().iter().filter(|d| d.rule.severity != Severity::DataLost);
     let notes = notes.filter(|d| d.rule.code <= LAST_KNOWN_NOTE && d.rule != &STALE_TIMES);
     let notes = notes.map(|d| serde_json::json!([d.rule.name, d.range.start]));
@@ -280,7 +284,7 @@ fn check_rest(log: &Log, reader: &UlogReader, expected: &Json) {
     assert_eq!(expected["utc"]["offset_us"].as_i64(), utc.map(|utc| utc.nanos / 1000), "{what}");
 }
 
-/// Returns a number, or the text of one: floats are written as text.
+/// Returns a number from JSON. The expected results store floating-point numbers as strings.
 fn number(json: &Json) -> Option<f64> {
     json.as_f64().or_else(|| json.as_str()?.parse().ok())
 }
@@ -316,7 +320,8 @@ fn real_logs_equal_the_independent_readers() {
     }
 }
 
-/// Breaches of the specification are said in a line each, however many rows are concerned: real logs stay readable.
+/// Each kind of deviation has one diagnostic, regardless of the number of rows, so the list of
+/// diagnostics of a real log stays short.
 #[test]
 fn real_logs_are_not_noisy() {
     for log in &LOGS.real() {
@@ -327,7 +332,7 @@ fn real_logs_are_not_noisy() {
 }
 
 #[test]
-fn quirk_files_read_as_their_manifest_says() {
+fn quirk_files_match_their_manifest() {
     let Some(folder) = LOGS.folder() else { return };
     let folder = folder.join("quirks");
     let manifest = read_json(&folder.join("manifest.json"));
@@ -414,7 +419,8 @@ fn check_quirk(file: &str, want: &Json, reader: &UlogReader) {
                 let want =
                     if want.is_string() { &Json::from(1) } else { want.get("all").unwrap_or(&want[i]) };
                 match (want, got) {
-                    // The manifest gives the byte; a view shows the truth value.
+                    // The manifest contains the stored byte. The reader returns a Boolean, which is
+                    // true for every byte except 0.
                     (Json::Number(byte), Value::Bool(truth)) => {
                         assert_eq!(byte.as_u64() != Some(0), *truth, "{what}");
                     }
@@ -430,7 +436,8 @@ fn check_quirk(file: &str, want: &Json, reader: &UlogReader) {
                             .as_array()
                             .map_or_else(|| vec![number(want)], |a| a.iter().map(number).collect());
                         let got: Vec<_> = flat(got).iter().map(|v| v.as_f64()).collect();
-                        // "all 1" replaces a large array.
+                        // The manifest contains a single value for a large array in which all
+                        // values are the same.
                         let same =
                             if want.len() == 1 { got.iter().all(|v| *v == want[0]) } else { want == got };
                         assert!(same, "{what}: {want:?} {got:?}");
@@ -441,9 +448,9 @@ fn check_quirk(file: &str, want: &Json, reader: &UlogReader) {
     }
 }
 
-/// Which topics of which logs have times far outside of all others: no other log has any.
+/// The list contains all topics and logs with stale times. No other real log has stale times.
 #[test]
-fn stale_times_are_told_where_they_are() {
+fn stale_times_are_reported() {
     if LOGS.folder().is_none() {
         return;
     }

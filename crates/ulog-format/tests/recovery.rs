@@ -1,4 +1,5 @@
-//! Recovered logs are valid; of the damage plan of the real logs at least what must survive, and hardly anything false.
+//! Tests of recovery. Recovered logs must be valid, contain all rows that can be recovered, and
+//! contain hardly any false rows.
 
 mod support;
 
@@ -19,7 +20,7 @@ fn noise(key: &str, len: usize) -> Vec<u8> {
     (0..).flat_map(|i| block(i).to_vec()).take(len).collect()
 }
 
-/// Replays the edits of one file of the plan; offsets are those of the undamaged file.
+/// Damages a log. `edits` are applied to `base`, and their offsets refer to `base`.
 fn damage(base: &[u8], edits: &[Json]) -> Vec<u8> {
     let mut out = Vec::with_capacity(base.len());
     let mut done = 0;
@@ -42,7 +43,8 @@ fn damage(base: &[u8], edits: &[Json]) -> Vec<u8> {
     out
 }
 
-/// Rows by what the plan compares, message id and timestamp, and how many there are of each.
+/// Number of rows by message id and timestamp. The recovered rows are compared by these two
+/// properties.
 type Rows = HashMap<(u16, u64), u64>;
 
 fn rows(log: &UlogReader) -> Rows {
@@ -55,12 +57,13 @@ fn rows(log: &UlogReader) -> Rows {
     rows
 }
 
-/// Returns how many rows both have.
+/// Returns the number of rows that are in both `got` and `truth`.
 fn common(got: &Rows, truth: &Rows) -> u64 {
     got.iter().map(|(row, n)| (*n).min(truth.get(row).copied().unwrap_or(0))).sum()
 }
 
-/// The plan of damage: the edits of each damaged file, the undamaged log, and its rows.
+/// Plan of damage for the tests. It contains the edits for each damaged file, the undamaged log,
+/// and the rows of this log.
 struct Plan {
     files: serde_json::Map<String, Json>,
     base: Vec<u8>,
@@ -77,7 +80,7 @@ impl Plan {
     }
 }
 
-/// Kept messages by the letter of their type.
+/// Returns the number of recovered messages by message type.
 fn kept_messages(report: &Recovery) -> BTreeMap<u8, u64> {
     let Some(Value::Struct(counts)) = detail(&report.details, "messages") else { panic!("counts by letter") };
     let count = |(letter, count): &(std::sync::Arc<str>, Value)| match count {
@@ -94,18 +97,18 @@ fn merged_sections(report: &Recovery) -> u64 {
     }
 }
 
-/// Returns all valid messages but the flag bits, in order.
+/// Returns all valid messages of a log in file order, except the flag bits.
 fn messages(log: &UlogReader) -> Vec<String> {
     let kept = log.messages().filter(|(_, message)| !matches!(message, Message::FlagBits(_)));
     kept.map(|(_, message)| format!("{message:?}")).collect()
 }
 
-/// Recovers a log and holds the result to everything that is promised of it.
+/// Recovers a log and checks all properties of the recovered log and of the report.
 fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogReader, Recovery) {
     let mut bytes = Vec::new();
     let report = log.recover(&mut bytes, options).expect("memory takes it");
     let len = log.info().size;
-    // Bytes of a header that the log does not have are new.
+    // If the log has no header, a new header is written to the recovered log.
     let new = bytes.len() as u64 - report.kept_bytes;
     assert!(new == 0 || (new <= 16 && !has_header(log)), "{what}: {new} new bytes");
     assert_eq!(report.kept_bytes + report.lost_bytes() + report.stale_bytes, len, "{what}: every byte");
@@ -127,12 +130,13 @@ fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogRea
     (again, report)
 }
 
-/// Returns whether a loss is what was left of a message when data was appended: recovery keeps it, so that offsets stay right.
+/// Returns `true` if a loss is a message that was cut before data was appended. Recovery copies the
+/// bytes of such a message, so that the offsets of appended data remain correct.
 fn cut_before_appended(log: &UlogReader, loss: &Diagnostic) -> bool {
     loss.rule.name == "cut" && log.appended_offsets().contains(&loss.range.end)
 }
 
-/// Recovers a log with everything that is valid in it.
+/// Recovers all valid messages of a log.
 fn check_recovery(what: &str, log: &UlogReader) -> (UlogReader, Recovery) {
     let (again, report) = recovered(what, log, &RecoverOptions::default());
     let sound = |log: &UlogReader| -> Vec<_> {
@@ -146,7 +150,7 @@ fn check_recovery(what: &str, log: &UlogReader) -> (UlogReader, Recovery) {
     (again, report)
 }
 
-/// Returns whether no offset of appended data was ignored.
+/// Returns `true` if no offset of appended data was ignored.
 fn same_flags(log: &UlogReader) -> bool {
     log.diagnostics().list().iter().all(|note| !note.rule.name.starts_with("appended_"))
 }
@@ -166,7 +170,7 @@ fn every_corpus_file_and_quirk_recovers() {
 }
 
 #[test]
-fn what_was_cut_before_data_was_appended_stays() {
+fn messages_cut_before_appended_data_are_kept() {
     for name in ["appended+cut-in-payload-before", "appended+cut-in-header-before", "appended-three-sections"]
     {
         let log = LOGS.case(name);
@@ -179,15 +183,16 @@ fn what_was_cut_before_data_was_appended_stays() {
 }
 
 #[test]
-fn appended_sections_become_ordinary_data_where_something_is_lost() {
-    // The log is damaged in its last row too.
+fn appended_data_becomes_ordinary_data_in_a_damaged_log() {
+    // In addition to the message that is cut before the appended data, the last row of the log is
+    // damaged.
     let log = LOGS.case("appended+cut-in-payload-before");
     let cut = open(&log.bytes.slice(..log.bytes.len() - 1));
     let (again, report) = check_recovery("cut", &cut);
     assert_eq!((merged_sections(&report), report.lost.len(), report.unchanged), (1, 2, false));
     let flags = again.flag_bits().expect("kept");
     assert_eq!((flags.incompat_flags[0], flags.appended_offsets.map(U64Le::get)), (0, [0; 3]));
-    // A valid log stays as it is, its sections too.
+    // A valid log is not changed, and its appended data remains appended.
     let sound = LOGS.case("appended");
     let mut bytes = Vec::new();
     let report = open(&sound.bytes).recover(&mut bytes, &RecoverOptions::default()).expect("memory takes it");
@@ -207,11 +212,12 @@ fn segment_json(segment: &Segment) -> Json {
 }
 
 #[test]
-fn whatever_happens_to_a_log_what_is_recovered_is_sound() {
+fn recovered_logs_are_valid_after_any_damage() {
     let mut tried = 0;
     let corpus = LOGS.corpus();
     for file in corpus.iter().filter(|file| file.bytes.len() < 8192) {
-        // Damage of one case does not depend on the other cases.
+        // The random numbers depend only on the name of the case, so each case can be repeated
+        // separately.
         let mut random =
             Random(file.name.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte)));
         for turn in 0..40 {
@@ -231,7 +237,7 @@ fn whatever_happens_to_a_log_what_is_recovered_is_sound() {
                     }
                     4 => bytes.extend_from_within(at..end),
                     _ => {
-                        // A piece of another log.
+                        // A piece of another log is inserted into the log.
                         let other = &corpus[random.below(corpus.len())].bytes;
                         let from = random.below(other.len());
                         let piece = &other[from..(from + 200).min(other.len())];
@@ -292,7 +298,8 @@ fn the_damage_plan_loses_no_more_than_the_reference() {
         entry.0 += must.saturating_sub(common);
         entry.1 += total - common;
         assert!(common >= best.min(must), "{name}: {common} of {must} rows, the reference has {best}");
-        // Stale blocks are whole rows of another time: only their order tells.
+        // Stale blocks are excluded. They consist of valid rows from another time, so they are
+        // false rows that only the order of times shows.
         if kind != "stale" {
             assert!(
                 total - common <= false_rows + 2,
@@ -304,7 +311,7 @@ fn the_damage_plan_loses_no_more_than_the_reference() {
         assert!(ledger.iter().all(|(start, end)| start < end && *end <= len), "{name}: {ledger:?}");
         assert!(ledger.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{name}: losses overlap");
     }
-    // Without stale blocks, which only their times give away, hardly any row is false.
+    // Except for stale blocks, hardly any recovered row is a false row.
     let false_rows: u64 = table.iter().filter(|(kind, _)| **kind != "stale").map(|(_, (_, rows))| rows).sum();
     assert!(false_rows <= 10, "rows missed and false rows by kind of damage: {table:?}");
 }
@@ -329,7 +336,8 @@ fn stale_blocks_are_found_by_their_times() {
         assert!(segments.windows(2).all(|pair| pair[0].range.end == pair[1].range.start), "{name}");
         let out_of_order: u64 = segments.iter().filter(|s| !s.in_time_order).map(|s| s.records).sum();
         assert_eq!(dropped.stale_records, out_of_order, "{name}");
-        // Rows that are not in the undamaged log, and rows that are: before and after.
+        // Counts the false and the correct rows in a log. They are counted before and after stale
+        // blocks are dropped.
         let count = |log: &UlogReader| {
             let got = rows(log);
             let common = common(&got, &truth);

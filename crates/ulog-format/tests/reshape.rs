@@ -1,4 +1,4 @@
-//! Slices hold what they should, and nothing else: every log of the corpus, and real logs where there are some.
+//! Tests of slices of every log of the corpus and of real logs.
 
 mod support;
 
@@ -12,15 +12,16 @@ use ulog_format::DefaultOf;
 use ulog_format::wire::{FlagBitsMessage, Message};
 use ulog_format::{Format as _, FormatBuilder, Ulog, UlogError, UlogReader, UlogWriter};
 
-/// Returns whether everything that is lost is what was left of a message when data was appended.
+/// Returns `true` if a log has no losses except messages that were cut before data was appended.
 fn is_whole(log: &UlogReader) -> bool {
     let lost = log.diagnostics().list().iter().filter(|d| d.rule.severity == Severity::DataLost);
     lost.fold(true, |whole, d| whole && d.rule.name == "cut" && log.appended_offsets().contains(&d.range.end))
 }
 
-/// Everything of a log is the log, appended data and what was cut before it included; so it is written again, too.
+/// If the whole log is selected, the slice is identical to the log. This includes appended data and
+/// messages that were cut before it.
 #[test]
-fn all_of_a_log_is_the_log() {
+fn a_slice_of_a_whole_log_is_identical() {
     let mut appended = 0;
     for (log, reader) in support::readable().chain(support::quirks().into_iter().filter_map(|log| {
         let reader = support::try_open(&log.bytes)?;
@@ -36,9 +37,9 @@ fn all_of_a_log_is_the_log() {
     assert!(appended >= 5, "only {appended} logs with appended data");
 }
 
-/// The end of a subscription that no reader started is a message like others.
+/// If an id was never subscribed, a slice keeps an unsubscription of this id.
 #[test]
-fn an_unsubscription_of_an_unknown_id_stays() {
+fn an_unsubscription_of_an_unknown_id_is_kept() {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
     log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
     let t = log.subscribe("t", 0).unwrap();
@@ -56,9 +57,9 @@ fn an_unsubscription_of_an_unknown_id_stays() {
     }
 }
 
-/// Each second has a row, a text, a dropout and a change of a parameter.
+/// The log contains a row, a text, a dropout and a parameter change in each second.
 #[test]
-fn a_slice_says_what_it_holds() {
+fn a_slice_reports_its_contents() {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
     log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
     log.write_raw(b'V', b"of a later edition").unwrap();
@@ -84,9 +85,10 @@ fn a_slice_says_what_it_holds() {
     assert!(part.messages().any(|(_, message)| matches!(message, Message::Unknown { .. })));
 }
 
-/// Without the rows that came between, nothing else would tell that the subscription is valid.
+/// The format is defined after the subscription that uses it. The slice does not contain the rows
+/// between the two, so a reader could not verify the subscription.
 #[test]
-fn a_format_behind_its_subscription_comes_before_it() {
+fn a_format_after_its_subscription_is_moved_before_it() {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
     log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
     let t = log.subscribe("t", 0).unwrap();
@@ -119,13 +121,14 @@ fn a_format_behind_its_subscription_comes_before_it() {
     }
 }
 
-/// Logs without losses, by name.
+/// Returns all logs without losses, each with its name.
 fn sound() -> Vec<(String, UlogReader)> {
     let sound = support::readable().filter(|(_, reader)| reader.diagnostics().ledger().losses == 0);
     sound.map(|(log, reader)| (log.name, reader)).collect()
 }
 
-/// Returns the topic whose times a slice would move, where that is why it is refused.
+/// If the error reports that a slice would change the times of a topic, returns the name of the
+/// topic.
 fn moved(error: &Error) -> Option<&str> {
     match error.get_ref().downcast_ref()? {
         UlogError::TimesWouldMove { topic } => Some(topic),
@@ -154,7 +157,7 @@ fn texts(log: &UlogReader) -> Vec<(Option<Timestamp>, String)> {
     log.texts().unwrap().map(|text| (text.time, text.text)).collect()
 }
 
-/// Returns the middle third of a log.
+/// Returns the start and the end of the middle third of a log, in nanoseconds.
 fn middle(log: &UlogReader) -> Option<(i64, i64)> {
     let times = log.topics().iter().flat_map(|topic| [topic.first, topic.last]).flatten();
     let times: Vec<_> = times.map(|time| time.nanos).filter(|nanos| *nanos > 0).collect();
@@ -182,7 +185,7 @@ fn a_slice_of_everything_is_the_same_log() {
 }
 
 #[test]
-fn a_window_holds_the_rows_of_that_time_and_the_values_in_force() {
+fn a_time_range_contains_its_rows_and_the_current_parameters() {
     for (name, log) in sound() {
         let Some((start, end)) = middle(&log) else { continue };
         let select = Select::all().between(Some(start), Some(end));
@@ -219,13 +222,13 @@ fn a_window_holds_the_rows_of_that_time_and_the_values_in_force() {
 }
 
 #[test]
-fn a_slice_by_topic_opens_clean() {
+fn a_slice_by_topic_has_no_new_diagnostics() {
     for (name, log) in sound() {
         let mut rows_of: BTreeMap<String, Vec<Row>> = BTreeMap::new();
         for row in rows(&log) {
             rows_of.entry(row.0.clone()).or_default().push(row);
         }
-        // Every topic of a small log, some of a large one.
+        // All topics of a small log are tested, but only some topics of a large log.
         let step = if log.info().size > 100_000 { 17 } else { 1 };
         for topic in log.topics().iter().step_by(step) {
             let select = Select::topics([topic.name.clone()]);
@@ -245,16 +248,16 @@ fn a_slice_by_topic_opens_clean() {
                 part.messages()
                     .all(|(_, m)| !matches!(m, Message::FlagBits(FlagBitsMessage { flags, .. }) if flags.incompat_flags[0] & 1 != 0))
             );
-            // A second topic of one name has the plain name now.
+            // If the first topic `t/0` is not in the slice, a topic such as `t/0#2` becomes `t/0`.
             let again = Select::topics(part.topics().iter().map(|topic| topic.name.clone()));
             assert_eq!(cut(&part, &again).unwrap(), bytes, "{name} {}", topic.name);
         }
     }
 }
 
-/// The state when the window opens, where it is asked for.
+/// With `last_before`, a slice contains the last row of a topic before the time range.
 #[test]
-fn latched_rows_come_along() {
+fn latched_rows_are_included() {
     for (name, log) in sound() {
         let Some((start, end)) = middle(&log) else { continue };
         let select = Select::all().between(Some(start), Some(end)).with_last_before();
@@ -264,9 +267,9 @@ fn latched_rows_come_along() {
     }
 }
 
-/// A parameter that started with its default has no default in the log until it changes.
+/// If the initial value of a parameter is the default, the log does not contain the default.
 #[test]
-fn a_default_that_went_without_saying_is_said() {
+fn a_default_is_added_for_a_changed_parameter() {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
     log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
     log.parameter("A", 1).unwrap();
@@ -294,9 +297,10 @@ fn a_default_that_went_without_saying_is_said() {
     assert!(found.changed.is_empty());
 }
 
-/// A reader passes what it does not know because of what follows; where that is left out, something is in for it.
+/// A reader skips an unknown message only if verifiable messages follow. If a slice does not
+/// contain such messages, it ends with a synchronization message.
 #[test]
-fn unknown_messages_stay_believable() {
+fn unknown_messages_remain_skippable() {
     let count = |log: &UlogReader| {
         log.messages().filter(|(_, message)| matches!(message, Message::Unknown { .. })).count()
     };

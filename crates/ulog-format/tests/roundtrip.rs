@@ -1,4 +1,4 @@
-//! What is read and written again is the same, byte for byte; what is written reads as it was meant.
+//! Tests that copies of logs are identical, and that written logs are read back correctly.
 
 mod support;
 
@@ -15,7 +15,7 @@ use ulog_format::{DefaultOf, append, append_to_file};
 use ulog_format::{FormatBuilder, UlogError, UlogWriter};
 use zerocopy::FromBytes;
 
-/// A field of a format in the model.
+/// A field of a format in a randomly generated log.
 #[derive(Clone, Debug)]
 enum Part {
     Number(usize, Option<usize>),
@@ -34,7 +34,8 @@ fn part() -> impl Strategy<Value = Part> {
     ]
 }
 
-/// Returns a format whose nested types are among those before it; the first one has none.
+/// Returns the format with the given number. Its nested types are formats with lower numbers, so
+/// the first format has no nested types.
 fn format(number: usize, parts: &[Part]) -> FormatBuilder {
     const NUMBERS: [&str; 11] = [
         "bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
@@ -55,7 +56,8 @@ fn format(number: usize, parts: &[Part]) -> FormatBuilder {
     FormatBuilder::parse(&text).expect("the grammar")
 }
 
-/// Any value for a row of this layout, as the reader gives it.
+/// Returns a random value for a row with the given layout. The value has the form that the reader
+/// returns.
 fn value(layout: &Layout, random: &mut impl FnMut() -> u64) -> Value {
     let one = |element: &Element, random: &mut dyn FnMut() -> u64| match element {
         Element::Scalar(Scalar::Bool) => Value::Bool(random() & 1 == 1),
@@ -98,7 +100,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Model to bytes by the writer, to model by the reader, and to the same bytes again.
+    /// Writes random rows, reads them back, and writes the values again. The bytes of both logs
+    /// must be the same.
     #[test]
     fn any_model_reads_back_as_it_was_written(
         formats in prop::collection::vec(prop::collection::vec(part(), 0..6), 1..6),
@@ -110,7 +113,7 @@ proptest! {
             log = log.with_sync();
         }
         let formats: Vec<_> = formats.iter().enumerate().map(|(i, parts)| format(i, parts)).collect();
-        // The last first: types may be used before they are defined.
+        // Formats are defined in reverse order, because types may be used before they are defined.
         for format in formats.iter().rev() {
             log.define(format).unwrap();
         }
@@ -137,7 +140,7 @@ proptest! {
         prop_assert_eq!(rewritten(&bytes.clone().into(), &log).0, bytes);
     }
 
-    /// Long lists are split without losing or breaking anything.
+    /// Long values are divided into parts without loss. Texts are divided only between characters.
     #[test]
     fn long_values_are_split_and_joined(len in 0..200_000usize, letter in prop::char::any(), wide in any::<bool>()) {
         let text: String = std::iter::repeat_n(letter, len / letter.len_utf8()).collect();
@@ -173,15 +176,15 @@ fn at(time: u64, x: f32) -> Value {
     Value::record([("timestamp", Value::UInt(time, 64)), ("x", Value::F32(x))])
 }
 
-/// Rewrites a log through its messages; `false` if it is damaged.
+/// Copies a log message by message and compares the result. Returns `false` if the log is damaged.
 fn check(log: &Log) -> bool {
     let Some(reader) = try_open(&log.bytes).filter(support::has_header) else { return false };
     let (bytes, between) = rewritten(&log.bytes, &reader);
     assert!(bytes == log.bytes, "{} is not the same", log.name);
-    // What was cut before data was appended to the log.
+    // Bytes between messages are allowed if the log was cut before data was appended.
     let is_cut = |range: &std::ops::Range<u64>| reader.appended_offsets().contains(&range.end);
     let whole = between.iter().all(is_cut);
-    // The header of another log is no message.
+    // The header of another log in the file is not a message, so it is not copied.
     let explained = reader.info().lost.losses > 0 || !reader.sessions().is_empty();
     assert!(whole || explained, "{}", log.name);
     whole
@@ -208,7 +211,7 @@ fn every_undamaged_real_log_is_written_back_byte_for_byte() {
 }
 
 #[test]
-fn raw_messages_are_kept_whatever_is_in_them() {
+fn raw_messages_are_copied_with_any_content() {
     let log = LOGS.case("one-topic+multi-id+sync+dropout+texts+appended");
     let (header, mut rest) = FileHeader::ref_from_prefix(&log.bytes).expect("a header");
     let mut copy = UlogWriter::copying(Vec::new(), header).expect("a ULog");
@@ -297,7 +300,7 @@ fn every_kind_of_message_from_scratch_reads_back() {
 }
 
 #[test]
-fn sync_messages_come_each_half_second_of_log_time() {
+fn sync_messages_are_written_each_half_second_of_log_time() {
     let mut log = scratch().with_sync();
     log.define(&simple("t")).unwrap();
     let t = log.subscribe("t", 0).unwrap();
@@ -313,7 +316,7 @@ fn sync_messages_come_each_half_second_of_log_time() {
 }
 
 #[test]
-fn what_must_not_be_written_is_refused() {
+fn invalid_messages_are_rejected() {
     let bad = |format: FormatBuilder| {
         let error = scratch().define(&format).unwrap_err();
         assert!(matches!(error, UlogError::BadFormat { .. }), "{error}");
@@ -339,7 +342,7 @@ fn what_must_not_be_written_is_refused() {
     for name in ["no_time", "late_time", "short_time", "big", "a", "missing"] {
         assert!(log.subscribe(name, 0).is_err(), "{name}");
     }
-    // Types that stay undefined, or circular ones, are found when the data section starts.
+    // Undefined types and types that contain themselves are detected when the data section starts.
     assert!(matches!(log.text(6, 1, "x"), Err(UlogError::BadFormat { .. })));
     log.define(&FormatBuilder::new("b").nested("a", "a")).unwrap();
     assert!(log.subscribe("a", 0).unwrap_err().to_string().contains("contains itself"));
@@ -395,7 +398,7 @@ fn what_must_not_be_written_is_refused() {
         row.set(x, 1u8).is_err() && row.set_array(x, &[1.0f32]).is_err() && row.set_text(x, "a").is_err()
     );
     assert!(row.place("y").is_err() && row.place("_padding0").is_err());
-    // Nothing of what was refused has left a trace.
+    // The rejected calls have not changed the log.
     let log = open(&log.finish().unwrap().into());
     assert_eq!((log.info().records, log.diagnostics().total()), (0, 0));
 }
@@ -421,7 +424,7 @@ fn appending_follows_the_specification() {
     log.write_row(t, &at(2_000_000, 1.0)).unwrap();
     log.write_row(t, &at(2_100_000, 2.0)).unwrap();
     let mut bytes = log.finish().unwrap();
-    // Cut in the middle of a row, as by a crash.
+    // The log ends in the middle of a row, as after a crash.
     bytes.truncate(bytes.len() - 5);
     let len = bytes.len() as u64;
     let mut file = Cursor::new(bytes);
@@ -451,7 +454,7 @@ fn appending_follows_the_specification() {
 }
 
 #[test]
-fn appending_to_a_file_and_to_what_takes_nothing() {
+fn appending_to_files_and_to_logs_that_reject_it() {
     let path = std::env::temp_dir().join(format!("ulog-append-{}.ulg", std::process::id()));
     let log = LOGS.case("one-topic");
     std::fs::write(&path, &log.bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Several recordings in one file: rules D41, D42 and M10 of docs/formats/ulog.md.
+//! Tests of several recordings in one file (rules D41, D42 and M10 of docs/formats/ulog.md).
 
 mod support;
 
@@ -6,13 +6,13 @@ use rovelog_core::{LogReader as _, LogStream as _, ReadOptions, Record, RecoverO
 use support::open;
 use ulog_format::{FormatBuilder, UlogReader, UlogStream, UlogWriter};
 
-/// 2023-11-14 22:13:20 UTC, microseconds.
+/// Time of the boot: 2023-11-14 22:13:20 UTC in microseconds.
 const BOOT: u64 = 1_700_000_000_000_000;
 
 const SECOND: u64 = 1_000_000;
 
-/// Returns a log that starts at `start` microseconds after a boot at `boot` microseconds UTC, with 30
-/// GPS fixes and 30 rows of `t` in three seconds.
+/// Returns a log with 30 GPS fixes and 30 rows of `t` in three seconds. The vehicle booted at the
+/// UTC time `boot`, and the log starts `start` after the boot. Both are in microseconds.
 fn log(start: u64, boot: u64) -> Vec<u8> {
     let mut log = UlogWriter::new(Vec::new(), start).unwrap();
     let gps = FormatBuilder::new("sensor_gps")
@@ -32,7 +32,7 @@ fn log(start: u64, boot: u64) -> Vec<u8> {
     log.finish().unwrap()
 }
 
-/// Returns the Unix times of the rows of a topic, microseconds.
+/// Returns the times of a topic's rows as Unix times in microseconds.
 fn utc(log: &UlogReader, topic: &str) -> Vec<i64> {
     let offset = log.info().utc.as_ref().expect("a UTC offset").nanos;
     let unix = |record: Record<'_>| (record.time.expect("a time").nanos + offset) / 1000;
@@ -43,7 +43,8 @@ fn codes(log: &UlogReader) -> Vec<&'static str> {
     log.diagnostics().list().iter().map(|note| note.rule.name).collect()
 }
 
-/// A day later, and after a longer time since boot: the clocks overlap.
+/// Returns two concatenated logs, and the offset of the second log. The second log was recorded a
+/// day later, but a shorter time after its boot. So its times are earlier on its own clock.
 fn joined() -> (Vec<u8>, u64) {
     let first = log(100 * SECOND, BOOT);
     let at = first.len() as u64;
@@ -67,7 +68,7 @@ fn a_second_log_has_its_own_utc() {
     assert_eq!((utc(&log, "t/0#2")[0], utc(&log, "t/0#2")[29]), (second, second + 2_900_000));
     let texts: Vec<_> = log.texts().unwrap().map(|text| text.time.unwrap().nanos / 1000).collect();
     assert_eq!((texts[0], texts[30]), (100_000_000, 86_450_000_000));
-    // In time order, whichever way the rows are read.
+    // Rows are in time order in every way of reading the log.
     let times: Vec<_> =
         log.records(&Select::all()).map(|record| record.unwrap().time.unwrap().nanos).collect();
     assert!(times.is_sorted() && times.len() == 120);
@@ -95,8 +96,9 @@ fn columns_have_the_same_times() {
 }
 
 #[test]
-fn without_a_utc_of_all_parts_there_is_none() {
-    // The second log is older: its times would be before the boot of the first.
+fn a_file_has_utc_only_if_all_parts_have_it() {
+    // The second log was recorded before the first log, so its times on the clock of the first log
+    // would be negative.
     let bytes = [log(100 * SECOND, BOOT), log(50 * SECOND, BOOT - 86_400 * SECOND)].concat();
     let log = open(&bytes.into());
     assert_eq!(log.info().utc, None);
@@ -108,7 +110,7 @@ fn without_a_utc_of_all_parts_there_is_none() {
 }
 
 #[test]
-fn a_pipe_shows_no_time_by_the_clock_of_another_log() {
+fn a_pipe_returns_no_times_for_a_second_log() {
     let (bytes, _) = joined();
     let mut stream = UlogStream::new(&bytes[..], &ReadOptions::default()).unwrap();
     let mut times = Vec::new();
@@ -119,8 +121,8 @@ fn a_pipe_shows_no_time_by_the_clock_of_another_log() {
     assert_eq!(stream.info().utc, None);
 }
 
-/// Returns a log whose clock restarts behind its first three seconds: the messages of the second one
-/// follow those of the first.
+/// Returns a log whose clock restarts after three seconds, and the offset at which the clock
+/// restarts.
 fn restarted() -> (Vec<u8>, u64) {
     let first = log(100 * SECOND, BOOT);
     let second = log(2 * SECOND, BOOT + 3600 * SECOND);
@@ -131,7 +133,7 @@ fn restarted() -> (Vec<u8>, u64) {
 }
 
 #[test]
-fn a_clock_that_restarts_is_named_and_has_no_utc() {
+fn a_restarted_clock_is_reported_and_has_no_utc() {
     let (bytes, at) = restarted();
     let log = open(&bytes.into());
     let note = log.diagnostics().list().iter().find(|note| note.rule.name == "clock_restarts").unwrap();
@@ -146,7 +148,7 @@ fn a_clock_that_restarts_is_named_and_has_no_utc() {
 }
 
 #[test]
-fn a_slice_without_a_part_says_so() {
+fn a_slice_without_records_of_a_session_reports_it() {
     let (bytes, at) = restarted();
     let log = open(&bytes.into());
     let mut out = Vec::new();
@@ -155,7 +157,8 @@ fn a_slice_without_a_part_says_so() {
     let detail = report.details.iter().find(|detail| detail.key == "sessions_left_out").unwrap();
     let text = detail.text.as_ref().unwrap();
     assert!(text.contains("all 60 records") && text.contains(&format!("byte {at} ")), "{text}");
-    // A slice across both logs keeps the header, where the clock changes.
+    // If a slice contains both logs, it contains the second header, because the clock changes
+    // there.
     let (bytes, _) = joined();
     let log = open(&bytes.into());
     let mut out = Vec::new();
@@ -166,7 +169,8 @@ fn a_slice_without_a_part_says_so() {
     assert_eq!(utc(&cut, "t/0#2"), utc(&log, "t/0#2"));
 }
 
-/// Each session becomes a log with its own UTC, and a file of one session is one log.
+/// Each recording in a file can be written as a log with its own UTC. If a file has only one
+/// recording, the list of recordings is empty.
 #[test]
 fn sessions_become_logs() {
     for (bytes, boots) in

@@ -1,13 +1,14 @@
-//! Logs cut at every length and damaged at every byte: nothing panics, nothing before the damage is lost.
+//! Tests of logs that are cut at every length or damaged at every byte. The reader must not panic,
+//! and nothing before the damage may be lost.
 
 mod support;
 
 use rovelog_core::{Bytes, LogReader, Select};
-use rovelog_testing::{Content, content, flips};
+use rovelog_testing::{Content, bit_flips, content};
 use support::{LOGS, open, try_open};
 use ulog_format::UlogReader;
 
-/// A record and where it is.
+/// Offset and content of a record.
 type Seen = (u64, Content);
 
 fn records(log: &UlogReader) -> Vec<Seen> {
@@ -18,14 +19,15 @@ fn end_of(record: &Seen) -> usize {
     usize::try_from(record.0).expect("small") + 5 + record.1.2.len()
 }
 
-/// Returns whether every message was recognised. Damage, and what may be damage, is validated by what follows it, so a
-/// cut right behind it may be validated otherwise than the whole file.
+/// Returns `true` if every message of a log is valid and known. Unknown messages are accepted only
+/// because of the messages after them, so they may become invalid if the log is cut there.
 fn is_undamaged(log: &UlogReader) -> bool {
     let notes = log.diagnostics().list();
     log.info().lost.losses == 0 && notes.iter().all(|note| note.rule.name != "unknown_message")
 }
 
-/// Opens what is left of a log; every byte of it must be accounted for, and every record decode.
+/// Opens a damaged log, and checks that every byte is accounted for and every record can be
+/// decoded.
 fn reopen(bytes: &Bytes, what: &str) -> Option<UlogReader> {
     let len = bytes.len() as u64;
     let log = try_open(bytes)?;
@@ -39,7 +41,8 @@ fn reopen(bytes: &Bytes, what: &str) -> Option<UlogReader> {
     Some(log)
 }
 
-/// Returns every length of a small log, some lengths of a large one.
+/// Returns the lengths to which a log is cut. These are all lengths of a small log, and some
+/// lengths of a large log.
 fn steps(len: usize) -> impl Iterator<Item = usize> {
     let step = if len <= 4096 { 1 } else { len / 509 };
     (0..len).step_by(step)
@@ -54,7 +57,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
         for len in steps(log.bytes.len()) {
             let what = format!("{} cut at {len}", log.name);
             let Some(cut) = reopen(&log.bytes.slice(..len), &what) else {
-                // Without its header a log is refused.
+                // A log that ends inside its 16-byte header is rejected.
                 assert!(len < 16, "{what} does not open");
                 continue;
             };
@@ -76,10 +79,10 @@ fn a_flipped_byte_leaves_everything_before_it() {
     for log in LOGS.corpus() {
         let Some(whole) = try_open(&log.bytes).filter(support::has_header) else { continue };
         let (all, undamaged) = (records(&whole), is_undamaged(&whole));
-        for (at, mask, bytes) in flips(&log.bytes, steps(log.bytes.len())) {
+        for (at, mask, bytes) in bit_flips(&log.bytes, steps(log.bytes.len())) {
             let what = format!("{} byte {at} ^ {mask:#x}", log.name);
             let Some(flipped) = reopen(&bytes, &what) else {
-                // The magic, and flags that say how to read the log.
+                // If the magic number or the flags are damaged, the whole log is rejected.
                 assert!(at < 7 || (27..35).contains(&at), "{what} does not open");
                 continue;
             };
@@ -100,7 +103,7 @@ fn real_logs_cut_at_a_hundred_places() {
         let whole = open(&log.bytes);
         let (all, undamaged) = (records(&whole), is_undamaged(&whole));
         for i in 1..100usize {
-            // Not at round places.
+            // Adding `i * 7` avoids round numbers as lengths.
             let len = (log.bytes.len() * i / 100 + i * 7).min(log.bytes.len());
             let cut = open(&log.bytes.slice(..len.max(16)));
             if undamaged {

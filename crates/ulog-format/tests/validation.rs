@@ -1,25 +1,25 @@
-//! Which bytes are believed after damage: each rule of section 5 of docs/formats/ulog.md, with a log
-//! on either side of it.
+//! Tests of the plausibility checks. Each rule of section 5 of docs/formats/ulog.md is tested with
+//! logs that just satisfy or violate it.
 #![expect(clippy::single_range_in_vec_init, reason = "a list of ranges may have one")]
 
 mod support;
 
 use rovelog_core::{LogReader as _, RecoverOptions, Select};
 use support::built::{
-    Built, Laid, NOISE, format, keyed, losses, lost, row, rows, string, subscription, unknown,
+    Built, NOISE, RawMessage, format, keyed, losses, lost, row, rows, string, subscription, unknown,
 };
 use support::open;
 use ulog_format::wire::SYNC_MAGIC;
 
-/// Returns whether the reader goes on with `messages` behind noise. Noise follows them again, or the
-/// end of the file.
-fn after_noise(messages: &[Laid], noise_again: bool) -> bool {
+/// Returns `true` if the reader finds `messages` after noise. If `noise_again` is true, noise
+/// follows the messages. Otherwise the file ends after them.
+fn after_noise(messages: &[RawMessage], noise_again: bool) -> bool {
     let mut log = Built::new();
     let noise = log.raw(&NOISE);
     let found = log.messages(messages);
     let whole = if noise_again { noise.start..log.raw(&NOISE).end } else { noise.start..found.end };
     let lost = lost(&log);
-    // Either they are found, and the noise alone is lost, or nothing is found up to the end.
+    // Either only the noise before the messages is lost, or all bytes up to the end of the file.
     let begins = lost.first() == Some(&noise);
     assert!(begins || lost == [whole.clone()], "{lost:?} of {noise:?} and {found:?} up to {}", whole.end);
     begins
@@ -36,7 +36,7 @@ fn three_fitting_messages_make_a_chain_and_two_do_not() {
 fn the_end_of_the_file_ends_a_chain_after_a_message_that_confirms_its_length() {
     assert!(after_noise(&[row(4)], false));
     assert!(after_noise(&[row(4), row(5)], false));
-    // A text may have any length.
+    // The content of a text does not confirm its length, because a text may have any length.
     assert!(!after_noise(&[string("ready")], false));
     assert!(!after_noise(&[row(4), string("ready")], false));
     assert!(after_noise(&[string("ready"), row(4)], false));
@@ -47,24 +47,24 @@ fn unverifiable_messages_in_a_chain_are_ignored() {
     assert!(after_noise(&[row(4), unknown(5), row(5), unknown(0), row(6)], true));
     assert!(!after_noise(&[row(4), unknown(5), row(5)], true));
     assert!(!after_noise(&[row(4), unknown(5)], true));
-    // At the end of the file they say nothing either.
+    // At the end of the file, unverifiable messages are ignored too.
     assert!(after_noise(&[row(4), unknown(5)], false));
     assert!(!after_noise(&[string("ready"), unknown(5)], false));
     assert!(!after_noise(&[unknown(5), unknown(5)], false));
 }
 
 #[test]
-fn a_chain_does_not_begin_with_an_unverifiable_message() {
+fn a_chain_does_not_start_with_an_unverifiable_message() {
     let mut log = Built::new();
     let noise = log.raw(&NOISE);
-    // A row of a subscription that is not there.
+    // The message id of this row is not subscribed, so the row is unverifiable.
     let unverifiable = log.messages(&[(b'D', vec![9, 0, 1, 2, 3])]);
     log.messages(&[row(4), row(5), row(6)]);
     assert_eq!(lost(&log), [noise.start..unverifiable.end]);
 }
 
 #[test]
-fn unverifiable_messages_128_in_a_row_are_as_good_as_a_chain() {
+fn consecutive_128_unverifiable_messages_count_as_a_chain() {
     let run = |len: usize| [vec![row(4)], vec![unknown(1); len]].concat();
     assert!(after_noise(&run(128), true));
     assert!(!after_noise(&run(127), true));
@@ -77,7 +77,7 @@ fn an_unverifiable_message_before_noise_is_lost_with_it() {
     let end = log.raw(&NOISE).end;
     log.messages(&[row(4), row(5), row(6)]);
     assert_eq!(lost(&log), [start..end]);
-    // With a long run behind it, it is passed, and only the noise is lost.
+    // If many unverifiable messages follow, the first one is skipped, and only the noise is lost.
     for (len, passed) in [(129, true), (128, false)] {
         let mut log = Built::new();
         let run = log.messages(&vec![unknown(1); len]);
@@ -95,8 +95,8 @@ fn a_message_without_payload_may_end_the_file() {
     assert_eq!(lost(&log), []);
 }
 
-/// Where a search begins: the message is not believed, the rows behind it are.
-fn begins_behind(message: &Laid) {
+/// Checks that a search after noise rejects `message` and continues with the rows after it.
+fn begins_behind(message: &RawMessage) {
     let mut log = Built::new();
     let noise = log.raw(&NOISE);
     let first = log.messages(std::slice::from_ref(message));
@@ -104,15 +104,15 @@ fn begins_behind(message: &Laid) {
     assert_eq!(lost(&log), [noise.start..first.end], "{message:?}");
 }
 
-/// Where a message is due, it is believed, and nothing is lost.
-fn fits_where_due(message: &Laid) {
+/// Checks that `message` is accepted where the previous message ends.
+fn fits_where_due(message: &RawMessage) {
     let mut log = Built::new();
     log.messages(&[message.clone(), row(4), row(5)]);
     assert_eq!(lost(&log), [], "{message:?}");
 }
 
-/// A subscription of a format that is not there can only be passed, and after damage only if PX4
-/// could have written its name.
+/// A subscription to an undefined format is skipped. After damage, it is skipped only if the format
+/// name consists of characters that PX4 uses.
 #[test]
 fn subscriptions_of_undefined_formats_are_unverifiable() {
     let with = |name| [row(4), subscription(9, name), row(5), row(6)];
@@ -124,18 +124,18 @@ fn subscriptions_of_undefined_formats_are_unverifiable() {
 }
 
 #[test]
-fn after_damage_only_what_px4_writes_is_believed() {
+fn after_damage_only_messages_in_the_style_of_px4_are_accepted() {
     let float = 1.5_f32.to_le_bytes();
     let unusual = [
-        // Control characters, and a text that is too long.
+        // These texts contain control characters or are too long.
         string("ready\x01"),
         string(&"a".repeat(2049)),
-        // Names with signs that are no letters, digits or `_`.
+        // These names contain characters other than letters, digits and `_`.
         format("gr\u{f6}\u{df}e:uint64_t timestamp;"),
         format("u:uint64_t timestamp;float l\u{e4}nge;"),
         keyed(b'I', "float gr\u{f6}\u{df}e", &float),
         keyed(b'P', "float gr\u{f6}\u{df}e", &float),
-        // Parameters of other types.
+        // This parameter has a type other than `int32_t` and `float`.
         keyed(b'P', "double GAIN", &2.5_f64.to_le_bytes()),
     ];
     for message in unusual {
@@ -157,10 +157,10 @@ fn after_damage_only_what_px4_writes_is_believed() {
     }
 }
 
-/// A format and a subscription in a chain count for the rows behind them: 16 bytes in full, 13
-/// without the padding at the end.
+/// A format and a subscription found while looking ahead apply to the rows after them. A row has 16
+/// bytes with the padding at its end, and 13 bytes without it.
 #[test]
-fn definitions_in_a_chain_hold_for_its_rows() {
+fn definitions_in_a_chain_apply_to_its_rows() {
     let defined = |len: usize| {
         let text = "p:uint64_t timestamp;uint8_t v;uint8_t[3] _padding0;";
         let data = (b'D', [&[5, 0][..], &vec![1; len]].concat());
@@ -170,10 +170,10 @@ fn definitions_in_a_chain_hold_for_its_rows() {
     assert!(!defined(10) && !defined(8) && !defined(13));
 }
 
-/// An id that is subscribed for a format that is not there means that format from then on, for what
-/// is ahead of it too.
+/// If an id is subscribed again to an undefined format, rows with this id are unverifiable from
+/// then on. This must also apply during lookahead.
 #[test]
-fn an_undefined_subscription_takes_an_id_over() {
+fn a_subscription_to_an_undefined_format_replaces_an_id() {
     let mut log = Built::new();
     let of_later = |len: usize| (b'D', [&[0, 0][..], &vec![1; len]].concat());
     log.messages(&[subscription(0, "later"), of_later(20), of_later(21), of_later(20)]);
@@ -184,8 +184,8 @@ fn an_undefined_subscription_takes_an_id_over() {
     assert_eq!((log.info().records, losses.len()), (4, 3));
 }
 
-/// A block of an older log between two losses: its rows and texts can be left out, the definitions
-/// that only it has cannot.
+/// There is a block of an older log between two losses. Its rows and texts can be dropped, but its
+/// definitions must be kept if no other part of the log contains them.
 #[test]
 fn rows_of_another_time_are_left_out_on_request() {
     let mut log = Built::new();
@@ -215,7 +215,7 @@ fn rows_of_another_time_are_left_out_on_request() {
     assert_eq!([b'F', b'A', b'L', b'D'].map(counts), [2, 2, 0, 79]);
 }
 
-/// In a damaged log, a subscription of a format that is not there goes, and no other.
+/// Recovery of a damaged log removes subscriptions to undefined formats and keeps all others.
 #[test]
 fn recovery_leaves_out_subscriptions_without_a_format() {
     let mut log = Built::new();
@@ -238,7 +238,7 @@ fn only_loss(log: &Built) -> (&'static str, std::ops::Range<u64>, String) {
 }
 
 #[test]
-fn a_loss_says_what_is_lost() {
+fn a_diagnostic_describes_the_loss() {
     let mut log = Built::new();
     let bad = log.messages(&[(b'S', vec![0; 8])]);
     log.messages(&rows(4..7));
@@ -251,14 +251,15 @@ fn a_loss_says_what_is_lost() {
     let cut = log.0.len() as u64 - 10..log.0.len() as u64;
     assert_eq!(
         only_loss(&log),
-        ("cut", cut, "a 'D' message of 14 bytes is cut 4 bytes before its end".into())
+        ("cut", cut, "a 'D' message of 14 bytes is truncated 4 bytes before its end".into())
     );
 
     let mut log = Built::new();
     let cut = log.raw(&[11, 0]);
-    assert_eq!(only_loss(&log), ("cut", cut, "a message is cut within its header".into()));
+    assert_eq!(only_loss(&log), ("cut", cut, "a message is truncated within its header".into()));
 
-    // Behind a text there is no row that may be corrupt.
+    // The message before the loss is a text, so the diagnostic does not name a row that may be
+    // corrupt.
     let mut log = Built::new();
     log.messages(&[string("ready")]);
     let noise = log.raw(&NOISE);
@@ -267,7 +268,7 @@ fn a_loss_says_what_is_lost() {
 }
 
 #[test]
-fn the_row_right_before_a_lost_range_is_named() {
+fn the_row_directly_before_a_lost_range_is_named() {
     let says = |row: u64| {
         format!("no valid message in these bytes; the row of t/0 at byte {row} right before may be corrupt")
     };
@@ -276,12 +277,14 @@ fn the_row_right_before_a_lost_range_is_named() {
     log.messages(&rows(4..7));
     assert_eq!(only_loss(&log), ("gap", noise.clone(), says(noise.start - 14)));
 
-    // A bad message that ends the file is as whole as any other.
+    // All bytes of this bad message are present at the end of the file, so it is not reported as
+    // cut.
     let mut log = Built::new();
     let bad = log.messages(&[(b'S', vec![0; 8])]);
     assert_eq!(only_loss(&log), ("gap", bad.clone(), says(bad.start - 14)));
 
-    // A row that has swallowed others: it fits, and no message follows it.
+    // The payload of this row contains other rows. The row has the correct size, but no message
+    // follows it.
     let mut log = Built::new();
     log.messages(&[format("big:uint64_t timestamp;uint8_t[60] v;"), subscription(1, "big")]);
     let before = log.messages(&rows(4..8));
@@ -296,15 +299,16 @@ fn the_row_right_before_a_lost_range_is_named() {
     let ranges: Vec<_> = losses.iter().map(|note| note.range.clone()).collect();
     assert_eq!(ranges, [head.start..swallowed, end..noise.end]);
     assert_eq!(losses[0].message, says(before.end - 14));
-    // No pass over the log takes the row that is lost.
+    // The lost row is not among the records of the log.
     let kept = log.records(&Select::all()).map(|record| record.expect("valid").payload.len());
     assert_eq!(kept.collect::<Vec<_>>(), [9; 3 + 4 + 3 + 3]);
 }
 
-/// The first bytes of a text can be those of a row: the type decides.
+/// The first bytes of a text can look like a row, but the message type shows that it is a text.
 #[test]
 fn a_text_with_the_bytes_of_a_row_is_a_text() {
-    // Level '6' and the time are the id 0x36, the other bytes a timestamp of 4 and a field.
+    // The payload of the text could also be a row: id 0x36 from the level '6', timestamp 4, and one
+    // more field.
     let text = (b'L', [b"6", &1024_u64.to_le_bytes()[..], b"\0k"].concat());
     let mut log = Built::new();
     log.messages(&[subscription(0x36, "t"), text.clone(), text.clone(), text, row(4)]);
@@ -313,9 +317,9 @@ fn a_text_with_the_bytes_of_a_row_is_a_text() {
     assert_eq!(log.records(&Select::all()).count(), 4);
 }
 
-/// Lays `messages` behind bytes, and rows behind these; returns how many bytes of the messages are
-/// lost with the bytes, where that is all that is lost.
-fn lost_behind(bytes: &[u8], messages: &[Laid]) -> u64 {
+/// Creates a log with `bytes`, `messages` and rows. Only `bytes` and the start of `messages` may be
+/// lost. Returns the number of bytes in `messages` that are lost.
+fn lost_behind(bytes: &[u8], messages: &[RawMessage]) -> u64 {
     let mut log = Built::new();
     let head = log.raw(bytes);
     let found = log.messages(messages);
@@ -326,24 +330,25 @@ fn lost_behind(bytes: &[u8], messages: &[Laid]) -> u64 {
     range.end - head.end
 }
 
-/// At each 'L' of a run, a text of 19 532 bytes seems to start, and to find that it is none takes
-/// 19 526 bytes of work. 64 are allowed for each byte that was searched, and 4096.
+/// The noise consists of letters 'L', at each of which a text of 19 532 bytes seems to start.
+/// Rejecting such a text takes 19 526 bytes of work. The limit is 64 bytes of work for each
+/// searched byte, plus 4096.
 #[test]
-fn work_behind_damage_is_limited_by_the_bytes_that_were_searched() {
+fn work_after_damage_is_limited_by_the_number_of_searched_bytes() {
     let text = || [string("ready")];
-    // The first byte is where a message is due; the search starts behind it.
+    // At the first byte, a message is expected. The search starts at the second byte.
     let searched = |distance: usize| lost_behind(&vec![b'L'; distance + 1], &text()) == 0;
     for (distance, found) in
         [(241, false), (242, true), (245, false), (400, false), (9698, false), (9699, true), (9702, false)]
     {
         assert_eq!(searched(distance), found, "{distance}");
     }
-    // The search starts behind the first byte of an unknown message too.
+    // If an unknown message contains the noise, the search also starts at the second byte.
     let behind_unknown = |run: usize| [&[0, 0, b'x'][..], &vec![b'L'; run]].concat();
     assert_eq!([239, 240, 243].map(|run| lost_behind(&behind_unknown(run), &text())), [17, 0, 17]);
 
-    // Without any work left, only rows and synchronization messages start a chain or are part of it.
-    let lost_at = |messages: &[Laid]| lost_behind(&[b'L'; 401], messages);
+    // When the work limit is reached, only messages that are cheap to check can be found.
+    let lost_at = |messages: &[RawMessage]| lost_behind(&[b'L'; 401], messages);
     assert_eq!(lost_at(&[]), 0);
     assert_eq!(lost_at(&[(b'S', SYNC_MAGIC.to_vec())]), 0);
     assert_eq!(lost_at(&[(b'O', vec![1, 0])]), 5);
@@ -352,14 +357,15 @@ fn work_behind_damage_is_limited_by_the_bytes_that_were_searched() {
     assert_eq!(lost_at(&[row(2), (b'D', vec![9, 0, 1])]), 14 + 6);
 }
 
-/// The same inside of an unknown message, which could be a damaged header.
+/// The work limit also applies to the search inside an unknown message, whose header could be
+/// damaged.
 #[test]
-fn work_inside_of_an_unknown_message_is_limited_too() {
+fn work_inside_an_unknown_message_is_limited() {
     let found = |run: usize| {
         let mut inside = Built(Vec::new());
         inside.raw(&vec![b'L'; run]);
-        let header = support::laid(&[]).len();
-        inside.raw(&support::laid(&[&[string("ready")][..], &rows(4..7)].concat())[header..]);
+        let header = support::log_of(&[]).len();
+        inside.raw(&support::log_of(&[&[string("ready")][..], &rows(4..7)].concat())[header..]);
         let mut log = Built::new();
         let unknown = log.messages(&[(b'x', inside.0)]);
         log.messages(&rows(7..1504));
@@ -371,25 +377,27 @@ fn work_inside_of_an_unknown_message_is_limited_too() {
     assert_eq!([239, 240, 243].map(found), [17, 0, 17]);
 }
 
-/// The last byte of a message and the length of the next one can be the header of a row: nobody
-/// wrote that row.
+/// The last byte of a message and the first bytes of the next message can together look like the
+/// header of a row. The reader must not find such a row.
 #[test]
-fn a_search_does_not_begin_inside_the_message_before() {
+fn a_search_does_not_start_inside_the_previous_message() {
     let before = (b'D', [&[0, 0][..], &4000_u64.to_le_bytes(), &[11]].concat());
-    // Seen from the byte before: the header of a row of 11 bytes, its id, its fields, two rows.
+    // From the last byte of the previous message on, the bytes look like the header of a row of 11
+    // bytes, followed by its id, its fields, and two more rows.
     let mut unknown = vec![0; 10];
-    let header = support::laid(&[]).len();
-    unknown.extend_from_slice(&support::laid(&rows(5..7))[header..]);
+    let header = support::log_of(&[]).len();
+    unknown.extend_from_slice(&support::log_of(&rows(5..7))[header..]);
     unknown.resize(0x4400, 0xFF);
     let unknown = (b'x', unknown);
 
-    // Passed, because rows follow.
+    // The unknown message is skipped, because rows follow.
     let mut log = Built::new();
     log.messages(&[subscription(0x78, "t"), before.clone(), unknown.clone()]);
     log.messages(&rows(8..11));
     assert_eq!((lost(&log), log.open().info().records), (vec![], 3 + 1 + 3));
 
-    // Lost, because noise follows. What is before it is believed where data is appended.
+    // The unknown message is lost, because noise follows. The message before it is accepted if data
+    // is appended at its end.
     let mut log = Built::flagged();
     let appended = log.messages(&[subscription(0x78, "t"), before]).end;
     log.append_at(&[appended]);

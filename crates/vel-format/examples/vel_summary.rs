@@ -14,7 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for problem in log.diagnostics().list() {
         println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
-    // Specific to this format: inferred settings with their evidence, and revolutions of points.
+    // Only VEL logs have settings that are inferred from the file, and revolutions of a Velodyne
+    // sensor.
     for choice in log.choices() {
         println!("{}: {} ({})", choice.what, choice.choice, choice.evidence);
     }

@@ -1,8 +1,9 @@
-//! Message types: those of the specification, and those that the user declares (section 4.2). Both
-//! are read, written and printed by their layouts.
+//! Message types with known fields. They are described in the VEL specification, or declared by the
+//! user as in section 4.2 of the specification. Messages of both kinds are read, written and
+//! printed according to their layouts.
 //!
-//! A declaration has the name of a type, as the program used it, and its fields with the data types
-//! of section 2:
+//! A declaration has the name of a type in the recording program, its version, and its fields. The
+//! data types are those in section 2 of the specification. For example:
 //!
 //! ```text
 //! # comments and empty lines are ignored
@@ -26,7 +27,7 @@ use crate::hash::simple_hash;
 use crate::message::Kind;
 use crate::wire::{GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodyneRawData};
 
-/// The names of the data types in section 2.
+/// Names of the data types in section 2 of the VEL specification.
 const NAMES: [(&str, Element); 9] = [
     ("unsigned char", Element::Scalar(Scalar::UInt8)),
     ("unsigned short", Element::Scalar(Scalar::UInt16)),
@@ -39,7 +40,7 @@ const NAMES: [(&str, Element); 9] = [
     ("string", Element::Text(TextDecoder::LATIN1)),
 ];
 
-/// Returns the name that section 2 has for a data type.
+/// Returns the name of a data type in section 2 of the VEL specification.
 fn type_name(element: &Element, len: Len) -> String {
     let name = match element {
         Element::Byte => "unsigned char",
@@ -53,7 +54,7 @@ fn type_name(element: &Element, len: Len) -> String {
     }
 }
 
-/// A message type with known fields.
+/// A message type whose fields are known.
 #[derive(Debug)]
 pub struct Declared {
     type_id: u32,
@@ -63,7 +64,7 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Creates a type of the specification.
+    /// Creates a message type that the VEL specification describes.
     fn of(kind: Kind) -> Self {
         let fields: &[DeclaredField] = match kind {
             Kind::Obd => ObdData::FIELDS,
@@ -83,41 +84,43 @@ impl Declared {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name of the message type.
     pub fn name(&self) -> &str {
         &self.layout.schema().name
     }
 
-    /// Returns the id, which `simpleHash` computes from the name.
+    /// Returns the id of the message type, which `simpleHash` computes from its name.
     pub fn type_id(&self) -> u32 {
         self.type_id
     }
 
-    /// Returns the version.
+    /// Returns the version of the message type.
     pub fn version(&self) -> i32 {
         self.version
     }
 
-    /// Returns the kind, if this is a type of the specification.
+    /// Returns the kind of the message type if the specification describes it. Returns `None` for a
+    /// type that the user declared.
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.kind
     }
 
-    /// Returns the layout of the fields.
+    /// Returns the layout of the message type's fields.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
-    /// Returns the fields in `data` as a [`Value::Struct`]; `None` if the data is too short.
+    /// Decodes the fields in the data of a message to a [`Value::Struct`]. Returns `None` if the
+    /// data is too short.
     pub fn value(&self, data: &[u8]) -> Option<Value> {
         self.layout.value(data).ok().map(|(value, _)| value)
     }
 
-    /// Encodes the data of a message.
+    /// Encodes the fields in `value` as the data of a message.
     ///
     /// # Errors
-    /// Returns an error if a field is missing, or if its value has another type or length than
-    /// declared.
+    /// Returns an error if a field is missing, or if a value has a different type or length than
+    /// its field.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, VelError> {
         let mut out = Vec::new();
         let bad = |why: rovelog_core::layout::Misfit| VelError::BadValue { field: why.path, why: why.why };
@@ -126,22 +129,22 @@ impl Declared {
     }
 }
 
-/// The types of the specification, in the order of [`Kind::ALL`].
+/// Message types of the specification, in the order of [`Kind::ALL`].
 static BUILT_IN: LazyLock<[Arc<Declared>; 6]> =
     LazyLock::new(|| Kind::ALL.map(|kind| Arc::new(Declared::of(kind))));
 
-/// Parser for the lines of a declaration.
+/// Parser for the lines of a declaration, which describe one message type.
 struct Parser {
     line: usize,
     name: String,
     version: i32,
     layout: Builder,
-    /// The index of each field by its name.
+    /// Index of each field by its name.
     places: HashMap<String, usize>,
 }
 
 impl Parser {
-    /// Parses the line of a field, for example `TYPE NAME`, `TYPE NAME[4] UNIT` or `TYPE
+    /// Parses a line that declares a field, for example `TYPE NAME`, `TYPE NAME[4] UNIT` or `TYPE
     /// NAME[count]`.
     fn field(&mut self, line: &str) -> Result<(), String> {
         let named = |(name, element): &(&str, Element)| {
@@ -166,7 +169,8 @@ impl Parser {
         if self.places.insert(name.to_owned(), self.places.len()).is_some() {
             return Err(format!("a second field {name}"));
         }
-        // An array of bytes with a count is a single value of bytes, not a list of numbers.
+        // An array of bytes whose length is another field becomes a single value of bytes, not a
+        // list of numbers.
         if element == Element::Scalar(Scalar::UInt8) && matches!(len, Len::Field(_)) {
             element = Element::Byte;
         }
@@ -178,8 +182,8 @@ impl Parser {
         Ok(())
     }
 
-    /// Parses the length in the brackets after `name`. It is a number or the name of an earlier
-    /// integer field.
+    /// Parses the length of an array field, which is in brackets after the name of the field. The
+    /// length is a number or the name of an earlier integer field.
     fn len(&self, name: &str, len: &str) -> Result<Len, String> {
         let len = len.strip_suffix(']').ok_or_else(|| format!("{name}[ is not closed"))?;
         let counts = |place: &&usize| {
@@ -195,8 +199,8 @@ impl Parser {
     }
 }
 
-/// The message types whose fields are known: those of the specification and those that the user
-/// declared.
+/// All message types whose fields are known. They come from the specification, and from the
+/// declarations of the user.
 #[derive(Clone, Debug, Default)]
 pub struct Types {
     declared: Vec<Arc<Declared>>,
@@ -205,19 +209,20 @@ pub struct Types {
 }
 
 impl Types {
-    /// Reads declarations from a file.
+    /// Reads declarations of message types from a file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read or is longer than 1 MiB, and the errors of
-    /// [`parse`](Self::parse).
+    /// Returns an error if the file cannot be read or is longer than 1 MiB. Also returns the errors
+    /// of [`parse`](Self::parse).
     pub fn read(file: impl Read) -> Result<Self, VelError> {
         Self::parse(&read_description_text(file)?)
     }
 
-    /// Reads declarations.
+    /// Parses declarations of message types.
     ///
     /// # Errors
-    /// Returns an error if a line is invalid, a type is declared twice, or two names share an id.
+    /// Returns an error if a line is invalid, if a type is declared twice, or if two names have the
+    /// same id.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         let mut types = Self { text: text.to_owned(), ..Self::default() };
         let mut open: Option<Parser> = None;
@@ -280,18 +285,19 @@ impl Types {
         Ok(())
     }
 
-    /// Returns the text of the declarations, which can be passed to
+    /// Returns the declarations as text. The text can be passed to
     /// [`ReadOptions`](rovelog_core::ReadOptions).
     pub fn declarations(&self) -> &str {
         &self.text
     }
 
-    /// Returns the declared types.
+    /// Returns the message types that the user declared.
     pub fn declared(&self) -> &[Arc<Declared>] {
         &self.declared
     }
 
-    /// Returns the type with this id and version; `None` if its fields are unknown.
+    /// Returns the message type with this id and version. Returns `None` if the fields of the type
+    /// are unknown.
     #[inline]
     pub fn find(&self, type_id: u32, version: i32) -> Option<&Arc<Declared>> {
         let is_it = |known: &&Arc<Declared>| known.type_id == type_id && known.version == version;
@@ -304,7 +310,8 @@ impl Types {
         self.by_id.get(&(type_id, version)).map(|i| &self.declared[*i])
     }
 
-    /// Compares the length of `data` with the layout of a type; `None` if the fields are unknown.
+    /// Compares the length of a message's data with the layout of its type. Returns `None` if the
+    /// fields of the type are unknown.
     #[inline]
     pub fn fit(&self, type_id: u32, version: i32, data: &[u8]) -> Option<Fit> {
         self.find(type_id, version).map(|declared| declared.layout.fit(data))
@@ -400,7 +407,8 @@ mod tests {
         assert_eq!(Types::default().declarations(), "");
     }
 
-    /// A count that exceeds the data is rejected before anything is allocated.
+    /// If an element count exceeds the data, it must be rejected before memory is allocated for the
+    /// elements.
     #[test]
     fn hostile_counts_are_rejected() {
         let types = Types::parse("message A 1\nunsigned int n\ndouble x[n]\nstring s[n]").unwrap();

@@ -1,4 +1,5 @@
-//! Recovery, slices and merges: new logs of existing messages, whose data is not changed.
+//! Recovery, slices and merges. They write new logs from existing messages, whose data is not
+//! changed.
 
 use std::io::Write;
 use std::ops::Range;
@@ -17,17 +18,17 @@ use crate::writer::{NewMessage, WriteOptions, is_inferred, write_copies};
 
 /// Writes every intact message of `log` to a new log.
 ///
-/// These are kept, byte for byte and in order:
+/// The following are kept byte for byte and in order:
 ///
 /// - messages whose data is long enough for their content
 /// - messages that are marked as invalid
 /// - messages after an end mark
-/// - the bytes after the last end mark, unless a reader would find other messages in them; then
-///   they are reported as left out
+/// - the bytes after the last end mark, unless a reader would find other messages in these bytes;
+///   in this case, the report lists them as left out
 ///
-/// The header and the index are new. A log without a loss and with a valid index, or none, is
-/// copied unchanged. Recovering a recovered log changes nothing. The lost bytes are exactly those
-/// that the diagnostics of `log` report as lost.
+/// The header and the index are new. A log without a loss is copied unchanged if its index is valid
+/// or empty. If a recovered log is recovered again, it does not change. The lost bytes are exactly
+/// those that the diagnostics of `log` report as lost.
 ///
 /// # Errors
 /// Returns an error if writing fails.
@@ -45,8 +46,9 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
         let range = entry.at..log.end_of(entry.at);
         if log.topic_of(entry).is_some() { kept.push(range) } else { lost.push(range) }
     }
-    // Number of bytes that are written anew: header and index, headers of further logs, and end
-    // marks between messages.
+    // Number of bytes of the log that are not copied: the header and the index, the headers of
+    // logs that were appended, and the end marks between messages. The new log has its own header
+    // and index.
     let mut replaced = log.scanner.start.index_end;
     let mut end = end(log);
     for part in &log.parts {
@@ -67,8 +69,9 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     let index = |at: u64| usize::try_from(at).expect("within the file");
     let mut tail = &log.bytes[index(end.start)..index(end.end)];
     let mut left_out = Vec::new();
-    // After messages were lost, a reader may infer another size rule, and with it find other
-    // messages in these bytes.
+    // If the lost messages are left out, a reader may infer a different size rule. With that rule,
+    // it would find messages in the bytes after the end mark. In this case, these bytes are not
+    // copied.
     let types = &log.scanner.types;
     if kept.is_empty() || !tail.is_empty() && !is_inferred(messages.clone(), tail, &options, types)? {
         replaced += end.end - end.start;
@@ -86,7 +89,7 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     ];
     Ok(Recovery {
         records: log.info().records + log.info().lost.left_out_records,
-        kept_bytes: log.bytes.len() as u64 - ranges::total(&lost),
+        kept_bytes: log.bytes.len() as u64 - ranges::total_len(&lost),
         lost,
         left_out,
         details,
@@ -94,15 +97,16 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     })
 }
 
-/// Describes the bytes after the last end mark; `None` if there are none.
+/// Returns a description of the bytes after the last end mark. Returns `None` if the log has no
+/// such bytes.
 fn describe_tail(log: &VelReader) -> Option<String> {
     let Range { start, end } = log.parts.last().filter(|part| part.what == PartKind::Tail)?.range.clone();
     let bytes = count(end - start, "byte");
     Some(format!("{bytes} at byte {start}, after the end mark: a reader could find other messages in them"))
 }
 
-/// Returns the range from the last end mark to the end of the file. If there is no end mark, or if
-/// messages follow it, returns an empty range at the end of the file.
+/// Returns the byte range from the last end mark to the end of the file. If there is no end mark,
+/// or if messages follow it, returns an empty range at the end of the file.
 fn end(log: &VelReader) -> Range<u64> {
     let len = log.bytes.len() as u64;
     let mut last = log.parts.iter().rev().skip_while(|part| part.what == PartKind::Tail);
@@ -112,7 +116,8 @@ fn end(log: &VelReader) -> Range<u64> {
     }
 }
 
-/// Returns the options for writing another log with the conventions of `log`.
+/// Returns options for writing a new log in the same way as `log`, for example with the same size
+/// rule and version.
 pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
     let header = log.header();
     let from_start = *log.index() == IndexState::Good(IndexOrigin::ProgramStart);
@@ -129,13 +134,15 @@ pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
 ///
 /// The messages are kept byte for byte and in file order. If all topics are selected, this includes
 /// messages whose data is too short for their content. The size rule, the markers and the version
-/// stay the same. The index is new, with the same origin.
+/// are those of `log`. The index is new and has the same origin.
 ///
 /// # Errors
 /// Returns an error if writing fails.
 pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result<Sliced, VelError> {
     let mut places: Vec<usize> = log.selected(select).collect();
     let records = places.len() as u64;
+    // Messages whose data is too short belong to no topic. So they are only copied if all topics
+    // are selected.
     if select.topics.is_none() {
         let unread = log.entries.iter().enumerate().filter(|(_, entry)| log.topic_of(entry).is_none());
         places.extend(unread.filter(|(_, entry)| select.keeps_time(entry.nanos)).map(|(place, _)| place));
@@ -149,18 +156,18 @@ pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result
     Ok(Sliced { records, others, topics, bytes: written.bytes, details: Vec::new() })
 }
 
-/// Maximum difference between the UTC offsets of two logs that have the same clock, in nanoseconds.
+/// Maximum difference in nanoseconds between the UTC offsets of two logs that have the same clock.
 /// Receivers report whole seconds, so the offsets are not exact.
 const MAX_CLOCK_DIFFERENCE: u64 = 2_000_000_000;
 
 /// Merges logs into one log in time order.
 ///
 /// Messages keep their data and markers. The size rule and the version are those of the first log.
-/// By default, the positions in the logs must show that all logs have the same clock. If they are
-/// aligned by UTC, timestamps are moved to the clock that started first.
+/// By default, the times of the positions in the logs must show that all logs have the same clock.
+/// If the logs are aligned by UTC, timestamps are moved to the clock that started first.
 ///
 /// # Errors
-/// Returns an error if writing fails or the clocks cannot be aligned.
+/// Returns an error if writing fails, or if the clocks cannot be aligned.
 pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Result<Merged, VelError> {
     let Some(first) = logs.first() else {
         return Err(VelError::CannotMerge { why: "no log is given".to_owned() });
@@ -175,6 +182,8 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
     let messages = all.iter().map(|(_, number, place)| {
         let (log, shift) = (logs[*number], shifts[*number]);
         let mut message = NewMessage::copy(&log.message_of(&log.entries[*place]));
+        // If the clocks are the same, the timestamp must not change in any bit, even if it is not a
+        // number.
         if shift != 0 {
             message.millis += shift as f64 / 1e6;
         }
@@ -196,7 +205,8 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
     Ok(merged)
 }
 
-/// Returns the number of nanoseconds to add to the times of each log.
+/// Returns the number of nanoseconds to add to the times of each log, so that all logs have the
+/// same clock.
 fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
     let cannot = |why: String| VelError::CannotMerge { why };
     let offset = |(number, log): (usize, &&VelReader)| {

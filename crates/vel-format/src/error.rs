@@ -1,4 +1,5 @@
-//! Errors of opening, reading or writing VEL logs. Damage is not an error but a diagnostic.
+//! Errors that occur when VEL logs are opened, read or written. Damage in a file is not an error
+//! but a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
@@ -11,52 +12,52 @@ pub enum VelError {
     /// The file does not start with the magic number of VEL.
     #[error("not a VEL log: the file does not start with a4 56 45 4c")]
     NotVel,
-    /// The file ends inside its header or index.
+    /// The file ends inside the header or the index.
     #[error("the file ends at byte {len}, inside the header or index of a VEL log")]
     HeaderCut {
-        /// Length in bytes.
+        /// Size of the file in bytes.
         len: u64,
     },
     /// The data of a message is too short for its content.
-    #[error("{} of data, too few for a {what}", count(*len, "byte"))]
+    #[error("a {what} needs more than {} of data", count(*len, "byte"))]
     BadPayload {
         /// Name of the message type.
         what: String,
         /// Length of the data in bytes.
         len: usize,
     },
-    /// The fields of the topic are unknown.
+    /// The fields of the message type are unknown.
     #[error("topic {topic} cannot be decoded: its type is not described")]
     Undescribed {
-        /// Name of the topic.
+        /// Name of the topic whose messages have this type.
         topic: String,
     },
-    /// The name cannot be hashed, because it is not ASCII.
+    /// The name of a message type cannot be hashed, because it is not ASCII.
     #[error("{name:?} has a non-ASCII character at byte {at}: its id would depend on the program")]
     NotAscii {
-        /// The name.
+        /// The name that cannot be hashed.
         name: String,
         /// Index of the first character outside ASCII.
         at: usize,
     },
-    /// The declaration of a message type is invalid.
+    /// A declaration of a message type is invalid.
     #[error("line {line} of the declarations: {why}")]
     BadDeclaration {
-        /// Line number, counted from 1.
+        /// Number of the invalid line, counted from 1.
         line: usize,
-        /// Reason.
+        /// Reason why the line is invalid.
         why: String,
     },
-    /// The calibration is invalid.
+    /// The calibration of a Velodyne sensor is invalid.
     #[error("the calibration cannot be read: {why}")]
     BadCalibration {
-        /// Reason.
+        /// Reason why the calibration is invalid.
         why: String,
     },
-    /// Points of an HDL-64E were requested without a calibration.
+    /// Points of an HDL-64E were requested, but no calibration was found or given.
     #[error("points of an HDL-64E need its calibration, which this log does not contain")]
     NoCalibration,
-    /// The Velodyne packets fit no model.
+    /// The Velodyne packets do not match any known model.
     #[error("the model of the Velodyne cannot be inferred from {}", count(*packets, "packet"))]
     UnknownModel {
         /// Number of packets that were examined.
@@ -68,53 +69,53 @@ pub enum VelError {
         /// Number of lasers in the calibration.
         lasers: usize,
     },
-    /// The image cannot be decoded.
+    /// An image cannot be decoded.
     #[error("the image at byte {at} cannot be decoded: {why}")]
     BadImage {
-        /// Offset of its message.
+        /// Offset of the message that contains the image.
         at: u64,
-        /// Reason.
+        /// Reason why the image cannot be decoded.
         why: String,
     },
-    /// The image is larger than the limit.
+    /// An image is larger than the limit.
     #[error("the image at byte {at} has {pixels} pixels, and the limit is {limit}")]
     ImageTooLarge {
-        /// Offset of its message.
+        /// Offset of the message that contains the image.
         at: u64,
-        /// Number of pixels.
+        /// Number of pixels in the image.
         pixels: u64,
         /// Maximum number of pixels.
         limit: u64,
     },
-    /// The data is too long for a message.
+    /// The data is too long for a single message.
     #[error("a message of {len} bytes cannot be written: the limit is {max}")]
     TooLong {
-        /// Length in bytes.
+        /// Length of the data in bytes.
         len: u64,
         /// Maximum length in bytes.
         max: u64,
     },
-    /// The value does not fit its field.
+    /// A value does not fit its field.
     #[error("{field}: {why}")]
     BadValue {
         /// Name of the field.
         field: String,
-        /// Reason.
+        /// Reason why the value does not fit.
         why: String,
     },
     /// The logs cannot be merged.
     #[error("these logs cannot be merged: {why}")]
     CannotMerge {
-        /// Reason.
+        /// Reason why the logs cannot be merged.
         why: String,
     },
-    /// Under any size rule, a reader would take the sizes of these messages for those of another
-    /// rule.
+    /// The size fields of the messages are ambiguous. Whichever size rule is used to write them, a
+    /// reader would infer a different rule.
     #[error(
         "the sizes of these {messages} messages are ambiguous: no size convention can be inferred from them"
     )]
     SizesAmbiguous {
-        /// Number of messages.
+        /// Number of messages to write.
         messages: usize,
     },
     /// An error of the operating system during reading or writing.
@@ -160,7 +161,9 @@ impl VelError {
             Self::CannotMerge { .. } => (
                 Kind::InvalidArgument,
                 None,
-                Some("align them by UTC: --time-base utc; or, if they share a clock: --time-base boot"),
+                Some(
+                    "align them by UTC: --time-base utc; or, if the logs share a clock, use --time-base boot",
+                ),
             ),
             Self::SizesAmbiguous { .. } => {
                 (Kind::Unsupported, None, Some("select more messages, or more topics"))
@@ -170,4 +173,4 @@ impl VelError {
     }
 }
 
-rovelog_core::explained!(VelError, crate::wire::INFO.id);
+rovelog_core::impl_from_format_error!(VelError, crate::wire::INFO.id);

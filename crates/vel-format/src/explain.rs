@@ -1,5 +1,5 @@
-//! Settings that were inferred from the file, with their evidence, as shown by `rovelog info
-//! --explain`.
+//! Settings that were inferred from a log, with the evidence for each setting. They are shown by
+//! `rovelog info --explain`.
 
 use rovelog_core::text::count;
 use rovelog_core::{Clock, Detail, LogInfo, Timestamp, Value};
@@ -13,17 +13,17 @@ use crate::scan::Scanner;
 use crate::schema::raw_topic;
 use crate::state::{Counts, Meaning, Summary};
 
-/// A setting that the specification leaves open, as inferred for one file.
+/// A setting that the VEL specification leaves open, and that was inferred from a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
     /// Name of the setting, for example `size_rule`.
     pub what: &'static str,
-    /// The inferred value.
+    /// Inferred value of the setting.
     pub choice: String,
-    /// The evidence for the value.
+    /// Evidence for the inferred value.
     pub evidence: String,
-    /// True if the value is a default that the file does not confirm.
+    /// True if the value is a default, because the log does not determine it.
     pub assumed: bool,
 }
 
@@ -34,7 +34,7 @@ impl Choice {
 }
 
 impl Summary {
-    /// Creates the summary. `size` is the length of the file.
+    /// Creates the summary of a log. `size` is the size of the file in bytes.
     pub(crate) fn info(
         &self,
         scanner: &Scanner,
@@ -57,7 +57,7 @@ impl Summary {
         info
     }
 
-    /// Returns the settings that were inferred from the file, with their evidence.
+    /// Returns the settings that were inferred from the log, with the evidence for each setting.
     pub(crate) fn choices(&self, scanner: &Scanner, state: &IndexState, meaning: &Meaning) -> Vec<Choice> {
         choices(scanner, &self.counts, state, meaning, !self.fixes.is_empty())
     }
@@ -243,7 +243,7 @@ fn index(state: &IndexState) -> Option<Choice> {
     Some(Choice::new("index_origin", choice, why, false))
 }
 
-/// Creates the detail `index`.
+/// Creates the detail `index` of `info`.
 fn index_detail(scanner: &Scanner, state: &IndexState) -> Detail {
     let entries = scanner.start.claimed;
     let (text, origin, why) = match state {
@@ -267,7 +267,7 @@ fn index_detail(scanner: &Scanner, state: &IndexState) -> Detail {
     Detail::new("index", text, value)
 }
 
-/// Creates the detail `choices`.
+/// Creates the detail `choices` of `info`.
 fn choices_detail(choices: &[Choice]) -> Detail {
     let short = |choice: &Choice| {
         let assumed = if choice.assumed { " (assumed)" } else { "" };

@@ -1,5 +1,5 @@
-//! Positions: the meaning of their numbers, inferred from the file, and UTC, by fitting the clock
-//! of the log to them. Section 6 of docs/formats/vel.md.
+//! Inference of the unit of positions, and of the log's UTC offset from the times that positions
+//! contain. See section 6 of docs/formats/vel.md.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rovelog_core::UtcOffset;
@@ -7,22 +7,22 @@ use rovelog_core::time::Seconds;
 
 use crate::wire::GpsData;
 
-/// The unit of latitude and longitude.
+/// Unit in which latitude and longitude are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AngleUnit {
-    /// Degrees.
+    /// Angles are in degrees.
     #[default]
     Degrees,
-    /// Degrees and minutes in one number, `ddmm.mmmm`, as in NMEA.
+    /// Angles are degrees and minutes in one number, `ddmm.mmmm`, as in NMEA.
     DegreesMinutes,
-    /// Radians.
+    /// Angles are in radians.
     Radians,
 }
 
 impl AngleUnit {
     const ALL: [Self; 3] = [Self::Degrees, Self::DegreesMinutes, Self::Radians];
 
-    /// Returns the name used in text output and JSON.
+    /// Returns the name of the unit in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Degrees => "degrees",
@@ -31,7 +31,7 @@ impl AngleUnit {
         }
     }
 
-    /// Returns the unit for a column of stored angles.
+    /// Returns the unit's symbol for a column of stored angles.
     #[cfg(feature = "arrow")]
     pub(crate) const fn symbol(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl AngleUnit {
         }
     }
 
-    /// Returns whether a stored position is valid if it is in this unit.
+    /// Returns whether a stored position would be valid in this unit.
     fn allows(self, latitude: f64, longitude: f64) -> bool {
         let minutes = |value: f64| value.abs() % 100.0 < 60.0;
         let plausible = self != Self::DegreesMinutes || (minutes(latitude) && minutes(longitude));
@@ -61,26 +61,27 @@ impl AngleUnit {
     }
 }
 
-/// A position message with its time on the clock of the log.
+/// A position message, with its time on the log's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Fix {
     /// Time of the message in nanoseconds since the recording program started.
     pub nanos: i64,
-    /// Offset of the message.
+    /// Offset of the message from the start of the file.
     pub offset: u64,
     /// Content of the message.
     pub data: GpsData,
 }
 
 impl Fix {
-    /// Returns whether the position can be used: the quality is not 0 and the numbers are finite.
+    /// Returns whether the position can be used. The quality must not be 0, and the numbers must be
+    /// finite.
     pub fn is_usable(&self) -> bool {
         let data = &self.data;
         data.quality.get() != 0 && data.latitude.get().is_finite() && data.longitude.get().is_finite()
     }
 
-    /// Returns the time by the receiver; `None` without a valid date and time. Two-digit years are
-    /// 1980 to 2079.
+    /// Returns the UTC time according to the receiver. Returns `None` if the date or the time is
+    /// invalid. Two-digit years are 1980 to 2079, because GPS started in 1980.
     pub fn utc(&self) -> Option<DateTime<Utc>> {
         let data = &self.data;
         let year = match data.year.get() {
@@ -91,7 +92,7 @@ impl Fix {
         let [month, day, hour, minute, second] =
             [data.month, data.day, data.hour, data.minute, data.second].map(|n| u32::try_from(n.get()).ok());
         let midnight = NaiveDate::from_ymd_opt(year, month?, day?)?;
-        // A leap second is taken as the second after it.
+        // `chrono` does not support second 60. So a leap second becomes the second after it.
         let second = second?;
         let time = midnight.and_hms_opt(hour?, minute?, second.min(59))?.and_utc();
         match second {
@@ -102,7 +103,7 @@ impl Fix {
     }
 }
 
-/// Returns the name of a fix quality. The numbers are those of NMEA.
+/// Returns the name of a fix quality. The numbers have the same meaning as in NMEA.
 pub fn quality_name(quality: i32) -> &'static str {
     match quality {
         0 => "invalid",
@@ -118,46 +119,50 @@ pub fn quality_name(quality: i32) -> &'static str {
     }
 }
 
-/// The meaning of the positions in a log.
+/// The meaning of the position messages in a log, as inferred from the log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct GpsMeaning {
-    /// Unit of latitude and longitude.
+    /// Unit of the stored latitudes and longitudes.
     pub unit: AngleUnit,
-    /// Evidence for the unit.
+    /// Evidence for the inferred unit.
     pub evidence: String,
-    /// True if the unit is a default, because the file does not determine it.
+    /// True if the unit is a default, because the log does not determine it.
     pub assumed: bool,
-    /// UTC offset of the log's clock; `None` without usable dates.
+    /// UTC offset of the log's clock. `None` if no position has a usable date.
     pub utc: Option<UtcFit>,
 }
 
-/// UTC offset of a log's clock, inferred from the times of positions.
+/// UTC offset of the log's clock, inferred from the times that positions contain.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UtcFit {
-    /// UTC minus log time in nanoseconds, as the lower median over the fixes.
+    /// UTC minus log time in nanoseconds, as the lower median over all used positions.
     pub offset_nanos: i64,
-    /// UTC minus log time in nanoseconds, as the maximum over the fixes. The true offset is at
-    /// least this, because receivers report whole seconds, and late.
+    /// UTC minus log time in nanoseconds, as the maximum over all used positions. The true offset
+    /// is at least this large, because receivers report whole seconds, and report them late.
     pub bound_nanos: i64,
-    /// Difference between the maximum and the minimum over the fixes, in nanoseconds.
+    /// Difference between the maximum and the minimum of UTC minus log time over all used
+    /// positions, in nanoseconds.
     pub spread_nanos: i64,
-    /// Drift of the clock of the log behind UTC in ppm, if the log is long enough.
+    /// Drift of the log's clock against UTC in ppm, positive if the clock is too slow. `None` if
+    /// the log is too short or the drift is small.
     pub drift_ppm: Option<f64>,
-    /// Number of fixes that were used.
+    /// Number of positions from which the offset was inferred.
     pub fixes: usize,
-    /// Offsets of fixes whose date was wrong by whole days, each with the number of days.
+    /// Positions whose date was wrong by whole days. Each item has the offset of the message and
+    /// the number of days.
     pub unwrapped: Vec<(u64, i64)>,
 }
 
 impl UtcFit {
-    /// Converts a time of the log to UTC; `None` if it is beyond the range of `chrono`.
+    /// Converts a time of the log to UTC. Returns `None` if the result is beyond the range of
+    /// `chrono`.
     pub fn at(&self, nanos: i64) -> Option<DateTime<Utc>> {
         Some(DateTime::from_timestamp_nanos(nanos.checked_add(self.offset_nanos)?))
     }
 
-    /// Returns the offset as the type that all formats share.
+    /// Returns the UTC offset as the type that all log formats use.
     pub fn offset(&self) -> UtcOffset {
         let drift = self.drift_ppm.map_or(String::new(), |ppm| format!(", drift {ppm:.1} ppm"));
         let late = Seconds(self.bound_nanos.saturating_sub(self.offset_nanos));
@@ -173,7 +178,8 @@ impl UtcFit {
 
 const DAY: i64 = 86_400 * 1_000_000_000;
 
-/// Infers the meaning of the positions of a log. `fixes` are all position messages in file order.
+/// Infers the unit of positions and the UTC offset of a log. `fixes` are all position messages of
+/// the log in file order.
 pub fn infer(fixes: &[Fix]) -> GpsMeaning {
     let usable: Vec<&Fix> = fixes.iter().filter(|fix| fix.is_usable()).collect();
     let (unit, evidence, assumed) = unit(&usable);
@@ -194,7 +200,7 @@ fn unit(usable: &[&Fix]) -> (AngleUnit, String, bool) {
     }
 }
 
-/// Selects the unit in which the distance between fixes matches the speed.
+/// Selects the unit in which the distance between positions best matches the speed of the vehicle.
 fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, bool) {
     let mut path = 0.0;
     let mut errors = vec![0.0; possible.len()];
@@ -220,7 +226,7 @@ fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, b
     (possible[best], why, false)
 }
 
-/// Returns the distance between two fixes in meters, on a sphere.
+/// Returns the distance between two positions in meters, on a sphere.
 fn distance(a: &Fix, b: &Fix, unit: AngleUnit) -> f64 {
     let at = |fix: &Fix| {
         let (lat, lon) = (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
@@ -232,16 +238,16 @@ fn distance(a: &Fix, b: &Fix, unit: AngleUnit) -> f64 {
 }
 
 // Example: the program started at 23:59:50 UTC on June 14. At midnight, the date of the receiver
-// lagged by a second:
+// changed one second too late:
 //
 //     log time     receiver             UTC minus log time
 //      9 s         June 14, 23:59:59    June 14, 23:59:50
 //     10 s         June 14, 00:00:00    June 13, 23:59:50, a day off the median: a day is added
 //     11 s         June 15, 00:00:01    June 14, 23:59:50
 //
-// All fixes give the same offset after this correction.
+// After this correction, all positions give the same offset.
 
-/// Infers the UTC offset of the log's clock from usable fixes.
+/// Infers the UTC offset of the log's clock from usable positions.
 fn fit(usable: &[&Fix]) -> Option<UtcFit> {
     let mut offsets: Vec<(i64, i64, u64)> = usable
         .iter()
@@ -255,8 +261,8 @@ fn fit(usable: &[&Fix]) -> Option<UtcFit> {
     for (offset, _, at) in &mut offsets {
         let off = offset.saturating_sub(rough);
         let days = off.saturating_add(DAY / 2).div_euclid(DAY);
-        // An error of whole days, within a minute, comes from a date that lagged or from a rollover
-        // of the receiver's week number. Other differences are noise.
+        // If an offset is off by whole days, with a tolerance of a minute, the date changed too
+        // late, or the receiver's week number overflowed. Other differences are noise.
         let Some(whole) = days.checked_mul(DAY).filter(|_| days != 0) else { continue };
         if off.abs_diff(whole) < 60_000_000_000
             && let Some(unwound) = offset.checked_sub(whole)
@@ -282,8 +288,8 @@ fn lower_median(mut values: Vec<i64>) -> Option<i64> {
     Some(*values.select_nth_unstable(middle).1)
 }
 
-/// Returns the slope of the offsets over time in ppm, if it is above 20 ppm over at least ten
-/// minutes.
+/// Returns the slope of the offsets over time in ppm. Returns `None` if it is at most 20 ppm, or if
+/// the log is shorter than ten minutes.
 fn drift(offsets: &[(i64, i64, u64)]) -> Option<f64> {
     let (first, last) = (offsets.first()?, offsets.last()?);
     if last.1.saturating_sub(first.1) < 600_000_000_000 {
@@ -328,8 +334,8 @@ mod tests {
     fn units_are_inferred_from_range_or_distance() {
         assert_eq!(infer(&[fix(0, 5021.7698, 733.5059, 0.0)]).unit, AngleUnit::DegreesMinutes);
         assert!((AngleUnit::DegreesMinutes.degrees(-5021.6) + 50.36).abs() < 1e-9);
-        // All units allow these positions. 18 km/h to the north for one second is 5 m or 4.5e-5
-        // degrees.
+        // These positions are valid in all units. At 18 km/h, the vehicle moves north by 5 m per
+        // second, which are 4.5e-5 degrees.
         let north = |unit: f64| -> Vec<Fix> {
             (0..10).map(|i| fix(i.into(), 0.5 + f64::from(i) * unit, 0.1, 18.0)).collect()
         };

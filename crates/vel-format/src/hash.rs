@@ -1,11 +1,14 @@
-//! `simpleHash`, which computes the ids of message types from their names (section 4.2).
+//! Ids of message types. They are computed from the names of the types with the function
+//! `simpleHash` in section 4.2 of the VEL specification.
 
 use crate::error::VelError;
 use crate::message::Kind;
 
-/// Computes `BaseLib::String::simpleHash`: the sum over `byte[i] * (i + 119)`, wrapping at 32 bits.
+/// Computes the hash `BaseLib::String::simpleHash` of a name: the sum over `byte[i] * (i + 119)`,
+/// wrapping at 32 bits.
 ///
-/// The specification names the function but not the formula; it yields all six published ids.
+/// The VEL specification mentions this function, but does not define it. The formula gives all six
+/// published ids.
 ///
 /// ```
 /// assert_eq!(vel_format::simple_hash("OBDDataM").unwrap(), 0x0001_4043);
@@ -13,8 +16,8 @@ use crate::message::Kind;
 /// ```
 ///
 /// # Errors
-/// Returns an error if the name has characters outside ASCII: whether the original treats them as
-/// signed is unknown.
+/// Returns an error if the name has characters beyond ASCII, because it is unknown whether the
+/// original function treats bytes as signed.
 pub fn simple_hash(name: &str) -> Result<u32, VelError> {
     if let Some(at) = name.bytes().position(|byte| !byte.is_ascii()) {
         return Err(VelError::NotAscii { name: name.to_owned(), at });
@@ -26,8 +29,9 @@ pub fn simple_hash(name: &str) -> Result<u32, VelError> {
         .fold(0, |sum, (byte, weight)| sum.wrapping_add(u32::from(byte).wrapping_mul(weight))))
 }
 
-/// Names that programs of the same family may have used. They are only suggested for unknown ids,
-/// because the hash is short and different names share an id.
+/// Type names that programs of the same family may have used. If an unknown id is the hash of such
+/// a name, the name is suggested. It is only a suggestion, because different names can have the
+/// same hash.
 const LIKELY: &[&str] = &[
     "CompassM",
     "LaserDataM",
@@ -49,12 +53,12 @@ const LIKELY: &[&str] = &[
     "MyDataM",
 ];
 
-/// Returns a likely name for the id of an unknown type.
+/// Suggests a name for an unknown type id.
 pub fn suggest(type_id: u32) -> Option<&'static str> {
     LIKELY.iter().copied().find(|name| simple_hash(name).ok() == Some(type_id))
 }
 
-/// Returns the name of the published type that has this id.
+/// Returns the name of the type in the VEL specification that has this id.
 pub fn published(type_id: u32) -> Option<&'static str> {
     Kind::of_id(type_id).map(Kind::name)
 }

@@ -1,5 +1,5 @@
-//! Images: the file as stored in the log, the header of a JPEG, and pixels. Rules D21 and D22 of
-//! docs/formats/vel.md.
+//! Images in a log: the stored image file, the header of a JPEG, and decoded pixels. See the rules
+//! D21 and D22 of docs/formats/vel.md.
 
 use rovelog_core::Rule;
 use rovelog_core::media::ImageFormat;
@@ -7,15 +7,15 @@ use rovelog_core::media::ImageFormat;
 use crate::diagnostics as rules;
 use crate::wire::ImageData;
 
-/// The header of a JPEG.
+/// The header of a JPEG image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JpegHeader {
-    /// Pixels.
+    /// Width of the image in pixels.
     pub width: u16,
-    /// Pixels.
+    /// Height of the image in pixels.
     pub height: u16,
-    /// Number of color components: 1 for gray, 3 for color, or 4.
+    /// Number of color components: 1 for a gray image, 3 or 4 for a color image.
     pub components: u8,
 }
 
@@ -23,7 +23,7 @@ impl JpegHeader {
     /// Reads the header of a JPEG without decoding the image.
     ///
     /// # Errors
-    /// Returns the reason, as text, if there is no readable header.
+    /// Returns the reason as text if the JPEG has no readable header.
     pub fn read(jpeg: &[u8]) -> Result<Self, String> {
         let mut decoder = jpeg_decoder::Decoder::new(jpeg);
         decoder.read_info().map_err(|error| error.to_string())?;
@@ -37,8 +37,8 @@ impl JpegHeader {
     }
 }
 
-/// Compares an image with its JPEG header. Returns the rule and the message if they contradict each
-/// other or the header cannot be read.
+/// Compares the fields of an image message with the header of its JPEG. Returns a rule and a
+/// message if the two contradict each other, or if the header cannot be read.
 pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
     match image.encoding() {
         Encoding::File(ImageFormat::Jpeg) => {}
@@ -56,30 +56,30 @@ pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
             &rules::IMAGE_SIZE,
             format!("the message states {width}x{height}, but the JPEG is {}x{}", jpeg.width, jpeg.height),
         )),
-        Err(why) => Some((&rules::IMAGE_HEADER, format!("no JPEG header can be read: {why}"))),
+        Err(why) => Some((&rules::IMAGE_HEADER, format!("the JPEG header cannot be read: {why}"))),
     }
 }
 
-/// The encoding of an image.
+/// Encoding of the data of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// The content of an image file; as a rule a JPEG.
+    /// The data is an image file, which is a JPEG in most logs.
     File(ImageFormat),
-    /// One byte per pixel.
+    /// Each pixel has one byte of brightness.
     Grey,
-    /// Two bytes per pixel: the brightness and one color component.
+    /// Each pixel has two bytes: the brightness and one color component.
     Yuyv,
-    /// Three bytes per pixel. The order of red and blue is unknown.
+    /// Each pixel has three bytes. It is unknown whether red or blue comes first.
     Rgb,
-    /// Another number of bytes per pixel.
+    /// The number of bytes per pixel is not known.
     Unknown,
 }
 
 impl Encoding {
-    /// A JPEG.
+    /// The encoding of an image that is a JPEG file.
     pub const JPEG: Self = Self::File(ImageFormat::Jpeg);
 
-    /// Returns the name used in tables.
+    /// Returns the name of the encoding in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::File(format) => format.name(),
@@ -92,12 +92,13 @@ impl Encoding {
 }
 
 impl ImageData<'_> {
-    /// Returns the encoding. It is an image file if the data starts like one. Otherwise it follows from
-    /// the length of the data.
+    /// Returns the encoding of the image data. If the data starts with the magic number of an image
+    /// file, it is an image file. If it does not, the number of bytes per pixel decides.
     pub fn encoding(&self) -> Encoding {
         if let Some(format) = ImageFormat::of(&self.data) {
             return Encoding::File(format);
         }
+        // The message states the number of pixels, but not the number of bytes per pixel.
         let side = |n: i32| u64::try_from(n).unwrap_or(0);
         let pixels = side(self.width.get()) * side(self.height.get());
         match self.data.len() as u64 {
@@ -121,12 +122,12 @@ mod pixels {
     use crate::message::Message;
     use crate::wire::ImageData;
 
-    /// Limits for decoding images.
+    /// Limits for decoding images, which protect against exhausting the memory.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PixelLimits {
-        /// Maximum number of pixels. The default is 64 Mi.
+        /// Maximum number of pixels in an image. The default is 64 Mi.
         pub pixels: u64,
-        /// Maximum memory that a decoder may use, in bytes. The default is 256 MiB.
+        /// Maximum memory in bytes that a decoder may use. The default is 256 MiB.
         pub bytes: u64,
     }
 
@@ -137,8 +138,9 @@ mod pixels {
     }
 
     impl ImageData<'_> {
-        /// Decodes the image, after checking its size. If `image` cannot decode a JPEG,
-        /// `jpeg-decoder` is tried. `message` is the message of the image, which errors refer to.
+        /// Decodes the image after its size has been checked. If the crate `image` cannot decode a
+        /// JPEG, `jpeg-decoder` is tried. `message` is the message that contains the image, which
+        /// errors refer to.
         ///
         /// # Errors
         /// Returns an error if the image cannot be decoded or exceeds the limits.
@@ -162,18 +164,22 @@ mod pixels {
             }
         }
 
-        /// Returns the size in pixels, or an error if it exceeds the limits.
+        /// Returns the width and height of the image in pixels. Returns an error if they exceed the
+        /// limits.
         fn size_within(&self, message: &Message<'_>, limits: PixelLimits) -> Result<(u32, u32), VelError> {
             let at = message.offset;
             let (width, height) = self.size().map_err(|why| VelError::BadImage { at, why })?;
             let pixels = u64::from(width) * u64::from(height);
+            // Without this check, a message of a few bytes could declare an image that exhausts the
+            // memory.
             if pixels > limits.pixels {
                 return Err(VelError::ImageTooLarge { at, pixels, limit: limits.pixels });
             }
             Ok((width, height))
         }
 
-        /// Returns the size in pixels, from the JPEG header or else from the fields of the message.
+        /// Returns the width and height of the image in pixels. They come from the JPEG header, or
+        /// from the fields of the message if the image is not a JPEG.
         fn size(&self) -> Result<(u32, u32), String> {
             if self.encoding() == Encoding::JPEG {
                 let header = JpegHeader::read(&self.data)?;
@@ -183,9 +189,9 @@ mod pixels {
             Ok((side(self.width.get())?, side(self.height.get())?))
         }
 
-        /// Decodes a JPEG at a reduced size, which is faster. The size is at least `side` pixels,
-        /// and an integer fraction of the full size down to an eighth. The limits apply to the full
-        /// size.
+        /// Decodes a JPEG at a reduced size, which is faster than decoding it completely. The
+        /// reduced size is an integer fraction of the full size, down to an eighth, and is at least
+        /// `side` pixels. The limits apply to the full size.
         ///
         /// # Errors
         /// Returns an error if the JPEG cannot be decoded or exceeds the limits.
@@ -202,7 +208,7 @@ mod pixels {
             decoded(decoder, limits).map_err(bad)
         }
 
-        /// Encodes the image as PNG.
+        /// Encodes the image as a PNG file.
         ///
         /// # Errors
         /// Returns the errors of [`pixels`](Self::pixels).
@@ -231,8 +237,8 @@ mod pixels {
     ) -> Result<DynamicImage, String> {
         decoder.read_info().map_err(|error| error.to_string())?;
         let info = decoder.info().ok_or("no frame header")?;
-        // The decoder checks its limit only after decoding, which takes half a minute for a header
-        // of a few bytes.
+        // The decoder checks its limit only after decoding. For a header of a few bytes that
+        // declares a huge image, this would take half a minute.
         let pixels = u64::from(info.width) * u64::from(info.height);
         let bytes = pixels * info.pixel_format.pixel_bytes() as u64;
         if bytes > limits.bytes {
@@ -251,7 +257,8 @@ mod pixels {
         made.ok_or_else(|| "fewer pixels than its header states".to_owned())
     }
 
-    /// Converts YUYV to RGB by ITU-R BT.601 with full range, as cameras send it.
+    /// Converts YUYV pixels to RGB according to ITU-R BT.601 with the full range of values, which
+    /// cameras use.
     fn yuyv(data: &[u8]) -> Vec<u8> {
         let (pairs, _) = data.as_chunks::<4>();
         let mut out = Vec::new();

@@ -1,32 +1,33 @@
-//! The index of the file (section 3.3), which is checked against the messages.
+//! Check of the index of a log against its messages. Section 3.3 of the VEL specification describes
+//! the index.
 
 use crate::locate::LogStart;
 use rovelog_core::text::count;
 
-/// The time from which an index counts its seconds.
+/// The time from which the index of a log counts seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexOrigin {
-    /// The time of the first message.
+    /// The index counts from the time of the first message.
     FirstMessage,
-    /// The start of the recording program.
+    /// The index counts from the start of the recording program.
     ProgramStart,
 }
 
-/// Result of checking the index of a file.
+/// Result of comparing the index of a log with its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexState {
     /// The index has no entries.
     Absent,
-    /// Every entry has the offset of the right message.
+    /// Every entry of the index has the offset of the right message.
     Good(IndexOrigin),
-    /// The index was not checked, because only parts of the log were fetched.
+    /// The index was not checked, because only some byte ranges of the log were fetched.
     NotChecked,
-    /// The index is wrong, for the given reason, and was rebuilt by scanning the messages.
+    /// The index is wrong, for the given reason. A new index was built by scanning the messages.
     Rebuilt(String),
 }
 
 impl IndexState {
-    /// Returns the name used in text output and JSON.
+    /// Returns the name of the state in text output and JSON.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Absent => "absent",
@@ -37,19 +38,19 @@ impl IndexState {
     }
 }
 
-// Example: messages at 0.8 s, 1.0 s and 2.5 s are stored at offsets 100, 200 and 300, and end at
-// 400. A correct index has these entries:
+// Example: messages at 0.8 s, 1.0 s and 2.5 s are stored at the offsets 100, 200 and 300. The
+// messages end at offset 400. Depending on the origin, a correct index has these entries:
 //
 //     origin           second 0    second 1    second 2
 //     first message    100         300         400 (no message at 2.8 s or later)
 //     program start    100         200         300
 //
-// The origin is not stored, so both are checked at the same time.
+// The file does not state the origin, so the index is compared with both.
 
-/// Compares the index with the messages.
+/// Compares the index of a log with its messages.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexCheck {
-    /// One comparison for each origin.
+    /// Comparison of the index for each possible origin.
     origins: Vec<OriginCheck>,
     claimed: u32,
     behind: bool,
@@ -61,7 +62,7 @@ struct OriginCheck {
     origin: IndexOrigin,
     start_ms: f64,
     next: usize,
-    /// The number of the first wrong entry, and its correct value.
+    /// Number of the first wrong entry, and the correct value of this entry.
     wrong: Option<(usize, u64)>,
 }
 
@@ -77,14 +78,14 @@ impl IndexCheck {
         }
     }
 
-    /// Adds a message in file order.
+    /// Compares the index entries for the next message in file order.
     #[inline]
     pub(crate) fn message(&mut self, entries: &[i64], at: u64, millis: f64) {
         if !self.started {
             self.started = true;
             self.origins[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
         }
-        // An index entry cannot refer to a message without a finite time.
+        // A message without a finite time is ignored, because no index entry can refer to it.
         if !millis.is_finite() {
             return;
         }
@@ -101,7 +102,7 @@ impl IndexCheck {
         }
     }
 
-    /// Returns the result of the check. `end` is the offset at which the messages end.
+    /// Returns the result of the comparison. `end` is the offset at which the messages end.
     pub(crate) fn finish(&self, entries: &[i64], end: u64) -> IndexState {
         if self.claimed == 0 {
             return IndexState::Absent;
@@ -110,7 +111,8 @@ impl IndexCheck {
             let claimed = count(self.claimed, "entry");
             return IndexState::Rebuilt(format!("no message starts after the {claimed} that it claims"));
         }
-        // Entries for seconds after the last message have the end of the messages.
+        // Entries for seconds after the last message must have the offset at which the messages
+        // end.
         let rest = |check: &OriginCheck| {
             let found = entries[check.next..].iter().position(|entry| u64::try_from(*entry) != Ok(end));
             found.map(|i| (check.next + i, end))

@@ -1,21 +1,22 @@
-//! Laser scans: the angle of each range, and codes that replace distances. Section 8 of
+//! Laser scans: the angle of each range, and the codes that replace distances. See section 8 of
 //! docs/formats/vel.md.
 
 use std::f64::consts::TAU;
 
 use crate::wire::LaserRange;
 
-/// A scanner with a known table of angles.
+/// A laser scanner for which the angles of ranges are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scanner {
-    /// Hokuyo URG-04LX: 1024 steps per turn, 20 mm to 5.6 m.
+    /// Hokuyo URG-04LX, with 1024 steps per turn and a range of 20 mm to 5.6 m.
     Urg04Lx,
-    /// Hokuyo UTM-30LX: 1440 steps per turn, up to 30 m.
+    /// Hokuyo UTM-30LX, with 1440 steps per turn and a range of up to 30 m.
     Utm30Lx,
 }
 
 impl Scanner {
-    /// Returns the scanner for a sensor type.
+    /// Returns the scanner for the sensor type that a message states. Returns `None` if the angles
+    /// of that type are unknown.
     pub fn by_type(sensor_type: &[u8]) -> Option<Self> {
         match sensor_type {
             b"Hokuyo_URG-04LX" => Some(Self::Urg04Lx),
@@ -24,7 +25,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the number of steps per turn.
+    /// Returns the number of angular steps per turn of the scanner.
     const fn slits(self) -> u32 {
         match self {
             Self::Urg04Lx => 1024,
@@ -32,7 +33,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the step that points straight ahead.
+    /// Returns the angular step in which the scanner points straight ahead.
     const fn front(self) -> i64 {
         match self {
             Self::Urg04Lx => 384,
@@ -40,7 +41,8 @@ impl Scanner {
         }
     }
 
-    /// Returns the minimum range in millimeters. Smaller numbers are codes.
+    /// Returns the minimum distance in millimeters that the scanner measures. Smaller numbers are
+    /// codes.
     const fn min_range(self) -> u32 {
         match self {
             Self::Urg04Lx => 20,
@@ -48,7 +50,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the meaning of a code.
+    /// Returns the meaning of a code that the scanner stores instead of a distance.
     pub const fn code(self, code: u32) -> &'static str {
         match (self, code) {
             (Self::Urg04Lx, 0) => "perhaps beyond the range",
@@ -63,8 +65,9 @@ impl Scanner {
         }
     }
 
-    /// Returns the step of the first range in a scan of `count` ranges, and whether it comes from a
-    /// table. For other counts, the middle of the scan points straight ahead.
+    /// Returns the angular step of the first range in a scan of `count` ranges. The second value is
+    /// true if this step is known for this count. For other counts, the middle of the scan is
+    /// assumed to point straight ahead.
     #[expect(clippy::cast_possible_wrap, reason = "a scan is far shorter")]
     const fn first_step(self, count: usize) -> (i64, bool) {
         match (self, count) {
@@ -75,24 +78,26 @@ impl Scanner {
     }
 }
 
-/// One range of a scan.
+/// A single range of a laser scan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ScanPoint {
     /// Index of the range in the scan.
     pub index: usize,
-    /// Step of the sensor.
+    /// Angular step of the scanner at which the range was measured.
     pub step: i64,
-    /// Angle in radians, counterclockwise as seen from above. 0 is straight ahead.
+    /// Angle in radians at which the range was measured, counterclockwise as seen from above. 0 is
+    /// straight ahead.
     pub angle: f64,
-    /// The stored number: millimeters or a code.
+    /// The stored number, which is a distance in millimeters or a code.
     pub raw: u32,
-    /// Range in meters; `None` for a code.
+    /// Measured distance in meters. `None` if the stored number is a code.
     pub range: Option<f64>,
 }
 
 impl ScanPoint {
-    /// Returns the position in meters ahead and to the left; `None` for a code.
+    /// Returns the position of the measured point in meters ahead and meters to the left. Returns
+    /// `None` if the stored number is a code.
     pub fn xy(&self) -> Option<[f64; 2]> {
         let (sin, cos) = self.angle.sin_cos();
         self.range.map(|range| [range * cos, range * sin])
@@ -100,12 +105,13 @@ impl ScanPoint {
 }
 
 impl<'a> LaserRange<'a> {
-    /// Returns the scanner; `None` if the sensor type is unknown.
+    /// Returns the scanner that made this scan. Returns `None` if its angles are unknown.
     pub fn scanner(&self) -> Option<Scanner> {
         Scanner::by_type(&self.sensor_type)
     }
 
-    /// Returns the ranges with their angles; `None` if the sensor type is unknown.
+    /// Returns the ranges of the scan with their angles. Returns `None` if the angles of the
+    /// scanner are unknown.
     pub fn points(&self) -> Option<impl ExactSizeIterator<Item = ScanPoint> + use<'a>> {
         let scanner = self.scanner()?;
         let (first, _) = scanner.first_step(self.ranges.len());

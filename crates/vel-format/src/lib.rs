@@ -2,10 +2,12 @@
 //!
 //! # Open
 //!
-//! [`VelReader::open`] takes a path, [`VelReader::from_bytes`] bytes in memory or in a mapped file, and
-//! [`VelReader::options`] has further options.
-//! [`Vel::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
-//! error: an error means that nothing can be read.
+//! - [`VelReader::open`] opens a log at a path.
+//! - [`VelReader::from_bytes`] opens a log in memory or in a mapped file.
+//! - [`VelReader::options`] sets options and then opens a log.
+//! - [`Vel::stream`](Format::stream) reads a log from a pipe, and buffers only a part of it.
+//!
+//! Damage is not an error. An error means that nothing can be read.
 //!
 //! ```no_run
 //! use vel_format::{Format, LogStream, ReadOptions, Vel, VelReader};
@@ -21,9 +23,10 @@
 //!
 //! # Inspect
 //!
-//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) what was recorded,
-//! and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes;
-//! [`mod@diagnostics`] lists the rules.
+//! - [`info`](LogReader::info) returns the summary.
+//! - [`topics`](LogReader::topics) returns the recorded topics.
+//! - [`diagnostics`](LogReader::diagnostics) returns every problem that was found in the bytes. The
+//!   module [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
 //! # use vel_format::{LogReader, VelReader};
@@ -44,9 +47,9 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) returns records in time order, `records_in_file_order` in the
-//! order of the file. [`VelReader::payloads`] returns messages as borrowed views,
-//! `VelReader::revolutions` the points of a Velodyne.
+//! [`records`](LogReader::records) returns records in time order, and `records_in_file_order`
+//! returns them in the order of the file. [`VelReader::payloads`] returns messages as borrowed
+//! views. `VelReader::revolutions` returns the points of a Velodyne sensor.
 //!
 //! ```no_run
 //! # use vel_format::{LogReader, Select, VelReader};
@@ -54,7 +57,7 @@
 //! for record in log.records(&Select::topic("GPSDataM")) {
 //!     println!("{}", record?.value()?.to_json());
 //! }
-//! // Sensor and calibration as the log tells; a revolution starts straight ahead.
+//! // The sensor and its calibration are taken from the log. A revolution starts straight ahead.
 //! let mut revolutions = log.revolutions(None, None, vel_format::velodyne::PointOptions::default(), 0)?;
 //! while let Some(revolution) = revolutions.next() {
 //!     println!("revolution {}: {} points", revolution.number, revolution.points.len());
@@ -65,8 +68,8 @@
 //! # Columns
 //!
 //! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) returns a topic as
-//! Arrow record batches: the time `t_ns`, then its fields. `VelReader::point_batches` returns
-//! points.
+//! Arrow record batches. Their columns are the time `t_ns` and the fields of the topic.
+//! `VelReader::point_batches` returns points.
 //!
 //! ```no_run
 //! # use vel_format::{LogReader, Select, VelReader};
@@ -82,7 +85,7 @@
 //!
 //! # Write
 //!
-//! [`VelWriter`] records message by message; [`write_log`] writes known messages in one pass.
+//! [`VelWriter`] records a log message by message. [`write_log`] writes known messages in one pass.
 //!
 //! ```
 //! use vel_format::{LogReader, NewMessage, ReadOptions, VelReader, VelWriter, WriteOptions};
@@ -103,7 +106,7 @@
 //! # Recover
 //!
 //! [`recover`](LogReader::recover) writes every intact message of a damaged log to a new file and
-//! accounts for every byte. [`slice`](LogReader::slice) writes a part by topic and time;
+//! accounts for every byte. [`slice`](LogReader::slice) writes a part of a log, by topic and time.
 //! [`Vel::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
@@ -117,23 +120,25 @@
 //!
 //! # Levels
 //!
-//! Lowest first; each is usable without those above it:
+//! The API has several levels, from low to high. Each level can be used without the levels above
+//! it.
 //!
-//! - [`wire`]: the bytes, declared in the order of the specification; used for reading and writing.
-//! - [`Message`] and [`Payload`]: messages, which borrow from the log.
-//! - [`declared`] and [`hash`]: your own message types, and the ids of names.
-//! - `scan`, `locate` and `validate` (private): one scanner of the messages of valid and damaged
-//!   logs.
-//! - [`VelReader`]: random access to a log in memory or in a mapped file; [`VelStream`]: one pass
-//!   over a pipe, in bounded memory. Both return [`Record`](rovelog_core::Record)s.
-//! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: the meaning of sensor data: points,
-//!   revolutions, scans, pixels, UTC, orientation.
-//! - [`LogReader::recover`]: every intact message of a damaged log, with an account of every byte.
-//! - [`LogReader::slice`] and [`Vel::merge`](Format::merge): a part of a log, or several logs, as a
-//!   new log.
-//! - [`VelWriter`], [`write_log`]: new logs.
-//! - [`columns`](rovelog_core::TopicRef#method.columns) and `VelReader::point_batches`: topics and
-//!   points as Arrow record batches (feature `arrow`).
+//! - [`wire`] declares the bytes in the order of the specification, for reading and writing.
+//! - [`Message`] and [`Payload`] are messages that borrow from the log.
+//! - [`declared`] and [`hash`] handle your own message types, and the ids of type names.
+//! - `scan`, `locate` and `validate` (private) find the messages of valid and damaged logs. All
+//!   readers use them.
+//! - [`VelReader`] gives random access to a log in memory or in a mapped file. [`VelStream`] reads
+//!   a pipe in one pass, in bounded memory. Both return [`Record`](rovelog_core::Record)s.
+//! - [`velodyne`], [`laser`], [`images`], [`gps`] and [`pose`] interpret sensor data: points,
+//!   revolutions, scans, pixels, UTC and orientation.
+//! - [`LogReader::recover`] writes every intact message of a damaged log, and accounts for every
+//!   byte.
+//! - [`LogReader::slice`] and [`Vel::merge`](Format::merge) write a part of a log, or several logs,
+//!   as a new log.
+//! - [`VelWriter`] and [`write_log`] write new logs.
+//! - [`columns`](rovelog_core::TopicRef#method.columns) and `VelReader::point_batches` return
+//!   topics and points as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
@@ -186,7 +191,7 @@ pub use state::Meaning;
 pub use stream::VelStream;
 pub use writer::{NewMessage, VelWriter, WriteOptions, Written, write_log};
 
-// Re-exported for users who depend on this crate alone.
+// These items are re-exported for users who depend on this crate alone.
 pub use rovelog_core;
 pub use rovelog_core::{
     Error, Format, LogReader, LogStream, OpenOptions, ReadOptions, RecoverOptions, Result, Select,
@@ -201,8 +206,8 @@ impl Format for Vel {
     type Reader = VelReader;
     type Stream = VelStream<Box<dyn std::io::Read + Send>>;
 
-    /// Opens a log, even if its first bytes are wrong. Detection only selects this format for such
-    /// a file if the user requests it, and opening fails if the file has no message.
+    /// Opens a log, even if its first bytes are wrong. Detection selects this format for such a
+    /// file only if the user requests it. Opening fails if the file has no message.
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<VelReader> {
         Ok(VelReader::salvage(bytes, options)?)
     }
@@ -224,7 +229,7 @@ impl VelReader {
     /// Opens a VEL log with the default options. The file is read into memory.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a VEL log. Damage is not an error:
+    /// Returns an error if the file cannot be read or is not a VEL log. Damage is not an error:
     /// [`diagnostics`](LogReader::diagnostics) lists it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
@@ -233,12 +238,12 @@ impl VelReader {
     /// Opens a VEL log in memory with the default options.
     ///
     /// # Errors
-    /// If the bytes are not a VEL log.
+    /// Returns an error if the bytes are not a VEL log.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
         Self::options().from_bytes(bytes)
     }
 
-    /// Returns the options with which a VEL log is opened.
+    /// Returns the options for opening a VEL log.
     ///
     /// ```no_run
     /// let log = vel_format::VelReader::options().strict(true).open("drive.vel")?;

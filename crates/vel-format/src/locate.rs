@@ -1,5 +1,6 @@
-//! Location of the first message: right after the index, at an offset in the index, or at an offset
-//! found by searching every byte. Sections 3 and 5 of docs/formats/vel.md.
+//! Location of the first message of a log. The first message is directly after the index, at an
+//! offset in an index entry, or at an offset that is found by searching every byte. See sections 3
+//! and 5 of docs/formats/vel.md.
 
 use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::wire::{I64Le, whole};
@@ -10,40 +11,40 @@ use crate::message::SizeRule;
 use crate::validate::{Evidence, Seen, Validator, size_rule};
 use crate::wire::{FileHeader, HEADER_LEN, INDEX_AT, MAGIC, TERMINATOR, entries_len};
 
-/// Maximum number of index entries. With one per second, they cover 48 days.
+/// Maximum number of index entries. With one entry per second, they cover 48 days.
 pub(crate) const MAX_ENTRIES: u64 = 1 << 22;
 
-/// Maximum offset of the first message.
+/// Maximum offset of the first message from the start of the file.
 const MAX_FIRST_OFFSET: u64 = 40 << 20;
 
-/// Maximum number of index entries that are tried as the offset of the first message.
+/// Maximum number of index entries whose offsets are checked for the first message.
 const MAX_TRIED_ENTRIES: u64 = 4096;
 
-/// How the first message was located.
+/// Method by which the first message was located.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocatedBy {
-    /// It is right after the index.
+    /// The first message is directly after the index.
     AfterIndex,
-    /// An index entry has its offset.
+    /// The offset of the first message is in an index entry.
     ByEntry,
-    /// Every byte was searched.
+    /// The first message was found by searching at every offset.
     ByScan,
 }
 
-/// The header and the index of a log, and where its messages start.
+/// The header and the index of a log, and the offset of its first message.
 #[derive(Clone, Debug)]
 pub(crate) struct LogStart {
     pub(crate) header: FileHeader,
-    /// Number of index entries as the file states it. It can be wrong.
+    /// Number of index entries that the file states, which may be wrong.
     pub(crate) claimed: u32,
-    /// The stored index entries. Empty if their number is invalid.
+    /// The stored index entries. Empty if the number of entries is invalid.
     pub(crate) entries: Vec<i64>,
     /// Offset of the end of the index.
     pub(crate) index_end: u64,
     pub(crate) first: u64,
     pub(crate) found: LocatedBy,
     pub(crate) evidence: Evidence,
-    /// True if the magic number is correct.
+    /// True if the file starts with the correct magic number.
     pub(crate) magic: bool,
 }
 
@@ -60,12 +61,12 @@ impl From<NeedMore> for StartError {
     }
 }
 
-/// Locates the start of the log in `window`, which must start at offset 0. With `salvage`, a wrong
-/// magic number is accepted.
+/// Locates the start of the log in `window`, which must begin at offset 0 of the file. If `salvage`
+/// is true, a wrong magic number is accepted.
 pub(crate) fn locate(window: Window<'_>, types: &Types, salvage: bool) -> Result<LogStart, StartError> {
     let cut = || StartError::Refused(VelError::HeaderCut { len: window.end() });
-    // A file that ends inside its header is cut. But if it does not start like the magic number, it
-    // is not a VEL log.
+    // If a file ends within its header but starts like a VEL log, it is truncated. If its first
+    // bytes differ from the magic number, it is not a VEL log.
     let Some(header) = window.view::<FileHeader>(0)? else {
         let is_start = MAGIC.starts_with(&window.data[..window.data.len().min(MAGIC.len())]);
         return Err(if is_start { cut() } else { StartError::Refused(VelError::NotVel) });
@@ -81,8 +82,8 @@ pub(crate) fn locate(window: Window<'_>, types: &Types, salvage: bool) -> Result
     let entries = if index_fits { search.positions(claimed.into())? } else { &[] };
     let entries = entries.iter().map(|position| position.get()).collect();
     let claimed_end = INDEX_AT + entries_len(claimed.into());
-    // The index extends to the first message, even if its count is too small. But if only a search
-    // found the first message, the bytes before it are damage.
+    // The index extends to the first message, even if the stored number of entries is too small.
+    // But if the first message was found by searching every byte, the bytes before it are damaged.
     let index_end = match found {
         LocatedBy::ByScan if index_fits && claimed_end < first => claimed_end,
         _ => first,
@@ -102,7 +103,7 @@ impl Search<'_> {
         SizeRule::ALL.into_iter().map(validator)
     }
 
-    /// Returns whether a valid message starts at `at` under any size rule.
+    /// Returns whether a valid message starts at offset `at` under any of the three size rules.
     fn starts_at(&self, at: u64) -> Result<bool, NeedMore> {
         for validator in self.validators() {
             if validator.starts_at(at)? {
@@ -112,8 +113,9 @@ impl Search<'_> {
         Ok(false)
     }
 
-    /// Locates the first message. Returns its offset, how it was located, and whether the file has
-    /// room for the index. `claimed` is the number of index entries by the file.
+    /// Locates the first message. Returns its offset, the method by which it was located, and true
+    /// if the file has room for the index. `claimed` is the number of index entries that the file
+    /// states.
     fn first_message(&self, claimed: u32) -> Result<Option<(u64, LocatedBy, bool)>, NeedMore> {
         let after_index = INDEX_AT + entries_len(claimed.into());
         let index_fits =
@@ -135,14 +137,15 @@ impl Search<'_> {
         Ok(match (earliest, named) {
             (Some(at), _) => Some((at, LocatedBy::ByScan, index_fits)),
             (None, Some(at)) => Some((at, LocatedBy::ByEntry, index_fits)),
-            // The log has only one cut message, or only damage.
+            // No valid message was found. The log contains a single truncated message, or only
+            // damage.
             (None, None) if index_fits => Some((after_index, LocatedBy::AfterIndex, index_fits)),
             (None, None) => None,
         })
     }
 
-    /// Returns the smallest offset in the first `tried` index entries at which a valid message
-    /// starts.
+    /// Returns the smallest offset in the index entries at which a valid message starts. Only the
+    /// first `tried` entries are checked.
     fn smallest_valid_entry(&self, tried: u64) -> Result<Option<u64>, NeedMore> {
         let places = self.positions(tried)?.iter().filter_map(|place| u64::try_from(place.get()).ok());
         let mut places: Vec<u64> =
@@ -157,7 +160,8 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Returns `count` index entries, or as many as the file has.
+    /// Returns the first `count` index entries. If the file is too short for them, returns the
+    /// entries that it has.
     fn positions(&self, count: u64) -> Result<&[I64Le], NeedMore> {
         Ok(whole(self.window.upto(INDEX_AT, entries_len(count))?))
     }

@@ -1,5 +1,5 @@
-//! Messages as views that borrow from the log. Nothing is copied, and counts are checked against
-//! the available bytes.
+//! Messages as views that borrow from the log. Nothing is copied, and element counts are checked
+//! against the available bytes.
 
 use std::borrow::Cow;
 
@@ -13,23 +13,25 @@ use crate::wire::{
     VelodyneRawData,
 };
 
-/// What the size field of a message includes (rules D1 and D3 of docs/formats/vel.md).
+/// Meaning of the size field of a message. See the rules D1 and D3 of docs/formats/vel.md.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SizeRule {
-    /// Everything except the size field: 17 bytes and the data. "Message data: message size - 17".
+    /// The size counts everything except the size field: 17 bytes of the header, and the data.
+    /// Section 3.4 of the specification says "Message data: message size - 17".
     #[default]
     Exclusive,
-    /// The whole message: 21 bytes and the data. "size of the message incl. header".
+    /// The size counts the whole message: 21 bytes of the header, and the data. Section 3.4 of the
+    /// specification says "size of the message incl. header".
     Inclusive,
-    /// Only the data.
+    /// The size counts only the data.
     DataOnly,
 }
 
 impl SizeRule {
-    /// All rules, with the most likely one first.
+    /// All size rules. The most likely rule comes first.
     pub const ALL: [Self; 3] = [Self::Exclusive, Self::Inclusive, Self::DataOnly];
 
-    /// Returns the number of bytes that the size includes in addition to the data.
+    /// Returns the number of header bytes that the size field counts in addition to the data.
     pub const fn overhead(self) -> u64 {
         match self {
             Self::Exclusive => 17,
@@ -38,14 +40,14 @@ impl SizeRule {
         }
     }
 
-    /// Returns the length of the data of a message with this header; `None` if its size is too
-    /// small.
+    /// Returns the length of the data of a message with this header. Returns `None` if the size
+    /// field is too small.
     #[inline]
     pub(crate) fn data_len(self, header: &MessageHeader) -> Option<u64> {
         u64::from(header.size.get()).checked_sub(self.overhead())
     }
 
-    /// Returns the name used in text output and JSON.
+    /// Returns the name of the size rule in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "exclusive",
@@ -55,7 +57,7 @@ impl SizeRule {
     }
 }
 
-/// The message types that the specification describes.
+/// The kinds of messages that the VEL specification describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names of the specification")]
 pub enum Kind {
@@ -68,23 +70,24 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order of the specification.
+    /// All kinds of messages, in the order of the specification.
     pub const ALL: [Self; 6] = [Self::Obd, Self::Gps, Self::Image, Self::Pose, Self::Velodyne, Self::Laser];
 
-    /// Returns the kind with this type id and version; `None` if the specification does not
-    /// describe it.
+    /// Returns the kind of messages with this type id and version. Returns `None` if the
+    /// specification does not describe this type and version.
     #[inline]
     pub fn of(type_id: u32, version: i32) -> Option<Self> {
         Self::of_id(type_id).filter(|kind| kind.version() == version)
     }
 
-    /// Returns the kind with this type id, for any version.
+    /// Returns the kind of messages with this type id, regardless of the version.
     #[inline]
     pub(crate) fn of_id(type_id: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.type_id() == type_id)
     }
 
-    /// Returns the id, version and name of the type (section 3.4).
+    /// Returns the id, version and name of the message type, which are in section 3.4 of the VEL
+    /// specification.
     const fn facts(self) -> (u32, i32, &'static str) {
         match self {
             Self::Obd => (0x0001_4043, 100, "OBDDataM"),
@@ -96,80 +99,83 @@ impl Kind {
         }
     }
 
-    /// Returns the id.
+    /// Returns the type id of these messages.
     pub const fn type_id(self) -> u32 {
         self.facts().0
     }
 
-    /// Returns the version that the specification describes.
+    /// Returns the version of the message type that the specification describes.
     pub const fn version(self) -> i32 {
         self.facts().1
     }
 
-    /// Returns the name of the type.
+    /// Returns the name of the message type.
     pub const fn name(self) -> &'static str {
         self.facts().2
     }
 }
 
-/// One message of a log.
+/// A message of a log.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Message<'a> {
-    /// Offset of the header from the start of the file.
+    /// Offset of the message header from the start of the file.
     pub offset: u64,
-    /// The header.
+    /// The header of the message.
     pub header: &'a MessageHeader,
     /// Time in nanoseconds since the recording program started. If the timestamp in the header is
-    /// not a finite number, the time of the previous message.
+    /// not a finite number, this is the time of the previous message.
     pub nanos: i64,
-    /// The data after the header.
+    /// The data of the message, which follows the header.
     pub data: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Returns the kind; `None` if the specification does not describe the type in this version.
+    /// Returns the kind of the message. Returns `None` if the specification does not describe its
+    /// type and version.
     pub fn kind(&self) -> Option<Kind> {
         Kind::of(self.header.type_id.get(), self.header.version.get())
     }
 
-    /// Returns whether the writer marked the message as valid.
+    /// Returns whether the recording program marked the message as valid.
     pub fn is_valid(&self) -> bool {
         matches!(self.header.marker, MARKER_ASCII | MARKER_PRINTED)
     }
 
-    /// Returns the content; `None` if the specification does not describe it or the data is too
-    /// short.
+    /// Returns the content of the message. Returns `None` if the specification does not describe
+    /// its type and version, or if the data is too short.
     pub fn payload(&self) -> Option<Payload<'a>> {
         Payload::view(self.kind()?, self.data)
     }
 
-    /// Returns the size of the message in the log, in bytes.
+    /// Returns the size of the message with its header in bytes.
     pub fn wire_len(&self) -> u64 {
         size_of::<MessageHeader>() as u64 + self.data.len() as u64
     }
 }
 
-/// The content of a message. Bytes after it, which a newer writer may have added, are ignored.
+/// The content of a message. If bytes follow the content, which a newer program may have added,
+/// they are ignored.
 #[derive(BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[bw(little)]
 pub enum Payload<'a> {
     /// Data from the on-board diagnostics of a vehicle.
     Obd(&'a ObdData),
-    /// A position.
+    /// A position from a GPS receiver.
     Gps(&'a GpsData),
-    /// An image.
+    /// An image from a camera.
     Image(ImageData<'a>),
-    /// Orientation and acceleration.
+    /// An orientation and an acceleration.
     Pose(&'a RobotPose),
-    /// Velodyne packets.
+    /// Packets of a Velodyne sensor.
     Velodyne(VelodyneRawData<'a>),
     /// A scan of laser ranges.
     Laser(LaserRange<'a>),
 }
 
 impl<'a> Payload<'a> {
-    /// Returns the content in `data`; `None` if the data is too short.
+    /// Returns the content of a message with this kind and data. Returns `None` if the data is too
+    /// short.
     pub fn view(kind: Kind, data: &'a [u8]) -> Option<Self> {
         Some(match kind {
             Kind::Obd => Self::Obd(fixed(data)?),
@@ -181,7 +187,7 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// Returns the kind of the content.
+    /// Returns the kind of messages that have this content.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Obd(_) => Kind::Obd,
@@ -194,13 +200,15 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Returns a reference to the structure of fixed size at the start of `data`.
+/// Returns a reference to a structure of fixed size at the start of `data`. Returns `None` if the
+/// data is too short.
 #[inline]
 fn fixed<T: FromBytes + KnownLayout + Immutable + Unaligned>(data: &[u8]) -> Option<&T> {
     T::ref_from_prefix(data).ok().map(|(content, _)| content)
 }
 
-/// Reads a structure of variable size that borrows from `data`.
+/// Reads a structure of variable size that borrows from `data`. Returns `None` if the data is too
+/// short.
 #[inline]
 fn variable<'a, T: BinRead<Args<'a> = (&'a [u8],)> + ReadEndian>(data: &'a [u8]) -> Option<T> {
     T::read_args(&mut std::io::Cursor::new(data), (data,)).ok()
@@ -211,14 +219,15 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     TextDecoder::LATIN1.decode(bytes)
 }
 
-/// Converts a timestamp from milliseconds to nanoseconds. The result is correctly rounded, with
-/// halves away from zero, and clamped to an `i64`. Returns `None` if the timestamp is not finite.
+/// Converts a timestamp from milliseconds to nanoseconds. The result is rounded to the nearest
+/// integer, with halves away from zero, and clamped to an `i64`. Returns `None` if the timestamp is
+/// not finite.
 pub(crate) fn nanos(millis: f64) -> Option<i64> {
     if !millis.is_finite() {
         return None;
     }
-    // Smaller values are converted exactly: the integer and the fractional part have at most 53
-    // bits.
+    // Timestamps below this limit are converted exactly, because their integer and fractional parts
+    // have at most 53 bits.
     if millis.abs() >= 9.3e12 {
         return Some(if millis > 0.0 { i64::MAX } else { i64::MIN });
     }
@@ -252,7 +261,8 @@ mod tests {
         assert_eq!(text("h\u{e4}".as_bytes()), "h\u{e4}");
     }
 
-    /// Counts that would overflow are rejected.
+    /// If an element count is too large for the data, it must be rejected, even if the size in
+    /// bytes overflows.
     #[test]
     fn hostile_counts_are_rejected() {
         let mut data = vec![0xFF; 64];

@@ -1,5 +1,5 @@
-//! Logs of which only parts are fetched. The index at the start of the file has the offset of each
-//! second.
+//! Reading of logs of which only some byte ranges are fetched, for example from a server. The index
+//! at the start of the file has the offset of the first message of each second.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::wire::{FileHeader, INDEX_AT, entries_len};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Fetches the header, the index, and [`END`] bytes of the messages after the index.
+/// Fetches the header, the index, and the first [`END`] bytes of the messages.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let head = file.read(0..END)?;
     let entries = Window::whole(&head).u32(size_of::<FileHeader>() as u64).ok().flatten();
@@ -22,9 +22,9 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
 }
 
 impl VelReader {
-    /// Returns the ranges to fetch in order to read the messages of a time window. By the index,
-    /// they extend from a second before the window to a second after it. `None` if the index cannot
-    /// be used.
+    /// Returns the byte ranges that must be fetched to read the messages of a time window.
+    /// According to the index, these ranges extend from a second before the window to a second
+    /// after it. Returns `None` if the index cannot be used.
     pub(crate) fn still_needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
         if self.unread.is_empty() {
             return Some(Vec::new());
@@ -39,8 +39,8 @@ impl VelReader {
         if !is_usable || select.last_before {
             return None;
         }
-        // Covers both origins from which an index can count: the first message and the program
-        // start.
+        // The range covers both possible origins from which the index counts seconds: the first
+        // message and the start of the program.
         let first = self.entries.first().map_or(0, |entry| entry.nanos).max(0);
         let second = |nanos: i64, origin: i64| nanos.saturating_sub(origin).div_euclid(SECOND);
         let entry = |second: i64| usize::try_from(second.max(0)).unwrap_or(usize::MAX);
@@ -48,15 +48,17 @@ impl VelReader {
         let to = select.end.map_or(usize::MAX, |end| entry(second(end, 0).saturating_add(2)));
         let from = if from == 0 { start.first } else { places.get(from).copied().unwrap_or(size) };
         let to = places.get(to).copied().unwrap_or(size);
-        // After the last entry, the messages extend to the end of the file.
+        // Seconds after the last entry have no entry of their own. Their messages extend to the end
+        // of the file.
         let last = places.last().copied().unwrap_or_default();
         let from = if from >= size { last } else { from };
         let needed = self.unread.missing(std::iter::once(from..to));
         (!needed.is_empty() || self.begins_at(from, select.start)).then_some(needed)
     }
 
-    /// Returns whether a message starts at `from`, as the index says, and is not after the start of
-    /// the window.
+    /// Checks an index entry with the offset `from` after the bytes there have been fetched.
+    /// Returns whether a message starts at `from`, and its time is at or before `start`, the start
+    /// of the time window.
     fn begins_at(&self, from: u64, start: Option<i64>) -> bool {
         let found = self.entries.binary_search_by_key(&from, |entry| entry.at);
         let is_first = from == self.scanner.start.first || from == self.bytes.len() as u64;

@@ -1,20 +1,20 @@
-//! Orientation: the order and direction of quaternions, inferred from the file. Section 6 of
-//! docs/formats/vel.md.
+//! Orientations: the order of the components and the direction of quaternions, as inferred from a
+//! log. See section 6 of docs/formats/vel.md.
 
 use crate::wire::RobotPose;
 
-/// Position of the scalar component of a quaternion.
+/// Order of the components of a stored quaternion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuaternionOrder {
-    /// w, x, y, z.
+    /// The scalar component is first: w, x, y, z.
     #[default]
     Wxyz,
-    /// x, y, z, w.
+    /// The scalar component is last: x, y, z, w.
     Xyzw,
 }
 
 impl QuaternionOrder {
-    /// Returns the name used in text output and JSON.
+    /// Returns the name of the order in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wxyz => "wxyz",
@@ -23,18 +23,18 @@ impl QuaternionOrder {
     }
 }
 
-/// The rotation that a quaternion describes.
+/// Direction of the rotation that a quaternion describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// From body to world.
+    /// The quaternion rotates from body to world coordinates.
     #[default]
     BodyToWorld,
-    /// From world to body.
+    /// The quaternion rotates from world to body coordinates.
     WorldToBody,
 }
 
 impl Direction {
-    /// Returns the name used in text output and JSON.
+    /// Returns the name of the direction in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BodyToWorld => "body_to_world",
@@ -43,20 +43,20 @@ impl Direction {
     }
 }
 
-/// The unit of the acceleration.
+/// Unit of stored accelerations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccelerationUnit {
-    /// m/s2, gravity included.
+    /// Accelerations are in m/s² and include gravity.
     #[default]
     MetresPerSecond2,
-    /// Multiples of 9.80665 m/s2, gravity included.
+    /// Accelerations are multiples of 9.80665 m/s² and include gravity.
     G,
-    /// m/s2 without gravity.
+    /// Accelerations are in m/s² and do not include gravity.
     GravityRemoved,
 }
 
 impl AccelerationUnit {
-    /// Returns the name used in text output and JSON.
+    /// Returns the name of the unit in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MetresPerSecond2 => "m/s2",
@@ -65,7 +65,7 @@ impl AccelerationUnit {
         }
     }
 
-    /// Converts a stored acceleration to m/s2.
+    /// Converts a stored acceleration to m/s².
     pub fn metres(self, value: f32) -> f32 {
         #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width it is stored in")]
         match self {
@@ -75,28 +75,29 @@ impl AccelerationUnit {
     }
 }
 
-/// The meaning of the poses in a log.
+/// The meaning of the orientation messages in a log, as inferred from the log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PoseMeaning {
-    /// Order of the components of a quaternion.
+    /// Order of the components of stored quaternions.
     pub order: QuaternionOrder,
-    /// Direction of the rotation.
+    /// Direction of the rotation that stored quaternions describe.
     pub direction: Direction,
-    /// Evidence for order and direction.
+    /// Evidence for the order and the direction.
     pub evidence: String,
-    /// True if order and direction are defaults, because the file does not determine them.
+    /// True if the order and the direction are defaults, because the log does not determine them.
     pub assumed: bool,
-    /// Unit of the acceleration.
+    /// Unit of stored accelerations.
     pub unit: AccelerationUnit,
-    /// Evidence for the unit; empty if no pose has an acceleration.
+    /// Evidence for the unit. Empty if no message has an acceleration.
     pub unit_evidence: String,
-    /// True if the unit is a default, because the file does not determine it.
+    /// True if the unit is a default, because the log does not determine it.
     pub unit_assumed: bool,
 }
 
 impl PoseMeaning {
-    /// Returns the quaternion of a pose in the order w, x, y, z, as a rotation from body to world.
+    /// Returns the quaternion of a pose as a rotation from body to world. Its components are in the
+    /// order w, x, y, z.
     pub fn quaternion(&self, pose: &RobotPose) -> [f32; 4] {
         let mut q = pose.quaternion.map(rovelog_core::wire::F32Le::get);
         if self.order == QuaternionOrder::Xyzw {
@@ -109,14 +110,14 @@ impl PoseMeaning {
     }
 }
 
-/// Maximum number of poses that are kept.
+/// Maximum number of poses that are kept for inference.
 const SAMPLES: usize = 1000;
 
-// Example: with at most 4 poses, poses 0, 1, 2 and 3 are kept first. When pose 4 comes, every
-// second one is dropped and the stride doubles, which leaves 0, 2 and 4. After pose 8, it is 0, 4
-// and 8.
+// Example with at most 4 poses: the poses 0, 1, 2 and 3 are kept first. When pose 4 arrives, every
+// second pose is dropped and the stride doubles, which leaves the poses 0, 2 and 4. After pose 8,
+// these are the poses 0, 4 and 8.
 
-/// Poses spread evenly over a log of any length.
+/// Samples of the poses in a log, spread evenly over a log of any length.
 #[derive(Clone, Debug)]
 pub(crate) struct PoseSamples {
     poses: Vec<RobotPose>,
@@ -153,8 +154,8 @@ impl PoseSamples {
     }
 }
 
-/// Infers the meaning of `poses`. With the right order and direction, gravity is constant in world
-/// coordinates and points along the z axis.
+/// Infers the order, the direction and the unit of `poses`. With the right order and direction,
+/// gravity is constant in world coordinates and points along the z axis.
 pub fn infer(poses: &[RobotPose]) -> PoseMeaning {
     let mut meaning = PoseMeaning::default();
     unit(poses, &mut meaning);
@@ -198,7 +199,7 @@ fn unit(poses: &[RobotPose], meaning: &mut PoseMeaning) {
         m if *m < 0.3 => (AccelerationUnit::GravityRemoved, false),
         _ => (AccelerationUnit::MetresPerSecond2, true),
     };
-    meaning.unit_evidence = format!("the median of its length is {median:.3}");
+    meaning.unit_evidence = format!("the median magnitude is {median:.3}");
 }
 
 fn acceleration(pose: &RobotPose) -> [f64; 3] {
@@ -209,9 +210,9 @@ fn length(v: [f64; 3]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Rotates the accelerations to world coordinates. Returns the sum of the standard deviations of
-/// their components, and the share of the vertical component in the mean. `None` if fewer than two
-/// poses are usable.
+/// Rotates the accelerations of poses to world coordinates. Returns the sum of the standard
+/// deviations of their three components, and the share of the vertical component in the mean
+/// acceleration. Returns `None` if fewer than two poses are usable.
 fn spread(poses: &[RobotPose], reading: &PoseMeaning) -> Option<(f64, f64)> {
     let turned: Vec<[f64; 3]> = poses
         .iter()
@@ -254,8 +255,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the poses of a vehicle that rolls and pitches. `store` converts the true [w, x, y,
-    /// z] to the stored components.
+    /// Returns the poses of a vehicle that rolls and pitches. `store` converts the true quaternion
+    /// [w, x, y, z] to the stored components.
     fn log(store: impl Fn([f64; 4]) -> [f64; 4], g: f64) -> Vec<RobotPose> {
         let pose = |i: i32| {
             let (roll, pitch) = ((f64::from(i) * 0.1).sin() * 0.4, (f64::from(i) * 0.07).cos() * 0.3);

@@ -1,4 +1,4 @@
-//! The random-access reader of a log in memory or in a mapped file.
+//! Reader with random access to a log in memory or in a mapped file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,10 +19,11 @@ use crate::scan::{ScanOptions, Scanner, Step, view};
 use crate::state::{Meaning, RecordType, Summary};
 use crate::wire::{FileHeader, HEADER_LEN, MessageHeader, TERMINATOR_LEN};
 
-/// Topic index of messages that have no topic, because their data is too short for their content.
+/// Topic index of messages that belong to no topic, because their data is too short for their
+/// content.
 const NO_TOPIC: u32 = u32::MAX;
 
-/// Offset, time and topic of a message.
+/// Offset, time and topic of a valid message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) at: u64,
@@ -31,41 +32,42 @@ pub(crate) struct Entry {
     seq: u32,
 }
 
-/// A range of the file that is not a valid message.
+/// A byte range of the file that is not a valid message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) range: Range<u64>,
     pub(crate) what: PartKind,
 }
 
-/// The kind of a [`Part`].
+/// Reason why a [`Part`] of the file is not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartKind {
-    /// A message that is marked as invalid.
+    /// The part is a message that is marked as invalid.
     Invalid,
     Lost,
-    /// A message after an end mark.
+    /// The part is a message after an end mark.
     AfterEnd,
-    /// Header and index of another log.
+    /// The part is the header and the index of another log that was appended.
     Joined,
     Terminator,
-    /// Bytes after the last end mark that contain no message.
+    /// The part is the bytes after the last end mark, which contain no message.
     Tail,
 }
 
-/// An opened VEL log. Opening scans the message headers once. Fields are decoded on request.
+/// An opened VEL log. Opening scans the message headers once. Fields are decoded only when they are
+/// requested.
 #[derive(Debug)]
 pub struct VelReader {
     pub(crate) bytes: Bytes,
     pub(crate) scanner: Scanner,
     pub(crate) entries: Vec<Entry>,
-    /// Indices of the entries in time order; `None` if that is the order of the file.
+    /// Indices of the messages in time order. `None` if the messages are in time order in the file.
     by_time: Option<Vec<u32>>,
-    /// Indices of the entries of each topic, for columns.
+    /// Indices of the messages of each topic, which are used for columns.
     #[cfg(feature = "arrow")]
     by_topic: std::sync::OnceLock<ByTopic>,
     pub(crate) parts: Vec<Part>,
-    /// Ranges of the file that were not fetched.
+    /// Byte ranges of the file that have not been fetched.
     pub(crate) unread: Unread,
     pub(crate) summary: Summary,
     index: IndexState,
@@ -77,17 +79,18 @@ impl VelReader {
     /// Opens the log in `bytes`.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a VEL log or end inside its header, or if
+    /// Returns an error if the bytes are not a VEL log, if they end inside the header, or if
     /// `options.declarations` is invalid. Damage is not an error: it is reported by
     /// [`diagnostics`](rovelog_core::LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
         Self::with(bytes, options, false)
     }
 
-    /// Opens a file whose magic number may be damaged. If it is, the file must contain a message.
+    /// Opens a file whose magic number may be damaged. If it is damaged, the file must contain at
+    /// least one message.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new), and an error if no message is found.
+    /// Returns the errors of [`new`](Self::new). Returns an error if no message is found.
     pub fn salvage(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
         Self::with(bytes, options, true)
     }
@@ -113,8 +116,7 @@ impl VelReader {
         for (window, seams) in windows {
             scanner.enter_range(seams);
             loop {
-                // The scanner never requests more bytes, because the window reaches the end of the
-                // file.
+                // The window reaches the end of the file, so the scanner never requests more bytes.
                 match scanner.step(window).expect("the window reaches the end of the file") {
                     Step::Message { at, end, nanos, fit } => {
                         let message = view(window, at, end, nanos);
@@ -154,38 +156,39 @@ impl VelReader {
         &self.scanner.start.header
     }
 
-    /// Returns the size rule of this file.
+    /// Returns the meaning of the size fields in this log.
     pub fn size_rule(&self) -> SizeRule {
         self.scanner.rule
     }
 
-    /// Returns the result of checking the index of the file.
+    /// Returns the result of comparing the log's index with its messages.
     pub fn index(&self) -> &IndexState {
         &self.index
     }
 
-    /// Returns the stored index entries. Empty if their number is invalid.
+    /// Returns the stored index entries. Empty if the number of entries is invalid.
     pub fn index_entries(&self) -> &[i64] {
         &self.scanner.start.entries
     }
 
-    /// Returns the meaning of the numbers in this log, as inferred from the file.
+    /// Returns the meaning of the numbers in this log, such as their units, as inferred from the
+    /// log.
     pub fn meaning(&self) -> &Meaning {
         &self.meaning
     }
 
-    /// Returns every setting that was inferred from this file, with its evidence.
+    /// Returns every setting that was inferred from this log, with the evidence for it.
     pub fn choices(&self) -> Vec<Choice> {
         self.summary.choices(&self.scanner, &self.index, &self.meaning)
     }
 
-    /// Returns all position messages in file order, including those that are not usable.
+    /// Returns all position messages in file order, including those that cannot be used.
     pub fn fixes(&self) -> &[Fix] {
         &self.summary.fixes
     }
 
-    /// Returns the message types whose fields are known: those of the specification and declared
-    /// ones.
+    /// Returns the message types whose fields are known: those of the specification, and those that
+    /// the user declared.
     pub fn types(&self) -> &Types {
         &self.scanner.types
     }
@@ -194,8 +197,9 @@ impl VelReader {
         Window::whole(&self.bytes)
     }
 
-    /// Returns the offset of the end of a message. If another program has changed a mapped file since
-    /// it was scanned, the length may be invalid: the message then has no data.
+    /// Returns the offset of the end of the message at offset `at`. If another program has changed
+    /// the mapped file since it was scanned, the stored length may be invalid. In this case, the
+    /// message is returned without data.
     pub(crate) fn end_of(&self, at: u64) -> u64 {
         let header = self.window().view::<MessageHeader>(at).ok().flatten();
         let len = header.and_then(|header| self.scanner.rule.data_len(header)).unwrap_or_default();
@@ -207,25 +211,26 @@ impl VelReader {
         view(self.window(), entry.at, self.end_of(entry.at), entry.nanos)
     }
 
-    /// Returns the topic of an entry; `None` if the data of the message is too short for its
-    /// content.
+    /// Returns the topic of a message. Returns `None` if the data of the message is too short for
+    /// its content.
     pub(crate) fn topic_of(&self, entry: &Entry) -> Option<&Topic> {
         self.summary.topics.get(entry.topic as usize)
     }
 
-    /// Returns the type of the records in a topic.
+    /// Returns the message type of the records in a topic. Returns `None` if the fields of the type
+    /// are unknown.
     #[cfg(feature = "arrow")]
     pub(crate) fn record_type(&self, topic: &Topic) -> Option<&RecordType> {
         self.summary.decoder.record_types.get(topic.id.index())
     }
 
-    /// Returns all valid messages in file order, including those whose data is too short for their
-    /// content.
+    /// Returns all valid messages in file order. This includes messages whose data is too short for
+    /// their content.
     pub fn messages(&self) -> impl ExactSizeIterator<Item = Message<'_>> + '_ {
         self.entries.iter().map(|entry| self.message_of(entry))
     }
 
-    /// Returns the readable messages of a kind in file order.
+    /// Returns all messages of a kind whose content is readable, in file order.
     pub fn payloads(&self, kind: Kind) -> impl Iterator<Item = (Message<'_>, Payload<'_>)> + '_ {
         let is = |ty: &RecordType| ty.as_ref().is_some_and(|declared| declared.kind() == Some(kind));
         let wanted: Vec<bool> = self.summary.decoder.record_types.iter().map(is).collect();
@@ -236,7 +241,8 @@ impl VelReader {
         })
     }
 
-    /// Returns the valid message that starts at `offset`.
+    /// Returns the valid message that starts at `offset`. Returns `None` if there is no such
+    /// message.
     pub fn message_at(&self, offset: u64) -> Option<Message<'_>> {
         let i = self.entries.binary_search_by_key(&offset, |entry| entry.at).ok()?;
         Some(self.message_of(&self.entries[i]))
@@ -247,7 +253,8 @@ impl VelReader {
         self.entries.iter().filter_map(|entry| self.record(entry))
     }
 
-    /// Returns the first message in time order whose time is at least `nanos`, by binary search.
+    /// Returns the first message in time order whose time is at least `nanos`. The message is found
+    /// by binary search.
     pub fn seek(&self, nanos: i64) -> Option<Message<'_>> {
         let place = self.first_at(nanos);
         (place < self.entries.len()).then(|| self.message_of(&self.entries[self.place(place)]))
@@ -257,7 +264,7 @@ impl VelReader {
         self.by_time.as_ref().map_or(i, |order| order[i] as usize)
     }
 
-    /// Returns the first position in time order whose time is at least `nanos`.
+    /// Returns the number of messages in time order that are before the time `nanos`.
     fn first_at(&self, nanos: i64) -> usize {
         match &self.by_time {
             None => self.entries.partition_point(|entry| entry.nanos < nanos),
@@ -272,13 +279,14 @@ impl VelReader {
         Some(Record::new(topic, time, entry.at, entry.seq.into(), data, &self.summary.decoder))
     }
 
-    /// Returns the indices of the entries of a topic in file order.
+    /// Returns the indices of all messages of a topic, in file order.
     #[cfg(feature = "arrow")]
     pub(crate) fn places_of(&self, topic: u32) -> &[u32] {
         self.by_topic.get_or_init(|| ByTopic::new(&self.entries, self.topics().len())).of(topic)
     }
 
-    /// Returns the index of the last entry before `start` for each wanted topic, in time order.
+    /// Returns the index of the last message before the time `start` for each wanted topic. The
+    /// indices are in time order.
     fn last_before(&self, start: i64, wanted: &[bool]) -> Vec<usize> {
         let mut last: BTreeMap<u32, usize> = BTreeMap::new();
         for i in 0..self.first_at(start) {
@@ -293,7 +301,7 @@ impl VelReader {
         places
     }
 
-    /// Returns the indices of the selected entries in time order.
+    /// Returns the indices of the selected messages in time order.
     pub(crate) fn selected(&self, select: &Select) -> impl Iterator<Item = usize> + '_ {
         let wanted: Vec<bool> = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         let from = select.start.map_or(0, |start| self.first_at(start));
@@ -314,11 +322,12 @@ impl VelReader {
     }
 }
 
-/// Indices of entries by topic, each in file order.
+/// Indices of messages, grouped by topic. The indices of each topic are in file order.
 #[cfg(feature = "arrow")]
 #[derive(Debug)]
 struct ByTopic {
-    /// For each topic, where its indices start in `places`. The last element is the end.
+    /// For each topic, the position in `places` at which its indices start. The last element is the
+    /// length of `places`.
     starts: Vec<usize>,
     places: Vec<u32>,
 }
@@ -351,7 +360,7 @@ impl ByTopic {
     }
 }
 
-/// Returns the indices of the entries sorted by time. The sort is stable, so entries with equal
+/// Returns the indices of the messages, sorted by time. The sort is stable, so messages with equal
 /// times keep the order of the file.
 fn in_time_order(entries: &[Entry]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect();
@@ -360,8 +369,8 @@ fn in_time_order(entries: &[Entry]) -> Vec<u32> {
 }
 
 impl Summary {
-    /// Counts a step that is not a valid message. Returns the range of the file that it covers, if
-    /// any.
+    /// Counts a step of the scan. Returns the part of the file that the step covers. Returns `None`
+    /// for a valid message, for bytes that were not fetched, and at the end of the file.
     pub(crate) fn part(&mut self, step: &Step) -> Option<Part> {
         let (range, what) = match *step {
             Step::Invalid { at, end } => {

@@ -1,13 +1,13 @@
-//! The scanner for the messages of a log. The reader, the stream and recovery share it.
+//! The scanner, which finds the messages of a log. The reader, the stream and recovery share it.
 //!
-//! [`Scanner`] does no I/O. It gets a [`Window`] of the file and returns the next part of the log,
+//! [`Scanner`] does no I/O. It gets a [`Window`] of the file, and returns the next part of the log
 //! or requests more bytes. Every byte after the index belongs to exactly one [`Step`].
 
 use rovelog_core::text::count;
 use std::sync::Arc;
 
 use rovelog_core::layout::Fit;
-use rovelog_core::partial::Seams;
+use rovelog_core::partial::PartBounds;
 use rovelog_core::scan::{NeedMore, Scan, Window};
 use rovelog_core::{Diagnostics, ReadOptions, Rule, field_range};
 use zerocopy::FromBytes as _;
@@ -21,93 +21,94 @@ use crate::wire::{
     FileHeader, HEADER_LEN, INDEX_AT, MAGIC, MARKER_INVALID, MessageHeader, TERMINATOR_LEN, entries_len,
 };
 
-/// The next part of a log.
+/// The next part of a log that the scanner finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A valid message. `fit` is `Short` if its data is too short for its content.
+    /// A valid message. `fit` is `Short` if the data is too short for the fields of the message
+    /// type.
     Message { at: u64, end: u64, nanos: i64, fit: Option<Fit> },
-    /// A message after an end mark, which readers leave out. `short` is true if its data is too
-    /// short for its content.
+    /// A message after an end mark. Readers leave out such messages. `short` is true if the data is
+    /// too short for the fields of the message type.
     AfterEnd { at: u64, end: u64, short: bool },
-    /// A message that its writer marked as invalid.
+    /// A message that the recording program marked as invalid.
     Invalid { at: u64, end: u64 },
-    /// Bytes that cannot be read.
+    /// Bytes in which no message can be read. `rule` is the diagnostic that reports them.
     Lost { at: u64, end: u64, rule: &'static Rule },
-    /// Bytes at the edge of a range that was not fetched.
+    /// Bytes of a message that continues in a range that was not fetched.
     Unread { at: u64, end: u64 },
-    /// The header and index of another log in the same file.
+    /// The header and the index of another log that was appended to the file.
     Joined { at: u64, end: u64 },
-    /// The end mark.
+    /// An end mark, after which readers return no messages.
     Terminator { at: u64 },
-    /// Bytes after the last end mark, up to the end of the file, that contain no message.
+    /// Bytes from the last end mark to the end of the file, in which no message was found.
     Tail { at: u64, end: u64 },
     /// The end of the file.
     End,
 }
 
-/// Options of the scanner.
+/// Options for scanning a log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScanOptions {
     pub(crate) options: ReadOptions,
     pub(crate) types: Arc<Types>,
-    /// True to read the file as a VEL log even if its magic number is wrong.
+    /// True to scan the file as a VEL log even if its magic number is wrong.
     pub(crate) salvage: bool,
 }
 
-/// A search for messages after an end mark.
+/// State of a search for messages after an end mark.
 #[derive(Clone, Copy, Debug)]
 struct TailSearch {
     mark: u64,
     next: u64,
-    /// True if no message follows.
+    /// True if a complete search has found no message after the end mark.
     noise: bool,
 }
 
-/// State after the first end mark.
+/// Messages that follow the first end mark. They are counted, but not returned.
 #[derive(Clone, Copy, Debug)]
 struct AfterEnd {
     mark: u64,
-    /// Offset of the end of the last message.
+    /// Offset of the end of the last message after the end mark.
     end: u64,
     messages: u64,
 }
 
-/// A search for the end of a damaged range.
+/// State of a search for the end of a damaged range.
 #[derive(Clone, Copy, Debug)]
 struct DamageSearch {
     start: u64,
     next: u64,
-    /// True if the message at `start` would exceed the end of the file.
+    /// True if the message at offset `start` would extend beyond the end of the file.
     cut: bool,
 }
 
-/// Scans the messages of a log, and reports diagnostics about them.
+/// Scans the messages of a log in file order, and reports diagnostics about them.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     pub(crate) start: LogStart,
     pub(crate) rule: SizeRule,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) types: Arc<Types>,
-    /// The Unix time of the start of the data, if the user specified it.
+    /// Unix time of the start of the data in nanoseconds, if the user specified it.
     pub(crate) utc_start: Option<i64>,
     at: u64,
     seen: Seen,
     damage: Option<DamageSearch>,
-    /// Time of the last message in nanoseconds.
+    /// Time of the last message that was found, in nanoseconds.
     now: i64,
-    /// Set while messages are searched for after an end mark.
+    /// State of the search for messages after an end mark. `None` if no such search is in progress.
     tail: Option<TailSearch>,
-    /// Set after the first end mark.
+    /// Messages that follow the first end mark. `None` before the first end mark.
     after_end: Option<AfterEnd>,
     done: bool,
-    /// The edges of the scanned range, if only parts of the log were fetched.
-    seams: Seams,
+    /// Edges of the byte range that is scanned, if only some ranges of the log were fetched.
+    seams: PartBounds,
 }
 
 impl Scan for Scanner {
     type Step = Step;
 
-    // Returns each byte of the file after the index in exactly one step.
+    // Each byte of the file after the index is returned in exactly one step.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         if self.done {
             return Ok(Step::End);
@@ -123,7 +124,7 @@ impl Scan for Scanner {
             return self.search(window);
         }
         let at = self.at;
-        if self.seams.is_pause(at) {
+        if self.seams.ends_before_unread(at) {
             return Ok(Step::End);
         }
         let validator = self.validator(window);
@@ -143,7 +144,7 @@ impl Scan for Scanner {
                 if validator.is_terminator(at)? {
                     return self.terminate(window, at);
                 }
-                // A rest that is shorter than a header cannot contain a message.
+                // If fewer bytes remain than a message header has, they cannot contain a message.
                 return Ok(self.report_loss(at, window.end(), &rules::CUT));
             }
             MessageAt::Invalid => {
@@ -167,7 +168,7 @@ impl Scan for Scanner {
 }
 
 impl Scanner {
-    /// Creates a scanner at the start of the log. `window` must start at offset 0.
+    /// Creates a scanner at the start of a log. `window` must begin at offset 0 of the file.
     pub(crate) fn start(window: Window<'_>, rules: &ScanOptions) -> Result<Self, StartError> {
         let start = locate(window, &rules.types, rules.salvage)?;
         let mut scanner = Self {
@@ -182,16 +183,18 @@ impl Scanner {
             tail: None,
             after_end: None,
             done: false,
-            seams: Seams::default(),
+            seams: PartBounds::default(),
             start,
         };
         scanner.note_start();
         Ok(scanner)
     }
 
-    /// Moves to a fetched range of the log. After bytes that were not fetched, the scan continues
-    /// with the first valid message.
-    pub(crate) fn enter_range(&mut self, seams: Seams) {
+    /// Continues the scan at the start of another fetched range. If the bytes before the range were
+    /// not fetched, the first valid message in the range is searched for.
+    pub(crate) fn enter_range(&mut self, seams: PartBounds) {
+        // The range may start within a message. So its first bytes are searched in the same way as
+        // a damaged range.
         self.seams = seams;
         let Some(at) = seams.start else { return };
         (self.at, self.done, self.tail) = (at, false, None);
@@ -213,6 +216,8 @@ impl Scanner {
                 || format!("file version {major}.{minor} is read as version 1.1"),
             );
         }
+        // It is unusual that size fields count only the data. So a diagnostic explains why this was
+        // inferred.
         if self.rule == SizeRule::DataOnly {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, field_range!(at, MessageHeader, size), || {
@@ -243,7 +248,7 @@ impl Scanner {
         Step::Joined { at, end }
     }
 
-    /// Ends the scan, and reports the messages after an end mark.
+    /// Ends the scan. If messages follow an end mark, reports how many they are.
     fn finish(&mut self, step: Step) -> Step {
         self.done = true;
         if let Some(AfterEnd { mark, end, messages }) = self.after_end.filter(|state| state.messages > 0) {
@@ -257,7 +262,8 @@ impl Scanner {
         step
     }
 
-    /// If the header of a second log is stored at `at`, returns the offset of its messages.
+    /// If the header of another log is stored at offset `at`, returns the offset of the messages of
+    /// that log.
     fn joined(&self, window: Window<'_>, at: u64) -> Result<Option<u64>, NeedMore> {
         if window.slice(at, at + MAGIC.len() as u64)? != Some(&MAGIC) {
             return Ok(None);
@@ -272,7 +278,7 @@ impl Scanner {
         Ok((!window.has(end)? || validator.is_terminator(end)? || validator.starts_at(end)?).then_some(end))
     }
 
-    /// Searches for the end of the damaged range.
+    /// Searches for the next valid message after a damaged range.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         let mut damage = self.damage.expect("only called with damage");
         let found = self.validator(window).find_next(&mut damage.next, u64::MAX);
@@ -291,12 +297,14 @@ impl Scanner {
 
     fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
         self.at = end;
-        if self.seams.touch(at, end) {
+        // If the range is at the edge of a fetched range, the message continues in bytes that were
+        // not fetched. So nothing is lost.
+        if self.seams.touches_unread(at, end) {
             return Step::Unread { at, end };
         }
         self.diagnostics.push(rule, at..end, || {
             if rule == &rules::CUT {
-                format!("the message at byte {at} is cut by the end of the file, byte {end}")
+                format!("the message at byte {at} is truncated at the end of the file, byte {end}")
             } else {
                 format!("no valid message in {}", count(end - at, "byte"))
             }
@@ -304,8 +312,9 @@ impl Scanner {
         Step::Lost { at, end, rule }
     }
 
-    /// Decides what an end mark is, by searching for messages after it.
-    // Examples, for an end mark at offset 500:
+    /// Determines whether an end mark ends the log or is a damaged size field. To find out,
+    /// messages are searched for after the end mark.
+    // Examples for an end mark at offset 500:
     //
     //     500 end mark, 504 message               The log ends at 500. The scan continues at 504, but
     //                                             its messages are only counted.
@@ -313,7 +322,8 @@ impl Scanner {
     //                                             500 to 600 are lost.
     //     500 end mark, 504 noise, end of file    The log ends at 500. The noise is kept as its tail.
     //
-    // A size of 0xFFFFFFFF is 4 GiB, so no valid message starts with the bytes of an end mark.
+    // A size of 0xFFFFFFFF would be 4 GiB, so no valid message starts with the bytes of an end
+    // mark.
     fn scan_tail(&mut self, window: Window<'_>, tail: TailSearch) -> Result<Step, NeedMore> {
         let TailSearch { mark, mut next, noise } = tail;
         let start = mark + TERMINATOR_LEN;
@@ -321,7 +331,7 @@ impl Scanner {
             let end = window.end();
             self.at = end;
             self.diagnostics.push(&rules::TAIL, start..end, || {
-                format!("{} after the end mark, not a message: kept", count(end - start, "byte"))
+                format!("the end mark is followed by {}, not by a message", count(end - start, "byte"))
             });
             return Ok(self.finish(Step::Tail { at: start, end }));
         }
@@ -339,7 +349,7 @@ impl Scanner {
         Ok(Step::Terminator { at: mark })
     }
 
-    /// Returns whether a message or the header of another log is stored at `at`.
+    /// Returns whether a message, or the header of another log, is stored at offset `at`.
     fn continues_at(&self, window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
         let validator = self.validator(window);
         if let MessageAt::Whole { end, header, data } = validator.message_at(at)? {
@@ -352,7 +362,7 @@ impl Scanner {
         self.at = end;
         if header.marker == MARKER_INVALID {
             self.diagnostics.push(&rules::INVALID_MESSAGE, at..end, || {
-                "a message that is marked as invalid (0x30)".to_owned()
+                "this message is marked as invalid (0x30)".to_owned()
             });
             return Step::Invalid { at, end };
         }
@@ -364,22 +374,26 @@ impl Scanner {
                 self.now = time;
                 if time == i64::MAX || time == i64::MIN {
                     self.diagnostics.push(&rules::TIMESTAMP_OUT_OF_RANGE, place(), || {
-                        format!("a timestamp of {millis} ms")
+                        format!("the timestamp of {millis} ms is out of range")
                     });
                 }
             }
             None => self.diagnostics.push(&rules::TIMESTAMP_NOT_FINITE, place(), || {
-                format!("a timestamp of {millis} ms: the message takes the time of the one before")
+                format!("the timestamp of {millis} ms is not finite: the message takes the time of the previous one")
             }),
         }
         match fit {
             Some(Fit::Exact) => {}
             Some(Fit::Surplus(more)) => self.diagnostics.push(&rules::TRAILING_DATA, end - more..end, || {
-                format!("{} after the content of a {}", count(more, "byte"), crate::schema::type_name(id))
+                format!("this {} has {} after its content", crate::schema::type_name(id), count(more, "byte"))
             }),
             Some(Fit::Short(_)) => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
                 let len = end - at - HEADER_LEN;
-                format!("{} of data, too few for this {}", count(len, "byte"), crate::schema::type_name(id))
+                format!(
+                    "this {} needs more than {} of data",
+                    crate::schema::type_name(id),
+                    count(len, "byte")
+                )
             }),
             None => {
                 if self.seen.insert((id, version)) {
@@ -401,15 +415,22 @@ impl Scanner {
 
 fn unknown(id: u32, version: i32) -> String {
     match (crate::hash::published(id), crate::hash::suggest(id)) {
-        (Some(name), _) => format!("unknown version {version} of {name}: kept as bytes"),
-        (None, Some(name)) => {
-            format!("messages of type 0x{id:08X}, version {version}, perhaps {name}: kept as bytes")
+        (Some(name), _) => {
+            format!("version {version} of {name} is unknown: its messages are kept as raw bytes")
         }
-        (None, None) => format!("messages of type 0x{id:08X}, version {version}: kept as bytes"),
+        (None, Some(name)) => {
+            format!(
+                "messages of the unknown type 0x{id:08X} (perhaps {name}), version {version}, are kept as raw bytes"
+            )
+        }
+        (None, None) => {
+            format!("messages of the unknown type 0x{id:08X}, version {version}, are kept as raw bytes")
+        }
     }
 }
 
-/// Returns the message at `at..end`, which the scanner must have found to be valid.
+/// Returns the message in the byte range `at..end`. The scanner must have found this range to be a
+/// valid message.
 pub(crate) fn view(window: Window<'_>, at: u64, end: u64, nanos: i64) -> Message<'_> {
     let bytes = window.slice(at, end).ok().flatten().expect("the scanner has read these bytes");
     let (header, data) = MessageHeader::ref_from_prefix(bytes).expect("a whole header");
@@ -422,7 +443,7 @@ mod tests {
     use crate::locate::MAX_ENTRIES;
     use crate::writer::{NewMessage, WriteOptions, write_log};
 
-    /// Returns a log of two messages, and the offset of the first one.
+    /// Returns a log of two messages, and the offset of the first message.
     fn log() -> (Vec<u8>, u64) {
         let speed = |millis| NewMessage::raw(0x0001_4043, 100, millis, vec![0; 28]);
         let mut out = Vec::new();
@@ -435,7 +456,7 @@ mod tests {
         Scanner::start(Window::whole(bytes), &ScanOptions::default()).unwrap()
     }
 
-    /// Returns the window of a stream that may continue.
+    /// Returns a window with `bytes` for a stream whose end has not been reached.
     fn unfinished(bytes: &[u8]) -> Window<'_> {
         Window { eof: false, ..Window::whole(bytes) }
     }
@@ -461,7 +482,8 @@ mod tests {
         }
     }
 
-    /// An index with too many entries is rejected at once. A stream must not buffer bytes for it.
+    /// If an index declares too many entries, it is rejected at once. A stream must not buffer
+    /// bytes for such an index.
     #[test]
     fn the_index_of_a_joined_log_is_limited() {
         let (mut bytes, _) = log();

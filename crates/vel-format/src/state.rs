@@ -1,12 +1,13 @@
-//! State of a scan: topics, counts, and the evidence for the meaning of numbers.
+//! State of a scan: topics, counts, and the evidence from which the meaning of the log's numbers is
+//! inferred.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rovelog_core::layout::{Fit, Layout};
 use rovelog_core::names::UniqueNames;
 use rovelog_core::span::{DataSpan, Spread};
-use rovelog_core::{Clock, Decode, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Decode, Fields, Timestamp, Topic, TopicId};
 
 use crate::declared::{Declared, Types};
 use crate::diagnostics as rules;
@@ -21,38 +22,41 @@ use crate::schema::{laser_topic, raw_schema, raw_topic};
 use crate::velodyne::model::{self, PacketTraits, Sensor};
 use crate::wire::{FileHeader, GpsData, HEADER_LEN, INDEX_AT, MARKER_ASCII, MARKER_PRINTED, VelodyneRawData};
 
-/// Maximum number of topics. Further cameras and scanners share one topic of their kind, and
-/// further message types share one topic. No record is lost, and each record states its own type.
+/// Maximum number of topics. Above this limit, a new camera or scanner does not get its own topic,
+/// and its messages are added to a topic for all such cameras or scanners. Messages of unknown
+/// types share another topic. No record is lost, and each record states its own type.
 pub(crate) const MAX_TOPICS: usize = 65_536;
 
-/// Name of the topic that message types beyond the limit share.
+/// Name of the topic that message types without fields share if there are too many topics.
 const SHARED_TOPIC: &str = "0x*";
 
-/// The type of the records in a topic; `None` if its fields are unknown.
+/// Message type of the records in a topic. `None` if the fields of the type are unknown.
 pub(crate) type RecordType = Option<Arc<Declared>>;
 
-/// Decodes the data of messages to values.
+/// Decodes the data of messages to values according to their types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
     pub(crate) record_types: Vec<RecordType>,
     pub(crate) types: Arc<Types>,
 }
 
-impl Decode for Decoder {
-    fn value(&self, topic: &Topic, payload: &[u8]) -> rovelog_core::Result<Value> {
-        let Some(Some(declared)) = self.record_types.get(topic.id.index()) else {
-            return Ok(Value::record([("data", Value::Bytes(payload.to_vec()))]));
-        };
-        let bad = || VelError::BadPayload { what: topic.type_name.clone(), len: payload.len() };
-        Ok(declared.value(payload).ok_or_else(bad)?)
-    }
+/// Layout of records whose fields are unknown.
+static DATA: LazyLock<Arc<Layout>> = LazyLock::new(|| Layout::of_bytes("data"));
 
-    fn layout(&self, topic: &Topic, _: &[u8]) -> Option<&Arc<Layout>> {
-        Some(self.record_types.get(topic.id.index())?.as_ref()?.layout())
+impl Decode for Decoder {
+    fn fields<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> rovelog_core::Result<Fields<'a>> {
+        let Some(Some(declared)) = self.record_types.get(topic.id.index()) else {
+            return Ok(Fields::raw(&DATA, payload));
+        };
+        let layout = declared.layout();
+        if !layout.decodes(payload, true) {
+            return Err(VelError::BadPayload { what: topic.type_name.clone(), len: payload.len() }.into());
+        }
+        Ok(Fields::new(layout, payload))
     }
 }
 
-/// Topics and counts, and the evidence for the meaning of numbers in the log.
+/// Topics and counts of a log, and the evidence from which the meaning of its numbers is inferred.
 #[derive(Debug)]
 pub(crate) struct Summary {
     pub(crate) topics: Vec<Topic>,
@@ -66,17 +70,17 @@ pub(crate) struct Summary {
     pub(crate) check: IndexCheck,
     pub(crate) counts: Counts,
     pub(crate) span: Option<(i64, i64)>,
-    /// The times of each topic.
+    /// Times of the messages of each topic.
     times: Vec<Spread>,
     pub(crate) data: Option<DataSpan>,
     pub(crate) fixes: Vec<Fix>,
     poses: PoseSamples,
     packets: Vec<PacketTraits>,
-    /// Offset of the end of the last message.
+    /// Offset of the end of the last valid message.
     messages_end: u64,
 }
 
-/// Counts shown by `info`.
+/// Counts of messages and other parts of a log, which `info` shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) messages: u64,
@@ -84,22 +88,22 @@ pub(crate) struct Counts {
     pub(crate) printed: u64,
     pub(crate) invalid: u64,
     pub(crate) bad_payloads: u64,
-    /// Offset of the end of the first end mark.
+    /// Offset of the end of the first end mark. `None` if the log has no end mark.
     pub(crate) ended: Option<u64>,
-    /// Number of messages after the first end mark.
+    /// Number of messages after the first end mark, which readers leave out.
     pub(crate) left_out: u64,
     pub(crate) packets: u64,
 }
 
-/// The meaning of the numbers in a log, as inferred from the file.
+/// The meaning of the numbers in a log, such as their units, as inferred from the log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Meaning {
-    /// Meaning of positions.
+    /// Meaning of the positions in the log.
     pub gps: GpsMeaning,
-    /// Meaning of orientations and accelerations.
+    /// Meaning of the orientations and accelerations in the log.
     pub pose: PoseMeaning,
-    /// The Velodyne sensor; `None` if the packets fit no model.
+    /// Model and return mode of the Velodyne sensor. `None` if the packets do not match any model.
     pub velodyne: Option<Sensor>,
 }
 
@@ -130,8 +134,8 @@ impl Summary {
         }
     }
 
-    /// Adds a valid message. Returns the index of its topic and its number within the topic; `None`
-    /// if its data is too short for its content.
+    /// Adds a valid message. Returns the index of its topic, and the number of the message within
+    /// the topic. Returns `None` if the data is too short for the content.
     pub(crate) fn message(
         &mut self,
         scanner: &mut Scanner,
@@ -227,8 +231,8 @@ impl Summary {
         series
     }
 
-    /// Returns whether there is room for another topic, in addition to the shared ones. If there is
-    /// not, reports this.
+    /// Returns whether another topic can be added. If the limit is reached, reports this in a
+    /// diagnostic about `message`.
     fn has_free_topic(&self, scanner: &mut Scanner, message: &Message<'_>) -> bool {
         let shared = self.plain.len() + 1;
         let free = self.topics.len() + shared < MAX_TOPICS;
@@ -269,9 +273,9 @@ impl Summary {
         self.add(name, record_type, kind.name())
     }
 
-    /// Adds a topic. A name that is already in use gets a number, for example `name#2`.
+    /// Adds a topic. If the name is already in use, the topic gets a number, for example `name#2`.
     fn add(&mut self, name: &str, record_type: RecordType, type_name: &str) -> u32 {
-        let name = self.names.give(name);
+        let name = self.names.assign(name);
         let series = u32::try_from(self.topics.len()).unwrap_or(u32::MAX);
         let schema = match &record_type {
             Some(declared) => Arc::clone(declared.layout().schema()),
@@ -283,24 +287,25 @@ impl Summary {
         series
     }
 
-    /// Returns the result of checking the index of the file.
+    /// Returns the result of comparing the index of the log with its messages.
     pub(crate) fn index_state(&self, scanner: &Scanner) -> IndexState {
         self.check.finish(&scanner.start.entries, self.messages_end)
     }
 
-    /// Ends the summary: checks the index, infers the meaning of numbers, and reports the problems
-    /// that are only known at the end of the log.
+    /// Completes the summary at the end of the log. This checks the index, infers the meaning of
+    /// numbers, and reports the problems that can only be known at the end.
     pub(crate) fn finish(&mut self, scanner: &mut Scanner) -> (IndexState, Meaning) {
         let times: Vec<_> = self.times.iter().map(Spread::intervals).collect();
-        // The times of fetched parts do not show the range of the whole log.
+        // If only some byte ranges of the log were fetched, the time range of their messages is not
+        // that of the whole log.
         let is_whole = scanner.diagnostics.unread() == 0;
         self.data = if is_whole { DataSpan::of(&times, None, Clock::LogStart) } else { None };
         if !is_whole {
-            // The first and last message of a topic may be in parts that were not fetched.
+            // The first or last message of a topic may be in a byte range that was not fetched.
             self.topics.iter_mut().for_each(|topic| (topic.first, topic.last) = (None, None));
         }
         if let Some(data) = &self.data {
-            data.settle(&times, &mut self.topics, &mut scanner.diagnostics);
+            data.apply_to(&times, &mut self.topics, &mut scanner.diagnostics);
         }
         let state = match self.index_state(scanner) {
             IndexState::Good(_) | IndexState::Rebuilt(_) if !is_whole => IndexState::NotChecked,
@@ -314,7 +319,7 @@ impl Summary {
         for (at, days) in meaning.gps.utc.iter().flat_map(|utc| &utc.unwrapped) {
             let message = *at..at + HEADER_LEN + size_of::<GpsData>() as u64;
             scanner.diagnostics.push(&rules::DATE_UNWRAPPED, message, || {
-                format!("the date of this position is {days} days off those of the others")
+                format!("the date of this position differs by {days} days from the dates of the others")
             });
         }
         (state, meaning)

@@ -1,5 +1,5 @@
-//! The stream reader: one pass over `Read` in bounded memory, with the same records as the
-//! random-access reader.
+//! The stream reader. It reads the input once in bounded memory, and returns the same records as
+//! the random-access reader.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::locate::StartError;
 use crate::scan::{ScanOptions, Scanner, Step, view};
 use crate::state::Summary;
 
-/// A VEL log from a stream.
+/// A VEL log that is read from a stream.
 ///
-/// The buffer holds one chunk, or one message and the bytes after it that the scanner needs. It
-/// does not grow with the log. If the first message is not where the index says, up to 40 MiB at
-/// the start are buffered.
+/// The buffer holds one chunk of the input, or one message and the following bytes that the scanner
+/// needs. It does not grow with the log. If the first message is not at the offset that the index
+/// implies, up to 40 MiB at the start are buffered.
 pub struct VelStream<R> {
     stream: Stream<R, Scanner>,
     summary: Summary,
-    /// True after the end was reached and its diagnostics were reported.
+    /// True after the end of the log was reached and the diagnostics about the end were reported.
     finished: bool,
 }
 
@@ -31,16 +31,16 @@ impl<R: Read> VelStream<R> {
     /// Reads the start of a log.
     ///
     /// # Errors
-    /// Returns an error if the input cannot be read, is not a VEL log or ends inside its header, or
-    /// if `options.declarations` is invalid.
+    /// Returns an error if the input cannot be read, is not a VEL log, or ends inside the header.
+    /// Also returns an error if `options.declarations` is invalid.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, VelError> {
         Self::start(input, options, false)
     }
 
-    /// Reads the start of a log regardless of its first bytes.
+    /// Reads the start of a log whose magic number may be damaged.
     ///
     /// # Errors
-    /// As [`new`](Self::new), if no message is found.
+    /// Returns the errors of [`new`](Self::new). Returns an error if no message is found.
     pub fn salvage(input: R, options: &ReadOptions) -> Result<Self, VelError> {
         Self::start(input, options, true)
     }

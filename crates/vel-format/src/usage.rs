@@ -1,4 +1,5 @@
-//! Size of a log by content: header, index, and messages by topic.
+//! Number of bytes that a log uses for each kind of content: header, index, and the messages of
+//! each topic.
 
 use rovelog_core::LogReader as _;
 use rovelog_core::usage::{Usage, UsageTally};

@@ -1,8 +1,9 @@
-//! The bytes of a VEL log, declared in the order of the specification "VEL log file format", with
-//! its section numbers. Everything is little endian and packed.
+//! The bytes of a VEL log, declared in the order of the specification "VEL log file format".
+//! Section numbers in comments refer to this specification. All values are little endian and
+//! packed.
 //!
-//! Each structure is declared once, for reading and writing. Structures of fixed size can be viewed
-//! in place. Structures of variable size are read by binrw and borrow from the bytes.
+//! Each structure is declared once, for both reading and writing. Structures of fixed size can be
+//! viewed in place. Structures of variable size are read by binrw and borrow from the bytes.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -14,7 +15,7 @@ use rovelog_core::wire::{F32Le, F64Le, I16Le, I32Le, I64Le, U16Le, U32Le, counte
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Name, file extensions and signatures of the format.
+/// Name, file extensions and signatures of the VEL format.
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "vel",
     name: "VEL",
@@ -25,23 +26,24 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
     files: None,
 };
 
-/// The first bytes of every log (section 3.2).
+/// The first bytes of every log (section 3.2 of the VEL specification).
 pub const MAGIC: [u8; 4] = *b"\xa4VEL";
 
-/// The end mark: a message size that ends the log (section 4.1).
+/// The end mark: a message size that means the end of the log (section 4.1 of the VEL
+/// specification).
 pub const TERMINATOR: u32 = 0xFFFF_FFFF;
 
-/// Length of the [`TERMINATOR`] in bytes.
+/// Length of the end mark in bytes.
 pub(crate) const TERMINATOR_LEN: u64 = size_of_val(&TERMINATOR) as u64;
 
-/// The marker of a valid message, if the "49" in the specification is read as a hexadecimal number.
+/// Marker of a valid message, if the "49" in the specification is a hexadecimal number.
 pub const MARKER_PRINTED: u8 = 0x49;
-/// The marker of a valid message, if the "1" in the specification is read as a character.
+/// Marker of a valid message, if the "1" in the specification is a character.
 pub const MARKER_ASCII: u8 = 0x31;
-/// The marker of an invalid message: the character `0`.
+/// Marker of an invalid message, which is the character `0`.
 pub const MARKER_INVALID: u8 = 0x30;
 
-/// The header of the file (section 3.2).
+/// The header of a log (section 3.2 of the VEL specification).
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
@@ -49,37 +51,37 @@ pub const MARKER_INVALID: u8 = 0x30;
 pub struct FileHeader {
     /// Always [`MAGIC`].
     pub magic: [u8; 4],
-    /// Major version of the format, 1.
+    /// Major version of the format, which is 1.
     pub major: U16Le,
-    /// Minor version of the format, 1.
+    /// Minor version of the format, which is 1.
     pub minor: U16Le,
 }
 
 const _: () = assert!(size_of::<FileHeader>() == 8);
 
-/// The header of a message (section 3.4).
+/// The header of a message (section 3.4 of the VEL specification).
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct MessageHeader {
-    /// Size of the message. What it includes is inferred for each file, see
+    /// Size of the message in bytes. It is inferred for each log which bytes the size counts, see
     /// [`SizeRule`](crate::SizeRule).
     pub size: U32Le,
-    /// [`MARKER_PRINTED`] or [`MARKER_ASCII`] for a valid message, [`MARKER_INVALID`] for an
-    /// invalid one.
+    /// Marker of the message. It is [`MARKER_PRINTED`] or [`MARKER_ASCII`] for a valid message, and
+    /// [`MARKER_INVALID`] for an invalid message.
     pub marker: u8,
     /// Type id of the message, which is a hash of the type name.
     pub type_id: U32Le,
-    /// Version of the type: 100 means 1.00.
+    /// Version of the message type. For example, 100 means 1.00.
     pub version: I32Le,
-    /// Milliseconds since the recording program started.
+    /// Time in milliseconds since the recording program started.
     pub timestamp: F64Le,
 }
 
 const _: () = assert!(size_of::<MessageHeader>() == 21);
 
-/// `OBDDataM`, version 100 (section 3.4.1).
+/// The data of an `OBDDataM` message, version 100 (section 3.4.1 of the VEL specification).
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
@@ -89,15 +91,15 @@ pub struct ObdData {
     pub speed: I32Le,
     /// Engine speed in revolutions per minute.
     pub rpm: I32Le,
-    /// "unused".
+    /// A field that the specification calls unused.
     pub unused0: F32Le,
-    /// "unused".
+    /// A field that the specification calls unused.
     pub unused1: I32Le,
-    /// "unused".
+    /// A field that the specification calls unused.
     pub unused2: I32Le,
     /// Position of the throttle in percent, as the OBD interface reports it.
     pub throttle: F32Le,
-    /// "unused".
+    /// A field that the specification calls unused.
     pub unused3: I32Le,
 }
 
@@ -115,25 +117,25 @@ impl ObdData {
     });
 }
 
-/// `GPSDataM`, version 100 (section 3.4.2).
+/// The data of a `GPSDataM` message, version 100 (section 3.4.2 of the VEL specification).
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct GpsData {
-    /// Hour in UTC.
+    /// Hour of the time in UTC.
     pub hour: I32Le,
-    /// Minute in UTC.
+    /// Minute of the time in UTC.
     pub minute: I32Le,
-    /// Second in UTC.
+    /// Second of the time in UTC.
     pub second: I32Le,
-    /// Warning flag, "0 or 1".
+    /// Warning flag. The specification only says "0 or 1".
     pub warning: I32Le,
     /// Latitude in degrees, unless another unit is inferred from the file.
     pub latitude: F64Le,
     /// Longitude in degrees, unless another unit is inferred from the file.
     pub longitude: F64Le,
-    /// Speed in km/h.
+    /// Speed over ground in km/h.
     pub speed: F32Le,
     /// Course in degrees clockwise from true north.
     pub course: F32Le,
@@ -141,11 +143,11 @@ pub struct GpsData {
     pub day: I32Le,
     /// Month in UTC, 1 to 12.
     pub month: I32Le,
-    /// Year in UTC, with four digits or two.
+    /// Year in UTC, with two or four digits.
     pub year: I32Le,
-    /// Quality of the fix: "0=invalid, 1=gps, 2=dgps, 6=estimated".
+    /// Quality of the position. The specification says "0=invalid, 1=gps, 2=dgps, 6=estimated".
     pub quality: I32Le,
-    /// Number of satellites.
+    /// Number of satellites that the receiver used.
     pub satellites: I32Le,
     /// Horizontal dilution of precision.
     pub hdop: F32Le,
@@ -184,15 +186,15 @@ impl GpsData {
     });
 }
 
-/// `RobotPoseM`, version 100 (section 3.4.4).
+/// The data of a `RobotPoseM` message, version 100 (section 3.4.4 of the VEL specification).
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct RobotPose {
-    /// The quaternion. The order of its components is inferred from the file.
+    /// The orientation as a quaternion. The order of its components is inferred from the log.
     pub quaternion: [F32Le; 4],
-    /// Acceleration in m/s2, unless another unit is inferred from the file.
+    /// Acceleration in m/s², unless another unit is inferred from the log.
     pub acceleration: [F32Le; 3],
 }
 
@@ -203,13 +205,14 @@ impl RobotPose {
         declared_fields!(RobotPose { quaternion, acceleration });
 }
 
-/// A return of a laser, see "Data Packet" in the Velodyne manuals.
+/// A return of a laser. See "Data Packet" in the Velodyne manuals.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct LaserReturn {
-    /// Distance in units of the model, which are 2 or 4 mm. 0 means no return.
+    /// Distance in units that depend on the model, which are 2 or 4 mm. 0 means that there was no
+    /// return.
     pub distance: U16Le,
     /// Intensity of the return, 0 to 255.
     pub intensity: u8,
@@ -217,47 +220,49 @@ pub struct LaserReturn {
 
 const _: () = assert!(size_of::<LaserReturn>() == 3);
 
-/// One data block of a Velodyne packet.
+/// A data block of a Velodyne packet, with the returns of 32 shots.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct VelodyneBlock {
-    /// Bank of lasers: `EEFF`, `DDFF`, `CCFF` or `BBFF`.
+    /// Identifier of the bank of lasers that fired, for example 0xEEFF for the first bank.
     pub flag: U16Le,
-    /// Azimuth in hundredths of a degree, clockwise as seen from above.
+    /// Azimuth of the sensor in hundredths of a degree, clockwise as seen from above.
     pub azimuth: U16Le,
-    /// The returns in firing order.
+    /// Returns of the lasers in firing order.
     pub returns: [LaserReturn; 32],
 }
 
 const _: () = assert!(size_of::<VelodyneBlock>() == 100);
 
-/// A packet "exactly as received from the Velodyne scanner" (section 3.4.5).
+/// A packet of a Velodyne sensor. Section 3.4.5 of the VEL specification says that it is stored
+/// "exactly as received from the Velodyne scanner".
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct VelodynePacket {
-    /// The data blocks.
+    /// Data blocks of the packet, in firing order.
     pub blocks: [VelodyneBlock; 12],
-    /// Timestamp in microseconds since the start of the hour.
+    /// Time of the packet in microseconds since the start of the hour.
     pub stamp: U32Le,
-    /// Return mode, or the type of a status byte (HDL-64E).
+    /// Return mode of the sensor. In packets of an HDL-64E, the type of a status byte.
     pub return_mode: u8,
-    /// Product id, or the value of a status byte (HDL-64E).
+    /// Product id of the sensor. In packets of an HDL-64E, the value of a status byte.
     pub product: u8,
 }
 
 const _: () = assert!(size_of::<VelodynePacket>() == 1206);
 
-/// In records, a packet is a field of bytes. Its points depend on the calibration of the scanner.
+/// In records, a packet is a field of bytes, because its points depend on the calibration of the
+/// sensor.
 impl Declared for VelodynePacket {
     const ELEMENT: Element = Element::Packed(1206);
     const LEN: Len = Len::One;
 }
 
-/// One laser in the [`CalibrationTable`].
+/// The constants of one laser in a [`CalibrationTable`].
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
@@ -265,48 +270,48 @@ impl Declared for VelodynePacket {
 pub struct LaserStatus {
     /// Number of the laser.
     pub id: u8,
-    /// Vertical angle in hundredths of a degree.
+    /// Vertical angle of the laser in hundredths of a degree.
     pub vertical: I16Le,
-    /// Angle to subtract from the azimuth, in hundredths of a degree.
+    /// Angle in hundredths of a degree to subtract from the azimuth.
     pub rotation: I16Le,
     /// Correction in millimeters that is added to far distances.
     pub distance: I16Le,
-    /// Correction in millimeters that is added to near distances, sideways.
+    /// Correction in millimeters that is added to near distances in the sideways direction.
     pub distance_x: I16Le,
-    /// Correction in millimeters that is added to near distances, straight ahead.
+    /// Correction in millimeters that is added to near distances in the forward direction.
     pub distance_y: I16Le,
-    /// Offset upwards in millimeters.
+    /// Upward offset of the laser in millimeters.
     pub vertical_offset: I16Le,
-    /// Offset sideways in millimeters.
+    /// Sideways offset of the laser in millimeters.
     pub horizontal_offset: I16Le,
-    /// Distance of the focus in millimeters.
+    /// Focal distance of the laser in millimeters.
     pub focal_distance: I16Le,
-    /// Dependence of the intensity on the distance from the focus, in tenths.
+    /// Slope with which the intensity depends on the difference from the focal distance, in tenths.
     pub focal_slope: I16Le,
-    /// Minimum intensity.
+    /// Minimum intensity of the laser.
     pub min_intensity: u8,
-    /// Maximum intensity.
+    /// Maximum intensity of the laser.
     pub max_intensity: u8,
-    /// Not used here.
+    /// Bytes that this crate does not use.
     pub rest: [u8; 7],
 }
 
 const _: () = assert!(size_of::<LaserStatus>() == 28);
 
-/// The calibration in the status bytes of an HDL-64E, which sends one byte per packet. From the
-/// manual of the S2 and S3.
+/// The calibration table of an HDL-64E, according to the manual of the S2 and S3. The sensor sends
+/// it in the status bytes, one byte per packet.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct CalibrationTable {
-    /// The text `UNIT#` and two more bytes.
+    /// Start of the table: the text `UNIT#` and two more bytes.
     pub start: [u8; 7],
-    /// The lasers in the order of their numbers.
+    /// Constants of the lasers in the order of their numbers.
     pub lasers: [LaserStatus; 64],
-    /// Not used here.
+    /// Bytes that this crate does not use.
     pub rest: [u8; 19],
-    /// CRC-16 of the lasers. Only an S3 has it.
+    /// CRC-16 checksum of the constants. Only an S3 sends a valid checksum.
     pub sum: U16Le,
 }
 
@@ -315,8 +320,8 @@ const _: () = assert!(size_of::<CalibrationTable>() == 1820);
 /// Length of a message header in bytes.
 pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
 
-/// An array that is stored after its 32-bit element count. Borrowed, so nothing is copied or
-/// allocated.
+/// An array that is stored after a 32-bit count of its elements. It borrows from the log, so
+/// nothing is copied or allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted<'a, T>(pub &'a [T]);
 
@@ -329,7 +334,7 @@ impl<T> std::ops::Deref for Counted<'_, T> {
 }
 
 impl<'d, T: FromBytes + KnownLayout + Immutable + Unaligned> BinRead for Counted<'d, T> {
-    /// The complete input.
+    /// The argument is the complete input, from which the elements are borrowed.
     type Args<'a> = (&'d [u8],);
 
     #[inline]
@@ -351,7 +356,8 @@ impl<T: IntoBytes + Immutable> BinWrite for Counted<'_, T> {
     }
 }
 
-/// A boolean of four bytes (section 2). Every value but 0 is true.
+/// A boolean that takes four bytes (section 2 of the VEL specification). Every value except 0 is
+/// true.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VelBool(pub U32Le);
 
@@ -367,13 +373,13 @@ impl VelBool {
     }
 }
 
-/// A string (section 2). It has no NUL at the end.
+/// A string without a NUL at its end (section 2 of the VEL specification).
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[br(import(all: &'a [u8]))]
 pub struct VelString<'a>(#[br(args(all))] pub Counted<'a, u8>);
 
 impl<'a> VelString<'a> {
-    /// Returns the text. Bytes that are not valid UTF-8 are decoded as Latin-1.
+    /// Returns the string as text. Bytes that are not valid UTF-8 are decoded as Latin-1.
     pub fn text(&self) -> Cow<'a, str> {
         TextDecoder::LATIN1.decode(self.0.0)
     }
@@ -387,12 +393,12 @@ impl std::ops::Deref for VelString<'_> {
     }
 }
 
-/// The index of the file (section 3.3).
+/// The index of a log (section 3.3 of the VEL specification).
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 pub struct FileIndex<'a> {
-    /// For each second, the offset in the file at which it starts.
+    /// For each second, the offset of the first message at or after this second.
     #[br(args(all))]
     pub positions: Counted<'a, I64Le>,
 }
@@ -400,7 +406,7 @@ pub struct FileIndex<'a> {
 /// Offset of the first index entry, which follows the file header and the number of entries.
 pub(crate) const INDEX_AT: u64 = (size_of::<FileHeader>() + size_of::<U32Le>()) as u64;
 
-/// Returns the size in bytes of this number of index entries.
+/// Returns the size in bytes of `entries` index entries.
 pub(crate) const fn entries_len(entries: u64) -> u64 {
     entries * size_of::<I64Le>() as u64
 }
@@ -420,20 +426,20 @@ impl Declared for VelString<'_> {
     const LEN: Len = Len::One;
 }
 
-/// `ImageM`, version 100 (section 3.4.3).
+/// The data of an `ImageM` message, version 100 (section 3.4.3 of the VEL specification).
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 pub struct ImageData<'a> {
-    /// Number of the camera.
+    /// Number of the camera that took the image.
     pub source: I32Le,
-    /// True if the image is a JPEG. "currently always true".
+    /// True if the image is a JPEG. The specification says "currently always true".
     pub is_compressed: VelBool,
-    /// Width in pixels.
+    /// Width of the image in pixels.
     pub width: I32Le,
-    /// Height in pixels.
+    /// Height of the image in pixels.
     pub height: I32Le,
-    /// The image, usually a JPEG.
+    /// The bytes of the image, usually a JPEG file.
     #[br(args(all))]
     pub data: Counted<'a, u8>,
 }
@@ -443,18 +449,18 @@ impl ImageData<'_> {
         declared_fields!(ImageData { source, is_compressed, width: "px", height: "px", data });
 }
 
-/// `LaserRange2DDataM`, version 101 (section 3.4.6).
+/// The data of a `LaserRange2DDataM` message, version 101 (section 3.4.6 of the VEL specification).
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 pub struct LaserRange<'a> {
-    /// Type of the sensor: `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
+    /// Type of the laser scanner: `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
     #[br(args(all))]
     pub sensor_type: VelString<'a>,
-    /// Name of the sensor.
+    /// Name of the laser scanner.
     #[br(args(all))]
     pub sensor_name: VelString<'a>,
-    /// Ranges in millimeters. Small numbers are codes.
+    /// Measured distances in millimeters. Small numbers are codes, for example for a missing echo.
     #[br(args(all))]
     pub ranges: Counted<'a, U32Le>,
 }
@@ -464,18 +470,19 @@ impl LaserRange<'_> {
         declared_fields!(LaserRange { sensor_type, sensor_name, ranges: "mm" });
 }
 
-/// `VelodyneRawDataM`, version 100 (section 3.4.5).
+/// The data of a `VelodyneRawDataM` message, version 100 (section 3.4.5 of the VEL specification).
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 pub struct VelodyneRawData<'a> {
-    /// The packets.
+    /// Packets of the sensor, in the order in which they were received.
     #[br(args(all))]
     pub packets: Counted<'a, VelodynePacket>,
 }
 
 impl VelodyneRawData<'_> {
-    /// The fields for a layout. In contrast to the structure, the number of packets is a field.
+    /// The fields for a layout. Unlike in the structure, the number of packets is a field of its
+    /// own.
     pub(crate) const FIELDS: &'static [DeclaredField] = &[
         DeclaredField::new::<U32Le>("count", ""),
         DeclaredField::new::<VelodynePacket>("packets", "").counted_by(0),

@@ -1,4 +1,5 @@
-//! The stream and the reader must agree on all bytes. The order of records is that of a plain sort.
+//! The stream and the reader must return the same results for all logs. Records must be in the same
+//! order as after a plain sort.
 
 mod support;
 
@@ -7,7 +8,7 @@ use std::io::Cursor;
 use binrw::BinRead;
 use rovelog_core::ReadOptions;
 use rovelog_core::layout::Fit;
-use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
+use rovelog_testing::{Dribble, Log, READ_SIZES, assert_alike, check_order};
 use support::{LOGS, picture, picture_of_stream, readable, try_open};
 use vel_format::wire::FileIndex;
 use vel_format::{Kind, Payload, VelStream};
@@ -24,7 +25,7 @@ fn check_stream(log: &Log, sizes: &[usize]) {
 #[test]
 fn streams_of_any_chunk_size_equal_the_reader() {
     for log in LOGS.corpus() {
-        for sizes in PIECES {
+        for sizes in READ_SIZES {
             check_stream(&log, sizes);
         }
     }
@@ -33,16 +34,16 @@ fn streams_of_any_chunk_size_equal_the_reader() {
 #[test]
 fn streams_equal_the_reader_on_real_logs() {
     for log in LOGS.real() {
-        // Large logs are not read byte by byte, which would take too long.
+        // Large logs are not read one byte at a time, because this would take too long.
         let first = usize::from(log.bytes.len() > 100_000);
-        for sizes in &PIECES[first..] {
+        for sizes in &READ_SIZES[first..] {
             check_stream(&log, sizes);
         }
     }
 }
 
-/// A message that is cut before the end of its content has no content. Bytes after the content do
-/// not change it.
+/// If a message is truncated before the end of its content, it has no content. If bytes after the
+/// content are truncated, the content does not change.
 #[test]
 fn content_is_complete_or_none() {
     for (_, reader) in readable() {
@@ -54,7 +55,7 @@ fn content_is_complete_or_none() {
                 let (id, version) = (short.header.type_id.get(), short.header.version.get());
                 match (reader.types().fit(id, version, short.data), short.payload()) {
                     (Some(Fit::Short(_)), content) => assert!(content.is_none()),
-                    // The cut is after the content.
+                    // The message is truncated after its content.
                     (_, content) => assert_eq!(content, whole),
                 }
             }
@@ -62,7 +63,7 @@ fn content_is_complete_or_none() {
     }
 }
 
-/// A count that exceeds the memory is rejected.
+/// An element count is rejected if its elements would exceed the memory.
 #[test]
 fn counts_beyond_the_data_are_rejected() {
     let bytes = [0xFF; 64];
@@ -81,7 +82,7 @@ fn records_are_ordered_by_time_and_offset() {
     }
 }
 
-/// The payload of a record is in the memory of the log, so nothing is copied.
+/// The data of a record is a part of the log in memory, so nothing is copied.
 #[test]
 fn records_borrow_from_the_log() {
     for log in LOGS.corpus() {

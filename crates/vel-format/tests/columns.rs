@@ -1,4 +1,4 @@
-//! Columns of every log must equal its records.
+//! The columns of every log must equal the records of the log.
 #![cfg(feature = "arrow")]
 
 mod support;
@@ -13,7 +13,7 @@ use support::{LOGS, open};
 use vel_format::velodyne::PointOptions;
 use vel_format::{Kind, NewMessage, VelReader, WriteOptions, write_log};
 
-/// Returns a cell as the JSON that the field of a record has.
+/// Returns a cell of a column as JSON, in the form that the same field has in a record.
 fn cell(column: &dyn Array, row: usize) -> Json {
     json_of(&value_at(column, row))
 }
@@ -42,7 +42,8 @@ fn columns_equal_records() {
     }
 }
 
-/// Declares every data type of section 2, alone and as an array.
+/// A type with all data types of section 2 of the VEL specification is declared. Each data type
+/// occurs as a single value and as an array.
 #[test]
 fn columns_of_own_types_equal_records() {
     let mut options = ReadOptions::default();
@@ -123,7 +124,8 @@ fn columns_have_the_inferred_meaning() {
     let latitude = gps["latitude_deg"].as_primitive::<Float64Type>().value(1);
     assert!((50.3..50.4).contains(&latitude), "{latitude}");
     assert!((5000.0..5100.0).contains(&gps["latitude"].as_primitive::<Float64Type>().value(1)));
-    // Exported tables and Python add the wall time to the columns of every format under this name.
+    // Exported tables and Python add a column with this name, which has the wall time, to logs of
+    // every format.
     assert!(gps.schema().field_with_name("time").is_err());
     let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap().get(), &Select::all())[0];
     assert!(pose["qw"].as_primitive::<Float32Type>().value(0) > 0.99);

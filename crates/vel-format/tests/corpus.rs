@@ -1,4 +1,5 @@
-//! Every corpus case against its expected result, which follows from the recipe, not from a reader.
+//! Every corpus case is compared with its expected result, which follows from the recipe of the
+//! case and not from a reader.
 
 mod support;
 
@@ -22,7 +23,8 @@ fn every_case_reads_as_expected() {
     });
 }
 
-/// Removes the facts that are not compared by equality from the expected result, and returns them.
+/// Removes the facts that are not compared for equality from the expected result, and returns these
+/// facts.
 fn take_facts(own: &mut serde_json::Map<String, Json>) -> Json {
     let keys = ["declarations", "points", "revolutions", "points_refused", "scan"];
     keys.into_iter().filter_map(|key| Some((key.to_owned(), own.remove(key)?))).collect()
@@ -32,7 +34,8 @@ fn number(json: &Json) -> f64 {
     json.as_str().expect("a number as text").parse().expect("a number")
 }
 
-/// Compares points within a tenth of a millimeter, in the order of their shots.
+/// Compares the points of a log with the expected points, in the order of their shots. A tenth of a
+/// millimeter is the tolerance.
 fn points(name: &str, facts: &Json, reader: &VelReader) {
     let revolutions = reader.revolutions(None, None, PointOptions::default(), 0);
     if let Some(words) = facts["points_refused"].as_str() {

@@ -1,4 +1,4 @@
-//! Slices and merged logs, in which every message keeps its bytes.
+//! Tests of slices and merged logs, in which every message must keep its bytes.
 
 mod support;
 
@@ -85,14 +85,15 @@ fn parts_are_merged_into_the_whole() {
         let merged = Vel::merge(&[&rest, &pictures], Align::AsIs, &mut out).unwrap();
         assert!(out == log.bytes, "{name}");
         assert_eq!(merged.records, whole.info().records);
-        // Logs with only images cannot be aligned, because images do not show the clock.
+        // Logs that contain only images cannot be aligned, because images do not show how their
+        // clocks relate.
         assert!(Vel::merge(&[&rest, &pictures], Align::Shared, &mut Vec::new()).is_err());
         assert!(Vel::merge(&[&rest, &rest], Align::Shared, &mut Vec::new()).is_ok());
     }
 }
 
-/// The program of one recording started 100 s later. Messages with the same UTC must get the same
-/// time.
+/// In one of the two logs, the program started 100 s later. Messages with the same UTC time must
+/// get the same time in the merged log.
 #[test]
 fn clocks_are_aligned_by_utc() {
     let [a, b] = ["gps-late-fixes", "gps-two-digit-years"].map(|name| open(&LOGS.case(name).bytes));
@@ -101,7 +102,7 @@ fn clocks_are_aligned_by_utc() {
     let merged = open(&out.into());
     assert_eq!(merged.messages().len(), a.messages().len() + b.messages().len());
     let utc = |log: &VelReader| log.meaning().gps.utc.clone().unwrap().offset_nanos;
-    // The clock of the second log started 25 ms later.
+    // The clock of the second log started 25 ms after the clock of the first log.
     assert_eq!(utc(&b) - utc(&a), 25_000_000);
     let times: Vec<i64> = merged.messages().map(|message| message.nanos).collect();
     assert!(times.is_sorted() && times.contains(&25_000_000), "{times:?}");
@@ -109,7 +110,7 @@ fn clocks_are_aligned_by_utc() {
     assert!(Vel::merge(&[&a, &none], Align::Utc, &mut Vec::new()).is_err());
 }
 
-/// The difference of the clocks does not fit 64 bits of nanoseconds.
+/// The difference between the clocks is too large for 64 bits of nanoseconds.
 #[test]
 fn clocks_with_a_huge_difference_are_refused() {
     let log = open(&LOGS.case("gps-two-digit-years").bytes);
@@ -127,8 +128,8 @@ fn clocks_with_a_huge_difference_are_refused() {
     }
 }
 
-/// The messages are too short for their content. The size rule can be inferred from one of them,
-/// but not from two.
+/// The data of the messages is too short for their content. The size rule can be inferred from one
+/// such message, but not from two.
 #[test]
 fn merged_logs_of_short_messages_keep_a_readable_size_rule() {
     let short = |rule: SizeRule, len: usize| {
@@ -151,7 +152,8 @@ fn merged_logs_of_short_messages_keep_a_readable_size_rule() {
     }
 }
 
-/// A single message with four bytes after its content would be read with the other size rule.
+/// The message has four bytes after its content. If it were the only message, a reader would infer
+/// a wrong size rule.
 #[test]
 fn a_slice_of_one_message_has_a_readable_size_rule() {
     let longer = NewMessage::raw(0x0001_4043, 100, 0.0, vec![5; 32]);
@@ -176,7 +178,7 @@ fn encode(messages: &[NewMessage<'_>], options: &WriteOptions) -> Vec<u8> {
     out
 }
 
-/// Slices keep the size rule, the version, the origin of the index, and the end mark.
+/// A slice keeps the size rule, the version, the origin of the index, and the end mark of its log.
 #[test]
 fn a_slice_has_the_conventions_of_its_log() {
     for size_rule in SizeRule::ALL {
@@ -202,8 +204,8 @@ fn a_slice_has_the_conventions_of_its_log() {
     }
 }
 
-/// The index of the damaged log counts from the start of the program, the new one from the first
-/// message.
+/// The index of the damaged log counts from the start of the program. The index of the recovered
+/// log counts from the first message.
 #[test]
 fn a_recovered_log_has_an_index_from_the_first_message() {
     let mut options = WriteOptions::default();
@@ -218,8 +220,8 @@ fn a_recovered_log_has_an_index_from_the_first_message() {
     assert_eq!(*open(&out.into()).index(), IndexState::Good(IndexOrigin::FirstMessage));
 }
 
-/// Messages without content are not records, so they are counted separately. So is everything that
-/// cannot be merged.
+/// Messages without content are not records, so they are counted separately. Everything that cannot
+/// be merged is also counted separately.
 #[test]
 fn slices_and_merged_logs_count_kept_and_left_out_messages() {
     let mut messages = speeds(4, 100.0);

@@ -1,4 +1,4 @@
-//! The programs in `examples/` run.
+//! All programs in `examples/` must run without errors.
 
 #[test]
 fn the_examples_run() {

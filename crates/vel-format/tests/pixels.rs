@@ -1,5 +1,5 @@
-//! Decoded images are compared with small pictures of known pixels. Headers that contradict the
-//! image are detected.
+//! Decoded images are compared with small images whose pixels are known. Headers that contradict
+//! the image must be detected.
 #![cfg(feature = "pixels")]
 
 use image::codecs::jpeg::JpegEncoder;
@@ -8,7 +8,7 @@ use rovelog_core::{LogReader, ReadOptions};
 use vel_format::images::{Encoding, JpegHeader, PixelLimits};
 use vel_format::{Kind, Payload, VelError, VelReader};
 
-/// Returns a log with one image.
+/// Returns a log with a single image.
 fn log(compressed: u32, (width, height): (i32, i32), data: &[u8]) -> VelReader {
     let len = u32::try_from(data.len()).unwrap();
     let mut bytes = b"\xa4VEL\x01\x00\x01\x00\x00\x00\x00\x00".to_vec();
@@ -26,7 +26,7 @@ fn log(compressed: u32, (width, height): (i32, i32), data: &[u8]) -> VelReader {
     VelReader::new(bytes.into(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// Returns the encoding of the image in a log, its pixels, and its PNG.
+/// Returns the encoding of the image in a log, its decoded pixels, and its PNG file.
 fn pixels(log: &VelReader, limits: PixelLimits) -> (Encoding, Result<(DynamicImage, Vec<u8>), VelError>) {
     let (message, payload) = log.payloads(Kind::Image).next().expect("an image");
     let Payload::Image(image) = payload else { panic!("{payload:?}") };
@@ -49,12 +49,13 @@ fn jpeg(picture: &DynamicImage) -> Vec<u8> {
     out
 }
 
-/// Returns a picture of two halves, each of one color. A JPEG of it has almost the same pixels.
+/// Returns an image of two halves, each with a single color. If it is stored as a JPEG, its pixels
+/// hardly change.
 fn halves() -> RgbImage {
     RgbImage::from_fn(16, 8, |x, _| if x < 8 { Rgb([200, 40, 40]) } else { Rgb([30, 60, 180]) })
 }
 
-/// Returns the names of the diagnostics of a log.
+/// Returns the names of all diagnostics of a log.
 fn diagnostic_names(log: &VelReader) -> Vec<&'static str> {
     log.diagnostics().list().iter().map(|found| found.rule.name).collect()
 }
@@ -67,7 +68,8 @@ fn raw_layouts_are_recognized_by_their_length() {
     let rgb = decoded(&log(0, (2, 1), &[10, 20, 30, 40, 50, 60]), Encoding::Rgb);
     assert_eq!(rgb.to_rgb8().get_pixel(1, 0), &Rgb([40, 50, 60]));
 
-    // In BT.601, U = V = 128 is gray. With V = 255, red is full, and green loses 0.714 * 127.
+    // In BT.601, U = V = 128 is gray. With V = 255, red is at its maximum, and green is reduced by
+    // 0.714 * 127.
     let yuyv = decoded(&log(0, (2, 2), &[0, 128, 255, 128, 100, 128, 200, 255]), Encoding::Yuyv).to_rgb8();
     let row = |y: u32| [0, 1].map(|x| yuyv.get_pixel(x, y).0);
     assert_eq!(row(0), [[0; 3], [255; 3]]);
@@ -83,7 +85,8 @@ fn raw_layouts_are_recognized_by_their_length() {
 #[test]
 fn the_jpeg_header_takes_precedence_over_the_fields() {
     let data = jpeg(&halves().into());
-    // Data that starts like a JPEG is one, even if the message says that it is not compressed.
+    // If data starts like a JPEG file, it is read as a JPEG, even if the message states that it is
+    // not compressed.
     let halves = halves();
     for (compressed, size, words) in
         [(1, (16, 8), &[][..]), (1, (640, 480), &["image_size"][..]), (0, (3, 3), &["image_size"][..])]
@@ -118,7 +121,7 @@ fn data_that_is_not_a_jpeg_is_reported() {
     assert!(matches!(made, Err(VelError::BadImage { at: 12, .. })), "{made:?}");
 }
 
-/// The size in the header is checked before decoding.
+/// The size in the image header is checked before the image is decoded.
 #[test]
 fn a_size_beyond_the_limits_is_refused() {
     let mut data = jpeg(&halves().into());
@@ -131,7 +134,7 @@ fn a_size_beyond_the_limits_is_refused() {
     assert!(matches!(made, Err(VelError::ImageTooLarge { pixels: 128, limit: 127, .. })), "{made:?}");
 }
 
-/// A small file can state a large size, so previews have the limits of the full image.
+/// A small file can declare a huge image. So the limits of the full image also apply to previews.
 #[test]
 fn a_preview_has_the_limits_of_the_image() {
     let mut data = jpeg(&halves().into());

@@ -1,4 +1,4 @@
-//! Compares logs of an independent writer with their manifest.
+//! Logs that an independent program wrote are compared with their manifest.
 
 mod support;
 
@@ -46,7 +46,7 @@ fn every_log_reads_as_in_its_manifest() {
         if let Some(want) = number(&entry, "messages") {
             assert_eq!(messages, want, "{name}");
         }
-        // Only recovery returns messages after an end mark.
+        // Messages after an end mark are returned only by recovery.
         if let Some(want) = number(&entry, "messages_intact").filter(|_| name != "bad_terminator_mid") {
             assert_eq!(messages, want, "{name}");
         }
@@ -70,7 +70,8 @@ fn every_log_reads_as_in_its_manifest() {
     }
 }
 
-/// Compares the size rule, the markers, the index and the inferred settings.
+/// Compares the size rule, the markers, the index and the inferred settings of a log with the
+/// manifest.
 fn conventions(entry: &Json, reader: &VelReader, name: &str) {
     let rule = match entry["size"].as_str() {
         Some("incl") => SizeRule::Inclusive,
@@ -106,7 +107,7 @@ fn conventions(entry: &Json, reader: &VelReader, name: &str) {
     assert!(name != "pose_xyzw" || !meaning.pose.assumed);
 }
 
-/// Compares the diagnostics at the offsets in the manifest.
+/// Compares the diagnostics of a log with those in the manifest, by offset.
 fn check_diagnostics(entry: &Json, reader: &VelReader, name: &str) {
     let list = reader.diagnostics().list();
     let of = |word: &str| list.iter().filter(|d| d.rule.name == word).count() as u64;
@@ -124,7 +125,7 @@ fn check_diagnostics(entry: &Json, reader: &VelReader, name: &str) {
     }
 }
 
-/// Every byte is in the header, the index, a message or another known part.
+/// Every byte is part of the header, the index, a message, or another part that the reader reports.
 #[test]
 fn every_log_is_written_back_byte_for_byte() {
     for log in LOGS.real() {
@@ -143,7 +144,7 @@ fn the_defaults_of_the_writer_follow_the_specification() {
     assert!(out == log.bytes);
 }
 
-/// Returns the message encoded again from its fields.
+/// Encodes a message again from its decoded fields.
 fn decoded<'a>(message: &vel_format::Message<'a>) -> NewMessage<'a> {
     let millis = message.header.timestamp.get();
     match message.payload().unwrap() {
@@ -152,8 +153,8 @@ fn decoded<'a>(message: &vel_format::Message<'a>) -> NewMessage<'a> {
     }
 }
 
-/// A recovered log opens and has only damage that is kept on purpose. Recovering it again changes
-/// nothing.
+/// A recovered log must open, and may have only damage that is kept on purpose. If it is recovered
+/// again, it must not change.
 #[test]
 fn recovery_matches_the_manifest() {
     for (entry, log) in manifest().into_iter().flatten() {
@@ -167,8 +168,8 @@ fn recovery_matches_the_manifest() {
         assert_eq!(report.kept_bytes + report.lost_bytes(), log.bytes.len() as u64, "{name}");
         let again = open(&out.clone().into());
         if let Some(want) = number(&entry, "messages_intact").or(number(&entry, "messages")) {
-            // Complete messages whose data is too short are returned by `messages`, but lost in
-            // recovery.
+            // Complete messages whose data is too short are returned by `messages`, but recovery
+            // drops them.
             let unreadable = number(&entry, "payload_errors").unwrap_or(0);
             assert_eq!(again.messages().len() as u64, want - unreadable, "{name}");
         }
@@ -197,7 +198,7 @@ fn every_field_of_the_base_log_is_right() {
         let fields = &want["fields"];
         let near = |key: &str, got: f64| {
             let want = fields[key].as_f64().unwrap_or_else(|| panic!("{at} {key}: {fields}"));
-            // The JSON parser can be wrong in the last bit.
+            // The JSON parser can be wrong in the last bit of a number.
             assert!((want - got).abs() <= 1e-15 * want.abs(), "{at} {key}: {want} {got}");
         };
         match message.payload().unwrap() {
@@ -266,8 +267,7 @@ fn utc_is_derived_from_positions() {
         }
         let reader = open(&log.bytes);
         let Some(utc) = &reader.meaning().gps.utc else { panic!("{} has fixes", log.name) };
-        // The program started on 2010-06-14 at this second of the day. Fixes were logged 20 ms
-        // late.
+        // The program started at this second of 2010-06-14. Positions were logged 20 ms late.
         let start = utc.at(0).unwrap().timestamp_nanos_opt().unwrap();
         let day = 1_276_473_600_000_000_000;
         assert!((start - day - 45_288_658_500_000).abs() < 5_000_000, "{}: {}", log.name, start - day);

@@ -1,9 +1,10 @@
-//! Injected damage loses only the messages that it overwrites, and every byte is accounted for.
+//! If a log is damaged, only the overwritten messages may be lost, and every byte must be accounted
+//! for.
 
 mod support;
 
 use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Recovery, State, Value};
-use rovelog_testing::{Random, detail, flips};
+use rovelog_testing::{Random, bit_flips, detail};
 use support::{LOGS, open, try_open};
 use vel_format::{IndexState, NewMessage, SizeRule, VelReader, WriteOptions, write_log};
 
@@ -14,7 +15,7 @@ fn recovered(log: &VelReader) -> (Recovery, Vec<u8>) {
 }
 
 /// Checks that reading and recovery report the same lost bytes, and that the recovered log has no
-/// loss. Returns whether the log opens.
+/// loss. Returns false if the log cannot be opened.
 fn check_losses(bytes: &Bytes, what: &str) -> bool {
     let Ok(reader) = VelReader::salvage(bytes.clone(), &ReadOptions::default()) else { return false };
     let (report, out) = recovered(&reader);
@@ -24,8 +25,8 @@ fn check_losses(bytes: &Bytes, what: &str) -> bool {
     assert_eq!(report.lost, lost.ranges, "{what}");
     assert_eq!(report.unchanged, out == *bytes, "{what}");
     if !report.unchanged {
-        // All kept bytes are written except the header, the index, further headers, and end marks
-        // between messages.
+        // All kept bytes are written to the new log, except the old header and index, headers of
+        // appended logs, and end marks between messages.
         let number = |key| match detail(&report.details, key) {
             Some(Value::UInt(number, _)) => *number,
             other => panic!("{what} {key}: {other:?}"),
@@ -64,20 +65,20 @@ fn reports_of_loss_agree_for_every_damaged_log() {
         for at in (0..len).step_by(1 + len / 150) {
             let cut = log.bytes.slice(..at);
             held += usize::from(check_losses(&cut, &format!("{} cut at {at}", log.name)));
-            // Data that looks like an end mark.
+            // Bytes that look like an end mark are inserted.
             let mut marked = log.bytes.to_vec();
             marked.splice(at..at, [0xFF; 4]);
             let what = format!("{} with an end mark at {at}", log.name);
             held += usize::from(check_losses(&marked.into(), &what));
         }
-        for (at, mask, bytes) in flips(&log.bytes, (0..len).step_by(1 + len / 150)) {
+        for (at, mask, bytes) in bit_flips(&log.bytes, (0..len).step_by(1 + len / 150)) {
             held += usize::from(check_losses(&bytes, &format!("{} byte {at} ^ {mask:#x}", log.name)));
         }
     }
     assert!(held > 30_000, "only {held} damaged logs open");
 }
 
-/// A message whose data is too short for its content is lost in reading and in recovery, and both
+/// A message whose data is too short for its content is lost both in reading and in recovery. Both
 /// report its bytes.
 #[test]
 fn short_messages_are_lost_in_reading_and_recovery() {
@@ -115,9 +116,9 @@ fn bytes_after_an_end_mark_are_kept_if_messages_are_lost() {
     assert!(out.ends_with(b"\xFF\xFF\xFF\xFFnotes of the driver"));
 }
 
-/// Sizes exclude the header, which only the first message shows, and its data is too short. Without
-/// that message, a reader would use another size rule and find messages in the bytes after the end
-/// mark.
+/// Only the first message shows that sizes exclude the header, and the data of this message is too
+/// short. If it is left out, a reader infers a different size rule, and finds messages in the bytes
+/// after the end mark.
 #[test]
 fn bytes_after_an_end_mark_do_not_become_messages() {
     let cut = NewMessage::raw(0x0003_0910, 101, 0.0, vec![0x7F; 39]);
@@ -149,8 +150,8 @@ fn a_log_with_a_bad_first_byte_is_recovered_on_request() {
     assert_eq!(open(&out.into()).messages().len(), 3);
 }
 
-/// Holes of several sizes are made everywhere in a real log. Only the messages that a hole overlaps
-/// may be lost.
+/// Bytes of several lengths are zeroed everywhere in a real log. Only messages that overlap the
+/// zeroed bytes may be lost.
 #[test]
 fn a_hole_loses_only_the_messages_it_overlaps() {
     let Some(log) = LOGS.real_log("all6_excl_31") else { return };
@@ -162,7 +163,7 @@ fn a_hole_loses_only_the_messages_it_overlaps() {
         let first = usize::try_from(places[0].start).unwrap();
         let start = first + random.below(log.bytes.len() - len - first);
         let mut bytes = log.bytes.to_vec();
-        // Zeros, as a crash leaves them.
+        // The bytes are zeroed, as after a crash of the computer.
         bytes[start..start + len].fill(0);
         let hole = start as u64..(start + len) as u64;
         let reader = open(&bytes.into());

@@ -1,4 +1,4 @@
-//! Existing logs are written back byte for byte, and new logs are read as written.
+//! Existing logs are written back byte for byte. New logs are read as they were written.
 
 mod support;
 
@@ -95,7 +95,8 @@ fn the_index_of_a_recording_is_filled_extended_or_empty() {
     assert_eq!(*log.index(), IndexState::Absent);
 }
 
-/// The index of a recording has the same entries as that of `write_log`, for valid messages only.
+/// The index of a recording has the same entries as the index of `write_log`. Both refer only to
+/// valid messages.
 #[test]
 fn a_recording_with_invalid_messages_has_an_exact_index() {
     let mut messages = drive(12, 250.0);
@@ -113,7 +114,7 @@ fn a_recording_with_invalid_messages_has_an_exact_index() {
     assert_eq!(*log.index(), IndexState::Good(IndexOrigin::FirstMessage));
 }
 
-/// After an output error, the writer keeps reporting it.
+/// After an output error, the writer reports the error again for each call.
 #[test]
 fn a_failed_output_cannot_be_finished() {
     let mut log = VelWriter::streaming(Full(100), &WriteOptions::default()).unwrap();
@@ -180,8 +181,8 @@ fn message() -> impl Strategy<Value = NewMessage<'static>> {
 }
 
 proptest! {
-    /// Logs of any messages in any conventions are read as written, if the first message shows the
-    /// size rule.
+    /// Logs with any messages and any options are read as they were written, if the size rule can
+    /// be inferred from the first message.
     #[test]
     fn written_messages_are_read_unchanged(
         mut messages in proptest::collection::vec(message(), 0..12),
@@ -189,7 +190,7 @@ proptest! {
         reserve in 0..5_u32,
     ) {
         messages.splice(0..0, drive(2, 5.0));
-        // Skips raw data that is too short for a specified type.
+        // Messages whose data is too short for their type are skipped.
         let fits = |m: &NewMessage<'_>| {
             vel_format::Kind::of(m.type_id, m.version).is_none_or(|kind| Payload::view(kind, &m.data).is_some())
         };

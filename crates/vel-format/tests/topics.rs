@@ -1,5 +1,5 @@
-//! Hostile logs with as many topics as records are read in time and memory proportional to their
-//! size.
+//! A hostile log can have as many topics as records. It must be read in time and memory that are
+//! proportional to its size.
 
 mod support;
 
@@ -7,8 +7,8 @@ use rovelog_core::{LogReader, Select};
 use support::open;
 use vel_format::Kind;
 
-/// Returns a log of `messages` messages, 1 ms apart. `of` returns the type, version and data of
-/// each.
+/// Returns a log of `messages` messages that are 1 ms apart. `of` returns the type id, the version
+/// and the data of each message.
 fn log(messages: u32, of: impl Fn(u32) -> (u32, i32, Vec<u8>)) -> Vec<u8> {
     let mut bytes = b"\xa4VEL\x01\0\x01\0\0\0\0\0".to_vec();
     for number in 0..messages {
@@ -23,7 +23,7 @@ fn log(messages: u32, of: impl Fn(u32) -> (u32, i32, Vec<u8>)) -> Vec<u8> {
     bytes
 }
 
-/// Returns an image of 4 bytes from camera `source`.
+/// Returns a message with a 4-byte image from the camera with number `source`.
 fn image(source: u32) -> (u32, i32, Vec<u8>) {
     let head = [source, 1, 1, 1, 4].map(u32::to_le_bytes).concat();
     (Kind::Image.type_id(), 100, [&head[..], b"\xff\xd8\xff\xd9"].concat())

@@ -1,21 +1,21 @@
-//! Logs that are cut at every length and damaged at every byte: no panic, no loss before the
-//! damage, and every byte is accounted for.
+//! Logs are truncated at every length and damaged at every byte. No function may panic, nothing
+//! before the damage may be lost, and every byte must be accounted for.
 
 mod support;
 
 use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Select};
-use rovelog_testing::flips;
+use rovelog_testing::bit_flips;
 use support::{LOGS, open, rewritten, try_open};
 use vel_format::VelReader;
 use vel_format::velodyne::PointOptions;
 
-/// Returns the start and end offsets of the messages of a log.
+/// Returns the start and end offsets of all messages in a log.
 fn offsets(log: &VelReader) -> Vec<(u64, u64)> {
     log.messages().map(|message| (message.offset, message.offset + message.wire_len())).collect()
 }
 
-/// Reads a log and writes it again. The bytes must be the same, which shows that all are accounted
-/// for.
+/// Reads a log and writes it again. The written bytes must be the same, which shows that every byte
+/// is accounted for.
 fn exercise(bytes: &Bytes) -> Option<VelReader> {
     let log = VelReader::salvage(bytes.clone(), &ReadOptions::default()).ok()?;
     for record in log.records(&Select::all()) {
@@ -37,10 +37,10 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
     for log in LOGS.corpus() {
         let Some(whole) = try_open(&log.bytes) else { continue };
         let all = offsets(&whole);
-        // Large logs are cut at fewer offsets.
+        // Large logs are truncated at fewer lengths, to save time.
         for cut in (0..log.bytes.len()).step_by(1 + log.bytes.len() / 700) {
             let Some(reader) = exercise(&log.bytes.slice(..cut)) else {
-                // A log is refused if its index is missing or shorter than stated.
+                // A log is refused if its index is missing, or is shorter than the header states.
                 let unindexed = all.first().is_none_or(|(first, _)| cut as u64 <= *first);
                 assert!(
                     unindexed || log.name.starts_with("index+count"),
@@ -50,12 +50,14 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
                 continue;
             };
             let mut before = all.iter().filter(|(_, end)| *end <= cut as u64).count();
-            // A message of an unknown type is only accepted because of the bytes after it.
+            // If the last message has an unknown type, it is only accepted if valid data follows
+            // it.
             let last = whole.messages().take(before).last();
             before -= usize::from(last.is_some_and(|message| message.kind().is_none()));
             let got = offsets(&reader);
             let same = got.len() >= before && got[..before] == all[..before];
-            // The cut may have removed the only message from which the size rule could be inferred.
+            // The truncation may have removed the only message from which the size rule could be
+            // inferred.
             assert!(same || before < 3, "{} cut at {cut}", log.name);
             tried += 1;
         }
@@ -68,7 +70,7 @@ fn flipped_bytes_cause_no_panic() {
     let mut tried = 0;
     for log in LOGS.corpus() {
         let places = (0..log.bytes.len()).step_by(1 + log.bytes.len() / 500);
-        for (at, mask, bytes) in flips(&log.bytes, places) {
+        for (at, mask, bytes) in bit_flips(&log.bytes, places) {
             let opened = exercise(&bytes).is_some();
             assert!(
                 opened || at < 12 || try_open(&log.bytes).is_none(),
@@ -87,7 +89,7 @@ fn a_flipped_byte_loses_at_most_two_messages() {
     let all = offsets(&open(&log.bytes));
     let mut bytes = log.bytes.to_vec();
     for (at, _) in &all {
-        // Flips each byte of the size, marker, type and version of every message.
+        // Invert each byte of the size, marker, type and version of every message.
         for byte in 0..13 {
             let place = usize::try_from(*at).unwrap() + byte;
             bytes[place] ^= 0xFF;

@@ -1,5 +1,5 @@
-//! Which bytes are accepted as messages. Each rule of section 4 of docs/formats/vel.md has a log
-//! that follows it and one that does not.
+//! Tests of which bytes are accepted as messages. For each rule in section 4 of
+//! docs/formats/vel.md, there is a log that follows the rule and a log that does not.
 #![expect(clippy::single_range_in_vec_init, reason = "a list of ranges may have one")]
 
 mod support;
@@ -11,12 +11,12 @@ use rovelog_core::{LogReader as _, ReadOptions, Severity};
 use support::open;
 use vel_format::{NewMessage, SizeRule, VelReader, WriteOptions, write_log};
 
-/// Returns a message whose size is confirmed by its content.
+/// Returns a message whose type is known, so that its content confirms its size.
 fn speed(millis: f64) -> NewMessage<'static> {
     NewMessage::raw(0x0001_4043, 100, millis, vec![0; 28])
 }
 
-/// Returns a message of an unknown type.
+/// Returns a message whose type is unknown, so that its content does not confirm its size.
 fn unknown(id: u32) -> NewMessage<'static> {
     NewMessage::raw(id, 100, 900.0, vec![1; 12])
 }
@@ -33,8 +33,9 @@ fn lost(bytes: &[u8]) -> Vec<Range<u64>> {
     lost.map(|note| note.range.clone()).collect()
 }
 
-/// The content of an unknown message cannot confirm its size, so the bytes after it must. A message
-/// that is cut by the end of the file does so only if its type is known or the same.
+/// The content of a message with an unknown type cannot confirm its size, so the bytes after the
+/// message must confirm it. If the next message is truncated, it confirms the size only if its type
+/// is known, or is the type of the message before it.
 #[test]
 fn messages_of_unknown_types_are_confirmed_by_the_bytes_after_them() {
     let two = [speed(1.0), speed(2.0)];
@@ -56,7 +57,8 @@ fn messages_of_unknown_types_are_confirmed_by_the_bytes_after_them() {
     assert_eq!(lost, []);
 }
 
-/// The first message of a second log confirms its size by its content, so noise may follow it.
+/// The content of the first message in an appended log confirms the size of this message. So noise
+/// may follow the message.
 #[test]
 fn a_joined_log_may_be_damaged_after_its_first_message() {
     let mut bytes = encode(&[speed(1.0), speed(2.0)]);
@@ -71,7 +73,7 @@ fn a_joined_log_may_be_damaged_after_its_first_message() {
     assert_eq!((log.info().records, &log.info().lost.ranges[..]), (3, &[noise..end][..]));
 }
 
-/// Returns the diagnostics of a log: rule, byte range, message.
+/// Returns the diagnostics of a log, each with its rule, byte range and message.
 fn notes(bytes: &[u8]) -> Vec<(&'static str, Range<u64>, String)> {
     let log = open(&bytes.to_vec().into());
     let notes = log.diagnostics().list().iter();
@@ -83,10 +85,10 @@ fn diagnostics_describe_problems_of_messages() {
     let two = [speed(1.0), speed(2.0)];
     let at = encode(&two).len() as u64;
     let after = |message: NewMessage<'static>| {
-        // Another message follows, which makes this one valid.
+        // If another message follows, this message is valid.
         let bytes = encode(&[&two[..], &[message.clone(), speed(3.0)]].concat());
         let mut found = notes(&bytes);
-        // A clamped timestamp is also far outside of the data.
+        // A timestamp that was clamped is also far outside of the log's time range.
         found.retain(|(rule, ..)| *rule != "stale_times");
         assert_eq!(found.len(), 1, "{found:?}");
         let (rule, range, text) = found.remove(0);
@@ -94,16 +96,26 @@ fn diagnostics_describe_problems_of_messages() {
     };
     let obd = |data: usize, millis: f64| NewMessage::raw(0x0001_4043, 100, millis, vec![0; data]);
     let note = |rule: &'static str, range: Range<u64>, text: &str| (rule, range, text.to_owned());
-    let late = "a timestamp of inf ms: the message takes the time of the one before";
+    let late = "the timestamp of inf ms is not finite: the message takes the time of the previous one";
     assert_eq!(after(obd(28, f64::INFINITY)), note("timestamp_not_finite", 13..21, late));
     let (rule, range, _) = after(obd(28, 1e300));
     assert_eq!((rule, range), ("timestamp_out_of_range", 13..21));
-    assert_eq!(after(obd(30, 2.5)), note("trailing_data", 49..51, "2 bytes after the content of a OBDDataM"));
-    assert_eq!(after(obd(5, 2.5)), note("bad_payload", 0..26, "5 bytes of data, too few for this OBDDataM"));
+    assert_eq!(
+        after(obd(30, 2.5)),
+        note("trailing_data", 49..51, "this OBDDataM has 2 bytes after its content")
+    );
+    assert_eq!(
+        after(obd(5, 2.5)),
+        note("bad_payload", 0..26, "this OBDDataM needs more than 5 bytes of data")
+    );
     for (id, version, text) in [
-        (0x0001_4043, 101, "unknown version 101 of OBDDataM: kept as bytes"),
-        (0x0001_806E, 7, "messages of type 0x0001806E, version 7, perhaps CompassM: kept as bytes"),
-        (0xABC, 7, "messages of type 0x00000ABC, version 7: kept as bytes"),
+        (0x0001_4043, 101, "version 101 of OBDDataM is unknown: its messages are kept as raw bytes"),
+        (
+            0x0001_806E,
+            7,
+            "messages of the unknown type 0x0001806E (perhaps CompassM), version 7, are kept as raw bytes",
+        ),
+        (0xABC, 7, "messages of the unknown type 0x00000ABC, version 7, are kept as raw bytes"),
     ] {
         let unknown = NewMessage::raw(id, version, 2.5, vec![0; 4]);
         assert_eq!(after(unknown), note("unknown_type", 0..25, text));
@@ -116,7 +128,7 @@ fn lost_bytes_are_distinguished_from_a_cut_message() {
     let (first, end) = (encode(&[speed(1.0)]).len(), bytes.len());
     let at = first as u64;
     let cut = |end: u64| {
-        let text = format!("the message at byte {at} is cut by the end of the file, byte {end}");
+        let text = format!("the message at byte {at} is truncated at the end of the file, byte {end}");
         vec![("cut", at..end, text)]
     };
     assert_eq!(notes(&bytes[..end - 1]), cut(end as u64 - 1));
@@ -140,8 +152,8 @@ fn sizes_without_the_header_are_reported_with_evidence() {
     assert_eq!((note.rule.name, note.range.clone()), ("data_only_sizes", first..first + 4));
     let text = "message sizes exclude the header: then the length fits the content of 2 messages";
     assert_eq!(note.message, text);
-    // The scan ends when one rule is left, or at the end of the file. With the other rules, a
-    // single message with an inclusive size would exceed the file.
+    // The scan ends when only one rule is left, or at the end of the file. Under the other rules, a
+    // single message with an inclusive size would extend beyond the end of the file.
     for rule in SizeRule::ALL {
         let evidence = |n| encode(n, rule).choices()[0].evidence.clone();
         let (many, one) = (evidence(20), evidence(1));
@@ -153,8 +165,8 @@ fn sizes_without_the_header_are_reported_with_evidence() {
     assert_eq!((empty.size_rule(), empty.diagnostics().total()), (SizeRule::Exclusive, 0));
 }
 
-/// If sizes excluded the header, every second message would be data of the one before it, up to the
-/// end of the file.
+/// If sizes excluded the header, every second message would be data of the message before it, up to
+/// the end of the file.
 #[test]
 fn sixty_four_messages_count_like_the_end_of_the_file() {
     for n in [2_u32, 64, 66, 100] {
@@ -168,8 +180,8 @@ fn sixty_four_messages_count_like_the_end_of_the_file() {
     }
 }
 
-/// A second log in the file must have a header, an index, and after it a message, an end mark or
-/// the end of the file.
+/// A second log in the file must have a header and an index. After the index, a message, an end
+/// mark or the end of the file must follow.
 #[test]
 fn a_joined_log_needs_an_index_and_a_message_or_an_end() {
     let first = encode(&[speed(1.0), speed(2.0)]);
@@ -188,7 +200,7 @@ fn a_joined_log_needs_an_index_and_a_message_or_an_end() {
     let lost = |len: usize| vec![("gap", 0..len as u64)];
     assert_eq!(found(&[&second[..head], &[7; 40]].concat()), lost(head + 40), "noise");
     assert_eq!(found(&second[..head - 1]), lost(head - 1), "a part of the index");
-    // A message that is not confirmed by its content needs a message after it.
+    // If the content of a message does not confirm its size, another message must follow.
     let unknown = |more: &[u8]| {
         let bytes = encode(&[unknown(0xABC)]);
         [&bytes[..], more].concat()
@@ -197,8 +209,8 @@ fn a_joined_log_needs_an_index_and_a_message_or_an_end() {
     assert_eq!(found(&unknown(&[7; 40]))[0].0, "gap");
 }
 
-/// A message after an end mark is accepted if its content confirms it, or if another message or the
-/// end of the file follows it.
+/// A message after an end mark is accepted if its content confirms its size, or if another message
+/// or the end of the file follows.
 #[test]
 fn messages_after_an_end_mark_are_confirmed_like_others() {
     let first = [&encode(&[speed(1.0), speed(2.0)])[..], &[0xFF; 4]].concat();
@@ -221,18 +233,19 @@ fn messages_after_an_end_mark_are_confirmed_like_others() {
     );
     assert_eq!(followed[0].2, two);
     let alone = found(&[&other[..], &noise].concat());
-    let text = format!("{} bytes after the end mark, not a message: kept", other.len() + 40);
+    let text = format!("the end mark is followed by {} bytes, not by a message", other.len() + 40);
     assert_eq!(alone, [("tail", at..at + other.len() as u64 + 40, text)]);
 }
 
 /// After bytes that were not fetched, the scan continues with the next message, and nothing is
-/// lost.
+/// reported as lost.
 #[test]
 fn bytes_that_were_not_fetched_are_skipped() {
     let bytes = encode(&(0..9).map(|i| speed(f64::from(i))).collect::<Vec<_>>());
     let whole = open(&bytes.clone().into());
     let at: Vec<u64> = whole.messages().map(|message| message.offset).collect();
-    // The bytes from the middle of the third message to the middle of the sixth were not fetched.
+    // The bytes from the middle of the third message to the middle of the sixth message have not
+    // been fetched.
     let unread = at[2] + 30..at[5] + 3;
     let mut options = ReadOptions::default();
     let len = bytes.len() as u64;

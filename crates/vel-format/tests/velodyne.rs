@@ -1,5 +1,5 @@
-//! Compares points with those of an independent decoder, and with the scene that they were made
-//! from.
+//! Decoded points are compared with those of an independent decoder, and with the scene from which
+//! the packets were made.
 
 mod support;
 
@@ -39,8 +39,8 @@ fn rows(name: &str) -> Vec<Row> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// Returns the points of the packets. The times of the points of each packet count from its
-/// timestamp.
+/// Returns the points of packets. The times of points are counted from the timestamp of their
+/// packet.
 fn decode(decoder: &mut Decoder, packets: &[VelodynePacket]) -> Vec<Point> {
     let mut points = Vec::new();
     for packet in packets {
@@ -66,7 +66,8 @@ fn compare(name: &str, got: &[Point], want: &[Row], limits: [f64; 3]) {
         let xyz = [got.x, got.y, got.z].map(f64::from);
         let far = (0..3).any(|axis| (xyz[axis] - want.at[axis]).abs() > limits[axis]);
         if far {
-            // An interpolated azimuth halfway between two hundredths may be rounded either way.
+            // If an interpolated azimuth is halfway between two hundredths of a degree, it may be
+            // rounded up or down.
             let range = xyz.iter().map(|x| x * x).sum::<f64>().sqrt();
             let by = (0..3).map(|axis| (xyz[axis] - want.at[axis]).abs()).fold(0.0, f64::max);
             assert!(by < range * 1.8e-4, "{name} {i}: {xyz:?} {:?}", want.at);
@@ -137,8 +138,8 @@ fn points_of_an_hdl64_equal_those_of_another_decoder() {
     assert!(Decoder::of(&sensor, None, options).is_err());
 }
 
-/// With perpendicular offsets, nearly all points of the walls are on the walls. With plain offsets,
-/// they are not.
+/// If the vertical offsets are perpendicular to the beams, nearly all points of the walls are on
+/// the walls. If the offsets are along the z axis, they are not.
 #[test]
 fn points_are_on_the_walls() {
     let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
@@ -165,7 +166,8 @@ fn points_are_on_the_walls() {
     }
 }
 
-/// The calibration is recovered from the status bytes, no matter where in the table the log starts.
+/// The calibration is decoded from the status bytes, regardless of where in the calibration table
+/// the log starts.
 #[test]
 fn a_calibration_is_recovered_from_status_bytes() {
     let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
@@ -195,13 +197,14 @@ fn a_calibration_is_recovered_from_status_bytes() {
         assert!(!found.verified);
         check(&found);
     }
-    // The sensor repeats the table. 4500 packets have one table and 340 packets of the next.
+    // The sensor sends the table repeatedly. 4500 packets contain one complete table, and 340
+    // packets of the next table.
     let whole = &status[..4160];
     let twice: Vec<_> = whole[1000..].iter().chain(whole).chain(whole).copied().collect();
     let found = Calibration::from_status(&twice).expect("a whole table");
     assert!(found.verified);
     check(&found);
-    // If every table lacks a packet, none is complete.
+    // If a packet is missing in every table, no table is complete.
     let torn: Vec<_> = status.iter().enumerate().filter(|(i, _)| i % 3000 != 2999).map(|(_, p)| *p).collect();
     assert_eq!(Calibration::from_status(&torn), None);
     assert_eq!(Calibration::from_status(&status[..4000]), None);
@@ -287,8 +290,8 @@ fn models_need_several_packets_and_timestamps_may_pass_the_hour() {
     assert_eq!(Return::Both as u8, 3);
 }
 
-/// Returns a log of a VLP-16 that does not turn. It has packets of `seconds` seconds, 20 in each
-/// message.
+/// Returns a log of a VLP-16 that does not turn. It has packets for `seconds` seconds, and each
+/// message has 20 packets.
 fn standing_still(seconds: u32) -> Vec<u8> {
     let block = [&[0xFF, 0xEE, 0x28, 0x23][..], &[0x88, 0x13, 50].repeat(32)].concat();
     let message = |first: u32| {
@@ -306,7 +309,7 @@ fn standing_still(seconds: u32) -> Vec<u8> {
     b"\xa4VEL\x01\0\x01\0\0\0\0\0".iter().copied().chain(messages).collect()
 }
 
-/// A sensor that does not turn has no revolutions, so its points are returned in parts of one
+/// A sensor that does not turn has no revolutions. So its points are returned in parts of one
 /// second.
 #[test]
 fn points_of_a_sensor_that_stands_still_are_returned_by_the_second() {

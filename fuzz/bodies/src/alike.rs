@@ -1,11 +1,12 @@
-//! Checks that the fuzz targets of all formats share.
+//! Checks that the fuzz targets of all log formats use.
 
 use std::io::Read;
 
 use rovelog::core::Timestamp;
 use rovelog::{LogReader, LogStream, Record, Select};
 
-/// A reader that returns bytes in pieces. The first byte of each piece determines its size.
+/// A reader that returns its bytes in pieces. The first byte of each piece determines the size of
+/// the piece.
 pub(crate) struct Pieces<'a>(pub(crate) &'a [u8]);
 
 impl Read for Pieces<'_> {
@@ -18,9 +19,10 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// Reads all records, passes each to `each`, and returns the time of the last one.
+/// Reads all records and passes each of them to `each`. Returns the time of the last record.
 ///
-/// Also reads the second half of the time range with the last values before its start.
+/// Also reads the second half of the time range, together with the last record of each topic before
+/// it.
 pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>)) -> Option<i64> {
     let (mut records, mut last) = (0, None);
     for record in log.records(&Select::all()) {
@@ -36,19 +38,21 @@ pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>
     Some(last)
 }
 
-/// Decodes a record. For formats in which every record decodes; pass it to [`read_records`].
+/// Decodes a record. Panics if decoding fails. In some formats, every record can be decoded. For
+/// these formats, the fuzz targets pass this function to [`read_records`].
 pub(crate) fn decode(record: &Record<'_>) {
     record.value().expect("a valid record decodes").to_json();
 }
 
-/// Returns the reader and the stream of one log. Panics if only one of them opened.
+/// Returns the reader and the stream of one log, or `None` if neither could be opened. Panics if
+/// only one of them could be opened.
 pub(crate) fn both<R, S, E>(log: Option<R>, stream: Result<S, E>) -> Option<(R, S)> {
     assert_eq!(log.is_some(), stream.is_ok(), "either the reader or the stream refuses the log");
     log.zip(stream.ok())
 }
 
-/// Checks that a stream returns the records and diagnostics of the reader. Times are compared as far as
-/// `time` returns them.
+/// Checks that a stream returns the same records and diagnostics as the reader. `time` selects the
+/// times to compare. If it returns `None` for a record, the time of this record is not compared.
 pub(crate) fn check_stream<'a>(
     stream: &mut dyn LogStream,
     log: &dyn LogReader,

@@ -1,4 +1,4 @@
-//! Compares cells of tables with values of records.
+//! Compares the cells of tables with the values of records.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -8,10 +8,12 @@ use arrow_array::{Array, RecordBatch, downcast_integer_array};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use rovelog::Value;
 
-/// Maximum nesting of a value that is compared. Deeper types become flat columns.
+/// Maximum nesting depth of the values that are compared. Types with a greater depth become flat
+/// columns in tables.
 const MAX_DEPTH: usize = 20;
 
-/// Returns the nanoseconds of a time or a duration, which is a struct of `sec` and `nsec`.
+/// Returns a time or a duration in nanoseconds. Such a value is a struct with the fields `sec` and
+/// `nsec`. Returns `None` for any other value.
 fn nanos(value: &Value) -> Option<i64> {
     let Value::Struct(fields) = value else { return None };
     let [(sec_name, sec), (nsec_name, nsec)] = &fields[..] else { return None };
@@ -24,21 +26,22 @@ fn nanos(value: &Value) -> Option<i64> {
     part(sec)?.checked_mul(1_000_000_000)?.checked_add(part(nsec)?).filter(|_| named)
 }
 
-/// Returns a list as text. The text is empty if those of all elements are.
+/// Returns a list as text. The text is empty if the texts of all its elements are empty.
 fn list_of(items: impl Iterator<Item = String>) -> String {
     let items: Vec<_> = items.collect();
     if items.iter().all(String::is_empty) { String::new() } else { format!("[{}]", items.join(", ")) }
 }
 
-/// Returns a struct as text, without fields whose text is empty. The text is empty if no field is left.
+/// Returns a struct as text. Fields whose text is empty are omitted. The text is empty if all
+/// fields are omitted.
 fn struct_of(fields: impl Iterator<Item = (String, String)>) -> String {
     let fields = fields.filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}"));
     let fields: Vec<_> = fields.collect();
     if fields.is_empty() { String::new() } else { format!("{{{}}}", fields.join(", ")) }
 }
 
-/// Returns a value as text in the form of [`cell_text`]. Floats are shown as bits, because there are many
-/// NaNs.
+/// Returns a value as text, in the same form as [`cell_text`]. Floats are written as their bits,
+/// because there are many different NaN values.
 fn value_text(value: &Value) -> String {
     if let Some(nanos) = nanos(value) {
         return nanos.to_string();
@@ -60,7 +63,7 @@ fn value_text(value: &Value) -> String {
     }
 }
 
-/// Returns an element of a column as text.
+/// Returns the cell of a column in the row `row` as text.
 fn cell_text(array: &dyn Array, row: usize) -> String {
     if array.is_null(row) {
         return "null".to_owned();
@@ -91,7 +94,7 @@ fn cell_text(array: &dyn Array, row: usize) -> String {
     }
 }
 
-/// Returns the depth of nested structs and lists.
+/// Returns the nesting depth of the structs and lists in a value.
 fn depth(value: &Value) -> usize {
     match value {
         Value::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -100,8 +103,8 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Returns a value as a column stores it. Text that is not UTF-8 is bytes in a value, and text with
-/// replacement characters in a column.
+/// Returns a value in the form in which a column of this type stores it. A text that is not valid
+/// UTF-8 is stored as bytes in a value. In a column, it is a text with replacement characters.
 fn with_replacements(data_type: &DataType, value: &Value) -> Value {
     match (data_type, value) {
         (DataType::Utf8, Value::Bytes(bytes)) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
@@ -120,7 +123,7 @@ fn with_replacements(data_type: &DataType, value: &Value) -> Value {
     }
 }
 
-/// Returns the value of a record as columns with this schema store it.
+/// Returns the value of a record in the form in which columns with this schema store it.
 pub(crate) fn as_columns(value: &Value, schema: &Schema) -> Value {
     let Value::Struct(values) = value else { return value.clone() };
     Value::record(values.iter().map(|(name, value)| {
@@ -132,11 +135,12 @@ pub(crate) fn as_columns(value: &Value, schema: &Schema) -> Value {
     }))
 }
 
-/// The time of a row, and the value of its record.
+/// Time of a row, and value of the record in this row.
 pub(crate) type Row = (Option<i64>, Value);
 
-/// Checks a table that was read from a file. Its first columns are `t_ns` and `time`. The fields follow,
-/// except those without any value. With `has_more_columns`, fields are found by name instead.
+/// Checks a table that was read from an exported file. Its first columns are `t_ns` and `time`.
+/// They are followed by the fields, except fields without any value. If `has_more_columns` is true,
+/// the table may have additional columns, so fields are searched by name.
 pub(crate) fn check_table(table: &RecordBatch, rows: &[Row], has_more_columns: bool) {
     assert_eq!(table.num_rows(), rows.len(), "rows of the table");
     let times = table.column(0).as_primitive::<Int64Type>();
@@ -161,15 +165,15 @@ pub(crate) fn check_table(table: &RecordBatch, rows: &[Row], has_more_columns: b
     }
 }
 
-/// The expected text of a CSV cell.
+/// Expected content of a CSV cell.
 enum Cell {
-    /// This text.
+    /// Exactly this text.
     Text(String),
-    /// Text that parses to a number with these bits.
+    /// A number that is parsed to a 32-bit float with these bits.
     F32(u32),
-    /// Text that parses to a number with these bits.
+    /// A number that is parsed to a 64-bit float with these bits.
     F64(u64),
-    /// Any date.
+    /// A date, which is not compared.
     Date,
 }
 
@@ -186,7 +190,8 @@ impl Cell {
     }
 }
 
-/// Returns a value with times as CSV has them: whole seconds, and nanoseconds below one second.
+/// Returns a value whose times are in the form of CSV files: the nanoseconds are at least zero and
+/// less than one second.
 fn with_normalized_times(value: &Value) -> Value {
     if let Some(nanos) = nanos(value) {
         let sec = Value::Int(nanos.div_euclid(1_000_000_000), 32);
@@ -201,7 +206,7 @@ fn with_normalized_times(value: &Value) -> Value {
     }
 }
 
-/// Adds the expected cells of a value with this type.
+/// Appends the CSV cells that are expected for a value of this type to `found`.
 fn cells(data_type: &DataType, value: &Value, found: &mut Vec<Cell>) {
     match (data_type, value) {
         (DataType::Struct(fields), Value::Struct(values)) => {
@@ -216,7 +221,7 @@ fn cells(data_type: &DataType, value: &Value, found: &mut Vec<Cell>) {
             }
         }
         (DataType::List(_), value) => found.push(Cell::Text(with_normalized_times(value).to_json())),
-        // CSV leaves out bytes, and reports them.
+        // A CSV file does not contain bytes. The export reports them as missing.
         (DataType::Binary | DataType::FixedSizeBinary(_), _) => {}
         (DataType::Timestamp(..), _) => found.push(Cell::Date),
         (_, Value::F32(value)) => found.push(Cell::F32(value.to_bits())),
@@ -227,8 +232,8 @@ fn cells(data_type: &DataType, value: &Value, found: &mut Vec<Cell>) {
     }
 }
 
-/// Checks a CSV file of a topic with this schema. Two columns of times come first, then the leaves of the
-/// fields. `has_more_columns` is as for [`check_table`].
+/// Checks the CSV file of a topic with this schema. Its first columns are the two columns of times.
+/// They are followed by the leaf fields. For `has_more_columns`, see [`check_table`].
 pub(crate) fn check_csv(text: &[u8], schema: &Schema, rows: &[Row], has_more_columns: bool) {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);
     let mut lines = reader.records().map(|line| line.expect("all lines have the same number of cells"));
@@ -241,7 +246,7 @@ pub(crate) fn check_csv(text: &[u8], schema: &Schema, rows: &[Row], has_more_col
         let mut want = Vec::new();
         if has_more_columns {
             for (name, value) in fields {
-                // Fields with several columns are left out.
+                // Fields that consist of several columns are not compared.
                 let Ok(field) = schema.field_with_name(name) else { continue };
                 let at = head.iter().position(|column| column == &**name);
                 cells(field.data_type(), value, &mut want);

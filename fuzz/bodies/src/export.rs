@@ -1,4 +1,5 @@
-//! Fuzz target for exports: a log is written from a model, exported, and read back.
+//! Fuzz target for exports. A log is generated from the input, exported in each format, and read
+//! back.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -21,17 +22,17 @@ use rovelog_export::{Provenance, ndjson};
 use crate::cells::{Row, as_columns, check_csv, check_table};
 use crate::{rld, ulog, vel};
 
-/// A bag to write. Its messages have definitions with fields.
+/// Content of a bag to write. Each message type has a definition with fields.
 #[derive(Arbitrary, Debug)]
 struct Bag {
     compression: u8,
-    /// Topic of each connection, and the type and array length of its fields.
+    /// For each connection, its topic, and the type and the array length of each field.
     connections: Vec<(u8, Vec<(u8, u8)>)>,
-    /// Connection, time and payload of each message.
+    /// Connection, time in seconds and nanoseconds, and payload of each message.
     messages: Vec<(u8, u32, u32, Vec<u8>)>,
 }
 
-/// Returns a definition with fields of these types and array lengths.
+/// Returns the definition of a message type with these fields, given as types and array lengths.
 fn definition(fields: &[(u8, u8)]) -> String {
     const TYPES: [&str; 16] = [
         "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32",
@@ -50,7 +51,7 @@ fn definition(fields: &[(u8, u8)]) -> String {
     text
 }
 
-/// Writes the bag of an arbitrary model.
+/// Generates the content of a bag from the input, and writes the bag.
 fn bag(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     let model = Bag::arbitrary(data).ok()?;
     let compression = Compression::ALL[usize::from(model.compression) % Compression::ALL.len()];
@@ -80,7 +81,8 @@ fn bag(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Writes the log of an arbitrary model. The first byte selects the format.
+/// Generates the content of a log from the input, and writes the log. The first byte selects the
+/// log format.
 fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     match u8::arbitrary(data).ok()? % 4 {
         0 => ulog::from_model(data),
@@ -90,21 +92,21 @@ fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// Exported files have what the log has.
+/// Checks that exported files contain the records of the log.
 pub fn any_export(data: &[u8]) {
     let Some(bytes) = from_model(&mut Unstructured::new(data)) else { return };
     let Ok(log) = rovelog::from_bytes(Bytes::from(bytes), &ReadOptions::default()) else { return };
     check_exports(&log);
 }
 
-/// Checks exports of a log in all formats.
+/// Exports a log in all formats, and checks the exported files.
 pub(crate) fn check_exports(log: &AnyLog) {
     check_ndjson(log);
     check_tables(log);
     check_mcap(log);
 }
 
-/// Checks that each line has the offset of a record and the JSON of its value.
+/// Checks that each line of NDJSON contains the offset of a record and its value as JSON.
 fn check_ndjson(log: &AnyLog) {
     let mut out = Vec::new();
     let (written, losses) = ndjson::write(&**log, &Select::all(), Jobs::ONE, &mut out, &mut |_| ())
@@ -134,20 +136,22 @@ fn check_ndjson(log: &AnyLog) {
     assert_eq!(losses.is_empty(), undecodable == 0, "{losses:?}");
 }
 
-/// Checks CSV and Parquet files of every topic with columns.
+/// Checks the CSV and Parquet files of every topic that has columns.
 fn check_tables(log: &AnyLog) {
     let all = Select::all();
     let columns = |topic: &Topic| log.own(topic).and_then(|topic| topic.columns(&all));
-    // Sorting rows by time keeps rows without a time in place, which only the tests of exports check.
+    // The rows of a table are sorted by time, but rows without a time stay in place. This is only
+    // checked in the tests of the export.
     let is_ordered = |topic: &Topic| topic.in_order || topic.timed == topic.count;
     let topics = log.topics().iter().filter(|topic| topic.count > 0 && is_ordered(topic));
-    // A message of a Velodyne has a row for each packet.
+    // In a table, a Velodyne message becomes several rows, one for each packet.
     let has_one_row = |topic: &&Topic| topic.type_name != vel_format::Kind::Velodyne.name();
     let topics: Vec<&Topic> = topics.filter(has_one_row).filter(|topic| columns(topic).is_ok()).collect();
     let mut options = TableOptions::default();
     (options.jobs, options.blobs, options.time_unit) = (Jobs::ONE, true, TimeUnit::Nanoseconds);
     let provenance = Provenance::new("log");
-    // Tables of VEL logs also have columns for the header of each message and for values in other units.
+    // Tables of VEL logs contain additional columns: the header of each message, and values in
+    // other units.
     let has_more_columns = matches!(log, AnyLog::Vel(_));
     let schema = |topic: &Topic| columns(topic).expect("the topic has columns").schema();
     let rows: Vec<Vec<Row>> = topics.iter().map(|topic| rows(log, topic, &schema(topic))).collect();
@@ -167,8 +171,8 @@ fn check_tables(log: &AnyLog) {
     }
 }
 
-/// Returns the rows of a topic in the order of its table. Records that do not fit their definition, and so
-/// have only a field `raw`, are left out.
+/// Returns the rows of a topic in the order of its table. A record that does not match its
+/// definition only has the field `raw`. Such records are skipped.
 fn rows(log: &AnyLog, topic: &Topic, schema: &Schema) -> Vec<Row> {
     let fits = |value: &Value| match value {
         Value::Struct(fields) if matches!(log, AnyLog::Rosbag(_)) => fields
@@ -191,7 +195,8 @@ fn rows(log: &AnyLog, topic: &Topic, schema: &Schema) -> Vec<Row> {
 
 fn read_parquet(bytes: Vec<u8>) -> RecordBatch {
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).expect("a Parquet file");
-    // The schema of the batches lacks the metadata of the file.
+    // The schema of the batches does not contain the metadata of the file, so the schema of the
+    // file is used.
     let schema = Arc::clone(builder.schema());
     let batches = builder.build().expect("a Parquet file");
     let batches =
@@ -199,11 +204,13 @@ fn read_parquet(bytes: Vec<u8>) -> RecordBatch {
     concat_batches(&schema, &batches.collect::<Vec<_>>()).expect("all batches have one schema")
 }
 
-/// Checks that the file has as many messages as were counted, and the payloads of a bag.
+/// Checks that an MCAP file contains the reported number of messages. For a bag, also checks that
+/// their payloads are the same.
 fn check_mcap(log: &AnyLog) {
     let mut options = McapOptions::default();
     let is_bag = matches!(log, AnyLog::Rosbag(_));
-    // Without the messages that are added for viewers, messages and records of a bag correspond.
+    // For a bag, no messages are added for viewers. So each message in the file corresponds to a
+    // record.
     (options.jobs, options.typed) = (Jobs::ONE, !is_bag);
     let provenance = Provenance::new("log");
     let exported = mcap::write(log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ())

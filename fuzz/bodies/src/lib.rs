@@ -1,5 +1,5 @@
-//! The properties that the fuzz targets check, as plain functions over bytes. Each must return for any
-//! input.
+//! The properties that the fuzz targets check, as functions that receive the input as bytes. Each
+//! function must return for any input.
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "a body reports a violation by a panic")]
 
@@ -22,15 +22,16 @@ pub use rosbag2::{rosbag_chunk, rosbag_chunk_write};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream, ulog_write};
 pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_write};
 
-/// The function of a fuzz target.
+/// Function of a fuzz target. It checks a property of the code for an input.
 pub type Body = fn(&[u8]);
 
-/// Pairs functions with their names.
+/// Returns the functions with these names, each paired with its name.
 macro_rules! bodies {
     ($($name:ident),* $(,)?) => { &[$((stringify!($name), $name)),*] };
 }
 
-/// All bodies with the names of their targets, so that tests can run them over files.
+/// All functions of fuzz targets, each paired with the name of its target. Tests run these
+/// functions on files.
 pub const ALL: &[(&str, Body)] = bodies![
     any_export,
     any_merge,
@@ -60,7 +61,8 @@ pub const ALL: &[(&str, Body)] = bodies![
     vel_write,
 ];
 
-/// Detection agrees with opening: a log of a detected format is not refused as another format.
+/// Checks that format detection matches the readers. If the format of a log is detected, the reader
+/// of this format must not reject the log as another format.
 pub fn detect(data: &[u8]) {
     use rovelog::{Detection, ErrorKind};
     let detected = rovelog::detect(&data[..data.len().min(rovelog::core::reader::PROBE_LEN)]);

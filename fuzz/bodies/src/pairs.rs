@@ -1,4 +1,4 @@
-//! Operations in sequence: damage, recover and export; slice and merge.
+//! Fuzz targets that combine several operations: damage, recover and export; or slice and merge.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use rovelog::{Align, AnyLog, Bytes, ReadOptions, RecoverOptions, Select};
 use crate::campaign::damage_one;
 use crate::export::check_exports;
 
-/// Maximum size of the payloads of a log whose exports are checked.
+/// Maximum total size in bytes of the payloads in a log whose exports are checked.
 const MAX_EXPORTED_BYTES: usize = 64 << 10;
 
 fn open(bytes: &[u8]) -> Option<AnyLog> {
@@ -16,8 +16,9 @@ fn open(bytes: &[u8]) -> Option<AnyLog> {
     rovelog::from_bytes(Bytes::copy_from_slice(bytes), &options).ok()
 }
 
-/// A damaged and recovered log has as many records as recovery reported, and its exports hold them. The
-/// last two bytes of the input select the damage.
+/// Checks that a damaged log that was recovered has as many records as the recovery reported. Also
+/// checks that its exports contain these records. The last two bytes of the input select the
+/// damage.
 pub fn any_recover(data: &[u8]) {
     let Some((log, [operator, seed])) = data.split_last_chunk() else { return };
     let damaged = damage_one(log, *operator, *seed);
@@ -37,9 +38,10 @@ pub fn any_recover(data: &[u8]) {
 
 /// Counts the records of a log by topic, time and payload.
 ///
-/// For an RLD, times are left out because they are fitted to the whole log, and values take the place of
-/// payloads because unused words of rows are not written. For a VEL log, times are left out because a
-/// message whose time is not a number takes that of the message before it.
+/// For an RLD log, times are not compared, because they are computed from the whole log. Values are
+/// compared instead of payloads, because rows may contain unused words, which are not written
+/// again. For a VEL log, times are not compared either. A message whose time is NaN gets the time
+/// of the previous message.
 fn count_records(log: &AnyLog) -> BTreeMap<(String, Option<i64>, Vec<u8>), u64> {
     let mut counts = BTreeMap::new();
     for record in log.records(&Select::all()) {
@@ -49,20 +51,23 @@ fn count_records(log: &AnyLog) -> BTreeMap<(String, Option<i64>, Vec<u8>), u64> 
             AnyLog::Vel(_) => (None, record.payload.to_vec()),
             _ => (record.time.map(|time| time.nanos), record.payload.to_vec()),
         };
-        // `#2` distinguishes topics of one name, depending on which of them have records.
+        // If several topics have one name, a suffix such as `#2` distinguishes them. The suffixes
+        // depend on which of the topics have records, so they are removed.
         let name = record.topic.name.split('#').next().unwrap_or_default().to_owned();
         *counts.entry((name, time, content)).or_default() += 1;
     }
     counts
 }
 
-/// Two slices that meet at a time have the records of the whole log when they are merged.
+/// Slices a log before and after a time. Checks that the two slices together, after merging them,
+/// contain all records of the log.
 pub fn any_merge(data: &[u8]) {
     let Some((log, [at])) = data.split_last_chunk() else { return };
     let Some(log) = open(log) else { return };
     let Some((start, end)) = log.info().start.zip(log.info().end) else { return };
-    // If the clock of an RLD goes back, several rows have one time, and block times that do not follow each
-    // other can be taken for rows of another size.
+    // If the clock of an RLD log is set back, several rows may have the same time. Block times that
+    // are not in order may also look like those of a log with a different row size. Such logs are
+    // skipped.
     if matches!(log, AnyLog::Rld(_)) && log.topics().iter().any(|topic| !topic.in_order) {
         return;
     }
@@ -70,13 +75,14 @@ pub fn any_merge(data: &[u8]) {
     let cut =
         i64::try_from(i128::from(start.nanos) + span * i128::from(*at) / 255).expect("between two times");
     let all = Select::all();
-    // A slice keeps damaged ranges within its times.
+    // A slice keeps the damaged ranges within its time range.
     let intact = log.info().lost.is_empty();
     let mut parts = Vec::new();
     for select in [all.clone().between(None, Some(cut)), all.between(Some(cut), None)] {
         let mut out = Vec::new();
         let Ok(sliced) = log.slice(&select, &mut out) else { return };
-        // A slice of an RLD keeps a block as a whole before a gap, so both slices have its rows.
+        // In a slice of an RLD log, the block before a gap is kept as a whole. Then both slices
+        // contain its rows.
         if sliced.details.iter().any(|detail| detail.key == "rows_more") {
             return;
         }
@@ -101,7 +107,8 @@ pub fn any_merge(data: &[u8]) {
     let (want, got) = (count_records(&log), count_records(&again));
     let missing: Vec<_> = want.iter().filter(|(record, count)| got.get(*record) < Some(*count)).collect();
     let more: Vec<_> = got.iter().filter(|(record, count)| want.get(*record) < Some(*count)).collect();
-    // An RLD cannot have a short block before a gap. The merge reports the rows that it leaves out.
+    // In an RLD log, a block before a gap cannot be short. So the merge excludes some rows and
+    // reports them.
     let is_reported = matches!(log, AnyLog::Rld(_)) && !merged.left_out.is_empty();
     let is_complete = missing.is_empty() || is_reported;
     assert!(is_complete && more.is_empty(), "missing records: {missing:?}; additional records: {more:?}");

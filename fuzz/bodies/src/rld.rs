@@ -1,4 +1,4 @@
-//! Fuzz targets for RLD.
+//! Fuzz targets for RLD logs.
 
 use std::io::Cursor;
 
@@ -19,8 +19,8 @@ fn open(data: &[u8]) -> Option<RldReader> {
     RldReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// The log can be read, and its parts add up to the file: header, rows with their block times, rows that
-/// the header does not count, and losses.
+/// Reads an RLD log. Checks that the sizes of its parts add up to the file size: the header, the
+/// rows with their block times, additional rows that the header does not count, and lost bytes.
 pub fn rld_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let body = log.layout().map_or(0, |layout| layout.body(log.rows()));
@@ -34,7 +34,7 @@ pub fn rld_read(data: &[u8]) {
     }
 }
 
-/// The recovered log is valid and has every row.
+/// Checks that a recovered RLD log is valid and contains all rows.
 pub fn rld_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let mut out = Vec::new();
@@ -49,15 +49,18 @@ pub fn rld_rewrite(data: &[u8]) {
     assert_eq!(again.rows(), log.rows() + lost.left_out_records);
 }
 
-/// The stream returns what the reader returns, however its input is split into pieces.
+/// Checks that a stream returns the same records as the reader, for any division of the input into
+/// pieces.
 pub fn rld_stream(data: &[u8]) {
     let stream = RldStream::new(Pieces(data), &ReadOptions::default());
     let Some((log, mut stream)) = both(open(data), stream) else { return };
-    // Times are fitted to the whole log, which a stream does not have.
+    // The reader computes times from the whole log. A stream cannot do this, so times are not
+    // compared.
     check_stream(&mut stream, &log, log.records_in_file_order(), |_| None);
 }
 
-/// Parsed header and block times equal the views of the same bytes. Writing gives the bytes that were read.
+/// Parses a header and block times. Checks that the results are equal to the views of the same
+/// bytes, and that writing them results in the same bytes.
 pub fn rld_declarations(data: &[u8]) {
     if let Ok(header) = Header::from_bytes(data, None) {
         let (view, _) = LeadIn::ref_from_prefix(data).expect("a header starts with its lead-in");
@@ -70,7 +73,7 @@ pub fn rld_declarations(data: &[u8]) {
     assert_eq!(declared.as_ref(), BlockTimes::ref_from_prefix(data).ok().map(|(view, _)| view));
 }
 
-/// A log to write.
+/// Content of an RLD log to write.
 #[derive(Arbitrary, Debug)]
 struct Model {
     version: u8,
@@ -79,11 +82,11 @@ struct Model {
     start: i64,
     comment: String,
     channels: Vec<ModelChannel>,
-    /// Realtime and monotonic time of each block.
+    /// Realtime and monotonic time at the start of each block.
     blocks: Vec<(i64, i64)>,
     /// Number of rows in the last block.
     last_rows: u8,
-    /// Bytes of rows, which are repeated as needed.
+    /// Bytes of the rows. They are repeated if there are more rows.
     bytes: Vec<u8>,
 }
 
@@ -93,20 +96,20 @@ struct ModelChannel {
     unit: u8,
     scale: i8,
     size: u8,
-    /// Index of the channel that says whether a value is valid.
+    /// Index of the binary channel whose bits say in which rows a value is valid.
     valid: Option<u8>,
 }
 
-/// A written log, and its expected content.
+/// A log that was written, and the content that a reader must find in it.
 struct Written {
     bytes: Vec<u8>,
     channels: Vec<String>,
-    /// Block times and bytes of each row.
+    /// Block times and bytes of each row that a reader must find.
     rows: Vec<(BlockTimes, Vec<u8>)>,
 }
 
 impl Model {
-    /// Writes the log. Returns `None` if the format cannot represent it.
+    /// Writes the log. Returns `None` if the content cannot be represented in the RLD format.
     fn write(&self) -> Option<Written> {
         let name = |index: usize| format!("{index}{}", self.channels[index].name);
         let channel = |(index, channel): (usize, &ModelChannel)| ChannelSpec {
@@ -145,7 +148,7 @@ impl Model {
     }
 }
 
-/// Writes the log of an arbitrary model.
+/// Generates the content of a log from the input, and writes the log.
 pub(crate) fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     Some(Model::arbitrary(data).ok()?.write()?.bytes)
 }
@@ -153,13 +156,15 @@ pub(crate) fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
 const DAY_NANOS: i128 = 86_400_000_000_000;
 const CENTURY_NANOS: i128 = 36_525 * DAY_NANOS;
 
-/// A written log has the rows, block times and channels of its model, or the writer returns an error.
+/// Checks that a written log contains the generated rows, block times and channels. The writer may
+/// also return an error.
 pub fn rld_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let Some(written) = model.write() else { return };
     let log = open(&written.bytes).expect("a written log opens");
-    // Only block times tell whether rows have an extra word. Random block times can look like those of rows
-    // with one, but not if the second block follows the first one.
+    // Whether rows contain an additional word can only be seen from the block times. Random block
+    // times may look like those of a log with an additional word. This is not possible if the
+    // second block directly follows the first block.
     if log.diagnostics().list().iter().any(|d| d.rule.name == "extra_word") {
         let mut times: Vec<_> = written.rows.iter().map(|(times, _)| times).collect();
         times.dedup();

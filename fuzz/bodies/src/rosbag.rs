@@ -1,4 +1,4 @@
-//! Fuzz targets for ROS bags.
+//! Fuzz targets for ROS bags of all versions.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 
 use crate::alike::{Pieces, both, check_stream, read_records};
 
-/// Returns options that limit decompression, which would slow down the fuzzer.
+/// Returns options with a low limit for decompression, which would make the fuzzer slow.
 fn options() -> BagOptions {
     let mut options = BagOptions::from(&ReadOptions::default());
     options.read.limits.unpacked = 1 << 20;
@@ -23,7 +23,8 @@ fn open(data: &[u8]) -> Option<BagReader> {
     BagReader::new(Bytes::copy_from_slice(data), &options()).ok()
 }
 
-/// The bag can be read with and without a version line, and its parts add up to the file.
+/// Reads a bag with and without a version line. Checks that the sizes of its parts add up to the
+/// file size.
 pub fn rosbag_read(data: &[u8]) {
     let old = BagReader::open_v0(Bytes::copy_from_slice(data), &options()).ok();
     for bag in open(data).into_iter().chain(old) {
@@ -34,7 +35,7 @@ pub fn rosbag_read(data: &[u8]) {
         }
         assert_eq!(at, bag.info().size, "bytes are not accounted for");
         read_records(&bag, |record| {
-            // A message that is too short for its definition has no value.
+            // If a message is shorter than its definition requires, it has no value.
             if let Ok(value) = record.value() {
                 value.to_json();
             }
@@ -58,13 +59,16 @@ pub fn rosbag_read(data: &[u8]) {
     }
 }
 
-/// The stream returns what the reader returns, however its input is split into pieces.
+/// Checks that a stream returns the same records as the reader, for any division of the input into
+/// pieces.
 ///
-/// In a bag with an index, the reader uses the index to resynchronize after damage, which a stream cannot.
+/// If a bag has an index, the records are not compared. The reader uses the index to find the next
+/// record after damage, and a stream cannot do this.
 pub fn rosbag_stream(data: &[u8]) {
     let stream = BagStream::new(Pieces(data), &options());
     let Some((bag, mut stream)) = both(open(data), stream) else { return };
-    // In a V2.0 bag the reader also uses index data, and connection records after their messages.
+    // In a V2.0 bag, the reader also uses index data, and connection records that follow their
+    // messages.
     let is_chunked = bag.version() == Version::V2_0;
     if is_chunked || bag.sections().iter().any(|section| section.index_pos.unwrap_or(0) > 0) {
         return read_to_the_end(stream);
@@ -76,7 +80,8 @@ fn read_to_the_end(mut stream: impl LogStream) {
     while let Ok(Some(_)) = stream.next_record() {}
 }
 
-/// The recovered bag is valid and has every message. Recovering it again changes nothing.
+/// Checks that a recovered bag is valid and contains all messages, and that recovering it again
+/// does not change it.
 pub fn rosbag_rewrite(data: &[u8]) {
     let Some(bag) = open(data) else { return };
     let mut out = Vec::new();
@@ -87,7 +92,8 @@ pub fn rosbag_rewrite(data: &[u8]) {
     assert_eq!((again.info().records, again.info().lost.losses), (bag.info().records, 0));
     let mut twice = Vec::new();
     again.reindex(&mut twice).expect("writing to memory succeeds");
-    // A valid index may have another order than that of a recorder. A rebuilt index does not change again.
+    // The entries of a valid index may have a different order than those of a recorder. If a
+    // rebuilt index is rebuilt again, it does not change.
     let reindexed = open(&twice).expect("a bag with a new index opens");
     assert_eq!(reindexed.info().records, bag.info().records);
     let mut thrice = Vec::new();
@@ -98,8 +104,8 @@ pub fn rosbag_rewrite(data: &[u8]) {
     }
 }
 
-/// Writing a header and reading it again gives the same header. Any definition can be parsed, and any
-/// payload decoded with it.
+/// Checks that a header is the same after writing it and reading it again. Also checks that any
+/// definition can be parsed, and that any payload can be decoded with it.
 pub fn rosbag_declarations(data: &[u8]) {
     if let Some(header) = Header::read(data) {
         let written = header.to_head(0);
@@ -115,7 +121,7 @@ pub fn rosbag_declarations(data: &[u8]) {
     }
 }
 
-/// A bag to write.
+/// Content of a bag to write.
 #[derive(Arbitrary, Debug)]
 struct Model {
     connections: Vec<ModelConnection>,
@@ -135,12 +141,12 @@ struct ModelMessage {
     connection: u8,
     sec: u32,
     nsec: u32,
-    /// Name of a latching publisher.
+    /// Name of the publisher, if the message is latched.
     latching: Option<String>,
     payload: Vec<u8>,
 }
 
-/// A written bag has the messages of its model, or the writer returns an error.
+/// Checks that a written bag contains the generated messages. The writer may also return an error.
 pub fn rosbag_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let mut bag = BagWriter::new(Cursor::new(Vec::new())).expect("writing to memory succeeds");

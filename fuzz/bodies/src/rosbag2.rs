@@ -10,11 +10,11 @@ use rovelog::{Bytes, LogReader};
 
 use crate::rosbag::{rosbag_read, rosbag_rewrite, rosbag_stream};
 
-/// The version line of a V2.0 bag.
+/// Version line of a V2.0 bag.
 const LINE: &[u8] = b"#ROSBAG V2.0\n";
 
-/// Any bytes can be the data of a chunk. The first byte selects its compression. Writing a header and
-/// reading it again gives the same header.
+/// Reads a chunk whose data is the input. Its first byte selects the compression. Also checks that
+/// a header is the same after writing it and reading it again.
 pub fn rosbag_chunk(data: &[u8]) {
     if let Some(header) = Header::read(data) {
         let written = header.to_head(0);
@@ -32,17 +32,17 @@ pub fn rosbag_chunk(data: &[u8]) {
     rosbag_rewrite(&bag);
 }
 
-/// A bag to write.
+/// Content of a V2.0 bag to write.
 #[derive(Arbitrary, Debug)]
 struct Model {
     compression: u8,
-    /// Topic and type of each connection.
+    /// Topic and message type of each connection.
     connections: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Connection, time and payload of each message.
+    /// Connection, time in seconds and nanoseconds, and payload of each message.
     messages: Vec<(u8, u32, u32, Vec<u8>)>,
 }
 
-/// A written bag is intact and has the messages of its model.
+/// Checks that a written bag is undamaged and contains the generated messages.
 pub fn rosbag_chunk_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let bytes = write(&model);

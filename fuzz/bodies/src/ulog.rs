@@ -1,4 +1,4 @@
-//! Fuzz targets for ULog.
+//! Fuzz targets for ULog files.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,8 @@ fn open(data: &[u8]) -> Option<UlogReader> {
     UlogReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// The log can be read, and header, messages and losses add up to the file.
+/// Reads a ULog file. Checks that the sizes of the header, the messages and the lost bytes add up
+/// to the file size.
 pub fn ulog_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let headers = log.usage().into_iter().filter(|usage| usage.kind == "file header");
@@ -26,7 +27,8 @@ pub fn ulog_read(data: &[u8]) {
         accounted += 3 + u64::from(u16::from_le_bytes([header[0], header[1]]));
     }
     let ledger = &log.info().lost;
-    // Data messages without a usable subscription are counted twice: as messages and as losses.
+    // If the subscription of a data message cannot be used, its bytes count both as a message and
+    // as lost bytes.
     let framed = |name: &str| name == "unknown_id" || name == "undecodable";
     let diagnostics = log.diagnostics();
     let kept = diagnostics.list().len() as u64 == diagnostics.total();
@@ -45,11 +47,13 @@ pub fn ulog_read(data: &[u8]) {
     drop((log.parameters(), log.infos(), log.multi_infos(), log.dropouts()));
 }
 
-/// The stream returns what the reader returns, however its input is split into pieces.
+/// Checks that a stream returns the same records as the reader, for any division of the input into
+/// pieces.
 pub fn ulog_stream(data: &[u8]) {
     let stream = UlogStream::new(Pieces(data), &ReadOptions::default());
     let Some((log, mut stream)) = both(open(data), stream) else { return };
-    // A stream returns the rows of a second log before it knows their UTC.
+    // If the file contains a second log, a stream returns its rows before the UTC of these rows is
+    // known. Such files are skipped.
     if !log.sessions().is_empty() {
         return;
     }
@@ -58,8 +62,8 @@ pub fn ulog_stream(data: &[u8]) {
     check_columns(data, &log);
 }
 
-/// Checks that columns have as many rows as there are records: validated while reading, read by the index,
-/// and read from a stream.
+/// Checks that each topic has as many rows in its columns as it has records. The columns are read
+/// in three ways: with validation, with the index, and from a stream.
 fn check_columns(data: &[u8], log: &UlogReader) {
     let want: Vec<_> = log.topics().iter().map(|topic| topic.count).collect();
     let rows = |batches: &mut dyn Iterator<Item = (TopicId, usize)>| {
@@ -87,7 +91,7 @@ fn check_columns(data: &[u8], log: &UlogReader) {
     }
 }
 
-/// Writing a message gives the bytes that were read.
+/// Checks that a message has the same bytes after reading it and writing it again.
 pub fn ulog_declarations(data: &[u8]) {
     let Some((msg_type, payload)) = data.split_first() else { return };
     if let Some(message) = Message::parse(*msg_type, payload) {
@@ -96,7 +100,8 @@ pub fn ulog_declarations(data: &[u8]) {
     }
 }
 
-/// Recovered, sliced and merged logs open without loss and have the expected records.
+/// Recovers, slices and merges a log. Checks that the resulting logs have no losses and contain the
+/// expected records.
 pub fn ulog_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let reopened = |bytes: &[u8]| {
@@ -107,7 +112,8 @@ pub fn ulog_rewrite(data: &[u8]) {
     let mut out = Vec::new();
     let report = log.recover(&mut out, &RecoverOptions::default()).expect("writing to memory succeeds");
     if report.unchanged {
-        // Recovery keeps bytes that were cut before data was appended.
+        // If data was appended to a file, the message before it may be cut. Recovery keeps these
+        // bytes.
         assert!(out == data, "an unchanged log differs");
         assert_eq!(log.info().records, report.records);
     } else {
@@ -123,7 +129,8 @@ pub fn ulog_rewrite(data: &[u8]) {
             assert_eq!(open(&out).expect("a slice opens").info().records, sliced.records);
         }
     }
-    // A merge may refuse two definitions of one format, and short timestamps.
+    // A merge may fail if one format has two definitions, or if timestamps are shorter than 64
+    // bits.
     for logs in [&[&log][..], &[&log, &log]] {
         out.clear();
         if let Ok(merged) = Ulog::merge(logs, Align::AsIs, &mut out) {
@@ -134,7 +141,8 @@ pub fn ulog_rewrite(data: &[u8]) {
     log.dropout_losses();
 }
 
-/// Calls of the writer in any order. Names are single letters, so that they collide.
+/// Calls of the ULog writer in any order. All names are single letters, so that many of them are
+/// equal.
 #[derive(Arbitrary, Debug)]
 struct Model {
     start: u64,
@@ -158,12 +166,13 @@ enum Call {
     Sync,
 }
 
-/// Returns one of a few names.
+/// Returns one of eight names, which consist of a single letter.
 fn name(number: u8) -> String {
     char::from(b'a' + number % 8).to_string()
 }
 
-/// Returns a format that starts with a timestamp, as a topic requires, and has any other fields.
+/// Returns a format that starts with a timestamp, as every topic requires. The timestamp is
+/// followed by any other fields.
 fn format(number: u8, fields: &[(u8, Option<u8>)]) -> FormatBuilder {
     const TYPES: [&str; 13] = [
         "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "float",
@@ -180,7 +189,7 @@ fn format(number: u8, fields: &[(u8, Option<u8>)]) -> FormatBuilder {
     FormatBuilder::parse(&text).expect("the format follows the grammar")
 }
 
-/// Expected content of a written log.
+/// Content that a reader must find in a written log.
 #[derive(Default)]
 struct Written {
     rows: Vec<Vec<u8>>,
@@ -189,7 +198,8 @@ struct Written {
 }
 
 impl Call {
-    /// Calls the writer. A refused call writes nothing.
+    /// Makes one call of the writer. If the writer returns an error, it must not have written
+    /// anything.
     fn make(&self, log: &mut UlogWriter<&mut Vec<u8>>, topics: &mut Vec<TopicHandle>, written: &mut Written) {
         let topic = |number: u8| topics.get(usize::from(number) % topics.len().max(1)).copied();
         match self {
@@ -228,8 +238,9 @@ impl Call {
 }
 
 impl Model {
-    /// Makes the calls. Returns the log, and its expected content; `None` if it cannot be finished: a
-    /// format may use a type that was never defined.
+    /// Makes all calls of the writer. Returns the log, and the content that a reader must find.
+    /// Returns `None` if the log cannot be finished, for example because a format uses a type that
+    /// was never defined.
     fn write(&self) -> Option<(Vec<u8>, Written)> {
         let mut bytes = Vec::new();
         let mut log = UlogWriter::new(&mut bytes, self.start).expect("writing to memory succeeds");
@@ -245,12 +256,13 @@ impl Model {
     }
 }
 
-/// Writes the log of an arbitrary model.
+/// Generates calls of the writer from the input, and writes the log.
 pub(crate) fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     Some(Model::arbitrary(data).ok()?.write()?.0)
 }
 
-/// The log written by any calls opens without loss, and holds what the writer accepted.
+/// Checks that a log written by any calls has no losses, and that it contains everything that the
+/// writer accepted.
 pub fn ulog_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let Some((bytes, written)) = model.write() else { return };

@@ -1,4 +1,4 @@
-//! Fuzz targets for VEL.
+//! Fuzz targets for VEL logs.
 
 use std::io::Cursor;
 
@@ -22,7 +22,7 @@ fn open(data: &[u8]) -> Option<VelReader> {
     VelReader::salvage(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Every part of a log can be read.
+/// Reads every part of a VEL log.
 pub fn vel_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     if let Some(last) = read_records(&log, decode) {
@@ -43,8 +43,9 @@ pub fn vel_read(data: &[u8]) {
     drop((Types::parse(&text), Calibration::parse(&text)));
 }
 
-/// Every byte is in the header, the index, a message or a reported loss. Payloads are written as they were
-/// read. The recovered log is valid.
+/// Checks that every byte of a VEL log belongs to the header, the index, a message or a reported
+/// loss. Also checks that payloads have the same bytes after writing them again, and that the
+/// recovered log is valid.
 pub fn vel_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
     assert_eq!(log.usage().iter().map(|usage| usage.bytes).sum::<u64>(), data.len() as u64);
@@ -65,7 +66,8 @@ pub fn vel_rewrite(data: &[u8]) {
     open(&slice).expect("a slice opens");
 }
 
-/// The stream returns what the reader returns, however its input is split into pieces.
+/// Checks that a stream returns the same records as the reader, for any division of the input into
+/// pieces.
 pub fn vel_stream(data: &[u8]) {
     let log = VelReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok();
     let stream = VelStream::new(Pieces(data), &ReadOptions::default());
@@ -74,7 +76,7 @@ pub fn vel_stream(data: &[u8]) {
     assert_eq!(format!("{:?}", stream.info()), format!("{:?}", log.info()));
 }
 
-/// Writing a structure gives the bytes that were read.
+/// Checks that a structure has the same bytes after reading it and writing it again.
 pub fn vel_declarations(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
     let kind = Kind::ALL[usize::from(*kind) % Kind::ALL.len()];
@@ -85,7 +87,7 @@ pub fn vel_declarations(data: &[u8]) {
     }
 }
 
-/// A log to write.
+/// Content of a VEL log to write.
 #[derive(Arbitrary, Debug)]
 struct Model {
     printed: bool,
@@ -107,7 +109,7 @@ enum ModelData {
     Pose([u8; size_of::<RobotPose>()]),
     Velodyne(u8),
     Laser(Vec<u8>, Vec<u8>, Vec<u32>),
-    /// A message of an unknown type: id, version, data.
+    /// A message of an unknown type, with its type id, version and data.
     Raw(u32, u8, Vec<u8>),
 }
 
@@ -147,7 +149,7 @@ impl Model {
     }
 }
 
-/// Writes the log of an arbitrary model.
+/// Generates the content of a log from the input, and writes the log.
 pub(crate) fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     let model = Model::arbitrary(data).ok()?;
     let messages: Vec<_> = model.messages.iter().map(ModelMessage::message).collect();
@@ -156,10 +158,12 @@ pub(crate) fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A written log has the messages of its model, whether they are written at once or one by one.
+/// Checks that a written log contains the generated messages, both if they are written all together
+/// and one by one.
 pub fn vel_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
-    // A raw message with the id of a known type can be too short for the type.
+    // A generated message may have the id of a known type by chance, but be too short for this
+    // type.
     let is_known = |message: &ModelMessage| matches!(message.data, ModelData::Raw(id, version, _) if Kind::of(id, version.into()).is_some());
     if model.messages.iter().any(is_known) {
         return;

@@ -1,4 +1,4 @@
-//! A small part of the damage campaign. `cargo xtask damage all` runs all of it.
+//! Runs a small part of the damage campaign. `cargo xtask damage all` runs the whole campaign.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-// The file has only one test, because the meter counts the memory of the whole process.
+// This file must not contain any other test, because the meter counts the memory of the whole
+// process.
 #[test]
 fn every_corpus_log_damaged_once_in_each_way() {
     let meter = Meter { memory: &MEMORY, slack: Duration::from_mins(1) };

@@ -1,5 +1,5 @@
-//! Runs every body over every corpus log and over parts of it, so that targets keep working and defects that
-//! they found stay fixed.
+//! Runs the functions of all fuzz targets on all test logs and on parts of these logs. So the fuzz
+//! targets keep working, and bugs that they have found do not return.
 
 use std::path::Path;
 

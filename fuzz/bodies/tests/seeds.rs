@@ -1,15 +1,16 @@
-//! Runs every body over the seeds of its target: small inputs that reach all code that fuzzing reached.
-//! `cargo xtask fuzz` renews them.
+//! Runs the function of each fuzz target on the seeds of this target. Seeds are small inputs that
+//! reach all code that fuzzing has reached. `cargo xtask fuzz` updates them.
 
 use std::io::Read as _;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
 
-/// Size in bytes of the blocks of a tar archive.
+/// Size in bytes of the blocks in a tar archive.
 const BLOCK: usize = 512;
 
-/// Returns the contents of the files in a ustar archive without folders and long names.
+/// Returns the content of each file in an archive. The archive must be in the ustar format, without
+/// folders and long names.
 fn files(archive: &[u8]) -> Vec<&[u8]> {
     let mut files = Vec::new();
     let mut rest = archive;
@@ -41,7 +42,7 @@ fn every_body_returns_for_its_seeds() {
     assert!(seeds > 1000, "only {seeds} seeds");
 }
 
-// The tests would not run a target that is missing in the list.
+// If a fuzz target is missing in the list, these tests do not run it.
 #[test]
 fn every_target_is_in_the_list() {
     let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz_targets");

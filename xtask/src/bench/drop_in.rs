@@ -1,4 +1,5 @@
-//! `cargo xtask bench python`: runs the same script with an original package and with its drop-in.
+//! `cargo xtask bench python`: runs the same scripts with an original Python package and with its
+//! drop-in replacement.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +10,16 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::python::{PYULOG, ROCKETLOGGER};
 use crate::{package, peers, root};
 
-/// A package, its drop-in replacement, and scripts that run with both.
+/// A Python package, its drop-in replacement, and scripts that run with both of them.
 struct DropIn {
     package: &'static str,
-    /// File extension of its logs.
+    /// Extension of log files that the package reads.
     extension: &'static str,
     ours: &'static str,
-    /// Returns the log to read, which is created if it does not exist. Returns `None` if the package or a
-    /// real log for it is missing.
+    /// Returns the log that the scripts read. If the log does not exist, it is created. Returns
+    /// `None` if the original package or the real log is missing.
     log: fn() -> Result<Option<PathBuf>>,
-    /// Names of the works in `bench/python_work.py`, with their descriptions.
+    /// Names of the scripts' tasks in `bench/python_work.py`, with their descriptions.
     works: &'static [(&'static str, &'static str)],
 }
 
@@ -29,7 +30,7 @@ const DROP_INS: &[DropIn] = &[
         package: "pyulog",
         extension: "ulg",
         ours: "rovelog.compat.pyulog",
-        log: || corpus_generator::large_log("ulog").map(Some),
+        log: || corpus_generator::large_log("ulog", None).map(Some),
         works: &[
             ("review", "review of a flight: summary, parameters, texts, dropouts, attitude, position"),
             ("info", "the summary alone"),
@@ -52,18 +53,21 @@ const DROP_INS: &[DropIn] = &[
         package: "rosbag",
         extension: "bag",
         ours: "rovelog.compat.rosbag",
-        // The original comes with the distribution.
+        // The original package is installed by the Linux distribution.
         log: || {
-            peers::distribution_python("rosbag").map(|_| corpus_generator::large_log("rosbag")).transpose()
+            peers::distribution_python("rosbag")
+                .map(|_| corpus_generator::large_log("rosbag", None))
+                .transpose()
         },
         works: &[("messages", "`read_messages`, each message an object")],
     },
 ];
 
-/// Number of blocks in the large power trace, which make 100 MB.
+/// Number of blocks in the large power log, which then has 100 MB.
 const BLOCKS: usize = 2800;
 
-/// Creates a long measurement from a real one. Its blocks are repeated with growing timestamps.
+/// Creates a long power log from a real log. The blocks of the real log are repeated with
+/// increasing timestamps.
 fn large_rld() -> Result<Option<PathBuf>> {
     let Some(real) = corpus_generator::real() else { return Ok(None) };
     let out = root().join("target/large/power.rld");
@@ -82,7 +86,8 @@ fn large_rld() -> Result<Option<PathBuf>> {
     for number in 0..BLOCKS {
         let at = log.len();
         log.extend(&data[number % blocks * block..][..block]);
-        // A block lasts a second. The realtime and the monotonic clock go on.
+        // Each block lasts a second. Its realtime and monotonic timestamps are increased, so that
+        // the clocks continue.
         let later = i64::try_from(number / blocks * blocks)?;
         for seconds in [at, at + 16] {
             let place = &mut log[seconds..seconds + 8];
@@ -95,15 +100,15 @@ fn large_rld() -> Result<Option<PathBuf>> {
     Ok(Some(out))
 }
 
-/// Number of runs of the drop-in. The median is printed. The original runs once.
+/// Number of runs with the drop-in replacement, of which the median is printed. The original
+/// package runs only once.
 const RUNS: usize = 5;
 
-/// Runs the benchmark. A given log is used for the drop-in that reads it.
+/// Runs the benchmark. If `log` is given, only the drop-in replacement for its format is measured.
 pub(super) fn run(log: Option<&Path>) -> Result<()> {
     let python = package::release("bench-python", PACKAGES)?;
     let packages = packages(&python)?;
     for drop_in in DROP_INS {
-        // A given log is for the drop-in of its format.
         if log.is_some_and(|log| log.extension() != Some(drop_in.extension.as_ref())) {
             continue;
         }
@@ -121,7 +126,7 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
         for (work, description) in drop_in.works {
             let distribution =
                 peers::distribution_python(drop_in.package).filter(|_| drop_in.package == "rosbag");
-            // One interpreter for both, because interpreters differ in speed.
+            // Both packages run in one interpreter, because Python interpreters differ in speed.
             let same = distribution.as_ref().unwrap_or(&python);
             let theirs = measure(same, None, drop_in.package, work, &log)?;
             let ours = |_| measure(same, Some(&packages), drop_in.ours, work, &log);
@@ -140,16 +145,16 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// One run of a script.
+/// Result of one run of a script.
 struct Run {
     seconds: f64,
     cpu: f64,
     megabytes: f64,
-    /// What the script computed.
+    /// Result that the script computed and printed.
     found: String,
 }
 
-/// Returns the folder with the packages of an environment.
+/// Returns the folder in which the packages of a Python environment are installed.
 fn packages(python: &Path) -> Result<PathBuf> {
     let code = "import sysconfig; print(sysconfig.get_path('purelib'))";
     let output = Command::new(python).args(["-c", code]).output().context("starting Python")?;
@@ -159,7 +164,7 @@ fn packages(python: &Path) -> Result<PathBuf> {
 fn measure(python: &Path, packages: Option<&Path>, package: &str, work: &str, log: &Path) -> Result<Run> {
     let script = root().join("bench/python_work.py");
     let mut command = Command::new(python);
-    // The threads of numpy's BLAS use CPU time while they wait, and no work needs them.
+    // The threads of numpy's BLAS library use CPU time while they wait, and no script needs them.
     command.env("OPENBLAS_NUM_THREADS", "1");
     if let Some(packages) = packages {
         command.env("PYTHONPATH", packages);
@@ -167,7 +172,7 @@ fn measure(python: &Path, packages: Option<&Path>, package: &str, work: &str, lo
     let output =
         command.arg("-B").arg(script).args([package, work]).arg(log).output().context("starting Python")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    // pyulog prints messages about damage before the last line.
+    // pyulog prints messages about damage. The result is on the last line.
     let last = text.trim_end().lines().last().unwrap_or_default();
     let mut words = last.splitn(4, ' ');
     let mut number = || words.next().and_then(|word| word.parse().ok());

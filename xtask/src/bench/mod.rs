@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: measures Rovelog and other programs in one run, as ratios.
+//! `cargo xtask bench`: measures Rovelog and other programs in one run, and prints how many times
+//! faster or slower they are.
 
 mod drop_in;
 mod export;
@@ -15,33 +16,35 @@ use crate::process::{cargo, run_or};
 use crate::{peers, place, python, root};
 use works::BENCHES;
 
-/// The benchmark of a format.
+/// Benchmarks for one log format.
 struct Bench {
     format: &'static str,
-    /// Chunk compressions of the V2.0 bags to measure. If empty, the large log itself is measured.
+    /// Chunk compressions for which V2.0 bags are created and measured. If empty, the large log
+    /// itself is measured.
     compressions: &'static [&'static str],
-    /// Packages of the Python peer, which `bench/<format>_work.py` measures. python3-rosbag comes with the
-    /// distribution instead.
+    /// Packages of the Python library to compare with, which `bench/<format>_work.py` measures. The
+    /// library python3-rosbag is not listed, because it is installed by the Linux distribution.
     python: &'static [&'static str],
     groups: &'static [Group],
 }
 
-/// Measurements in one table.
+/// Benchmarks that are printed in one table.
 struct Group {
     heading: &'static str,
-    /// The work that ratios refer to.
+    /// Name of the benchmark with which all others in the table are compared.
     peer: &'static str,
-    /// The name of each work in `bench/`, and its description.
+    /// Name of each benchmark in `bench/`, and its description.
     works: &'static [(&'static str, &'static str)],
 }
 
-/// Maximum number of runs of a work. The median is printed. Python works run once.
+/// Maximum number of runs of a benchmark, of which the median is printed. Python benchmarks run
+/// only once.
 const RUNS: usize = 7;
 
-/// A work is not repeated after this time.
+/// Time after which a benchmark is not repeated any more.
 const ENOUGH: Duration = Duration::from_secs(20);
 
-/// Runs the subcommand.
+/// Runs the subcommand `cargo xtask bench`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     if let [part, format, sizes @ ..] = args
         && part == "flat"
@@ -76,7 +79,8 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let view = if format == "rosbag" { peers::rosbag_view()? } else { None };
     for bench in benches {
         let logs = match &log {
-            // The works of V2.0 bags are for one compression each, which a given log may not have.
+            // The benchmarks for V2.0 bags require a bag with a certain compression, which the
+            // given log may not have.
             Some(_) if !bench.compressions.is_empty() => continue,
             Some(log) => vec![log.clone()],
             None => logs(bench)?,
@@ -93,16 +97,16 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the logs to measure, and creates those that do not exist.
+/// Returns the logs to measure. Logs that do not exist are created.
 fn logs(bench: &Bench) -> Result<Vec<PathBuf>> {
-    let large = corpus_generator::large_log(bench.format)?;
+    let large = corpus_generator::large_log(bench.format, None)?;
     if bench.compressions.is_empty() {
         return Ok(vec![large]);
     }
     bench.compressions.iter().map(|compression| chunked_bag(&large, compression)).collect()
 }
 
-/// Returns the path of a V2.0 bag with the messages of `log` and this compression.
+/// Returns the path of a V2.0 bag that contains the messages of `log` with this compression.
 fn chunked_bag(log: &Path, compression: &str) -> Result<PathBuf> {
     let to = log.with_extension(format!("{compression}.bag"));
     if !to.is_file() {
@@ -117,7 +121,7 @@ fn name(log: &Path) -> String {
     log.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Builds the program with the works and peers of one format, and returns its path.
+/// Builds the program with the benchmarks for one log format. Returns its path.
 fn build(format: &str) -> Result<PathBuf> {
     let target = root().join("target/bench");
     let mut build =
@@ -126,27 +130,28 @@ fn build(format: &str) -> Result<PathBuf> {
     Ok(target.join("release/bench"))
 }
 
-/// Measures works on one log.
+/// Runs benchmarks on one log.
 struct Runner {
     program: PathBuf,
     python: PathBuf,
-    /// Program of the works named `cpp-...`, if librosbag-storage is installed.
+    /// Program that contains the benchmarks `cpp-...`. `None` if librosbag-storage is not
+    /// installed.
     view: Option<PathBuf>,
     format: &'static str,
     log: PathBuf,
 }
 
-/// Cost of one run.
+/// Time and memory of one run.
 #[derive(Clone, Copy)]
 struct Cost {
     cpu_seconds: f64,
     wall_seconds: f64,
-    /// Peak memory.
+    /// Peak memory in MB.
     megabytes: f64,
 }
 
 impl Runner {
-    /// Measures the groups and prints their tables.
+    /// Runs the benchmarks of all groups and prints their tables.
     fn run(&self, groups: &[Group]) -> Result<()> {
         println!(
             "{}, {} bytes; CPU time (user + system) and wall time, the median of at most {RUNS} runs\n",
@@ -160,9 +165,10 @@ impl Runner {
                 measured.push((*work, *description, self.measure(work)?));
             }
             let peer = measured.iter().find(|(work, ..)| *work == group.peer);
-            // Without a peer, because it is not installed, there are no ratios.
+            // If the program to compare with is not installed, there are no ratios.
             let peer = peer.map(|(.., cost)| cost.cpu_seconds);
-            // A bare loop, which validates nothing, is the limit for all others.
+            // The benchmark `bare-...` is a loop that validates nothing. No other program can be
+            // faster.
             let limit = measured.iter().find(|(work, ..)| work.starts_with("bare-"));
             let limit = limit.map(|(.., cost)| cost.cpu_seconds);
             let head = if limit.is_some() { " times the limit |" } else { "" };
@@ -178,8 +184,9 @@ impl Runner {
         Ok(())
     }
 
-    /// Returns the command that runs a work, without the name of the work. Works named `py...` run a script,
-    /// those of python3-rosbag with the distribution's interpreter.
+    /// Returns the command that runs a benchmark, without the name of the benchmark. Benchmarks
+    /// named `py...` are in a script. Scripts for python3-rosbag run in the Python interpreter of
+    /// the Linux distribution.
     fn command(&self, work: &str) -> Command {
         let (program, script) = match work.split_once('-').map_or(work, |(peer, _)| peer) {
             "cpp" => (self.view.as_ref().unwrap_or(&self.program).as_path(), None),
@@ -192,13 +199,13 @@ impl Runner {
         };
         let mut command = Command::new(program);
         if let Some(script) = script {
-            // `-B`: no bytecode next to the sources.
+            // `-B` prevents Python from writing bytecode files next to the sources.
             command.arg("-B").arg(root().join("bench").join(script)).env_remove("PYTHONPATH");
         }
         command
     }
 
-    /// Runs a work several times, and returns the run with the median CPU time.
+    /// Runs a benchmark several times. Returns the run with the median CPU time.
     fn measure(&self, work: &str) -> Result<Cost> {
         let (mut runs, first) = (Vec::new(), Instant::now());
         for _ in 0..if work.starts_with("py") { 1 } else { RUNS } {

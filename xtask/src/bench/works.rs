@@ -1,7 +1,8 @@
-//! The measurements of each format.
+//! The benchmarks for each log format.
 //!
-//! An entry has the format, the compressions of V2.0 bags, and the packages of the Python peer. Groups
-//! follow: a heading, the work that ratios refer to, and the works with their descriptions.
+//! An entry starts with the format, the compressions of V2.0 bags, and the packages of the Python
+//! library to compare with. It is followed by groups. Each group consists of a heading, the name of
+//! the benchmark with which all others are compared, and the benchmarks with their descriptions.
 
 use super::{Bench, Group};
 use crate::python::{PYULOG, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER};
@@ -71,7 +72,7 @@ benches! {
         "rovelog-info" "rovelog::open and its summary"
     };
 
-    // The peers are Debian's python3-rosbag and librosbag-storage.
+    // The other readers are Debian's python3-rosbag and librosbag-storage.
     "rosbag" []
     "every message, its payload read" / "pyrosbag-raw": {
         "pyrosbag-raw" "python3-rosbag, raw messages by the index"
@@ -86,7 +87,7 @@ benches! {
         "rovelog-columns" "Arrow batches of all topics"
     };
 
-    // Chunks that are not compressed.
+    // These bags have uncompressed chunks.
     "rosbag" of "none" [ROSBAGS]
     "V2.0, none: every message, its payload read" / "cpp-view": {
         "cpp-view" "librosbag-storage View, payload read"

@@ -1,4 +1,4 @@
-//! Figures of fuzzing, and their table in `docs/internals/reliability/fuzzing.md`.
+//! Statistics of fuzzing, and their table in `docs/internals/reliability/fuzzing.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,27 +11,28 @@ use crate::reliability::Page;
 const HEAD: &str = "| target | executions | minutes | edges | features | seeds | bytes of seeds |\n\
                     |---|---|---|---|---|---|---|\n";
 
-/// Figures of one target.
+/// Statistics of one fuzz target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) seconds: u64,
     pub(super) executions: u64,
-    /// Number of edges of the control flow that inputs reach.
+    /// Number of control-flow edges that the inputs reach.
     pub(super) edges: u64,
-    /// libFuzzer's number of edges, how often they are taken, and values that are compared.
+    /// Number of features that the inputs reach. libFuzzer counts edges, how often each edge is
+    /// taken, and values that are compared.
     pub(super) features: u64,
     pub(super) seeds: usize,
     pub(super) seed_bytes: u64,
 }
 
 impl Figures {
-    /// Reads the figures that libFuzzer printed.
+    /// Parses the statistics that libFuzzer printed.
     pub(super) fn parse(printed: &str) -> Option<Self> {
         let executions = printed
             .lines()
             .filter_map(|line| line.strip_prefix("stat::number_of_executed_units:"))
             .find_map(|number| number.trim().parse().ok());
-        // `#12345 REDUCE cov: 812 ft: 3201 corp: 355/41Kb ...`
+        // libFuzzer prints lines such as `#12345 REDUCE cov: 812 ft: 3201 corp: 355/41Kb ...`.
         let mut words = printed.lines().rev().find(|line| line.contains(" cov: "))?.split_whitespace();
         let started = words.next()?.strip_prefix('#')?.parse().ok();
         let mut named = BTreeMap::new();
@@ -41,7 +42,8 @@ impl Figures {
             }
         }
         Some(Self {
-            // libFuzzer prints no statistics after some failures.
+            // After some failures, libFuzzer prints no final statistics. Then the number of the
+            // last status line is used.
             executions: executions.or(started)?,
             edges: named.get("cov")?.parse().ok()?,
             features: named.get("ft")?.parse().ok()?,
@@ -49,14 +51,14 @@ impl Figures {
         })
     }
 
-    /// Returns the row of a target in the table.
+    /// Returns the table row with the statistics of a fuzz target.
     pub(super) fn row(&self, name: &str) -> String {
         let minutes = self.seconds as f64 / 60.0;
         let Self { executions, edges, features, seeds, seed_bytes, .. } = self;
         format!("| `{name}` | {executions} | {minutes:.1} | {edges} | {features} | {seeds} | {seed_bytes} |")
     }
 
-    /// Reads a row of the table.
+    /// Parses a row of the table with the statistics of fuzz targets.
     fn from_row(row: &str) -> Option<(String, Self)> {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let [name, executions, minutes, edges, features, seeds, seed_bytes] = cells[..] else { return None };
@@ -75,7 +77,8 @@ impl Figures {
     }
 }
 
-/// Adds the figures of a run to the page. Executions and minutes add up over runs.
+/// Adds the statistics of new runs to the table in the document. Executions and minutes are sums
+/// over all runs.
 pub(super) fn record(runs: &[(String, Figures)]) -> Result<()> {
     if !blessing() {
         println!("BLESS=1 adds these figures to docs/internals/reliability/fuzzing.md");
@@ -84,7 +87,7 @@ pub(super) fn record(runs: &[(String, Figures)]) -> Result<()> {
     Page::FUZZING.record(&added(&Page::FUZZING.table()?, runs))
 }
 
-/// Returns a table with the figures of a run added.
+/// Returns the table after adding the statistics of new runs.
 fn added(table: &str, runs: &[(String, Figures)]) -> String {
     let mut targets: BTreeMap<String, Figures> = table.lines().filter_map(Figures::from_row).collect();
     for (name, run) in runs {

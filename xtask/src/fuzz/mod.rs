@@ -1,9 +1,10 @@
-//! `cargo xtask fuzz`: runs the fuzz targets and reduces their inputs to small sets of seeds that reach
-//! the same code.
+//! `cargo xtask fuzz`: runs the fuzz targets. Then reduces their inputs to small sets of seeds that
+//! reach the same code.
 //!
-//! The targets are built with the stable compiler and libFuzzer's counters, without a sanitizer: our
-//! code is safe Rust, and an execution takes a third of the time. Overflow and debug assertions are
-//! on. `cargo +nightly fuzz run TARGET` adds the address sanitizer.
+//! The targets are built with the stable compiler and the counters of libFuzzer, but without a
+//! sanitizer. Our code is safe Rust, and an execution takes only a third of the time. Overflow
+//! checks and debug assertions are enabled. The command `cargo +nightly fuzz run TARGET` also uses
+//! the address sanitizer.
 
 mod figures;
 mod seeds;
@@ -19,33 +20,34 @@ use crate::process::{cargo, run};
 use crate::{place, release, root};
 use figures::Figures;
 
-/// Compiler flags for the counters that libFuzzer reads: edges and compared values.
+/// Compiler flags that add the counters of libFuzzer for edges and compared values.
 const COVERAGE: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
-    // With several codegen units, linkers drop counters that other units refer to.
+    // With several codegen units, linkers would remove counters to which other units refer.
     "-Ccodegen-units=1",
     "-Cdebug-assertions",
     "-Coverflow-checks",
 ];
 
-/// Maximum size of an input in bytes. Small inputs run faster, and the first pages of a log have its
-/// definitions.
+/// Maximum size of an input in bytes. Small inputs run faster, and the first pages of a log already
+/// contain its definitions.
 const MAX_INPUT_BYTES: usize = 8192;
 
-/// Maximum size of an input for targets that read a single structure.
+/// Maximum size in bytes of an input for a target that parses a single structure.
 const MAX_STRUCTURE_BYTES: usize = 1024;
 
-/// Maximum size of an input that becomes a seed.
+/// Maximum size in bytes of an input that becomes a seed.
 const MAX_SEED_BYTES: usize = 4096;
 
-/// Default duration of a run over all targets.
+/// Default duration in minutes of a run over all targets.
 const MINUTES: u64 = 60;
 
-/// Runs the subcommand: `[--minutes N] [TARGET...]`. Each `TARGET` is the start of a name.
+/// Runs the subcommand with the arguments `[--minutes N] [TARGET...]`. Each `TARGET` is the first
+/// part of a target name.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let (minutes, wanted) = match args {
         [option, number, wanted @ ..] if option == "--minutes" => {
@@ -89,11 +91,12 @@ fn target_names() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds targets. Returns the folder of their programs.
+/// Builds fuzz targets. Returns the folder that contains their programs.
 fn build(folder: &Path, names: &[String]) -> Result<PathBuf> {
     let host = release::host()?;
     let mut build = cargo(&["build", "--release", "--locked", "--manifest-path", "fuzz/Cargo.toml"]);
-    // With `--target`, cargo does not pass the flags to build scripts and procedural macros.
+    // If `--target` is given, cargo does not pass the compiler flags to build scripts and
+    // procedural macros.
     build.args(["--target", &host]).env("CARGO_TARGET_DIR", folder);
     build.env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\x1f"));
     for name in names {
@@ -107,20 +110,20 @@ fn build(folder: &Path, names: &[String]) -> Result<PathBuf> {
 struct Target<'a> {
     name: &'a str,
     binary: PathBuf,
-    /// Folder of the inputs, findings and outputs of all targets.
+    /// Folder for the inputs, findings and outputs of all targets.
     folder: &'a Path,
 }
 
 impl Target<'_> {
-    /// Creates a folder of this target, and returns its path.
+    /// Creates a subfolder for this target. Returns its path.
     fn subfolder(&self, kind: &str) -> Result<PathBuf> {
         let folder = self.folder.join(kind).join(self.name);
         fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
         Ok(folder)
     }
 
-    /// Runs the target from its seeds and the logs of the corpus, and renews its seeds. Returns the
-    /// input that failed, if any.
+    /// Runs the target, starting from its seeds and from the test logs, and then replaces its
+    /// seeds. Returns the statistics, and the input that failed, if there is one.
     fn fuzz(&self, seconds: u64) -> Result<(Figures, Option<PathBuf>)> {
         let (inputs, findings) = (self.subfolder("inputs")?, self.subfolder("findings")?);
         seeds::unpack(self.name, &inputs)?;
@@ -135,15 +138,15 @@ impl Target<'_> {
         let printed = self.run(&mut target, "run")?;
         let mut figures =
             Figures::parse(&printed).with_context(|| format!("{} printed no figures", self.name))?;
-        // A target ends early at an input that fails.
+        // The target ends before the time is over if an input fails.
         figures.seconds = start.elapsed().as_secs();
         let failure = newest(&findings)?.filter(|found| Some(found) != before.as_ref());
         (figures.seeds, figures.seed_bytes) = self.renew_seeds(&inputs)?;
         Ok((figures, failure))
     }
 
-    /// Replaces the inputs by a small set that reaches the same code, and packs the smallest of them
-    /// as seeds. Returns the number of seeds and their total size in bytes.
+    /// Replaces the inputs by a small set of inputs that reaches the same code. The smallest of
+    /// these inputs become the seeds. Returns the number of seeds and their total size in bytes.
     fn renew_seeds(&self, inputs: &Path) -> Result<(usize, u64)> {
         let merged = self.subfolder("merged")?;
         fs::remove_dir_all(&merged)?;
@@ -158,15 +161,15 @@ impl Target<'_> {
         seeds::pack(self.name, inputs)
     }
 
-    /// Runs a program to its end. Returns its output, which is also kept in a file.
+    /// Runs a program to its end. Returns its output, which is also written to a file.
     fn run(&self, program: &mut Command, step: &str) -> Result<String> {
         let log = self.subfolder("printed")?.join(format!("{step}.txt"));
         let file = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         program.current_dir(self.subfolder("findings")?);
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
         let status = program.status().with_context(|| format!("starting {}", self.name))?;
-        // libFuzzer ends with 70 to 77 if an input failed or took too long. The input is then in the
-        // folder of findings.
+        // libFuzzer ends with an exit code from 70 to 77 if an input failed or took too long. It
+        // has written this input to the folder of findings.
         ensure!(
             status.success() || matches!(status.code(), Some(70..=77)),
             "{} ended with {status}: see {}",
@@ -177,7 +180,7 @@ impl Target<'_> {
     }
 }
 
-/// Returns the folders of logs that a target starts from in addition to its seeds.
+/// Returns the folders of logs that a target uses in addition to its seeds.
 fn logs(name: &str) -> Vec<PathBuf> {
     let format = name.split('_').next().unwrap_or_default();
     let is_format = corpus_generator::formats().any(|known| known == format);
@@ -185,7 +188,7 @@ fn logs(name: &str) -> Vec<PathBuf> {
     formats.map(|format| root().join("corpus").join(format)).collect()
 }
 
-/// Returns the newest file of a folder.
+/// Returns the newest file in a folder.
 fn newest(folder: &Path) -> Result<Option<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

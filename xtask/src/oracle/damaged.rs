@@ -1,4 +1,4 @@
-//! Other readers over damaged and recovered logs. No other reader for VEL exists.
+//! Runs other readers on damaged and recovered logs. For VEL, there is no other reader.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::python::pyulog_script;
 use crate::reliability::{self, Page};
 use crate::root;
 
-/// Opens recovered logs with the other readers.
+/// Opens recovered logs with all other readers.
 pub(super) fn recovered() -> Result<()> {
     let binary = binary()?;
     let recovered = empty("recovered")?;
@@ -29,7 +29,8 @@ pub(super) fn recovered() -> Result<()> {
     Page::RECOVERED_LOGS.record(&table)
 }
 
-/// Counts what the other readers find in logs with damaged pages, sectors and single bytes.
+/// Counts the records that other readers find in damaged logs. The damage concerns pages, sectors
+/// and single bytes.
 pub(super) fn survivors() -> Result<()> {
     let damaged = empty("damaged")?;
     run_or(reliability::damaged_logs(&damaged).stdout(Stdio::null()), "a log cannot be read")?;
@@ -43,21 +44,21 @@ pub(super) fn survivors() -> Result<()> {
     Page::OTHER_READERS.compare(&table)
 }
 
-/// Returns a script of `oracle/` for each format with another reader that is installed.
+/// Returns a script in `oracle/` for each log format for which another reader is installed.
 fn scripts(name: &str) -> Result<Vec<(&'static str, Command)>> {
     let mut scripts = vec![("ulog", pyulog_script(name)?), ("rld", rocketlogger_script(name)?)];
     scripts.extend(rosbag_script(name).map(|script| ("rosbag", script)));
     Ok(scripts)
 }
 
-/// Returns the folders of undamaged logs of a format.
+/// Returns the folders that contain undamaged logs of a format.
 fn logs(format: &str) -> Vec<PathBuf> {
     let folders: &[&str] = if format == "rosbag" { &["rosbag12", "rosbag20"] } else { &[format] };
     let real = real().into_iter().flat_map(|real| folders.iter().map(move |folder| real.join(folder)));
     [root().join("corpus").join(format)].into_iter().chain(real).collect()
 }
 
-/// Returns an empty folder below `target/`.
+/// Returns an empty folder in `target/`.
 fn empty(name: &str) -> Result<PathBuf> {
     let folder = root().join("target").join(name);
     if Path::exists(&folder) {

@@ -1,5 +1,6 @@
-//! Compares exported files with what common readers find in them (pyarrow, polars, duckdb, mcap,
-//! laspy, fastkml, gpxpy), and CSV files with those of pyulog.
+//! Reads exported files with common readers (pyarrow, polars, duckdb, mcap, laspy, fastkml, gpxpy),
+//! and compares their values with the log. Also compares exported CSV files with the output of
+//! pyulog.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,8 @@ use crate::place::binary;
 use crate::python::{MCAP, NUMPY, PYARROW, PYULOG, ROSBAGS, script};
 use crate::root;
 
-/// Packages of most scripts. numpy's version determines how ulog2csv prints numbers.
+/// Python packages that most scripts need. The version of numpy determines how ulog2csv prints
+/// numbers.
 const PACKAGES: &[&str] = &[
     PYULOG,
     NUMPY,
@@ -30,7 +32,7 @@ const TRACK_PACKAGES: &[&str] = &["fastkml==1.4.0", "lxml==6.1.3", "gpxpy==1.6.2
 
 const BAG_PACKAGES: &[&str] = &[ROSBAGS, MCAP, "mcap-ros2-support==0.6.0"];
 
-/// Compares every value of every real log in every output format.
+/// Compares every value in every real log with the values in every output format.
 pub(super) fn check() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
     let binary = binary()?;
@@ -60,7 +62,8 @@ pub(super) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a reader of bags finds the content of the V1.2 bags in all exported files.
+/// Returns true if a reader of bags finds the content of the V1.2 bags in all files that were
+/// exported from them.
 fn bags(checker: &mut Command, mode: &str, binary: &Path, real: &Path) -> Result<bool> {
     passes(checker.arg(mode).arg(binary).arg(real.join("rosbag12")).arg(root().join("corpus/rosbag")))
 }

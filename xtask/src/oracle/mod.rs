@@ -1,6 +1,6 @@
 //! `cargo xtask oracle CHECK`: compares Rovelog with independent programs.
 //!
-//! The checks are Python scripts in `oracle/`. They read only the output of the release binary, so
+//! The checks are Python scripts in `oracle/`. They only use the output of the release binary, so
 //! they share no code with the readers that they check.
 
 mod damaged;
@@ -18,10 +18,11 @@ use crate::process::{run, run_or};
 use crate::python::{PYARROW, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER, pyulog_script, script, script_with};
 use crate::{lake, package, peers, python, root};
 
-/// A comparison, which fails at an unexpected difference.
+/// Function that compares Rovelog with other programs. Returns an error if they differ
+/// unexpectedly.
 type Check = fn() -> Result<()>;
 
-/// The checks by name.
+/// Names and functions of all checks.
 const CHECKS: &[(&str, Check)] = &[
     ("ulog", || over_all_logs(pyulog_script("ulog_pyulog.py")?)),
     ("rld", rld),
@@ -37,12 +38,12 @@ const CHECKS: &[(&str, Check)] = &[
     ("tools", tools),
 ];
 
-/// Packages of the check of joins, conditions and derived signals.
+/// Python packages for the check of joins, conditions and derived signals.
 const ASK: &[&str] = &[PYARROW, ROCKETLOGGER, "numpy", "polars==2.1.0", "duckdb==2.0.0", "pandas", "scipy"];
 
 const DIFFERS: &str = "rovelog and the other program differ unexpectedly";
 
-/// Runs the subcommand.
+/// Runs the subcommand `cargo xtask oracle`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let check = match args {
         [name] => CHECKS.iter().find(|check| check.0 == name),
@@ -55,13 +56,15 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     check()
 }
 
-/// Runs a script with the arguments `ROVELOG CORPUS [REAL]`.
+/// Runs a script with the arguments `ROVELOG CORPUS [REAL]`: the program, the folder of test logs,
+/// and the folder of real logs.
 fn over_all_logs(mut script: Command) -> Result<()> {
     script.arg(binary()?).arg(root().join("corpus")).args(real());
     run_or(&mut script, DIFFERS)
 }
 
-/// Runs a script with the arguments `ROVELOG REAL`, if there are real logs.
+/// Runs a script with the arguments `ROVELOG REAL`: the program and the folder of real logs. Does
+/// nothing if there are no real logs.
 fn over_real_logs(mut script: Command) -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
     run_or(script.arg(binary()?).arg(real), DIFFERS)
@@ -69,12 +72,14 @@ fn over_real_logs(mut script: Command) -> Result<()> {
 
 const WITH_ROCKETLOGGER: &[&str] = &[ROCKETLOGGER, "numpy"];
 
-/// Returns a script of `oracle/` with rocketlogger installed.
+/// Returns the command that runs a script in `oracle/`. The package rocketlogger is installed for
+/// it.
 fn rocketlogger_script(name: &str) -> Result<Command> {
     script(name, "oracle-rld", WITH_ROCKETLOGGER)
 }
 
-/// Compares every raw value and timestamp with rocketlogger's. Its source package has 21 real logs.
+/// Compares every raw value and timestamp of RLD logs with the Python package rocketlogger. Its
+/// source package contains 21 real logs.
 fn rld() -> Result<()> {
     let sources = source(&python::with("oracle-rld", WITH_ROCKETLOGGER)?, ROCKETLOGGER)?;
     let mut checker = rocketlogger_script("rld_rocketlogger.py")?;
@@ -83,8 +88,9 @@ fn rld() -> Result<()> {
     run_or(&mut checker, DIFFERS)
 }
 
-/// Returns a script of `oracle/` with the distribution's Python, which has python3-rosbag. If that
-/// is not installed, prints so and returns `None`.
+/// Returns the command that runs a script in `oracle/` with python3-rosbag. The script runs in the
+/// Python interpreter of the Linux distribution. If python3-rosbag is not installed, prints a note
+/// and returns `None`.
 fn rosbag_script(name: &str) -> Option<Command> {
     let python = peers::distribution_python("rosbag");
     if python.is_none() {
@@ -93,8 +99,8 @@ fn rosbag_script(name: &str) -> Option<Command> {
     python.map(|python| script_with(python, name))
 }
 
-/// Compares every value of bags with python3-rosbag and librosbag-storage, and every message of V2.0
-/// bags with the package rosbags.
+/// Compares every value in bags with python3-rosbag and librosbag-storage. Also compares every
+/// message in V2.0 bags with the Python package rosbags.
 fn rosbag() -> Result<()> {
     let Some(mut checker) = rosbag_script("rosbag_python.py") else {
         bail!("the check needs python3-rosbag")
@@ -108,12 +114,12 @@ fn rosbag() -> Result<()> {
     run_or(&mut checker, DIFFERS)
 }
 
-/// Packages that the pages of `docs/tools` use.
+/// Python packages that the code blocks in `docs/tools` need.
 const TOOLS: &[&str] =
     &["duckdb==2.0.0", "polars==2.1.0", PYARROW, python::MCAP, "mcap-ros2-support", "rerun-sdk==0.41.0"];
 
-/// Runs every block of `docs/tools`. The packages of Spark and Sail exclude each other, so each has
-/// its own environment and page.
+/// Runs every code block in `docs/tools`. The packages of Spark and Sail cannot be installed
+/// together. So each of them has its own environment and page.
 fn tools() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
     let run = |environment: &str, packages: &[&str], pages: &[&str]| {
@@ -127,7 +133,8 @@ fn tools() -> Result<()> {
     run("tools-spark", &[lake::SPARK, "pandas>=2.2,<3", PYARROW], &["spark"])
 }
 
-/// Returns the folder of a Python package's source distribution (`name==version`), downloaded once.
+/// Returns the folder with the source distribution of a Python package, given as `name==version`.
+/// The source distribution is downloaded once.
 fn source(python: &Path, package: &str) -> Result<PathBuf> {
     let folder = root().join("target/python-sources");
     let name = package.replace("==", "-");

@@ -1,4 +1,5 @@
-//! Runs the tests of pyulog, rocketlogger and rosbag with the originals and with the drop-ins.
+//! Runs the test suites of pyulog, rocketlogger and rosbag with the original packages and with
+//! their drop-in replacements.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,25 +14,27 @@ use crate::python::{PYULOG, ROCKETLOGGER, script_with};
 use crate::{package, peers, root};
 use corpus_generator::real;
 
-/// The originals, and packages that their tests use.
+/// The original packages, and packages that their tests need.
 const PACKAGES: &[&str] = &[PYULOG, ROCKETLOGGER, "numpy", "ddt", "matplotlib", "pandas"];
-/// Sources of Debian's python3-rosbag.
+/// Repository with the sources of Debian's python3-rosbag.
 const ROS_COMM: &str = "https://github.com/ros/ros_comm";
 const ROS_COMM_TAG: &str = "1.15.15";
 const ROSBAG_TESTS: [&str; 2] = ["test/test_rosbag/test/test_bag.py", "tools/rosbag/test/test_roundtrip.py"];
 const PAGE: &str = "docs/reference/python.md";
 
-/// The tests of a package.
+/// The test suite of a package.
 struct Suite {
     package: &'static str,
-    /// Folder of the tests.
+    /// Folder that contains the tests.
     tests: PathBuf,
     python: PathBuf,
-    /// Folder of the drop-in, if it is not installed in the environment of `python`.
+    /// Folder that contains the drop-in replacement. `None` if the replacement is installed in the
+    /// environment of `python`.
     site: Option<PathBuf>,
 }
 
-/// Runs all suites twice, and compares the outcomes with the table in [`PAGE`].
+/// Runs each test suite with the original package and with the replacement, and compares the
+/// results with the table in [`PAGE`].
 pub(super) fn check() -> Result<()> {
     let (python, wheel) = package::development("suites", PACKAGES)?;
     let folder = root().join("target/suites");
@@ -48,7 +51,7 @@ pub(super) fn check() -> Result<()> {
     let tests = fresh("pyulog")?;
     copy(&source(&python, PYULOG)?.join("test"), &tests.join("test"))?;
     if let Some(real) = real() {
-        // The source package has no logs.
+        // The source package contains no logs.
         for log in fs::read_dir(real.join("ulog"))? {
             let log = log?.path();
             if log.extension().is_some_and(|extension| extension == "ulg") {
@@ -95,13 +98,14 @@ pub(super) fn check() -> Result<()> {
 }
 
 impl Suite {
-    /// Runs the suite with `original` or `drop-in`, and returns the file with the outcomes.
+    /// Runs the test suite. `which` is `original` or `drop-in`. Returns the path of the file with
+    /// the results.
     fn run(&self, which: &str) -> Result<PathBuf> {
         println!("{}: {which}", self.package);
         let out = self.tests.with_file_name(format!("{}-{which}.json", self.package));
         let mut suite = script_with(self.python.clone(), "suites.py");
         suite.args(["run", self.package, which]).arg(&self.tests).arg(&out);
-        // The tests of rocketlogger read these variables.
+        // The tests of rocketlogger read these environment variables.
         suite.env("MATPLOTLIB_AVAILABLE", "true").env("PANDAS_AVAILABLE", "true");
         suite.env_remove("PYTHONPATH");
         if let Some(site) = &self.site {
@@ -112,7 +116,7 @@ impl Suite {
     }
 }
 
-/// Returns a checkout of `ros_comm`, or `None` if it cannot be cloned.
+/// Returns the path of a checkout of `ros_comm`, or `None` if the repository cannot be cloned.
 fn ros_comm(folder: &Path) -> Option<PathBuf> {
     let checkout = folder.join("ros_comm");
     if checkout.join(ROSBAG_TESTS[0]).is_file() {
@@ -124,7 +128,7 @@ fn ros_comm(folder: &Path) -> Option<PathBuf> {
     run(&mut git).is_ok().then_some(checkout)
 }
 
-/// Copies a folder recursively.
+/// Copies a folder including its subfolders.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

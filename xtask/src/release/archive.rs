@@ -1,4 +1,5 @@
-//! The archive of one target: the program, man pages, completions, licences.
+//! Builds the release archive for one target. It contains the program, man pages, completions, and
+//! licenses.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,7 +16,7 @@ use super::{Version, empty, try_program};
 use crate::process::{cargo, run};
 use crate::root;
 
-/// Shells, and the file names under which they look for completions.
+/// Shells, each with the file name under which it finds a completion script.
 const SHELLS: &[(&str, &str)] = &[
     ("bash", "rovelog.bash"),
     ("elvish", "rovelog.elv"),
@@ -24,7 +25,7 @@ const SHELLS: &[(&str, &str)] = &[
     ("zsh", "_rovelog"),
 ];
 
-/// Returns the reason if this machine cannot build for `target`.
+/// Returns the reason why this machine cannot build for `target`, if there is one.
 pub(super) fn cannot_build(target: &str) -> Option<String> {
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()).output().ok()?;
     let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot.stdout).trim());
@@ -39,14 +40,15 @@ pub(super) fn cannot_build(target: &str) -> Option<String> {
     Some(format!("no C compiler for it: install musl-tools, or set {variable}"))
 }
 
-/// Returns the environment variable that names the C compiler for `target`, and its value.
+/// Returns the name and the value of the environment variable that selects the C compiler for
+/// `target`.
 fn compiler(target: &str) -> (String, OsString) {
     let variable = format!("CC_{}", target.replace('-', "_"));
     let compiler = env::var_os(&variable).unwrap_or_else(|| "musl-gcc".into());
     (variable, compiler)
 }
 
-/// Builds the archive, and returns its path.
+/// Builds the archive. Returns its path.
 pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBuf> {
     let program = build(target, &version.profile)?;
     let name = format!("rovelog-{}-{target}", version.number);
@@ -54,7 +56,8 @@ pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBu
     fs::create_dir_all(folder.join("completions"))?;
     let binary = program.file_name().context("a program has a name")?;
     fs::copy(&program, folder.join(binary))?;
-    // The program writes its own man pages, so each archive is built on its own kind of machine.
+    // The program writes its own man pages. So an archive can only be built on a machine that can
+    // run its program.
     run(Command::new(&program).arg("man").arg(folder.join("man")))?;
     for (shell, file) in SHELLS {
         let output = Command::new(&program).args(["completion", shell]).output()?;
@@ -69,15 +72,16 @@ pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBu
         fs::copy(root().join(file), folder.join(file))?;
     }
     fs::copy(root().join("crates/rovelog-cli/README.md"), folder.join("README.md"))?;
-    fs::write(folder.join("THIRD-PARTY.txt"), licences(&version.built_from(target)?)?)?;
+    fs::write(folder.join("THIRD-PARTY.txt"), licenses(&version.built_from(target)?)?)?;
     pack(&folder, &name, target.contains("windows"), out)
 }
 
-/// Version of cargo-auditable.
+/// Version of the program cargo-auditable.
 const AUDITABLE: &str = "0.7.7";
 
-/// Returns `cargo auditable`, which adds the list of dependencies to the program for `cargo audit bin`.
-/// Returns plain `cargo` if cargo-auditable cannot be installed, as without network.
+/// Returns the command `cargo auditable`. It adds the list of dependencies to the program, which
+/// `cargo audit bin` reads. Returns the command `cargo` if cargo-auditable cannot be installed, for
+/// example without a network.
 fn auditable() -> Result<Command> {
     let folder = root().join("target/tools").join(AUDITABLE);
     let program = folder.join("bin").join(format!("cargo-auditable{}", env::consts::EXE_SUFFIX));
@@ -94,13 +98,14 @@ fn auditable() -> Result<Command> {
     Ok(auditable)
 }
 
-/// Builds the program, and returns its path.
+/// Builds the program. Returns its path.
 fn build(target: &str, profile: &str) -> Result<PathBuf> {
     let is_host = target == super::host()?;
     let mut build = auditable()?;
     build.args(["build", "-p", "rovelog-cli", "--bin", "rovelog"]);
     build.args(["--locked", "--all-features", "--profile", profile]);
-    // Without `--target`, cargo reuses the dependencies that builds of the workspace have compiled.
+    // Without `--target`, cargo can reuse the dependencies that other builds of the workspace have
+    // compiled.
     if !is_host {
         build.args(["--target", target]);
     }
@@ -112,11 +117,11 @@ fn build(target: &str, profile: &str) -> Result<PathBuf> {
     let name = if target.contains("windows") { "rovelog.exe" } else { "rovelog" };
     let folder = crate::place::target();
     let folder = if is_host { folder } else { folder.join(target) };
-    // The folder of the profile `dev` is called `debug`.
+    // The build folder of the profile `dev` is named `debug`.
     Ok(folder.join(if profile == "dev" { "debug" } else { profile }).join(name))
 }
 
-/// Packs a folder. The `tar` of Windows also writes ZIP archives.
+/// Packs a folder into an archive. On Windows, `tar` can also write ZIP archives.
 fn pack(folder: &Path, name: &str, is_zip: bool, out: &Path) -> Result<PathBuf> {
     let file = out.join(format!("{name}.{}", if is_zip { "zip" } else { "tar.gz" }));
     let mut tar = Command::new("tar");
@@ -128,9 +133,9 @@ fn pack(folder: &Path, name: &str, is_zip: bool, out: &Path) -> Result<PathBuf> 
     Ok(file)
 }
 
-/// Returns the licence of each package, and each licence text once.
-fn licences(packages: &[&Value]) -> Result<String> {
-    let mut text = String::from("The packages that this program is built from, with their licences.\n");
+/// Returns a text with the license of each package. Each license text occurs only once.
+fn licenses(packages: &[&Value]) -> Result<String> {
+    let mut text = String::from("The packages that this program is built from, with their licenses.\n");
     let mut known: Vec<(String, Vec<String>)> = Vec::new();
     for package in packages {
         let text_of = |key: &str| package[key].as_str().unwrap_or_default();
@@ -145,21 +150,21 @@ fn licences(packages: &[&Value]) -> Result<String> {
             if !is_text || !entry.path().is_file() {
                 continue;
             }
-            let licence = String::from_utf8_lossy(&fs::read(entry.path())?).trim().to_owned();
-            match known.iter_mut().find(|(text, _)| *text == licence) {
+            let license = String::from_utf8_lossy(&fs::read(entry.path())?).trim().to_owned();
+            match known.iter_mut().find(|(text, _)| *text == license) {
                 Some((_, titles)) => titles.push(title.clone()),
-                None => known.push((licence, vec![title.clone()])),
+                None => known.push((license, vec![title.clone()])),
             }
         }
     }
-    for (licence, mut titles) in known {
+    for (license, mut titles) in known {
         titles.dedup();
-        let _ = write!(text, "\n{}\n{}\n\n{licence}\n", "-".repeat(80), titles.join(", "));
+        let _ = write!(text, "\n{}\n{}\n\n{license}\n", "-".repeat(80), titles.join(", "));
     }
     Ok(text)
 }
 
-/// Unpacks the archive in an empty home folder, and uses its program, man pages and completions.
+/// Unpacks the archive in an empty home folder, and tests its program, man pages and completions.
 pub(super) fn try_out(archive: &Path, version: &Version, target: &str) -> Result<()> {
     let home = empty(target)?;
     run(Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(&home))?;
@@ -167,7 +172,7 @@ pub(super) fn try_out(archive: &Path, version: &Version, target: &str) -> Result
     let program = folder.join("rovelog");
     try_program(&program, &home)?;
     if target.ends_with("-musl") {
-        // The first bytes of a dynamically linked program name its loader.
+        // A dynamically linked program contains the path of its loader in its first bytes.
         let bytes = fs::read(&program)?;
         let loader =
             bytes.windows(9).take(4096).any(|window| window == b"/ld-musl-" || window == b"/ld-linux");
@@ -202,7 +207,7 @@ pub(super) fn try_out(archive: &Path, version: &Version, target: &str) -> Result
         }
     }
     let text = fs::read_to_string(folder.join("THIRD-PARTY.txt"))?;
-    ensure!(text.contains("clap ") && text.contains("Permission is hereby granted"), "no licence texts");
+    ensure!(text.contains("clap ") && text.contains("Permission is hereby granted"), "no license texts");
     let size = fs::metadata(archive)?.len();
     println!(
         "{}: {} kB, program {} kB, {pages} man pages",

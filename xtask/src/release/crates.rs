@@ -1,4 +1,4 @@
-//! Packages the crates, and installs the command line from the packages alone.
+//! Packages the crates, and installs the command line from these packages only.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,10 +11,11 @@ use super::{Version, empty, try_program};
 use crate::process::{cargo, cargo_package, run};
 use crate::root;
 
-/// Packages all published crates and installs the command line from them.
+/// Packages all published crates, and installs the command line from these packages.
 pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
     run(cargo_package().arg("--locked"))?;
-    // Outside of the workspace, because cargo would use its manifest.
+    // The folder is outside of the workspace. Inside of it, cargo would use the manifest of the
+    // workspace.
     let folder = std::env::temp_dir().join(format!("rovelog-packages-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let result = install(version, out, &folder);
@@ -34,7 +35,8 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     let unpacked = |name: &str| folder.join(format!("{name}-{}", version.number));
     let cli = unpacked("rovelog-cli");
     ensure!(cli.join("Cargo.lock").is_file(), "the package of the command line has no Cargo.lock");
-    // No registry has the crates yet, so each is taken from its package. Packages have no profiles.
+    // The crates are not in any registry yet, so each dependency is replaced by the path of its
+    // package. Packages contain no build profiles, so they are added.
     let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml"))?.parse()?;
     let profiles = manifest.get("profile").context("Cargo.toml has no profiles")?.clone();
     let mut settings = toml::to_string(&toml::Table::from_iter([("profile".to_owned(), profiles)]))?;
@@ -44,7 +46,8 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     }
     let config = folder.join("config.toml");
     fs::write(&config, settings)?;
-    // The lock file of the package expects checksums that only a registry has.
+    // The lock file in the package contains checksums that only a registry has. So the lock file of
+    // the workspace is used.
     fs::copy(root().join("Cargo.lock"), cli.join("Cargo.lock"))?;
     let cargo_here = |args: &[&str]| {
         let mut cargo = cargo(&["--config"]);
@@ -54,7 +57,8 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     let manifest = cli.join("Cargo.toml");
     run(cargo_here(&["update", "--workspace", "--quiet", "--manifest-path"]).arg(&manifest))?;
     let home = empty("crates")?;
-    // In the target folder of the workspace, which has the dependencies.
+    // The target folder of the workspace is used, because it already contains the compiled
+    // dependencies.
     let mut install =
         cargo_here(&["install", "--locked", "--profile", &version.profile, "--all-features", "--path"]);
     install.arg(&cli).arg("--root").arg(&home).arg("--target-dir").arg(crate::place::target());

@@ -1,11 +1,12 @@
-//! Checks that files which name the version, or an artefact of a release, are up to date.
+//! Checks that all files that contain the version, or the name of a release archive, are up to
+//! date.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Targets of the archives, as in `.github/workflows/release.yml`.
+/// Targets for which archives are built. `.github/workflows/release.yml` contains the same list.
 const TARGETS: &[&str] = &[
     "aarch64-apple-darwin",
     "aarch64-pc-windows-msvc",
@@ -17,7 +18,7 @@ const TARGETS: &[&str] = &[
     "x86_64-unknown-linux-musl",
 ];
 
-/// Files that name the version, and the text around it. `@` is the version.
+/// Files that contain the version, and the text around the version. `@` stands for the version.
 const VERSIONS: &[(&str, &str)] = &[
     ("CHANGELOG.md", "\n## @"),
     ("CITATION.cff", "\nversion: @\n"),
@@ -26,7 +27,8 @@ const VERSIONS: &[(&str, &str)] = &[
     ("docs/guide/install.md", "rovelog-@-x86_64-unknown-linux-musl.tar.gz"),
 ];
 
-/// Fails if a file names another version, or an archive that is not built.
+/// Returns an error if a file contains another version, or the name of an archive that is not
+/// built.
 pub(super) fn check(root: &Path, version: &str) -> Result<()> {
     let read = |file: &str| fs::read_to_string(root.join(file)).with_context(|| format!("reading {file}"));
     for (file, around) in VERSIONS {
@@ -43,7 +45,8 @@ pub(super) fn check(root: &Path, version: &str) -> Result<()> {
     }
     let archives = release.matches("- target: ").count();
     ensure!(archives == TARGETS.len(), "release.yml has {archives} archives, not {}", TARGETS.len());
-    // cargo-binstall, the image and the recipe expect the names and versions of the archives.
+    // cargo-binstall, the container image and the package recipe contain the names and versions of
+    // the archives.
     let manifest: toml::Table = read("crates/rovelog-cli/Cargo.toml")?.parse()?;
     let binstall = manifest["package"]["metadata"]["binstall"]["pkg-url"].as_str().unwrap_or_default();
     ensure!(

@@ -1,4 +1,4 @@
-//! `cargo xtask release`: builds everything that a version publishes, and tries it.
+//! `cargo xtask release`: builds everything that is published for a version, and tests it.
 
 mod archive;
 mod crates;
@@ -16,13 +16,14 @@ use serde_json::Value;
 use crate::process::cargo;
 use crate::root;
 
-/// Runs the subcommand.
+/// Runs the subcommand `cargo xtask release`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let out = root().join("target/release-artefacts");
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         ["--dry-run"] => dry_run(&out, "dist"),
-        // A profile that is cheaper to build, or already built, for trying the steps themselves.
+        // The steps of a release can be tested with another build profile, which takes less time to
+        // build.
         ["--dry-run", "--profile", profile] => dry_run(&out, profile),
         ["--archive", target] => {
             fs::create_dir_all(&out)?;
@@ -35,7 +36,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     }
 }
 
-/// Builds and tries every artefact for this machine.
+/// Builds and tests all release files for this machine.
 fn dry_run(out: &Path, profile: &str) -> Result<()> {
     if out.exists() {
         fs::remove_dir_all(out)?;
@@ -67,12 +68,12 @@ fn dry_run(out: &Path, profile: &str) -> Result<()> {
     Ok(())
 }
 
-/// The version to release.
+/// The version to be released.
 struct Version {
     number: String,
-    /// Build profile.
+    /// Build profile of the programs.
     profile: String,
-    /// All packages of the workspace and their dependencies, from `cargo metadata`.
+    /// All packages of the workspace and their dependencies, as `cargo metadata` describes them.
     packages: Vec<Value>,
 }
 
@@ -90,7 +91,8 @@ impl Version {
         Ok(Self { number, profile: profile.to_owned(), packages })
     }
 
-    /// Returns the packages that the program is built from for `target`, without build tools.
+    /// Returns the packages that are a part of the program for `target`. Build tools are not
+    /// included.
     fn built_from(&self, target: &str) -> Result<Vec<&Value>> {
         let mut tree =
             cargo(&["tree", "--locked", "-p", "rovelog-cli", "--all-features", "--target", target]);
@@ -122,7 +124,7 @@ pub(crate) fn host() -> Result<String> {
     Ok(host.context("rustc does not name its host")?.to_owned())
 }
 
-/// Returns an empty folder under `target/release-tried`.
+/// Returns an empty folder in `target/release-tried`.
 fn empty(name: &str) -> Result<PathBuf> {
     let folder = root().join("target/release-tried").join(name);
     if folder.exists() {
@@ -132,7 +134,8 @@ fn empty(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Tries an installed program in an empty home folder: `info` of a log, and an export.
+/// Tests an installed program in an empty home folder. It must print the summary of a log, and
+/// export a log.
 fn try_program(program: &Path, home: &Path) -> Result<()> {
     let log = root().join("corpus/ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg");
     let start = |args: &[&str]| {
@@ -148,7 +151,7 @@ fn try_program(program: &Path, home: &Path) -> Result<()> {
         program.display(),
         info.status
     );
-    // The log is damaged, which the exit code 3 reports.
+    // The log is damaged, so the exit code may be 3.
     let export = start(&["export", "-o", "tables/", "--to", "parquet"]).arg(&log).status()?;
     ensure!(matches!(export.code(), Some(0 | 3)), "{} export: {export}", program.display());
     let tables = fs::read_dir(home.join("tables"))?.collect::<std::io::Result<Vec<_>>>()?;
@@ -164,7 +167,7 @@ fn try_program(program: &Path, home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the checksums of all files in `out` to `SHA256SUMS`.
+/// Writes the checksums of all files in `out` to the file `SHA256SUMS`.
 fn sums(out: &Path) -> Result<()> {
     let mut names =
         fs::read_dir(out)?.map(|file| Ok(file?.file_name())).collect::<std::io::Result<Vec<_>>>()?;

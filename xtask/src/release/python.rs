@@ -1,4 +1,4 @@
-//! Builds the wheel and the source distribution, and installs each in an empty environment.
+//! Builds the wheel and the source distribution, and installs each of them in an empty environment.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use super::{Version, empty, try_program};
 use crate::process::run;
 use crate::{package, place, python, root};
 
-/// Builds and tries the wheel and the source distribution.
+/// Builds and tests the wheel and the source distribution.
 pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
     let maturin = python::with("build", package::BUILDER)?;
     let build = |args: &[&str]| {
@@ -28,14 +28,15 @@ pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
     install("sdist", &out.join(format!("rovelog-{}.tar.gz", version.number)), &version.profile)
 }
 
-/// Installs a file in a new environment, and tries it.
+/// Installs a wheel or a source distribution in a new environment, and tests it.
 fn install(name: &str, file: &Path, profile: &str) -> Result<()> {
     let home = empty(name)?;
     run(Command::new("python3").args(["-m", "venv"]).arg(home.join("env")))?;
     let python = home.join("env/bin/python");
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps"]).arg(file);
-    // With the same profile and target folder, dependencies are built once.
+    // The profile and the target folder are the same as in other builds, so that the dependencies
+    // are compiled only once.
     pip.env("CARGO_TARGET_DIR", place::target()).env("MATURIN_PEP517_ARGS", format!("--profile {profile}"));
     run(&mut pip)?;
     package::smoke(&python)?;

@@ -1,11 +1,11 @@
-//! The bill of materials of the program, in `CycloneDX` 1.5.
+//! The software bill of materials for the program, in the format `CycloneDX` 1.5.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Version;
 
-/// Returns the document as text.
+/// Returns the software bill of materials as JSON text.
 pub(super) fn document(version: &Version, target: &str) -> Result<String> {
     let packages = version.built_from(target)?;
     let (ours, others): (Vec<&Value>, Vec<&Value>) =
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_component_has_a_package_url_and_a_licence() {
+    fn a_component_has_a_package_url_and_a_license() {
         let package =
             json!({ "name": "clap", "version": "4.6.0", "license": "MIT/Apache-2.0", "repository": null });
         let component = component(&package, "library");

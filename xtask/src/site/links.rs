@@ -1,4 +1,5 @@
-//! Checks the links of the built site: to pages, files and anchors, and on request to other sites.
+//! Checks the links in the documentation site. These lead to pages, files and anchors. On request,
+//! also checks links to other sites.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,10 +10,12 @@ use anyhow::{Result, ensure};
 
 use corpus_generator::files_below;
 
-/// Our own addresses. Their pages are checked as files, or do not exist before they are published.
+/// First part of the addresses that belong to this project. They are not opened: their pages are
+/// checked as files, or do not exist before they are published.
 const OURS: &[&str] = &["https://rovelog.github.io/rovelog/", "https://github.com/rovelog/"];
 
-/// Fails if a link within the site is broken, or with `external` any link. Returns the number of pages.
+/// Returns an error if a link within the site is broken. If `external` is true, also checks links
+/// to other sites. Returns the number of pages.
 pub(super) fn check(site: &Path, external: bool) -> Result<usize> {
     let mut pages = BTreeMap::new();
     let files: BTreeSet<String> =
@@ -24,7 +27,7 @@ pub(super) fn check(site: &Path, external: bool) -> Result<usize> {
     let mut broken = Vec::new();
     let mut others = BTreeSet::new();
     for (page, html) in &pages {
-        // The page for unknown addresses has absolute links, because it is shown at any address.
+        // The page `404.html` has absolute links, because it is shown for any unknown address.
         for link in attributes(html, &["href", "src"]).filter(|_| *page != "404.html") {
             if link.contains("://") {
                 others.insert(link);
@@ -46,7 +49,8 @@ pub(super) fn check(site: &Path, external: bool) -> Result<usize> {
     Ok(pages.len())
 }
 
-/// Returns whether `link` in `page` leads to a file of the site, and to an anchor in it.
+/// Returns true if `link` in the page `page` leads to a file of the site. If the link has an
+/// anchor, the target must contain this anchor.
 fn reaches(page: &str, link: &str, pages: &BTreeMap<&str, String>, files: &BTreeSet<String>) -> bool {
     let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
     let path = path.split('?').next().unwrap_or_default();
@@ -69,7 +73,7 @@ fn reaches(page: &str, link: &str, pages: &BTreeMap<&str, String>, files: &BTree
     }
 }
 
-/// Returns the values of the attributes with these names.
+/// Returns the values of all attributes that have one of these names.
 fn attributes<'a>(html: &'a str, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     names.iter().flat_map(move |name| {
         let starts = html.match_indices(*name).filter(|(at, _)| html[..*at].ends_with([' ', '\n']));
@@ -83,7 +87,7 @@ fn attributes<'a>(html: &'a str, names: &'a [&str]) -> impl Iterator<Item = &'a 
     })
 }
 
-/// Opens links to other sites. Prints a note if there is no network.
+/// Opens links to other sites. If there is no network, prints a note.
 fn open(links: &BTreeSet<&str>) -> Result<()> {
     let request = |link: &str| {
         let mut curl = Command::new("curl");
@@ -94,7 +98,7 @@ fn open(links: &BTreeSet<&str>) -> Result<()> {
     for link in links {
         match request(link) {
             Ok(Some(0)) => {}
-            // curl cannot resolve or reach the host.
+            // These exit codes of curl mean that the host cannot be resolved or reached.
             Ok(Some(6 | 7)) | Err(_) => {
                 println!("SKIPPED: links to other sites: no network, or no curl");
                 return Ok(());

@@ -1,4 +1,4 @@
-//! `cargo xtask site`: builds the documentation site from the Markdown of the repository.
+//! `cargo xtask site`: builds the documentation site from the Markdown files in the repository.
 
 mod links;
 mod schema;
@@ -12,11 +12,11 @@ use anyhow::{Result, bail};
 use crate::process::run;
 use crate::{python, root};
 
-/// The generator, the plugin for docstrings, and the formatter of signatures. The versions are pinned
-/// because the generator is not stable yet.
+/// Python packages: the site generator, its plugin for docstrings, and a formatter for signatures.
+/// The versions are fixed, because the generator is not stable yet.
 const PACKAGES: &[&str] = &["zensical==0.0.73", "mkdocstrings-python==2.0.11", "ruff==0.14.6"];
 
-/// Runs the subcommand.
+/// Runs the subcommand `cargo xtask site`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let external = match args {
         [] => false,
@@ -30,8 +30,8 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     }
     stage::write(&root, &folder)?;
     let python = python::with("site", PACKAGES)?;
-    // The generator looks for its configuration in the current folder. `--strict` fails at a broken link
-    // between pages.
+    // The generator searches the current folder for its configuration. With `--strict`, a broken
+    // link between pages is an error.
     let mut build = Command::new(python);
     build.args(["-m", "zensical", "build", "--strict", "--clean"]).env("NO_COLOR", "1");
     run(build.current_dir(&folder))?;

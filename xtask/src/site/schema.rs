@@ -1,10 +1,11 @@
-//! Writes the page about JSON from the JSON schema.
+//! Writes the documentation page about JSON output from the JSON schema.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Returns the page, which has a table of keys for each definition of the schema.
+/// Returns the page about JSON output. It contains a table of keys for each definition in the JSON
+/// schema.
 pub(super) fn page(schema: &Value) -> String {
     let mut page = String::from(
         "# JSON\n\nThe documents of `rovelog -f json`, from the [JSON schema](schemas/rovelog.schema.json). \
@@ -37,7 +38,7 @@ pub(super) fn page(schema: &Value) -> String {
     page
 }
 
-/// Returns the type of a value in words.
+/// Returns a description of the type of a value.
 fn type_name(value: &Value) -> String {
     let list = |values: &Value| {
         let values: Vec<_> = values.as_array().into_iter().flatten().map(type_name).collect();

@@ -1,4 +1,5 @@
-//! Copies the pages to the folder of the generator, and rewrites links for their place in the site.
+//! Copies the pages to the folder of the site generator, and rewrites their links for the new
+//! locations.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +11,10 @@ use super::schema;
 use crate::tidy::documents::prose;
 use corpus_generator::files_below;
 
-/// Address of files that are not pages.
+/// Address of the files in the repository that are not pages of the site.
 const REPOSITORY: &str = "https://github.com/rovelog/rovelog/blob/main";
 
-/// Pages outside of `docs/`: their path in the repository and in the site.
+/// Pages that are not in `docs/`, each with its path in the repository and its path in the site.
 const OTHER_PAGES: &[(&str, &str)] = &[
     ("ARCHITECTURE.md", "internals/architecture.md"),
     ("CONTRIBUTING.md", "internals/contributing.md"),
@@ -22,10 +23,10 @@ const OTHER_PAGES: &[(&str, &str)] = &[
     ("corpus/README.md", "internals/corpus.md"),
 ];
 
-/// Writes the sources of the site to `folder`.
+/// Writes the input files of the site generator to `folder`.
 pub(super) fn write(root: &Path, folder: &Path) -> Result<()> {
     let docs = folder.join("docs");
-    // Path in the site by path in the repository.
+    // Path of each page in the site, by its path in the repository.
     let mut places: BTreeMap<PathBuf, PathBuf> =
         OTHER_PAGES.iter().map(|(from, to)| (PathBuf::from(from), PathBuf::from(to))).collect();
     for (from, to) in [("docs", ""), ("site/pages", ""), ("site/assets", "assets")] {
@@ -50,7 +51,7 @@ pub(super) fn write(root: &Path, folder: &Path) -> Result<()> {
     check_navigation(&docs, &settings)
 }
 
-/// Fails if a page is missing in the navigation.
+/// Returns an error if the navigation of the site does not contain a page.
 fn check_navigation(docs: &Path, settings: &str) -> Result<()> {
     let pages = files_below(docs)?;
     let pages = pages.iter().filter(|page| page.extension().is_some_and(|extension| extension == "md"));
@@ -60,7 +61,7 @@ fn check_navigation(docs: &Path, settings: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns a page with its relative links rewritten for its place in the site.
+/// Returns the text of a page after rewriting its relative links for its location in the site.
 fn with_links(text: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, PathBuf>) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for (number, line) in prose(text) {
@@ -77,7 +78,8 @@ fn with_links(text: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, Pat
     lines.join("\n") + "\n"
 }
 
-/// Returns the target of a link for a page that was `from` in the repository and is `to` in the site.
+/// Rewrites the target of a link in a page that is at `from` in the repository and at `to` in the
+/// site.
 fn moved(target: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, PathBuf>) -> String {
     if target.contains("://") || target.starts_with('#') || target.contains(' ') {
         return target.to_owned();
@@ -94,7 +96,7 @@ fn moved(target: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, PathBu
     }
 }
 
-/// Returns a path without `..` and `.`.
+/// Returns a path after removing `..` and `.`.
 fn normal(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {

@@ -1,8 +1,10 @@
-//! Import cycles: files of a crate that import each other, directly or through other files.
+//! Finds import cycles, that is, files of a crate that import each other, directly or through other
+//! files.
 //!
-//! The check reads `use` declarations as text and resolves each path to the longest prefix that is a
-//! module with its own file. It ignores paths to the crate root and to enclosing modules, because they
-//! re-export what their children define, and full paths in expressions, which are rare.
+//! The check reads `use` declarations as text. It resolves each path to its longest prefix that is
+//! a module with its own file. Paths to the crate root and to enclosing modules are ignored,
+//! because these modules re-export items of their children. Full paths in expressions are also
+//! ignored, because they are rare.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,13 +14,14 @@ use anyhow::Result;
 
 use corpus_generator::files_below;
 
-/// The path of a module, such as `["edit", "recover"]`.
+/// Path of a module in its crate, such as `["edit", "recover"]`.
 type Module = Vec<String>;
 
-/// The modules that each module imports from.
+/// For each module, the modules from which it imports items.
 type Imports = BTreeMap<Module, BTreeSet<Module>>;
 
-/// Returns the import cycles below a `src` folder, as modules joined by commas.
+/// Returns the import cycles in a `src` folder. Each cycle is a list of modules, separated by
+/// commas.
 pub(super) fn check(src: &Path) -> Result<Vec<String>> {
     let mut texts = BTreeMap::new();
     for file in files_below(src)? {
@@ -31,7 +34,8 @@ pub(super) fn check(src: &Path) -> Result<Vec<String>> {
     Ok(cycles(&imports(&texts)))
 }
 
-/// Returns the module path of a file: `edit/recover.rs` is `["edit", "recover"]`, `lib.rs` is `[]`.
+/// Returns the module path of a file. For example, `edit/recover.rs` is the module `["edit",
+/// "recover"]`, and `lib.rs` is `[]`.
 fn module_of(file: &Path) -> Module {
     let mut parts: Module =
         file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -57,10 +61,10 @@ fn imports(texts: &BTreeMap<Module, String>) -> Imports {
     imports
 }
 
-/// Returns the paths of the private `use` declarations of a file. A re-export (`pub use`) needs nothing
-/// from the file that it names.
+/// Returns the paths in the private `use` declarations of a file. Re-exports (`pub use`) are not
+/// included, because the code in the file does not need them.
 fn paths(text: &str) -> Vec<String> {
-    // Unit tests are at the end of a file and may import anything.
+    // Unit tests are at the end of a file. They may import any module.
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let mut lines = code.lines().map(str::trim);
     let mut paths = Vec::new();
@@ -79,7 +83,7 @@ fn paths(text: &str) -> Vec<String> {
     paths
 }
 
-/// Expands the braces of a path: `a::{b, c::d}` becomes `a::b` and `a::c::d`.
+/// Expands the braces in a path. For example, `a::{b, c::d}` becomes `a::b` and `a::c::d`.
 fn expand(path: &str) -> Vec<String> {
     let Some((prefix, list)) = path.split_once('{') else { return vec![path.to_owned()] };
     let list = list.strip_suffix('}').unwrap_or(list);
@@ -91,7 +95,8 @@ fn expand(path: &str) -> Vec<String> {
     items.filter(|item| !item.is_empty()).flat_map(|item| expand(&format!("{prefix}{item}"))).collect()
 }
 
-/// Returns the path from the crate root; an empty path for names of other crates.
+/// Returns a path relative to the crate root. Returns an empty path if the item belongs to another
+/// crate.
 fn absolute(module: &[String], path: &str) -> Module {
     let mut segments = path.split("::").peekable();
     let mut absolute = match segments.next_if(|first| matches!(*first, "crate" | "self")) {
@@ -109,7 +114,8 @@ fn absolute(module: &[String], path: &str) -> Module {
     absolute
 }
 
-/// Returns groups of modules that all reach each other.
+/// Returns the groups of modules in which each module imports from all others, directly or
+/// indirectly.
 fn cycles(imports: &Imports) -> Vec<String> {
     let reachable: BTreeMap<_, _> =
         imports.keys().map(|module| (module, reachable(imports, module))).collect();

@@ -1,12 +1,12 @@
-//! Rules for dependencies: each has an allowed licence and a documented reason, and no crate is present in
-//! two versions without a reason.
+//! Rules for dependencies. Each dependency must have an allowed license and a documented reason. A
+//! crate must not be present in two versions without a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Licences that give users the same rights as MIT and Apache-2.0.
-const LICENCES: &[&str] = &[
+/// Allowed licenses. They give users the same rights as MIT and Apache-2.0.
+const LICENSES: &[&str] = &[
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -17,11 +17,11 @@ const LICENCES: &[&str] = &[
     "MIT",
     "Unicode-3.0",
     "Zlib",
-    // libbzip2's own licence, similar to BSD.
+    // The license of libbzip2, which is similar to BSD licenses.
     "bzip2-1.0.6",
 ];
 
-/// Crates that the lock file has more than once, with the reason.
+/// Crates of which the lock file contains several versions, each with the reason.
 const DUPLICATES: &[(&str, &str)] = &[
     ("base64", "usvg stays at 0.22"),
     ("bitflags", "the png that tiny-skia has stays at 1"),
@@ -42,18 +42,19 @@ const DUPLICATES: &[(&str, &str)] = &[
     ("zstd-safe", "as zstd"),
 ];
 
-/// Returns forbidden licences, duplicates without a reason, and reasons without a duplicate.
-/// `packages` are all packages of `cargo metadata`.
+/// Returns the packages with forbidden licenses, the crates in several versions without a reason,
+/// and the reasons that are not needed any more. `packages` are all packages in the output of
+/// `cargo metadata`.
 pub(super) fn check(packages: &[&Value]) -> Vec<String> {
     let mut found = Vec::new();
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for package in packages {
         let text = |key: &str| package[key].as_str().unwrap_or_default();
-        let (name, version, licence) = (text("name"), text("version"), text("license"));
+        let (name, version, license) = (text("name"), text("version"), text("license"));
         versions.entry(name).or_default().insert(version);
-        if !is_allowed(licence) {
+        if !is_allowed(license) {
             found.push(format!(
-                "{name} {version}: licence `{licence}` is not in xtask/src/tidy/dependencies.rs"
+                "{name} {version}: license `{license}` is not in xtask/src/tidy/dependencies.rs"
             ));
         }
     }
@@ -74,14 +75,15 @@ pub(super) fn check(packages: &[&Value]) -> Vec<String> {
     found
 }
 
-/// Returns external dependencies of our crates that the document does not name. Dependencies of tests and
-/// build scripts need no reason. `packages` are ours, from `cargo metadata`.
+/// Returns the external dependencies of our crates that the document does not mention. Dependencies
+/// of tests and build scripts need no reason. `packages` are our packages in the output of `cargo
+/// metadata`.
 pub(super) fn without_reason(document: &str, packages: &[&Value]) -> Vec<String> {
     let named: BTreeSet<&str> = document.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c)).collect();
     let mut found = BTreeSet::new();
     for package in packages {
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
-            // Normal dependencies have no kind, and our own crates have no source.
+            // The kind of a normal dependency is null, and so is the source of our own crates.
             let name = dependency["name"].as_str().unwrap_or_default();
             let is_external = !dependency["source"].is_null() && dependency["kind"].is_null();
             if is_external && !named.contains(name) {
@@ -92,12 +94,13 @@ pub(super) fn without_reason(document: &str, packages: &[&Value]) -> Vec<String>
     found.into_iter().collect()
 }
 
-/// Returns whether allowed licences satisfy an SPDX expression. `AND` binds stronger than `OR`. Older
-/// manifests write `/` for `OR`. The only supported parentheses are `(A OR B) AND C`.
+/// Returns true if the allowed licenses satisfy an SPDX expression. `AND` has a higher precedence
+/// than `OR`. Older manifests contain `/` instead of `OR`. Parentheses are only supported in the
+/// form `(A OR B) AND C`.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let one_of = |part: &str| {
-        part.trim_matches(['(', ')']).split(" OR ").any(|licence| LICENCES.contains(&licence.trim()))
+        part.trim_matches(['(', ')']).split(" OR ").any(|license| LICENSES.contains(&license.trim()))
     };
     if expression.contains('(') {
         expression.split(" AND ").all(|part| one_of(part.trim()))
@@ -111,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn licence_expressions_are_evaluated() {
+    fn license_expressions_are_evaluated() {
         for allowed in
             ["MIT", "MIT/Apache-2.0", "GPL-2.0-only OR MIT", "(MIT OR GPL-2.0-only) AND Unicode-3.0"]
         {
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_duplicate_and_a_forbidden_licence_are_reported() {
+    fn a_new_duplicate_and_a_forbidden_license_are_reported() {
         let tolerated = DUPLICATES
             .iter()
             .flat_map(|(name, _)| [package(name, "1.0.0", "MIT"), package(name, "2.0.0", "MIT")]);
@@ -151,7 +154,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "leftpad 2.0.0: licence `AGPL-3.0` is not in xtask/src/tidy/dependencies.rs",
+                "leftpad 2.0.0: license `AGPL-3.0` is not in xtask/src/tidy/dependencies.rs",
                 "leftpad: 1.0.0 and 2.0.0; keep one, or add a reason to DUPLICATES (cargo tree -d)",
             ]
         );

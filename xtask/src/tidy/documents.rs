@@ -1,17 +1,18 @@
-//! Rules for Markdown: relative links lead to files, and lines of prose are short.
+//! Rules for Markdown files: relative links must lead to files, and lines of prose must be short.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// Maximum width of a line of prose. Tables, code, and lines that are one long link may be wider.
+/// Maximum length of a line of prose. Tables, code, and lines that consist of one long link may be
+/// longer.
 const MAX_WIDTH: usize = 100;
 
-/// Documents that still have longer lines.
+/// Markdown files in which longer lines are still allowed.
 const WIDE: &[&str] = &["docs/formats/rosbag.md"];
 
-/// Returns broken relative links and long lines in the Markdown files among `files`.
+/// Returns the broken relative links and the long lines in all Markdown files among `files`.
 pub(super) fn check(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let is_markdown = |file: &&PathBuf| file.extension().is_some_and(|extension| extension == "md");
@@ -33,14 +34,16 @@ pub(super) fn check(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Returns the lines outside of fenced and indented code blocks, with their numbers.
+/// Returns the lines outside of code blocks, with their line numbers. Code blocks are fenced or
+/// indented.
 pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_fenced = false;
     let mut is_list = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");
         is_fenced ^= is_fence;
-        // The text of a list is indented too, so an indented block after a list is not code.
+        // The text of a list item is indented too. So an indented block after a list does not count
+        // as code.
         is_list = match line.chars().next() {
             Some(' ') | None => is_list,
             Some(first) => matches!(first, '-' | '*' | '0'..='9'),
@@ -49,7 +52,7 @@ pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the targets of `[text](target)` that are paths, without their anchors.
+/// Returns the targets of all links `[text](target)` that are paths. Anchors are removed.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let paths = targets.filter(|target| !target.contains("://") && !target.contains(' '));

@@ -1,4 +1,5 @@
-//! `cargo xtask tidy`: the rules of ARCHITECTURE.md and CONTRIBUTING.md that a program can check.
+//! `cargo xtask tidy`: checks the rules in ARCHITECTURE.md and CONTRIBUTING.md that a program can
+//! check.
 
 mod cycles;
 mod dependencies;
@@ -17,10 +18,10 @@ use serde_json::Value;
 use crate::process::cargo;
 use crate::{FORMAT_CRATES, root};
 
-/// Allowed dependencies between our own crates. All others are forbidden.
+/// Allowed dependencies between our own crates. Any other dependency between them is forbidden.
 ///
-/// `*` stands for every format crate. A format crate depends neither on another format crate nor on
-/// the facade. `rovelog-testing` is only a dev-dependency.
+/// `*` stands for any crate of a log format. Such a crate depends neither on the crate of another
+/// format nor on the facade. `rovelog-testing` is only a dev-dependency.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog-core", &["rovelog-testing"]),
     ("rovelog-testing", &["rovelog-core"]),
@@ -51,26 +52,27 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-scale", "rovelog-cli"],
     ),
     ("fuzz-bodies", &["rovelog", "rovelog-export"]),
-    // A corpus generator that used our readers could share their mistakes.
+    // If the corpus generator used our readers, their mistakes could be in the expected results.
     ("corpus-generator", &[]),
     ("xtask", &["corpus-generator"]),
 ];
 
-/// Maximum number of lines in a source file. A longer file does more than one job.
+/// Maximum number of lines in a source file. A longer file should be divided, because it probably
+/// has several tasks.
 const MAX_LINES: usize = 600;
 
-/// Runs the subcommand.
+/// Runs the subcommand `cargo xtask tidy`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "tidy takes no options");
     check()
 }
 
-/// Runs all checks, and prints every violation rather than only the first.
+/// Runs all checks. Prints all violations, and not only the first one.
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let metadata = metadata(&root)?;
     let all: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
-    // A package of the workspace has no source.
+    // A package of this workspace has no source in the output of `cargo metadata`.
     let ours: Vec<&Value> = all.iter().copied().filter(|package| package["source"].is_null()).collect();
     let files = source_files(&root)?;
 
@@ -98,10 +100,11 @@ fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("reading cargo metadata")
 }
 
-/// A crate of the workspace.
+/// A crate of this workspace.
 struct Package {
     name: String,
-    /// Names of its dependencies of all kinds.
+    /// Names of all dependencies of the crate. These include dependencies for tests and build
+    /// scripts.
     dependencies: Vec<String>,
 }
 
@@ -125,7 +128,7 @@ fn forbidden_edges(packages: &[Package]) -> Vec<String> {
             ));
             continue;
         };
-        // A crate that is its own dev-dependency turns on its features for its tests.
+        // A crate may be its own dev-dependency, to enable its features for its tests.
         let others = |name: &&String| is_ours(name) && **name != package.name;
         for dependency in package.dependencies.iter().filter(others) {
             if !allowed.contains(&class(dependency)) {
@@ -136,12 +139,13 @@ fn forbidden_edges(packages: &[Package]) -> Vec<String> {
     violations
 }
 
-/// Returns the name of a crate in [`ALLOWED`].
+/// Returns the name under which a crate is listed in [`ALLOWED`].
 fn class(name: &str) -> &str {
     if FORMAT_CRATES.contains(&name) { "*" } else { name }
 }
 
-/// Checks the sources of every library among `packages`, as `cargo metadata` describes them.
+/// Checks the sources of each library for import cycles. `packages` are our packages in the output
+/// of `cargo metadata`.
 fn import_cycles(packages: &[&Value]) -> Result<Vec<String>> {
     let mut violations = Vec::new();
     for package in packages {
@@ -157,8 +161,9 @@ fn import_cycles(packages: &[&Value]) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// Returns the files that git tracks or would add, so that a check before a commit includes new files.
-/// Without git, as in an unpacked archive, returns everything except build output.
+/// Returns all files that git tracks or would add, so that a check before a commit includes new
+/// files. If git is not available, for example in an unpacked archive, returns all files except
+/// build output.
 fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -187,9 +192,9 @@ fn long_files(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// Returns lines with absolute paths that only exist on the machine of their author.
+/// Returns all lines that contain an absolute path which only exists on the machine of its author.
 fn local_paths(root: &Path, files: &[PathBuf]) -> Vec<String> {
-    // The needles are put together here so that this file does not match itself.
+    // The searched texts are assembled here, so that this file does not contain them.
     let needles = ["work", "root"].map(|folder| format!("/{folder}/"));
     let mut violations = Vec::new();
     for file in files {
@@ -204,8 +209,8 @@ fn local_paths(root: &Path, files: &[PathBuf]) -> Vec<String> {
     violations
 }
 
-/// Returns whether the line has a path that starts with `needle`, rather than one that contains it
-/// further down.
+/// Returns true if a path in the line starts with `needle`. If `needle` occurs later in a path, it
+/// does not count.
 fn has_path(line: &str, needle: &str) -> bool {
     line.match_indices(needle).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -213,7 +218,8 @@ fn has_path(line: &str, needle: &str) -> bool {
     })
 }
 
-/// Returns the diagnostic codes that the corpus expects and no document explains.
+/// Returns the diagnostic codes that occur in the expected results of the corpus, but are not
+/// explained in any document.
 fn undocumented_codes(root: &Path) -> Result<Vec<String>> {
     let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| format!("reading {name}"));
     let mut violations = Vec::new();

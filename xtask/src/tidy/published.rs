@@ -1,4 +1,5 @@
-//! Rules for published crates: keys of the manifest, licences, README and examples.
+//! Rules for the crates that are published: keys of their manifests, licenses, READMEs and
+//! examples.
 
 use std::fs;
 use std::path::Path;
@@ -6,18 +7,20 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// Keys of the manifest that a registry shows or requires.
+/// Keys of the manifest that a package registry shows or requires.
 const KEYS: &[&str] =
     &["description", "keywords", "categories", "license", "repository", "readme", "rust_version"];
 
-/// Maximum number of lines in the README of a crate: one screen.
+/// Maximum number of lines in the README of a crate, so that it fits on one screen.
 const MAX_README_LINES: usize = 50;
 
-/// Returns what published crates lack. `packages` are ours, from `cargo metadata`.
+/// Returns a description of each rule that a published crate violates. `packages` are the packages
+/// of this workspace in the output of `cargo metadata`.
 pub(super) fn check(root: &Path, packages: &[&Value]) -> Result<Vec<String>> {
     let toolchain = toolchain(root)?;
     let mut found = Vec::new();
-    // `publish` is null if a crate may be published anywhere, and an empty list if it may not be published.
+    // In the output of `cargo metadata`, `publish` is null if a crate may be published anywhere. It
+    // is an empty list if the crate must not be published.
     for package in packages.iter().filter(|package| package["publish"].is_null()) {
         let name = package["name"].as_str().unwrap_or_default();
         let mut lacks = |what: String| found.push(format!("{name}: {what}"));
@@ -28,10 +31,10 @@ pub(super) fn check(root: &Path, packages: &[&Value]) -> Result<Vec<String>> {
             lacks(format!("its rust-version is not that of rust-toolchain.toml, {toolchain}"));
         }
         let folder = root.join("crates").join(name);
-        for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
-            let ours = fs::read(root.join(licence)).with_context(|| format!("reading {licence}"))?;
-            if fs::read(folder.join(licence)).ok() != Some(ours) {
-                lacks(format!("no {licence}: link to that of the top folder"));
+        for license in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let ours = fs::read(root.join(license)).with_context(|| format!("reading {license}"))?;
+            if fs::read(folder.join(license)).ok() != Some(ours) {
+                lacks(format!("no {license}: link to that of the top folder"));
             }
         }
         let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
@@ -52,8 +55,8 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_str() == Some("")
 }
 
-/// Returns the version in rust-toolchain.toml. It is the only one that is tested, and so the oldest one that
-/// is promised.
+/// Returns the compiler version in rust-toolchain.toml. Only this version is tested, so it is also
+/// the oldest version that the crates promise to support.
 fn toolchain(root: &Path) -> Result<String> {
     let text = fs::read_to_string(root.join("rust-toolchain.toml")).context("reading rust-toolchain.toml")?;
     let table: toml::Table = text.parse().context("reading rust-toolchain.toml")?;
@@ -71,7 +74,8 @@ mod tests {
             "name": "leftpad", "publish": null, "description": "", "keywords": [], "rust_version": "1.2",
         });
         let found = check(&crate::root(), &[&package]).expect("the workspace can be read");
-        // Six of seven keys, the version, two licences, an example in the README, a program.
+        // The 11 violations are six of seven keys, the version, two licenses, an example in the
+        // README, and a program.
         assert_eq!(found.len(), 11, "{found:#?}");
         let private = serde_json::json!({ "name": "leftpad", "publish": [] });
         assert!(check(&crate::root(), &[&private]).expect("the workspace can be read").is_empty());

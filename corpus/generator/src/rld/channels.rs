@@ -1,8 +1,6 @@
-//! Channels: kinds, units, scales, links, names, sizes of values, bits.
+//! Cases about channels: kinds, units, scales, links, names, sizes of values, and bits.
 
-use super::log::{Log, NONE, Row};
-use super::{plain, single};
-use crate::cases;
+use super::prelude::*;
 
 cases! {
     "binary-only" [D8] "bits and no values" => Log::new(1000, 4).bit("DI1").bit("DI2").blocks(2);
@@ -67,8 +65,8 @@ cases! {
         odd(log.with(|log| log.shown = vec![(0, r"V\xff1")]), "name_corrupt")
     };
     "ambient" [D31] "the file of sensors beside a log: one stamp for each row" => {
-        // Each row has a timestamp of its own, 1.00352 s apart and a little late: the times are not
-        // smoothed.
+        // Each row has its own timestamp, about 1.00352 s after the previous one. A reader must not
+        // smooth these times.
         let log = Log::new(1, 1).analog("TSL4531_left", 5, 0, NONE).analog("TSL4531_right", 5, 0, NONE)
             .analog("BME280_temp", 6, -3, NONE).analog("BME280_rh", 7, -6, NONE).analog("BME280_press", 9, -3, NONE)
             .with(|log| log.topic = "ambient");
@@ -85,13 +83,13 @@ fn bits(count: usize) -> Log {
     log.analog("V1", 1, -8, NONE)
 }
 
-/// Returns a block of a log with a channel that no writer makes.
+/// Returns a log of one block whose first channel is implausible.
 fn odd(log: Log, code: &'static str) -> Log {
     let log = log.blocks(1).note_at(code, |log| log.channel_at(0));
     log.note_at("table_implausible", |log| log.channel_at(0))
 }
 
-/// Returns a log of this version with a link to a missing bit.
+/// Returns a log of this version in which a channel links to a bit that does not exist.
 fn linked(version: u16, link: u16) -> Log {
     let log = plain().with(|log| (log.version, log.analog[2].link) = (version, link)).blocks(1);
     log.note_at("bad_link", |log| log.channel_at(5))

@@ -1,9 +1,6 @@
-//! Versions, comments, and lengths of headers.
+//! Cases about versions, comments, and lengths of headers.
 
-use super::log::{Log, refused};
-use super::{plain, single};
-use crate::Made;
-use crate::cases;
+use super::prelude::*;
 
 cases! {
     "v4" [D1 D2 D4 D20] "what current loggers write" => plain().blocks(3);
@@ -43,10 +40,7 @@ cases! {
         plain().with(|log| log.analog[0].unit = 0x1234_5678).blocks(2).note_at("unknown_unit", |log| log.channel_at(3))
             .note("table_implausible", 64);
     "magic-damaged" [D38] "the first byte is wrong: everything else in the header agrees" =>
-        Made::from(plain().blocks(2).note("bad_magic", 0)).map(|mut bytes| {
-            bytes[0] = 0x24;
-            bytes
-        });
+        Made::from(plain().blocks(2).note("bad_magic", 0)).map(|bytes| changed(bytes, |bytes| bytes[0] = 0x24));
     "no-rows" [D16] "a header and nothing else" => plain();
     "refused-cut-in-lead-in" [D18] "cut inside the lead-in" => cut_to(40);
     "refused-cut-in-table" [D18] "cut inside the channel table" => cut_to(100);
@@ -71,8 +65,8 @@ fn of_version(version: u16) -> Log {
     log.blocks(2)
 }
 
-/// Returns a comment of four bytes with `comment` as its length, and a header that is longer by
-/// `header` bytes.
+/// Returns a log with a comment of four bytes and wrong lengths. `comment` is the comment length in
+/// the header, and `header` the number of bytes by which the header length is too large.
 fn excess(comment: u32, header: u16) -> Log {
     of_version(3)
         .with(|log| {

@@ -1,25 +1,22 @@
-//! The parts of an RLD file, written in the order of the specification.
+//! Builder for RLD files, in the order of the specification.
 //!
-//! Counts and lengths in the header depend on the rest, so the file is described first and written
-//! at the end.
+//! The counts and lengths in the header depend on the rest of the file. The steps therefore only
+//! change the description of the file, which is converted to bytes at the end.
 
+use crate::prelude::*;
 use std::ops::Range;
 
-use serde_json::{Value as Json, json};
-
-use crate::Made;
-use crate::lay::{escaped, lay};
-
-/// Time of the first row of most logs: 2023-11-14T22:13:20Z.
+/// Unix time in nanoseconds of the first row in most logs, which is 2023-11-14T22:13:20Z.
 pub(super) const T0: i64 = 1_700_000_000_000_000_000;
 
-/// The same on the monotonic clock.
+/// Time in nanoseconds of the monotonic clock at the first row in most logs.
 const BOOT: i64 = 5_000_000_000_000;
 
-/// Nanoseconds of a true second: 3136/3125 of a nominal one.
+/// Duration in nanoseconds of a nominal second of rows. The logger's rows take 3136/3125 of their
+/// nominal time.
 pub(super) const TRUE_SECOND: i64 = 1_003_520_000;
 
-/// A link to no channel.
+/// Link of a channel that has no valid bit.
 pub(super) const NONE: u16 = 0xFFFF;
 
 /// A channel.
@@ -33,17 +30,19 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Returns the channel's 28 bytes.
+    /// Returns the 28 bytes of the channel in the channel table.
     fn bytes(&self) -> Vec<u8> {
         let padding = vec![0_u8; 16 - self.name.len()];
         lay![self.unit, self.scale, self.size, self.link, self.name, padding]
     }
 }
 
-/// A row: words of bits, raw values.
+/// A row of a log.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
+    /// Words that contain the bits of the binary channels.
     pub(super) words: Vec<u32>,
+    /// Raw values of the analog channels.
     pub(super) values: Vec<i64>,
 }
 
@@ -58,18 +57,22 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns the 32 bytes before the rows: both timestamps in seconds and nanoseconds.
+    /// Returns the 32 bytes before the rows, which are both timestamps in seconds and nanoseconds.
     pub(super) fn timestamps(&self) -> Vec<u8> {
         lay![self.realtime, self.monotonic]
     }
 }
 
-/// Splits a time into seconds and nanoseconds.
+fn nanos((sec, nsec): (i64, i64)) -> i64 {
+    sec * 1_000_000_000 + nsec
+}
+
+/// Splits a time in nanoseconds into seconds and nanoseconds.
 pub(super) fn pair(nanos: i64) -> (i64, i64) {
     (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
 }
 
-/// A file to write. Recipes set contradicting fields if they test them.
+/// Description of a file. To test a contradiction, a recipe sets fields that contradict each other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) version: u16,
@@ -82,34 +85,35 @@ pub(super) struct Log {
     /// Time between rows in nanoseconds, as numerator and denominator.
     pub(super) period: (i64, i64),
     pub(super) topic: &'static str,
-    /// Lead-in fields that differ from the computed values.
+    /// Header length in the lead-in, if it is wrong.
     pub(super) header_length: Option<u16>,
     pub(super) comment_length: Option<u32>,
     pub(super) counts: Option<(u32, u64)>,
     pub(super) start: (i64, i64),
-    /// True for a word before each row that belongs to no row.
+    /// True if each row starts with an additional word that no channel uses.
     pub(super) extra_word: bool,
     /// Bytes after the last row.
     pub(super) tail: Vec<u8>,
-    /// Number of bytes cut off at the end.
+    /// Number of bytes that are removed from the end of the file.
     pub(super) cut: usize,
-    /// Names as a reader shows them, if they differ from the table.
+    /// Names of channels in readers, if they differ from the channel table.
     pub(super) shown: Vec<(usize, &'static str)>,
-    /// Number of rows that a reader yields, if not all.
+    /// Number of rows that a reader returns, if it does not return all of them.
     pub(super) readable: Option<usize>,
-    /// Changes of the bytes of blocks: an offset before all changes, the number of bytes that are
-    /// removed there, and those that are added.
+    /// Changes to the bytes of blocks: the offset before all changes, the number of bytes to remove
+    /// at this offset, and the bytes to insert.
     edits: Vec<(usize, usize, Vec<u8>)>,
-    /// Blocks whose rows a reader leaves out.
+    /// Blocks whose rows a reader does not return.
     left_out: Vec<Range<usize>>,
-    lost: Vec<(&'static str, usize, usize)>,
+    lost: Vec<(&'static str, Range<usize>)>,
     notes: Vec<(usize, &'static str)>,
-    /// Unix time minus monotonic time at the start, if rows have monotonic times.
+    /// Difference between Unix time and monotonic time at the start of the log. `None` if rows have
+    /// Unix times.
     boot_offset: Option<i64>,
 }
 
 impl Log {
-    /// Returns a log of version 4 with the comment of its writer, without channels.
+    /// Creates a log of version 4 without channels.
     pub(super) fn new(rate: u16, block_size: u32) -> Self {
         Self {
             version: 4,
@@ -147,7 +151,13 @@ impl Log {
         self
     }
 
-    /// Returns row `i` of plain data: each channel has its own numbers, each bit its own period.
+    /// Adds analog channels of a unit without a valid bit.
+    pub(super) fn analogs(self, names: &[&str], unit: u32, scale: i32) -> Self {
+        names.iter().fold(self, |log, name| log.analog(name, unit, scale, NONE))
+    }
+
+    /// Returns row `i` of the usual data. Each channel has its own numbers, and each bit its own
+    /// period, so that a test finds values that are assigned to the wrong channel.
     fn plain_row(&self, i: usize) -> Row {
         let beat = i.wrapping_mul(2_654_435_761) >> 7;
         let words = (0..self.binary.len().div_ceil(32)).map(|word| {
@@ -163,7 +173,7 @@ impl Log {
         Row { words: words.collect(), values: self.analog.iter().enumerate().map(value).collect() }
     }
 
-    /// Returns all rows of the blocks so far, to change them.
+    /// Returns all rows of the blocks that were added so far.
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
         self.blocks.iter_mut().flat_map(|block| &mut block.rows)
     }
@@ -172,15 +182,16 @@ impl Log {
         self.blocks.iter().map(|block| block.rows.len()).sum()
     }
 
-    /// Returns the nanoseconds from the first row to row `i`, rounded to the nearest.
+    /// Returns the time in nanoseconds from the first row to row `i`, rounded to the nearest
+    /// integer.
     pub(super) fn since(&self, i: usize) -> i64 {
-        let (num, den) = (i128::from(self.period.0), i128::from(self.period.1));
-        let exact = i128::try_from(i).expect("small") * num + den / 2;
-        i64::try_from(exact / den).expect("small")
+        let (num, den) = self.period;
+        (i64::from(u32_of(i)) * num + den / 2) / den
     }
 
-    /// Adds a block of `rows` plain rows with timestamps that are late by `late` nanoseconds; its
-    /// rows truly start `truth` nanoseconds after the time that follows from their number.
+    /// Adds a block with `rows` rows of the usual data. Its timestamps are `late` nanoseconds after
+    /// the time that follows from the number of its first row. A reader must find that the rows
+    /// start `truth` nanoseconds after that time.
     pub(super) fn block(mut self, rows: usize, late: i64, truth: i64) -> Self {
         let first = self.rows();
         let rows = (first..first + rows).map(|i| self.plain_row(i)).collect();
@@ -190,28 +201,27 @@ impl Log {
         self
     }
 
-    /// Adds full blocks with exact timestamps.
+    /// Adds `count` full blocks with exact timestamps.
     pub(super) fn blocks(self, count: usize) -> Self {
         let rows = usize::try_from(self.block_size).expect("small");
         (0..count).fold(self, |log, _| log.block(rows, 0, 0))
     }
 
-    /// Adds full blocks with both clocks shifted.
+    /// Adds `count` full blocks whose timestamps are shifted by `realtime` and `monotonic`
+    /// nanoseconds.
     pub(super) fn shifted(self, count: usize, realtime: i64, monotonic: i64) -> Self {
-        let moved = |(sec, nsec): (i64, i64), by: i64| pair(sec * 1_000_000_000 + nsec + by);
-        (0..count).fold(self, |log, _| {
-            log.blocks(1).with(|log| {
-                let block = log.blocks.last_mut().expect("a block");
-                block.realtime = moved(block.realtime, realtime);
-                block.monotonic = moved(block.monotonic, monotonic);
+        let first = self.blocks.len();
+        self.blocks(count).with(|log| {
+            for block in &mut log.blocks[first..] {
+                block.realtime = pair(nanos(block.realtime) + realtime);
+                block.monotonic = pair(nanos(block.monotonic) + monotonic);
                 block.truth = block.truth.map(|truth| truth + realtime);
-            })
+            }
         })
     }
 
-    /// Expects rows on the monotonic clock, because the UTC clock was set.
+    /// Expects that rows have monotonic times, because the UTC clock was set during the log.
     pub(super) fn clock_was_set(mut self) -> Self {
-        let nanos = |(sec, nsec): (i64, i64)| sec * 1_000_000_000 + nsec;
         for block in &mut self.blocks {
             block.truth = Some(nanos(block.monotonic));
         }
@@ -220,61 +230,47 @@ impl Log {
         self
     }
 
-    /// Adds a note at the byte where this part of the file starts.
+    /// Expects a note about the offset that `place` returns.
     pub(super) fn note_at(mut self, code: &'static str, place: impl FnOnce(&Self) -> usize) -> Self {
         self.notes.push((place(&self), code));
         self
     }
 
-    /// Adds a note at this byte.
+    /// Expects a note about this offset.
     pub(super) fn note(self, code: &'static str, offset: usize) -> Self {
         self.note_at(code, |_| offset)
     }
 
-    /// Marks the bytes from here to the end of the file as lost.
+    /// Expects the bytes from the offset that `place` returns to the end of the file to be lost.
     pub(super) fn lose(mut self, code: &'static str, place: impl FnOnce(&Self) -> usize) -> Self {
-        self.lost.push((code, place(&self), self.bytes().len()));
+        self.lost.push((code, place(&self)..self.bytes().len()));
         self
     }
 
-    /// Removes bytes at a place among the blocks and adds others. The place is an offset before all
-    /// changes.
+    /// Removes bytes of the blocks at the offset `at`, and inserts others. Offsets refer to the
+    /// file before all changes.
     pub(super) fn edit(mut self, at: usize, removed: usize, added: impl Into<Vec<u8>>) -> Self {
         self.edits.push((at, removed, added.into()));
         self.edits.sort();
         self
     }
 
-    /// Marks all bytes of these blocks as lost, because bytes are missing or were added in them.
+    /// Expects all bytes of these blocks to be lost, because bytes were removed from them or
+    /// inserted.
     pub(super) fn leave_out(mut self, blocks: Range<usize>) -> Self {
         let lost = [blocks.start, blocks.end].map(|block| self.edited_at(self.block_at(block)));
-        self.lost.push(("block_length", lost[0], lost[1]));
+        self.lost.push(("block_length", lost[0]..lost[1]));
         self.left_out.push(blocks);
         self
     }
 
-    /// Returns the offset after all changes of an offset before them.
+    /// Converts an offset before all changes to the offset after them.
     pub(super) fn edited_at(&self, at: usize) -> usize {
         let before = self.edits.iter().filter(|(place, _, _)| *place < at);
         before.fold(at, |at, (_, removed, added)| at - removed + added.len())
     }
 
-    /// Returns the bytes that start at an offset before all changes, with the changes.
-    fn edited(&self, from: usize, bytes: &[u8]) -> Vec<u8> {
-        let mut edited = Vec::new();
-        for (i, byte) in bytes.iter().enumerate() {
-            let at = from + i;
-            for (_, _, added) in self.edits.iter().filter(|(place, _, _)| *place == at) {
-                edited.extend_from_slice(added);
-            }
-            if !self.edits.iter().any(|(place, removed, _)| (*place..place + removed).contains(&at)) {
-                edited.push(*byte);
-            }
-        }
-        edited
-    }
-
-    /// Returns the bytes of a row.
+    /// Returns the size in bytes of a row.
     pub(super) fn row_len(&self) -> usize {
         let words = self.binary.len().div_ceil(32) + usize::from(self.extra_word);
         4 * words + self.analog.iter().map(|channel| usize::from(channel.size)).sum::<usize>()
@@ -301,59 +297,46 @@ impl Log {
         self.header_len() + 32 + i * self.row_len()
     }
 
-    /// Returns the bytes of the header: lead-in, comment, channels.
+    /// Returns the bytes of the header, which consists of lead-in, comment and channels.
     pub(super) fn header(&self) -> Vec<u8> {
         let small = |n: usize| u16::try_from(n).expect("small");
         let magic = if self.version == 1 { *b"BLR%" } else { *b"%RLD" };
-        let (blocks, rows) =
-            self.counts.unwrap_or((u32::try_from(self.blocks.len()).expect("small"), self.rows() as u64));
+        let (blocks, rows) = self.counts.unwrap_or((u32_of(self.blocks.len()), self.rows() as u64));
         let header_length = self.header_length.unwrap_or_else(|| small(self.header_len()));
         let comment_length = self.comment_length.unwrap_or_else(|| small(self.comment.len()).into());
         let mac = [0x12, 0x34, 0x56, 0x78, 0x90, 0xab_u8];
         let channels: Vec<_> = self.binary.iter().chain(&self.analog).map(Channel::bytes).collect();
-        lay![
-            lay![
-                magic,
-                self.version,
-                header_length,
-                self.block_size,
-                blocks,
-                rows,
-                self.rate,
-                mac,
-                self.start
-            ],
-            lay![comment_length, small(self.binary.len()), small(self.analog.len()), self.comment, channels],
-        ]
+        let lead_in = lay![magic, self.version, header_length, self.block_size, blocks, rows, self.rate, mac];
+        let counts = [self.binary.len(), self.analog.len()].map(small);
+        lay![lead_in, self.start, comment_length, counts, self.comment, channels]
     }
 
     fn row_bytes(&self, row: &Row) -> Vec<u8> {
         let extra = vec![0_u8; if self.extra_word { 4 } else { 0 }];
-        let values = row.values.iter().zip(&self.analog);
-        let values: Vec<_> = values
-            .map(|(value, channel)| value.to_le_bytes()[..usize::from(channel.size)].to_vec())
-            .collect();
+        let value = |(value, channel): (&i64, &Channel)| value.to_le_bytes()[..channel.size.into()].to_vec();
+        let values: Vec<_> = row.values.iter().zip(&self.analog).map(value).collect();
         lay![extra, row.words, values]
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let blocks: Vec<_> = (0..self.blocks.len()).map(|block| self.block_bytes(block)).collect();
-        let mut bytes = lay![self.header(), blocks, self.tail];
+        let mut bytes = self.header();
+        for block in &self.blocks {
+            let rows: Vec<_> = block.rows.iter().map(|row| self.row_bytes(row)).collect();
+            bytes.extend(lay![block.timestamps(), rows]);
+        }
+        for (at, removed, added) in self.edits.iter().rev() {
+            bytes.splice(*at..at + removed, added.clone());
+        }
+        bytes.extend(&self.tail);
         bytes.truncate(bytes.len() - self.cut);
         bytes
     }
 
-    fn block_bytes(&self, i: usize) -> Vec<u8> {
-        let block = &self.blocks[i];
-        let rows: Vec<_> = block.rows.iter().map(|row| self.row_bytes(row)).collect();
-        self.edited(self.block_at(i), &lay![block.timestamps(), rows])
-    }
-
     fn name(&self, i: usize, channel: &Channel) -> String {
-        let shown = self.shown.iter().find(|(at, _)| *at == i);
-        let stored =
-            || String::from_utf8(channel.name.clone()).expect("recipes say how such names are shown");
-        shown.map_or_else(stored, |(_, name)| (*name).to_owned())
+        match self.shown.iter().find(|(at, _)| *at == i) {
+            Some((_, name)) => (*name).to_owned(),
+            None => String::from_utf8(channel.name.clone()).expect("recipes say how such names are shown"),
+        }
     }
 
     fn fields(&self) -> Json {
@@ -371,7 +354,8 @@ impl Log {
         self.binary.iter().chain(&self.analog).enumerate().map(field).collect()
     }
 
-    /// Returns the channel of the bit that must be set; links count from 1 before version 3.
+    /// Returns the index of the binary channel that is the valid bit of a channel. Before version
+    /// 3, links start at 1.
     fn valid(&self, channel: &Channel) -> Option<usize> {
         let target = usize::from(channel.link.checked_sub(u16::from(self.version < 3))?);
         (channel.link != NONE && target < self.binary.len()).then_some(target)
@@ -384,7 +368,8 @@ impl Log {
             data[self.name(i, channel)] = bit(i).into();
         }
         for (i, (channel, raw)) in self.analog.iter().zip(&row.values).enumerate() {
-            // Via decimal text, not with the arithmetic that readers use.
+            // The physical value is computed by parsing decimal text, not with the arithmetic that
+            // readers use, so that a mistake in that arithmetic is found.
             let physical = || format!("{raw}e{}", channel.scale).parse::<f64>().expect("a decimal number");
             data[self.name(self.binary.len() + i, channel)] = match self.valid(channel) {
                 Some(valid) if !bit(valid) => Json::Null,
@@ -399,27 +384,21 @@ impl Log {
 impl From<Log> for Made {
     fn from(log: Log) -> Self {
         let readable = log.readable.unwrap_or(log.rows());
-        let mut out = crate::log::Log::of(log.header(), ());
+        let mut out = crate::log::Log::of(log.bytes(), ());
         out.add_topic(log.topic, log.topic, log.fields());
         let (mut raw, mut times) = (Vec::<Vec<String>>::new(), Vec::new());
         for (number, block) in log.blocks.iter().enumerate() {
             if log.left_out.iter().any(|blocks| blocks.contains(&number)) {
-                out = out.lay(log.block_bytes(number));
                 continue;
             }
-            out = out.lay(block.timestamps());
-            for (i, row) in block.rows.iter().enumerate() {
-                if raw.len() < readable {
-                    let time = block.truth.map(|truth| truth + log.since(i));
-                    times.push(time);
-                    raw.push(row.values.iter().map(ToString::to_string).collect());
-                    out.record(0, time.map(Into::into), &log.data(row));
-                }
-                out = out.lay(log.row_bytes(row));
+            for (i, row) in block.rows.iter().enumerate().take(readable.saturating_sub(raw.len())) {
+                let at = log.edited_at(log.block_at(number) + 32 + i * log.row_len());
+                let time = block.truth.map(|truth| truth + log.since(i));
+                out.record_at(at, 0, time.map(Into::into), &log.data(row));
+                raw.push(row.values.iter().map(ToString::to_string).collect());
+                times.push(time);
             }
         }
-        let (lost, notes) = (log.lost.iter(), log.notes.iter());
-        let out = out.each(lost, |out, (code, from, to)| out.lose_range(code, *from..*to));
         let text = |time: Option<&Option<i64>>| time.copied().flatten().map(|time| time.to_string());
         let truth = json!({
             "format": {"id": "rld", "version": log.version.to_string()},
@@ -433,28 +412,12 @@ impl From<Log> for Made {
                 "raw": raw,
             },
         });
-        let made = out.each(notes, |out, (at, code)| out.note_at(*at, code)).made(truth);
-        made.map(|_| log.bytes())
+        (out.lost, out.notes) = (log.lost, log.notes);
+        out.made(truth)
     }
 }
 
-/// Returns a log that must be refused.
+/// Returns a log that a reader must reject.
 pub(super) fn refused(bytes: Vec<u8>, version: &str, kind: &str, contains: &str) -> Made {
     Made::refused(bytes, ["rld", version], kind, contains)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_those_of_the_specification() {
-        let log = Log::new(4, 1).bit("DI1").analog("V1", 1, -8, NONE).blocks(1);
-        let header = log.header();
-        assert_eq!(header.len(), 56 + 8 + 2 * 28);
-        // 0x1A: the MAC address; 0x20: the start; 0x34: the number of binary channels.
-        assert_eq!((header[0x1a], &header[0x20..0x24], header[0x34]), (0x12, &[0, 0xf1, 0x53, 0x65][..], 1));
-        assert_eq!(header[64 + 12..64 + 16], *b"DI1\0");
-        assert_eq!(log.blocks[0].timestamps().len(), 32);
-    }
 }

@@ -1,8 +1,6 @@
-//! Timestamps and times: the true rate, jitter, gaps, clock changes, and invalid timestamps.
+//! Cases about timestamps: the true rate, jitter, gaps, clock changes, and invalid timestamps.
 
-use super::log::{Log, NONE, TRUE_SECOND};
-use super::{plain, single};
-use crate::cases;
+use super::prelude::*;
 
 cases! {
     "rate-64000" [D20] "the fastest rate: 15 680 ns a row" =>
@@ -19,7 +17,7 @@ cases! {
             })
             .note("rate_zero", 0x18);
     "jitter" [D21] "late stamps: the median counts, not the first" =>
-        // Late by 200 in the middle, which is indistinguishable from the true time.
+        // The median delay is 200 ns. A constant delay cannot be distinguished from the true time.
         [400_000, 0, 100, 200, 300].into_iter().fold(single(), |log, late| log.block(5, late, 200));
     "nominal-stamps" [D21] "stamps at the nominal rate: their own slope is used" =>
         single().with(|log| log.period = (1_000_000_000, 1000)).blocks(3);

@@ -1,47 +1,34 @@
-//! Damage: the lost range, and where intact records start again.
+//! Cases about damage: the range that is lost, and the first intact record after it.
 
-use serde_json::json;
-
-use super::log::{Bag, Topic, bag_header, chatter, recorded, text};
-use super::stamp;
-use crate::cases;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "cut-in-payload" [D2] "the file ends inside a message" => cut_to(fourth().len() - 3);
     "cut-in-header" [D2] "the file ends inside a header" => cut_to(fourth().len() - 100);
     "cut-in-length" [D2] "the file ends inside the length of a header" => cut_to(3);
     "damaged-header-length" [D1] "resynchronised at the next record" => damaged("gap", headless(fourth()));
-    "damaged-field-length" [D3] "the fields do not fill the header" => {
-        let mut bytes = fourth();
-        bytes[4] ^= 0x40;
-        damaged("bad_record", bytes)
-    };
+    "damaged-field-length" [D3] "the fields do not fill the header" =>
+        damaged("bad_record", changed(fourth(), |bytes| bytes[4] ^= 0x40));
     "damaged-op" [D3] "op has two bytes" => {
-        let mut bytes = fourth();
-        let at = place_of_op(&bytes);
-        bytes[at - 2] = b'q';
-        damaged("bad_record", bytes)
+        let name = place_of("op", &fourth()) - 3;
+        damaged("bad_record", changed(fourth(), |bytes| bytes[name + 1] = b'q'))
     };
     "damaged-ops" [D7] "ops that are none or those of other records: the fields say what all of them are" => {
         let topic = chatter();
-        let said = |i: u32, op| with_op(topic.data(stamp(i), &text(format!("m{i}"))), op);
-        let mut bag = Bag::recorder();
-        let header = bag.at() - bag_header(0).len();
-        bag = bag.note_at(header, "op_damaged").note("op_damaged").define_as(&topic, with_op(topic.definition(), 0x81));
-        for (i, op) in [(0, 0x82), (1, 3), (2, 0)] {
-            bag = bag.note("op_damaged").message_as(&topic, stamp(i), said(i, op), &json!({"data": format!("m{i}")}));
-        }
-        bag = bag.talk(&topic, 3..6).note("op_damaged");
-        let index: Vec<_> = bag.index_records().into_iter().map(|record| with_op(record, 0x14)).collect();
-        let op = header + place_of_op(&bag.bytes[header..]);
-        bag.close_with(&index, "exact").set(op, [0x43])
+        let bag = Bag::recorder().note_header("op_damaged").note("op_damaged")
+            .define_as(&topic, with_op(topic.definition(), 0x81))
+            .each([(0, 0x82), (1, 3), (2, 0)], |bag, (i, op)| {
+                let said = format!("m{i}");
+                let bytes = with_op(topic.data(stamp(i), text(&said)), op);
+                bag.note("op_damaged").message_as(&topic, stamp(i), bytes, &json!({"data": said}))
+            })
+            .talk(&topic, 3..6).note("op_damaged");
+        let index = bag.index_records().into_iter().map(|record| with_op(record, 0x14)).collect();
+        bag.close_with(index, "exact").set_header("op", 0x43_u8)
     };
     "damaged-data-length" [D4 D1] "a message that claims to pass the end of the file" => {
-        let mut bytes = fourth();
-        let at = bytes.len() - text(LONG).len() - 4;
-        bytes[at..at + 2].fill(0xff);
-        damaged("gap", bytes)
+        let at = fourth().len() - text(LONG).len() - 4;
+        damaged("gap", changed(fourth(), |bytes| bytes[at..at + 2].fill(0xff)))
     };
     "damaged-zeros" [D1] "100 zero bytes between two records" =>
         recorded(0..3).lose("gap", [0; 100]).talk(&chatter(), 3..6).unindexed();
@@ -49,7 +36,7 @@ cases! {
         recorded(0..3).lose("gap", [b' '; 64]).talk(&chatter(), 3..6).unindexed();
     "damaged+index-names-the-lost" [D1 B9] "the index says which message is gone" => {
         let bag = recorded(0..3);
-        let gone = bag.at() as u64;
+        let gone = bag.pos();
         bag.lose("gap", headless(fourth())).entries("/chatter", |entries| entries.push((stamp(3), gone)))
             .talk(&chatter(), 4..7).close_differing()
     };
@@ -59,22 +46,22 @@ cases! {
     "damaged+bag-in-a-message" [D5] "records inside of a lost message are none of this bag" => {
         let (topic, inner) = (blob("uint8[] data\n"), inner_bag());
         let bag = Bag::recorder().define(&topic).message(&topic, stamp(0), values![&inner[..]]);
-        let gone = bag.at() as u64;
-        bag.lose("gap", headless(topic.data(stamp(1), &text(&inner))))
+        let gone = bag.pos();
+        bag.lose("gap", headless(topic.data(stamp(1), text(&inner))))
             .entries("/blob", |entries| entries.push((stamp(1), gone)))
             .message(&topic, stamp(2), values!["x"]).close_differing()
     };
     "gap+index-pos-out-of-range" [D5]
         "a bag header that names a place beyond 64 bits as that of the index, and a damaged message" =>
-        recorded(0..3).lose("gap", headless(fourth())).talk(&chatter(), 4..7).index_pos(u64::MAX - 2)
-            .unindexed_at(16, Some(u64::MAX - 2));
+        recorded(0..3).lose("gap", headless(fourth())).talk(&chatter(), 4..7).set_header("index_pos", u64::MAX - 2)
+            .unindexed_at(u64::MAX - 2);
     "damaged-definition+indexed" [D5]
         "the definition that the index names is gone, the message behind it is whole" => {
         let other = Topic::string("/other").found_in("same md5");
         let bag = recorded(0..3);
-        let gone = bag.at() as u64;
+        let gone = bag.pos();
         bag.lose("gap", headless(other.definition())).note("definition_elsewhere").say(&other, stamp(3), "the first")
-            // The index has the offset of the definition.
+            // The first index entry of a topic has the offset of its definition.
             .entries("/other", |entries| entries[0].1 = gone)
             .say(&chatter(), stamp(4), "m4").say(&other, stamp(5), "the second").close_differing()
     };
@@ -107,48 +94,43 @@ const LONG: &[u8] = b"a text of some length, so that the end of its record is fa
 
 /// Returns the record of a message that follows three others.
 fn fourth() -> Vec<u8> {
-    chatter().data(stamp(3), &text(LONG))
+    chatter().data(stamp(3), text(LONG))
 }
 
 /// Overwrites the first length of a record.
-fn headless(mut record: Vec<u8>) -> Vec<u8> {
-    record[..4].fill(0xff);
-    record
+fn headless(record: Vec<u8>) -> Vec<u8> {
+    changed(record, |bytes| bytes[..4].fill(0xff))
 }
 
-fn place_of_op(record: &[u8]) -> usize {
-    record.windows(3).position(|part| part == b"op=").expect("a header has an op") + 3
+/// Returns the record with the operation code `op`.
+fn with_op(record: Vec<u8>, op: u8) -> Vec<u8> {
+    let at = place_of("op", &record);
+    changed(record, |bytes| bytes[at] = op)
 }
 
-/// Returns the record with another op.
-fn with_op(mut record: Vec<u8>, op: u8) -> Vec<u8> {
-    let at = place_of_op(&record);
-    record[at] = op;
-    record
-}
-
-/// Returns a recorder's bag that is cut after this many bytes of the last message.
+/// Returns a bag that ends after `len` bytes of its fourth message.
 fn cut_to(len: usize) -> Bag {
     recorded(0..3).lose("cut", &fourth()[..len]).unindexed()
 }
 
-/// Returns a bag with these bytes in place of its fourth message.
+/// Returns a bag that has `bytes` instead of its fourth message. They are lost with the code
+/// `code`.
 fn damaged(code: &'static str, bytes: Vec<u8>) -> Bag {
     recorded(0..3).lose(code, bytes).talk(&chatter(), 4..7).unindexed()
 }
 
-/// Adds message `i`; the third lacks its last 10 bytes.
+/// Adds message `i`. The third message lacks its last 10 bytes.
 fn holed_third(bag: Bag, topic: &Topic, i: u32, values: Vec<crate::shape::Value>) -> Bag {
-    let bytes = topic.data(stamp(i), &topic.payload(&values));
+    let bytes = topic.data(stamp(i), topic.payload(&values));
     if i == 2 { bag.lose("gap", &bytes[..bytes.len() - 10]) } else { bag.message(topic, stamp(i), values) }
 }
 
-/// Returns a topic of blobs.
+/// Returns a topic of messages with raw bytes.
 fn blob(def: &str) -> Topic {
     Topic::new("/blob", "pkg/Blob", "*", def)
 }
 
-/// Returns the bytes of a small whole bag.
+/// Returns the bytes of a small complete bag.
 fn inner_bag() -> Vec<u8> {
     Bag::plain().talk(&Topic::string("/inner"), 0..3).bytes
 }

@@ -1,9 +1,6 @@
-//! The definition that decodes a topic, and its agreement with the MD5 sum.
+//! Cases about the definition of a topic, and whether it matches the MD5 sum.
 
-use super::log::{Bag, HEADER, Topic, full};
-use super::stamp;
-use crate::cases;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "definition-per-type" [B6 M9] "as Python scripts wrote: the second topic has none" =>
@@ -13,7 +10,7 @@ cases! {
         let other = point("/b").with_sum(NO_SUM, "differs").found_in("same type");
         let bag = Bag::plain().define(&point("/a")).message(&point("/a"), stamp(0), values![1.0, 2.0])
             .note("definition_elsewhere").note("definition_differs").message(&other, stamp(1), values![1.0, 2.0]);
-        // The definition is inferred: payloads that do not fit it stay bytes.
+        // The definition is inferred, so readers return payloads that do not fit it as bytes.
         let payload = [other.payload(&values![1.0, 2.0]), b"!".to_vec()].concat();
         let surplus = bag.at() + other.data(stamp(2), &payload).len() - 1;
         bag.note_at(surplus, "payload_surplus").raw(&other, stamp(2), &payload).unindexed()
@@ -50,7 +47,7 @@ cases! {
         Bag::recorder().define(&topic).message(&topic, stamp(0), values![values![1], 2]).close()
     };
     "sum-v1" [B10 M11] "the older sum, over the raw text" =>
-        // The sum of ROS 0.5 over `string data` and its line feed.
+        // In ROS 0.5, the MD5 sum covered `string data` including its line feed.
         summed(&Topic::string("/a").with_sum("5b89344b4d080ca499c0648063c40738", "v1"));
     "sum-wildcard" [B10 M11] "any definition will do" => summed(&Topic::string("/a").with_sum("*", "wildcard"));
     "sum-differs" [B10 M11] "the text is not the one that was published" => {
@@ -71,7 +68,7 @@ cases! {
     "definition-broken" [M10] "a line that is none" => hostile("int32 x\nthis is no field!\n");
 }
 
-/// A sum that no definition has.
+/// An MD5 sum that does not belong to any definition.
 const NO_SUM: &str = "00000000000000000000000000000000";
 
 fn point(name: &str) -> Topic {
@@ -87,8 +84,8 @@ fn summed(topic: &Topic) -> Bag {
     Bag::recorder().talk(topic, 0..2).close()
 }
 
-/// Returns a bag with a definition that cannot be used: its messages stay bytes, and another topic
-/// is still decoded.
+/// Returns a bag with an invalid definition. Readers return the messages of its topic as bytes, and
+/// decode those of another topic.
 fn hostile(def: &str) -> Bag {
     let topic = Topic::undefined("/h", "pkg/Hostile", NO_SUM, def);
     Bag::plain()

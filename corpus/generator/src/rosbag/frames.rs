@@ -1,12 +1,6 @@
-//! Framing: version line, records, header fields, times.
+//! Cases about framing: version line, records, header fields, and times.
 
-use serde_json::json;
-
-use super::log::{Bag, Topic, chatter, index_record, record, recorded, refused, text};
-use super::stamp;
-use crate::Made;
-use crate::cases;
-use crate::lay::lay;
+use super::prelude::*;
 
 cases! {
     "recorded" [B1 B7 B9] "one topic, closed by the recorder" => recorded(0..5).close();
@@ -16,26 +10,28 @@ cases! {
             .say(&a, stamp(1), "a1").close()
     };
     "no-messages" [B14] "a recorder that was stopped at once" => Bag::recorder().close();
-    "version-line-only" [B3] "nothing behind the version line" => Bag::plain().section(None, None, "empty");
+    "version-line-only" [B3] "nothing behind the version line" => Bag::plain().section(None, "empty");
     "no-bag-header" [B3] "as ROS 0.5 recorded: neither bag header nor index" =>
         Bag::plain().talk(&chatter(), 0..4).unindexed();
     "version-line-crlf" [B2] "CR LF behind the version line" =>
         Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2").note_at(0, "version_line_crlf").talk(&chatter(), 0..3).unindexed();
+    "version-line-damaged" [D8] "one byte is wrong, records follow" =>
+        Bag::starting(b"#RPSRECORD V1.2\n", "1.2").note_at(0, "version_line_damaged").talk(&chatter(), 0..3).unindexed();
+    "version-line-missing" [D8] "the file starts with a definition" =>
+        Bag::starting(b"", "1.2").note_at(0, "version_line_damaged").talk(&chatter(), 0..3).unindexed();
     "bag-header-of-another-size" [B4] "padding of 10 bytes" =>
-        Bag::plain().other("3", record(&[("op", &[3]), ("index_pos", &[0; 8])], &[b' '; 10])).talk(&chatter(), 0..3)
-            .unindexed_at(16, Some(0));
+        Bag::plain().header(record(&[("op", &3_u8), ("index_pos", &0_u64)], [b' '; 10])).talk(&chatter(), 0..3)
+            .unindexed();
     "fields-in-another-order" [B5] "fields as scripts wrote them" => {
         let topic = chatter();
-        let [def, md5, ty, name] = [&topic.def, &topic.md5, &topic.ty, &topic.name].map(String::as_bytes);
-        Bag::plain()
-            .define_as(&topic, record(
-                &[("type", ty), ("op", &[1]), ("def", def), ("topic", name), ("md5", md5)], b"",
-            ))
+        let Topic { name, ty, md5, def, .. } = &topic;
+        let definition = [("type", ty as &dyn Laid), ("op", &1_u8), ("def", def), ("topic", name), ("md5", md5)];
+        Bag::plain().define_as(&topic, record(&definition, b""))
             .each(0..4, |bag, i| {
-                let (sec, nsec) = (stamp(i).0.to_le_bytes(), stamp(i).1.to_le_bytes());
-                let fields: [(&str, &[u8]); 6] =
-                    [("topic", name), ("sec", &sec), ("type", ty), ("op", &[2]), ("md5", md5), ("nsec", &nsec)];
-                bag.message_as(&topic, stamp(i), record(&fields, &text("x")), &json!({"data": "x"}))
+                let (sec, nsec) = stamp(i);
+                let fields: &Fields<'_> =
+                    &[("topic", name), ("sec", &sec), ("type", ty), ("op", &2_u8), ("md5", md5), ("nsec", &nsec)];
+                bag.message_as(&topic, stamp(i), record(fields, text("x")), &json!({"data": "x"}))
             })
             .unindexed()
     };
@@ -47,8 +43,7 @@ cases! {
     "unknown-op" [B20] "records of kinds 9 and 0 between messages" =>
         recorded(0..2)
             .each([9, 0], |bag, op| {
-                let bytes = record(&[("op", &[op]), ("why", b"nobody knows")], b"data");
-                bag.note("unknown_op").other(&op.to_string(), bytes)
+                bag.note("unknown_op").other(op, record(&[("op", &op), ("why", b"nobody knows")], b"data"))
             })
             .talk(&chatter(), 2..4).close();
     "latched+two-publishers" [B12] "latching and callerid" => {
@@ -66,15 +61,15 @@ cases! {
             .talk(&chatter(), 1..3).unindexed()
     };
     "topic-names" [B17] "without a slash, not UTF-8" => {
-        // Latin-1, written by hand, because names here are texts.
+        // The name is in Latin-1. Names of topics are texts here, so the byte is replaced
+        // afterwards.
         let topic = Topic::string("/caf?").shown("/caf\\xe9");
-        let latin = |mut bytes: Vec<u8>| -> Vec<u8> {
-            let at = bytes.windows(5).position(|part| part == b"/caf?").expect("the name is there");
-            bytes[at + 4] = 0xe9;
-            bytes
+        let latin = |bytes: Vec<u8>| {
+            let at = bytes.iter().position(|byte| *byte == b'?').expect("the name is there");
+            changed(bytes, |bytes| bytes[at] = 0xe9)
         };
         Bag::plain().talk(&Topic::string("scan"), 0..2).define_as(&topic, latin(topic.definition()))
-            .message_as(&topic, stamp(3), latin(topic.data(stamp(3), &text("x"))), &json!({"data": "x"})).unindexed()
+            .message_as(&topic, stamp(3), latin(topic.data(stamp(3), text("x"))), &json!({"data": "x"})).unindexed()
     };
     "nanoseconds-past-a-second" [B18] "carried into the seconds" =>
         Bag::plain().define(&chatter()).say(&chatter(), (1_262_304_000, 0), "a").note("stamp_out_of_range")
@@ -104,13 +99,11 @@ cases! {
         let copied = topic.definition().iter()
             .flat_map(|b| if *b == b'\n' { vec![b'\r', b'\n'] } else { vec![*b] }).collect::<Vec<u8>>();
         Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2").note_at(0, "version_line_crlf").note_at(0, "text_mode_copy")
-            .lose("gap", copied).section(None, None, "empty")
+            .lose("gap", copied).section(None, "empty")
     };
     "bag-header-late" [B29] "a bag header behind the first message" => {
-        let bag = Bag::plain().talk(&chatter(), 0..2).note("bag_header_late");
-        let at = bag.at();
-        bag.other("3", record(&[("index_pos", &[0; 8]), ("op", &[3])], &[b' '; 10])).talk(&chatter(), 2..4)
-            .unindexed_at(at, Some(0))
+        let header = record(&[("index_pos", &0_u64), ("op", &3_u8)], [b' '; 10]);
+        Bag::plain().talk(&chatter(), 0..2).note("bag_header_late").header(header).talk(&chatter(), 2..4).unindexed()
     };
     "version-1.3" [V3] "a version of one day" =>
         refused(b"#ROSBAG V1.3\n\0\0\0\0", "1.3", "unsupported", "version 1.3");
@@ -120,48 +113,36 @@ cases! {
         refused(b"#ROSRECORD V1.x\n\0\0\0\0", "", "malformed", "version line");
 }
 
-/// Adds message `i` of the usual topic with one more field.
-fn with_field(bag: Bag, i: u32, more: (&str, &[u8])) -> Bag {
-    let bytes = chatter().data_with(stamp(i), &text("x"), &[more]);
+/// Adds message `i` of the usual topic with an additional header field.
+fn with_field(bag: Bag, i: u32, more: (&str, &dyn Laid)) -> Bag {
+    let bytes = chatter().data_with(stamp(i), text("x"), &[more]);
     bag.message_as(&chatter(), stamp(i), bytes, &json!({"data": "x"}))
 }
 
-/// Returns a bag whose bag header has no data, with spaces up to 4096 bytes after its start; index
-/// entries point after their records, and index records lack the type.
+/// Returns a bag as an old recorder wrote it. The bag header has no data, but is followed by spaces
+/// up to 4096 bytes after its start. Index entries point to the end of their records, and index
+/// records lack the type.
 fn raw_padding() -> Bag {
-    let header = |pos: u64| record(&[("index_pos", &pos.to_le_bytes()), ("op", &[3])], b"");
+    let header = record(&[("index_pos", &0_u64), ("op", &3_u8)], b"");
     let mut data = Vec::new();
-    let mut bag =
-        Bag::plain().other("3", header(0)).note("raw_padding").lay([b' '; 4096 - 38]).define(&chatter());
+    let mut bag = Bag::plain().header(header).note("raw_padding").lay([b' '; 4096 - 38]).define(&chatter());
     for i in 0..3 {
         bag = bag.say(&chatter(), stamp(i), "x");
-        data.extend(lay![stamp(i), bag.at() as u64]);
+        data.extend(lay![stamp(i), bag.pos()]);
     }
-    let pos = bag.at() as u64;
-    bag.set(16, header(pos))
-        .note("index_differs")
-        .other("4", index_record("/chatter", None, [0, 3], &data))
-        .section(Some(pos), Some(4058), "differs")
+    let mut bag =
+        bag.note("index_differs").close_with(vec![index_record("/chatter", None, [0, 3], &data)], "differs");
+    bag.own.sections[0]["raw_padding"] = 4058.into();
+    bag
 }
 
-/// The first bag header got the position of the second section's index; the second stays 0.
-fn two_sections() -> Made {
-    let bag = recorded(0..3);
-    let first = bag.at() as u64;
-    let bag = bag.close();
-    let second = bag.at();
-    let bag = bag.begin_section().talk(&chatter(), 0..2);
-    let pos = (bag.at() - second) as u64;
-    assert_ne!(pos, first, "or nothing would be wrong");
-    let records = bag.index_records();
-    let bag = bag
-        .each(records, |bag, record| bag.other("4", record))
-        .section(Some(0), None, "exact")
-        .note_at(16, "index_pos_wrong")
-        .note_at(second + 16, "index_pos_wrong");
-    let mut made = Made::from(bag);
-    // After the version line, two lengths and the name.
-    made.bytes[34..42].copy_from_slice(&pos.to_le_bytes());
-    made.expected["rosbag"]["sections"][0]["index_pos"] = pos.into();
-    made
+/// Returns a file with two bags. The recorder wrote the position of the second index into the first
+/// bag header, so that the position in the second bag header remains 0.
+fn two_sections() -> Bag {
+    let bag = recorded(0..3).close().begin_section(VERSION_LINE, &bag_header(0)).talk(&chatter(), 0..2);
+    let (pos, records) = (bag.pos(), bag.index_records());
+    let mut bag = bag.others(4, records).section(Some(0), "exact").note_header("index_pos_wrong");
+    bag.own.header_at = Some(VERSION_LINE.len());
+    bag.own.sections[0]["index_pos"] = pos.into();
+    bag.note_header("index_pos_wrong").set_header("index_pos", pos)
 }

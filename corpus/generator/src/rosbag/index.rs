@@ -1,23 +1,19 @@
-//! The index, and bag headers that contradict it.
+//! Cases about the index, and bag headers that contradict it.
 
-use super::log::{Bag, Topic, chatter, index_record, recorded, u32_of};
-use super::stamp;
-use crate::Made;
-use crate::cases;
-use crate::lay::lay;
+use super::prelude::*;
 
 cases! {
     "index-missing+pos-0" [B14] "killed between two records" => recorded(0..3).unindexed();
     "index-missing+pos-stale" [B14] "the position of the file before, as a split leaves it" =>
-        recorded(0..3).index_pos(12_345_678).unindexed_at(16, Some(12_345_678));
+        recorded(0..3).set_header("index_pos", 12_345_678_u64).unindexed_at(12_345_678);
     "index-pos-wrong" [B14 B9] "points at a message" => {
-        let mut made = Made::from(recorded(0..3).close().index_pos(4120).note_at(16, "index_pos_wrong"));
-        made.expected["rosbag"]["sections"][0]["index_pos"] = 4120.into();
-        made
+        let mut bag = recorded(0..3).close().set_header("index_pos", 4120_u64).note_header("index_pos_wrong");
+        bag.own.sections[0]["index_pos"] = 4120.into();
+        bag
     };
     "index-first-entry-is-data" [B7] "not at the definition" => {
         let bag = Bag::recorder().define(&chatter());
-        let at = bag.at() as u64;
+        let at = bag.pos();
         bag.talk(&chatter(), 1..4).entries("/chatter", |entries| entries[0].1 = at).close()
     };
     "index-names-no-message" [B9] "an entry too many, one too few" =>
@@ -27,13 +23,13 @@ cases! {
     "index-lacks-a-topic" [B9 B23] "one of two topics is not in it" => {
         let bag = recorded(0..2);
         let records = bag.index_records();
-        bag.talk(&Topic::string("/other"), 0..2).note("index_differs").close_with(&records, "differs")
+        bag.talk(&Topic::string("/other"), 0..2).note("index_differs").close_with(records, "differs")
     };
     "index-of-a-topic-without-messages" [B23] "count 0, as a full disk left it" => {
         let bag = recorded(0..2);
         let mut records = bag.index_records();
-        records.push(index_record("/lost", Some("std_msgs/String"), [0, 0], b""));
-        bag.close_with(&records, "exact")
+        records.push(index_record("/lost", Some(&chatter().ty), [0, 0], b""));
+        bag.close_with(records, "exact")
     };
     "index-of-another-version" [B26] "version 1" => unusable(1, 2);
     "index-count-wrong" [B26] "more entries than bytes" => unusable(0, 0x0fff_ffff);
@@ -41,14 +37,14 @@ cases! {
         let bag = Bag::recorder().each(["/b", "/a"], |bag, name| bag.talk(&Topic::string(name), 0..2));
         let mut records = bag.index_records();
         records.reverse();
-        bag.close_with(&records, "exact")
+        bag.close_with(records, "exact")
     };
 }
 
-/// Returns a bag whose index record has this version and count.
+/// Returns a bag whose index record has the version `ver` and the count `count`.
 fn unusable(ver: u32, count: usize) -> Bag {
     let mut data = Vec::new();
     let bag = recorded(0..2).entries("/chatter", |entries| data = lay![*entries]);
-    let record = index_record("/chatter", Some("std_msgs/String"), [ver, u32_of(count)], &data);
-    bag.note("index_unusable").note("index_differs").close_with(&[record], "differs")
+    let record = index_record("/chatter", Some(&chatter().ty), [ver, u32_of(count)], &data);
+    bag.note("index_unusable").note("index_differs").close_with(vec![record], "differs")
 }

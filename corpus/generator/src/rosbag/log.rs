@@ -1,95 +1,106 @@
-//! The steps that build a bag, from the specification "Bags/Format/1.2".
+//! The steps that build a bag. Those of bags before version 2.0 are according to the specification
+//! "Bags/Format/1.2".
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde_json::{Value as Json, json};
-
 use super::stamp;
-use crate::Made;
-use crate::lay::lay;
-use crate::shape::{Shape, Value, Words, values};
+use crate::log::Log;
+use crate::prelude::*;
 
-/// A bag during construction.
-pub(super) type Bag = crate::log::Log<Own>;
+/// A bag before version 2.0 that is being built.
+pub(super) type Bag = Log<Own<ByTopic>>;
 
-/// A time: seconds and nanoseconds.
+/// A time in seconds and nanoseconds.
 pub(super) type Stamp = (u32, u32);
 
-/// Bag-specific parts.
+/// Parts that only bags have. `Index` collects the content of the index.
 #[derive(Default)]
-pub(super) struct Own {
-    version: &'static str,
+pub(super) struct Own<Index> {
+    pub(super) version: &'static str,
     clock: &'static str,
     topics: Vec<(Topic, Publishers)>,
     times: Vec<i64>,
-    ops: BTreeMap<String, u64>,
-    sections: Vec<Json>,
-    /// The index under construction, by topic: its type, and time and offset of each entry.
-    index: BTreeMap<String, (String, Vec<(Stamp, u64)>)>,
-    /// Offset of the last definition, if nothing follows it yet.
-    defined_at: Option<usize>,
+    ops: BTreeMap<u8, u64>,
+    pub(super) sections: Vec<Json>,
+    /// Expected number of chunks in each state.
+    pub(super) states: BTreeMap<&'static str, u64>,
     section_at: usize,
-    header_at: Option<usize>,
+    /// Offset of the bag header.
+    pub(super) header_at: Option<usize>,
+    pub(super) index: Index,
 }
 
-/// Number of latched messages of a topic, and number of messages by publisher.
+/// Content of the index of a bag before version 2.0.
 #[derive(Default)]
-pub(super) struct Publishers {
-    pub(super) latched: u64,
-    pub(super) callerids: BTreeMap<String, u64>,
+pub(super) struct ByTopic {
+    /// For each topic, its type, and the time and offset of each entry.
+    topics: BTreeMap<String, (String, Vec<(Stamp, u64)>)>,
+    /// Byte range of the last definition.
+    defined: Range<usize>,
+}
+
+/// Expected numbers of messages of a topic.
+#[derive(Default)]
+struct Publishers {
+    /// Number of latched messages.
+    latched: u64,
+    /// Number of messages of each publisher.
+    callerids: BTreeMap<String, u64>,
 }
 
 /// The version line of V1.2.
 pub(super) const VERSION_LINE: &[u8] = b"#ROSRECORD V1.2\n";
 
-/// `std_msgs/Header`.
+/// Name and definition of the standard header.
 pub(super) const HEADER: (&str, &str) = ("std_msgs/Header", "uint32 seq\ntime stamp\nstring frame_id\n");
 
-/// Returns a number as 32 bits.
-pub(super) fn u32_of(value: usize) -> u32 {
-    u32::try_from(value).expect("small")
-}
+/// Names and values of the fields of a header.
+pub(super) type Fields<'a> = [(&'a str, &'a dyn Laid)];
 
-/// Returns a text of a message: its length, then its bytes.
+/// Encodes a text as its length and its bytes.
 pub(super) fn text(text: impl AsRef<[u8]>) -> Vec<u8> {
     lay![u32_of(text.as_ref().len()), text.as_ref()]
 }
 
-/// Returns the fields of a header in this order, each `<field_len><field_name>=<field_value>`.
-pub(super) fn fields(fields: &[(&str, &[u8])]) -> Vec<u8> {
-    let fields = fields.iter().map(|(name, value)| text([name.as_bytes(), b"=", value].concat()));
-    fields.collect::<Vec<_>>().concat()
+/// Encodes the fields of a header in this order. Each field has the form
+/// `<field_len><field_name>=<field_value>`.
+pub(super) fn fields(fields: &Fields<'_>) -> Vec<u8> {
+    fields.iter().flat_map(|(name, value)| text(lay![name, "=", value])).collect()
 }
 
-/// Returns `<header_len><header><data_len><data>` with the fields in this order.
-pub(super) fn record(named: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
+/// Encodes a record, which has the form `<header_len><header><data_len><data>`.
+pub(super) fn record(named: &Fields<'_>, data: impl AsRef<[u8]>) -> Vec<u8> {
     lay![text(fields(named)), text(data)]
 }
 
-/// Returns the bag header: header and data together have 4096 bytes.
-pub(super) fn bag_header(index_pos: u64) -> Vec<u8> {
-    record(&[("index_pos", &index_pos.to_le_bytes()), ("op", &[3])], &[b' '; 4066])
+/// Returns the offset of the value of the first field with this name.
+pub(super) fn place_of(name: &str, record: &[u8]) -> usize {
+    let name = format!("{name}=");
+    record.windows(name.len()).position(|part| part == name.as_bytes()).expect("a field") + name.len()
 }
 
-/// Returns an index record with entries of `<time><offset>` each.
-pub(super) fn index_record(topic: &str, ty: Option<&str>, [ver, count]: [u32; 2], data: &[u8]) -> Vec<u8> {
-    let (count, ver) = (count.to_le_bytes(), ver.to_le_bytes());
-    let mut fields: Vec<(&str, &[u8])> = vec![("count", &count), ("op", &[4]), ("topic", topic.as_bytes())];
-    fields.extend(ty.map(|ty| ("type", ty.as_bytes())));
+/// Returns the bag header record, whose header and data together have 4096 bytes.
+pub(super) fn bag_header(index_pos: u64) -> Vec<u8> {
+    record(&[("index_pos", &index_pos), ("op", &3_u8)], [b' '; 4066])
+}
+
+/// Returns an index record. Each entry in `data` has the form `<time><offset>`.
+pub(super) fn index_record(topic: &str, ty: Option<&String>, [ver, count]: [u32; 2], data: &[u8]) -> Vec<u8> {
+    let mut fields: Vec<(&str, &dyn Laid)> = vec![("count", &count), ("op", &4_u8), ("topic", &topic)];
+    fields.extend(ty.map(|ty| ("type", ty as &dyn Laid)));
     fields.push(("ver", &ver));
     record(&fields, data)
 }
 
-/// Returns a full definition: the root's own text, then the nested types, with `gap` before each
-/// separator.
+/// Returns a full definition, which is the text of the type followed by its nested types. `gap` is
+/// written before each separator.
 pub(super) fn full(root: &str, gap: &str, types: &[(&str, &str)]) -> String {
     let line = "=".repeat(80);
     types.iter().fold(root.to_owned(), |text, (name, own)| format!("{text}{gap}{line}\nMSG: {name}\n{own}"))
 }
 
-/// Returns the shape of a definition, without comments and constants; nested types are found
-/// further down.
+/// Parses a full definition. Comments and constants are ignored.
 fn shape(ty: &str, definition: &str) -> Shape {
     let mut sections: Vec<(String, String)> = vec![(ty.to_owned(), String::new())];
     for line in definition.lines() {
@@ -103,25 +114,21 @@ fn shape(ty: &str, definition: &str) -> Shape {
             fields.extend([kind, " ", name, ";"]);
         }
     }
-    resolve(&sections, 0)
+    // Readers know the standard header, even if the definition lacks it.
+    sections.push((HEADER.0.to_owned(), HEADER.1.to_owned()));
+    resolve(&sections, &sections[0])
 }
 
-fn resolve(sections: &[(String, String)], number: usize) -> Shape {
+fn resolve(sections: &[(String, String)], (name, fields): &(String, String)) -> Shape {
     let known = |name: &str| {
         let package = format!("/{name}");
-        let section = sections.iter().position(|section| section.0 == name || section.0.ends_with(&package));
-        match section {
-            Some(section) => resolve(sections, section),
-            None if name == "Header" => {
-                Shape::parse(HEADER.0, HEADER.1, Words::Ros, &|_| unreachable!("plain"))
-            }
-            None => panic!("{name} is not defined"),
-        }
+        let section = sections.iter().find(|section| section.0 == name || section.0.ends_with(&package));
+        resolve(sections, section.expect("a type that is defined"))
     };
-    Shape::parse(&sections[number].0, &sections[number].1, Words::Ros, &known)
+    Shape::parse(name, fields, Words::Ros, &known)
 }
 
-/// A topic as in its records, and its expected form in readers.
+/// A topic, with its records and its expected result.
 #[derive(Clone)]
 pub(super) struct Topic {
     pub(super) name: String,
@@ -129,153 +136,221 @@ pub(super) struct Topic {
     pub(super) md5: String,
     /// Full text of the definition record.
     pub(super) def: String,
-    /// Expected: the name that readers show, if it differs.
-    shown: Option<String>,
-    /// Expected: the shape that decodes the topic, if any.
+    /// Expected name in readers.
+    shown: String,
+    /// Expected layout of the messages. `None` if they cannot be decoded.
     shape: Option<Shape>,
-    /// Expected: the source of the definition, and its agreement with the MD5 sum.
+    /// Expected source of the definition.
     from: Json,
+    /// Expected result of comparing the definition with the MD5 sum.
     sum: Json,
 }
 
 impl Topic {
-    /// Returns a topic with its own definition.
+    /// Creates a topic that is decoded by its own definition.
     pub(super) fn new(name: &str, ty: &str, md5: &str, def: &str) -> Self {
         let sum = if md5 == "*" { "wildcard" } else { "v2" };
         let topic = Self::undefined(name, ty, md5, def);
         Self { shape: Some(shape(ty, def)), from: "topic".into(), sum: sum.into(), ..topic }
     }
 
-    /// Returns a topic that no definition decodes.
+    /// Creates a topic whose messages cannot be decoded.
     pub(super) fn undefined(name: &str, ty: &str, md5: &str, def: &str) -> Self {
-        let [name, ty, md5, def] = [name, ty, md5, def].map(str::to_owned);
-        Self { name, ty, md5, def, shown: None, shape: None, from: Json::Null, sum: Json::Null }
+        let [name, ty, md5, def, shown] = [name, ty, md5, def, name].map(str::to_owned);
+        Self { name, ty, md5, def, shown, shape: None, from: Json::Null, sum: Json::Null }
     }
 
-    /// Returns a topic of type `std_msgs/String`.
+    /// Creates a topic of type `std_msgs/String`.
     pub(super) fn string(name: &str) -> Self {
         Self::new(name, "std_msgs/String", "992ce8a1687cec8c8bd883ec73ca41d1", "string data\n")
     }
 
-    /// Expects the topic to be decoded by a definition from another source.
-    pub(super) fn found_in(mut self, source: &str) -> Self {
-        self.from = source.into();
-        self
+    /// Expects that the topic is decoded by a definition from another source.
+    pub(super) fn found_in(self, source: &str) -> Self {
+        Self { from: source.into(), ..self }
     }
 
     /// Replaces the text of the definition.
-    pub(super) fn with_def(mut self, def: &str) -> Self {
-        def.clone_into(&mut self.def);
-        self
+    pub(super) fn with_def(self, def: &str) -> Self {
+        Self { def: def.to_owned(), ..self }
     }
 
-    /// Replaces the MD5 sum, and the expected agreement of the definition.
-    pub(super) fn with_sum(mut self, md5: &str, agrees: &str) -> Self {
-        md5.clone_into(&mut self.md5);
-        self.sum = agrees.into();
-        self
+    /// Replaces the MD5 sum, and the expected result of comparing the definition with the sum.
+    pub(super) fn with_sum(self, md5: &str, agrees: &str) -> Self {
+        Self { md5: md5.to_owned(), sum: agrees.into(), ..self }
     }
 
-    /// Expects another name in readers.
-    pub(super) fn shown(mut self, name: &str) -> Self {
-        self.shown = Some(name.to_owned());
-        self
+    /// Sets the name that readers show.
+    pub(super) fn shown(self, name: &str) -> Self {
+        Self { shown: name.to_owned(), ..self }
     }
 
-    /// Returns the bytes of its definition record, with the fields in the order of recorders.
+    /// Returns the definition record. Its fields have the same order as in recorders.
     pub(super) fn definition(&self) -> Vec<u8> {
-        let [def, md5, topic, ty] = [&self.def, &self.md5, &self.name, &self.ty].map(String::as_bytes);
-        record(&[("def", def), ("md5", md5), ("op", &[1]), ("topic", topic), ("type", ty)], b"")
+        let Self { name, ty, md5, def, .. } = self;
+        record(&[("def", def), ("md5", md5), ("op", &1_u8), ("topic", name), ("type", ty)], b"")
     }
 
-    /// Returns the bytes of a message's record, with the fields in the order of recorders.
-    pub(super) fn data(&self, stamp: Stamp, payload: &[u8]) -> Vec<u8> {
+    /// Returns the record of a message. Its fields have the same order as in recorders.
+    pub(super) fn data(&self, stamp: Stamp, payload: impl AsRef<[u8]>) -> Vec<u8> {
         self.data_with(stamp, payload, &[])
     }
 
-    /// Returns the bytes of a message's record with additional fields at its start.
-    pub(super) fn data_with(&self, stamp: Stamp, payload: &[u8], more: &[(&str, &[u8])]) -> Vec<u8> {
-        let (sec, nsec) = (stamp.0.to_le_bytes(), stamp.1.to_le_bytes());
-        let [md5, topic, ty] = [&self.md5, &self.name, &self.ty].map(String::as_bytes);
-        let fields: [(&str, &[u8]); 6] =
-            [("md5", md5), ("nsec", &nsec), ("op", &[2]), ("sec", &sec), ("topic", topic), ("type", ty)];
-        record(&[more, &fields].concat(), payload)
+    /// Returns the record of a message. The additional fields `more` come first in its header.
+    pub(super) fn data_with(&self, stamp: Stamp, payload: impl AsRef<[u8]>, more: &Fields<'_>) -> Vec<u8> {
+        let Self { name, ty, md5, .. } = self;
+        let fields: &Fields<'_> = &[
+            ("md5", md5),
+            ("nsec", &stamp.1),
+            ("op", &2_u8),
+            ("sec", &stamp.0),
+            ("topic", name),
+            ("type", ty),
+        ];
+        record(&[more, fields].concat(), payload)
     }
 
-    /// Returns `fields` of the expected result.
-    pub(super) fn fields(&self) -> Json {
-        self.shape.as_ref().map_or(Json::Null, Shape::fields)
-    }
-
-    /// Returns `data` of the expected result of these values.
+    /// Returns the member `data` of the expected result for a message with these values.
     pub(super) fn value(&self, values: &[Value]) -> Json {
         self.shape.as_ref().expect("a definition").data(values)
     }
 
-    /// Returns whether it has the same name, type and MD5 sum.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        (&self.name, &self.ty, &self.md5) == (&other.name, &other.ty, &other.md5)
-    }
-
-    /// Returns the name that readers show.
-    pub(super) fn shown_name(&self) -> &str {
-        self.shown.as_ref().unwrap_or(&self.name)
-    }
-
-    /// Returns its entry in `connections` of the expected result.
-    pub(super) fn connection(&self, publishers: &Publishers) -> Json {
-        json!({
-            "topic": self.shown_name(), "type": self.ty, "md5": self.md5,
-            "definition": self.from, "md5_state": self.sum,
-            "latched": publishers.latched, "callerids": publishers.callerids,
-        })
-    }
-
-    /// Returns the payload of these values.
+    /// Returns the payload of a message with these values.
     pub(super) fn payload(&self, values: &[Value]) -> Vec<u8> {
         self.shape.as_ref().expect("a definition").full(values)
     }
 }
 
-impl Bag {
-    /// Returns a bag without records that starts with these bytes.
+fn nanos((sec, nsec): Stamp) -> i64 {
+    i64::from(sec) * 1_000_000_000 + i64::from(nsec)
+}
+
+/// Steps for bags of all versions.
+impl<Index: Default> Log<Own<Index>> {
+    /// Creates a bag without records that starts with the bytes `head`.
     pub(super) fn starting(head: &[u8], version: &'static str) -> Self {
         Self::of(head.to_vec(), Own { version, clock: "unix", ..Own::default() })
     }
 
-    /// Returns a bag with only the version line, as recorders of ROS 0.5 to 0.10 started.
+    /// Adds a bag header.
+    pub(super) fn header(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.own.header_at = Some(self.at());
+        self.other(3, bytes)
+    }
+
+    /// Changes the value of a field of the bag header.
+    pub(super) fn set_header(self, name: &str, value: impl Laid) -> Self {
+        let header_at = self.own.header_at.expect("a bag header was laid");
+        let at = header_at + place_of(name, &self.bytes[header_at..]);
+        self.set(at, lay![value])
+    }
+
+    /// Expects a note about the bag header, or about the start of a bag without a bag header.
+    pub(super) fn note_header(self, code: &'static str) -> Self {
+        let at = self.own.header_at.unwrap_or(0);
+        self.note_at(at, code)
+    }
+
+    /// Returns the offset of the next bytes in the section.
+    pub(super) fn pos(&self) -> u64 {
+        (self.at() - self.own.section_at) as u64
+    }
+
+    fn known(&mut self, topic: &Topic) -> usize {
+        let is = |(known, _): &(Topic, _)| {
+            (&known.name, &known.ty, &known.md5) == (&topic.name, &topic.ty, &topic.md5)
+        };
+        self.own.topics.iter().position(is).unwrap_or_else(|| {
+            self.own.topics.push((topic.clone(), Publishers::default()));
+            let fields = topic.shape.as_ref().map_or(Json::Null, Shape::fields);
+            self.add_topic(&topic.shown, &topic.ty.replace("rostools/", "roslib/"), fields)
+        })
+    }
+
+    /// Expects an intact record that is not a message.
+    pub(super) fn count(&mut self, op: u8) {
+        *self.own.ops.entry(op).or_default() += 1;
+    }
+
+    /// Expects a topic, even if it has no messages.
+    pub(super) fn declare(mut self, topic: &Topic) -> Self {
+        self.known(topic);
+        self
+    }
+
+    /// Adds an intact record that is not a message. `op` is its operation code.
+    pub(super) fn other(mut self, op: u8, bytes: impl AsRef<[u8]>) -> Self {
+        self.count(op);
+        self.lay(bytes)
+    }
+
+    /// Adds intact records that are not messages.
+    pub(super) fn others(self, op: u8, records: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        self.each(records, |bag, record| bag.other(op, record))
+    }
+
+    /// Expects that a message is from the publisher with this name, which is latching or not.
+    pub(super) fn publish(&mut self, topic: &Topic, node: &str, latching: bool) {
+        let number = self.known(topic);
+        let publishers = &mut self.own.topics[number].1;
+        publishers.latched += u64::from(latching);
+        *publishers.callerids.entry(node.to_owned()).or_default() += 1;
+    }
+
+    /// Expects a message at the offset `at`.
+    pub(super) fn found(&mut self, at: usize, topic: &Topic, stamp: Stamp, data: &Json) {
+        let number = self.known(topic);
+        self.own.times.push(nanos(stamp));
+        self.record_at(at, number, Some(nanos(stamp).into()), data);
+        self.count(2);
+    }
+
+    /// Adds the current section to the expected result, with the index position in its bag header
+    /// and the state of its index.
+    pub(super) fn section(mut self, index_pos: impl Into<Option<u64>>, state: &str) -> Self {
+        let (at, index_pos) = (self.own.section_at, index_pos.into());
+        self.own
+            .sections
+            .push(json!({"offset": at, "index_pos": index_pos, "raw_padding": null, "index": state}));
+        self
+    }
+
+    /// Ends the bag without an index, as a recorder that is killed.
+    pub(super) fn unindexed(self) -> Self {
+        let pos = self.own.header_at.map(|_| 0);
+        self.unindexed_at(pos)
+    }
+
+    /// Ends the bag without an index. `pos` is the index position in the bag header.
+    pub(super) fn unindexed_at(self, pos: impl Into<Option<u64>>) -> Self {
+        self.note_header("unindexed").section(pos, "absent")
+    }
+
+    /// Starts another bag in the same file.
+    pub(super) fn begin_section(mut self, line: &[u8], header: &[u8]) -> Self {
+        self.own.section_at = self.at();
+        self.own.index = Index::default();
+        self.note("appended_section").lay(line).header(header)
+    }
+}
+
+/// Steps for bags before version 2.0.
+impl Bag {
+    /// Creates a bag that starts with the version line only, as those of ROS 0.5 to 0.10.
     pub(super) fn plain() -> Self {
         Self::starting(VERSION_LINE, "1.2")
     }
 
-    /// Returns a bag with version line and bag header, as recorders of ROS 0.11 and later started.
+    /// Creates a bag that starts with the version line and a bag header, as those of ROS 0.11 and
+    /// later.
     pub(super) fn recorder() -> Self {
-        Self::plain().begin_records()
+        Self::plain().header(bag_header(0))
     }
 
-    fn begin_records(mut self) -> Self {
-        self.own.header_at = Some(self.at());
-        self.other("3", bag_header(0))
-    }
-
-    /// Declares that times count from the start of the recording.
+    /// Expects that times count from the start of the recording.
     pub(super) fn relative(mut self) -> Self {
         self.own.clock = "log_start";
         self.note_at(0, "relative_stamps")
-    }
-
-    fn known(&mut self, topic: &Topic) -> usize {
-        self.own.topics.iter().position(|(known, _)| known.is(topic)).unwrap_or_else(|| {
-            self.own.topics.push((topic.clone(), Publishers::default()));
-            self.add_topic(topic.shown_name(), &topic.ty.replace("rostools/", "roslib/"), topic.fields())
-        })
-    }
-
-    /// Adds an intact record that is not a message; `op` is its number.
-    pub(super) fn other(mut self, op: &str, bytes: impl AsRef<[u8]>) -> Self {
-        *self.own.ops.entry(op.to_owned()).or_default() += 1;
-        self.own.defined_at = None;
-        self.lay(bytes)
     }
 
     /// Adds the definition record of a topic.
@@ -283,44 +358,33 @@ impl Bag {
         self.define_as(topic, topic.definition())
     }
 
-    /// Adds a definition record with these bytes.
-    pub(super) fn define_as(mut self, topic: &Topic, bytes: impl AsRef<[u8]>) -> Self {
-        self.known(topic);
+    /// Adds a definition record with other bytes than those of recorders.
+    pub(super) fn define_as(self, topic: &Topic, bytes: impl AsRef<[u8]>) -> Self {
         let at = self.at();
-        let mut bag = self.other("1", bytes);
-        bag.own.defined_at = Some(at);
+        let mut bag = self.declare(topic).other(1, bytes);
+        bag.own.index.defined = at..bag.at();
         bag
     }
 
-    /// Adds a message with these bytes of its record, and its expected result.
-    pub(super) fn message_as(
-        mut self,
-        topic: &Topic,
-        stamp: Stamp,
-        bytes: impl AsRef<[u8]>,
-        data: &Json,
-    ) -> Self {
+    /// Adds a message whose record has the bytes `bytes`. `data` is the expected result.
+    pub(super) fn message_as(mut self, topic: &Topic, stamp: Stamp, bytes: Vec<u8>, data: &Json) -> Self {
         let at = self.at();
-        let number = self.known(topic);
-        let nanos = i64::from(stamp.0) * 1_000_000_000 + i64::from(stamp.1);
-        self.own.times.push(nanos);
-        self.record(number, Some(nanos.into()), data);
-        let own = &mut self.own;
-        let (_, entries) =
-            own.index.entry(topic.name.clone()).or_insert_with(|| (topic.ty.clone(), Vec::new()));
-        // The first entry of a topic points to its definition.
-        let pos = if entries.is_empty() { own.defined_at.unwrap_or(at) } else { at };
-        entries.push((stamp, (pos - own.section_at) as u64));
-        self.other("2", bytes)
+        self.found(at, topic, stamp, data);
+        let ByTopic { topics, defined } = &mut self.own.index;
+        let (_, entries) = topics.entry(topic.name.clone()).or_insert_with(|| (topic.ty.clone(), Vec::new()));
+        // In a bag of a recorder, the first index entry of a topic points to its definition.
+        let pos = if entries.is_empty() && defined.end == at { defined.start } else { at };
+        entries.push((stamp, (pos - self.own.section_at) as u64));
+        self.lay(bytes)
     }
 
-    /// Adds a message as recorders wrote it.
+    /// Adds a message in the form of recorders.
     pub(super) fn message(self, topic: &Topic, stamp: Stamp, values: impl AsRef<[Value]>) -> Self {
         let data = topic.value(values.as_ref());
-        self.message_as(topic, stamp, topic.data(stamp, &topic.payload(values.as_ref())), &data)
+        self.message_as(topic, stamp, topic.data(stamp, topic.payload(values.as_ref())), &data)
     }
 
-    /// Adds a message of which readers return only the bytes.
+    /// Adds a message that readers return as bytes.
     pub(super) fn raw(self, topic: &Topic, stamp: Stamp, payload: &[u8]) -> Self {
         let data = json!({"raw": crate::lay::base64(payload)});
         self.message_as(topic, stamp, topic.data(stamp, payload), &data)
@@ -331,7 +395,7 @@ impl Bag {
         self.message(topic, stamp, values![text])
     }
 
-    /// Adds messages of a topic of texts, the first one after its definition.
+    /// Adds messages of a topic of texts. The definition is added before message 0.
     pub(super) fn talk(self, topic: &Topic, numbers: Range<u32>) -> Self {
         self.each(numbers, |bag, i| {
             let bag = if i == 0 { bag.define(topic) } else { bag };
@@ -341,32 +405,29 @@ impl Bag {
 
     /// Adds a message of a latching publisher.
     pub(super) fn latched(mut self, topic: &Topic, stamp: Stamp, said: &str, caller: &str) -> Self {
-        let more: [(&str, &[u8]); 2] = [("callerid", caller.as_bytes()), ("latching", b"1")];
-        let number = self.known(topic);
-        let publishers = &mut self.own.topics[number].1;
-        publishers.latched += 1;
-        *publishers.callerids.entry(caller.to_owned()).or_default() += 1;
-        self.message_as(topic, stamp, topic.data_with(stamp, &text(said), &more), &json!({"data": said}))
+        let bytes = topic.data_with(stamp, text(said), &[("callerid", &caller), ("latching", b"1")]);
+        self.publish(topic, caller, true);
+        self.message_as(topic, stamp, bytes, &json!({"data": said}))
     }
 
-    /// Adds an expected console line.
+    /// Expects a console line.
     pub(super) fn console(mut self, time: Stamp, level: &str, source: &str, text: &str) -> Self {
-        let t_ns = (i64::from(time.0) * 1_000_000_000 + i64::from(time.1)).to_string();
+        let t_ns = nanos(time).to_string();
         self.texts.push(json!({"t_ns": t_ns, "level": level, "source": source, "text": text}));
         self
     }
 
-    /// Returns the index that a recorder would write now.
+    /// Returns the index records that a recorder would write at this point.
     pub(super) fn index_records(&self) -> Vec<Vec<u8>> {
         let record_of = |(topic, (ty, entries)): (&String, &(String, Vec<_>))| {
             index_record(topic, Some(ty), [0, u32_of(entries.len())], &lay![entries])
         };
-        self.own.index.iter().map(record_of).collect()
+        self.own.index.topics.iter().map(record_of).collect()
     }
 
-    /// Changes the entries of the index, to write a wrong one.
+    /// Changes the index entries of a topic, to write a wrong index.
     pub(super) fn entries(mut self, topic: &str, change: impl FnOnce(&mut Vec<(Stamp, u64)>)) -> Self {
-        change(&mut self.own.index.get_mut(topic).expect("a topic with messages").1);
+        change(&mut self.own.index.topics.get_mut(topic).expect("a topic with messages").1);
         self
     }
 
@@ -374,63 +435,35 @@ impl Bag {
     pub(super) fn close(self) -> Self {
         let records = self.index_records();
         let state = if records.is_empty() { "empty" } else { "exact" };
-        self.close_with(&records, state)
+        self.close_with(records, state)
     }
 
-    /// Closes the bag with an index that differs from the messages.
+    /// Closes the bag, and expects that its index differs from the messages.
     pub(super) fn close_differing(self) -> Self {
         let records = self.index_records();
-        self.note("index_differs").close_with(&records, "differs")
+        self.note("index_differs").close_with(records, "differs")
     }
 
-    /// Closes the bag with these index records, which a reader finds in this state.
-    pub(super) fn close_with(self, index: &[Vec<u8>], state: &str) -> Self {
-        let pos = (self.at() - self.own.section_at) as u64;
-        self.each(index, |bag, record| bag.other("4", record)).index_pos(pos).section(Some(pos), None, state)
-    }
-
-    /// Sets the index position in the bag header.
-    pub(super) fn index_pos(self, pos: u64) -> Self {
-        let at = self.own.header_at.expect("a bag header was laid") + 4 + 4 + "index_pos=".len();
-        self.set(at, pos.to_le_bytes())
-    }
-
-    /// Ends a section: position in its bag header, raw padding, and state of its index.
-    pub(super) fn section(mut self, index_pos: Option<u64>, raw_padding: Option<u64>, state: &str) -> Self {
-        let at = self.own.section_at;
-        self.own.sections.push(json!({
-            "offset": at, "index_pos": index_pos, "raw_padding": raw_padding, "index": state,
-        }));
-        self.own.index.clear();
-        self
-    }
-
-    /// Ends the bag without an index, like a killed recorder or one that writes no index.
-    pub(super) fn unindexed(self) -> Self {
-        let at = self.own.header_at;
-        self.unindexed_at(at.unwrap_or(0), at.map(|_| 0))
-    }
-
-    /// Ends the bag without an index; the bag header, or the section without one, starts at `at`
-    /// and has the position `pos`.
-    pub(super) fn unindexed_at(self, at: usize, pos: Option<u64>) -> Self {
-        self.note_at(at, "unindexed").section(pos, None, "absent")
-    }
-
-    /// Starts another bag in the same file.
-    pub(super) fn begin_section(mut self) -> Self {
-        self.own.section_at = self.at();
-        self.note("appended_section").lay(VERSION_LINE).begin_records()
+    /// Closes the bag with the index records `index`. `state` is the expected state of the index.
+    pub(super) fn close_with(self, index: Vec<Vec<u8>>, state: &str) -> Self {
+        let pos = self.pos();
+        self.others(4, index).set_header("index_pos", pos).section(pos, state)
     }
 }
 
-impl From<Bag> for Made {
-    fn from(mut bag: Bag) -> Self {
+impl<Index> From<Log<Own<Index>>> for Made {
+    fn from(mut bag: Log<Own<Index>>) -> Self {
         let own = &bag.own;
         let end = own.times.iter().max();
         let start = own.times.iter().filter(|time| **time > 0).min().or(end);
-        let connection = |(topic, publishers): &(Topic, Publishers)| topic.connection(publishers);
-        let head = json!({
+        let connection = |(topic, publishers): &(Topic, Publishers)| {
+            json!({
+                "topic": topic.shown, "type": topic.ty, "md5": topic.md5,
+                "definition": topic.from, "md5_state": topic.sum,
+                "latched": publishers.latched, "callerids": publishers.callerids,
+            })
+        };
+        let mut head = json!({
             "format": {"id": "rosbag", "version": own.version},
             "clock": own.clock,
             "start_ns": start.map(ToString::to_string),
@@ -442,29 +475,24 @@ impl From<Bag> for Made {
                 "connections": own.topics.iter().map(connection).collect::<Json>(),
             },
         });
+        if !own.states.is_empty() {
+            head["rosbag"]["chunks"] = json!(own.states);
+        }
         bag.made(head)
     }
 }
 
-/// Returns a bag that must be refused.
+/// Returns a bag that a reader must reject.
 pub(super) fn refused(bytes: impl AsRef<[u8]>, version: &str, kind: &str, contains: &str) -> Made {
     Made::refused(bytes.as_ref().to_vec(), ["rosbag", version], kind, contains)
 }
 
-/// Returns the topic of most bags here.
+/// Returns the topic of most test bags.
 pub(super) fn chatter() -> Topic {
     Topic::string("/chatter")
 }
 
-/// Returns a recorder's bag with that topic, not closed yet.
+/// Returns a bag with messages of [`chatter`] that is not closed yet.
 pub(super) fn recorded(numbers: Range<u32>) -> Bag {
     Bag::recorder().talk(&chatter(), numbers)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_bag_header_has_the_size_of_a_recorders() {
-        assert_eq!(super::bag_header(0).len(), 4104);
-    }
 }

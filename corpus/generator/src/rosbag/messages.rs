@@ -1,11 +1,6 @@
-//! Payloads: the encoding of every type, and lengths that do not fit.
+//! Cases about payloads: the encoding of each type, and lengths that do not fit.
 
-use serde_json::json;
-
-use super::log::{Bag, HEADER, Topic, full, text};
-use super::stamp;
-use crate::cases;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "types-scalars" [M1] "every primitive at its limits" => {
@@ -76,7 +71,7 @@ cases! {
     };
     "payload-surplus" [M7] "bytes behind the last field" => {
         let topic = Topic::string("/a");
-        let bytes = topic.data(stamp(0), &[text("x"), b"??".to_vec()].concat());
+        let bytes = topic.data(stamp(0), lay![text("x"), b"??"]);
         let bag = Bag::plain().define(&topic);
         let surplus = bag.at() + bytes.len() - 2;
         bag.note_at(surplus, "payload_surplus").message_as(&topic, stamp(0), bytes, &json!({"data": "x"}))
@@ -95,7 +90,7 @@ cases! {
         let levels = [(1, "debug"), (2, "info"), (4, "warning"), (8, "error"), (16, "critical")];
         Bag::recorder().define(&topic)
             .each((0..).zip(levels), |bag, (i, (level, name))| {
-                // The last one has no time of its own.
+                // The last console line has no time, so readers use the time of the record.
                 let own = if level == 16 { (0, 0) } else { (stamp(i).0, stamp(i).1 + 5) };
                 let said = format!("line {i}");
                 let header = values![0, [own.0, own.1], ""];
@@ -124,7 +119,7 @@ cases! {
                 bag.message(&camera, stamp(seq), values![header(seq), 1, 2, "rgb8", 0, 6, &[255, 0, 0, 0, 0, 255]])
             })
             .define(&gps)
-            // The second one has no fix.
+            // The second message has no fix.
             .each([(0, 0), (1, -1), (2, 2)], |bag, (seq, state)| {
                 let north = 50.363 + f64::from(seq) / 1000.0;
                 let place = values![header(seq), values![state, 1], north, 7.559, 120.5, [0.0; 9], 0];
@@ -134,7 +129,7 @@ cases! {
     };
 }
 
-/// Returns a text whose message is too short, between intact messages.
+/// Returns a bag with a message that is too short for its text, between intact messages.
 fn short(payload: &[u8]) -> Bag {
     let topic = Topic::string("/a");
     let bytes = topic.data(stamp(2), payload);

@@ -14,7 +14,17 @@ mod old;
 use super::Format;
 use log::Stamp;
 
-/// In the order of the manifest.
+/// Names that the cases use.
+mod prelude {
+    pub(super) use super::log::{
+        Bag, Fields, HEADER, Stamp, Topic, VERSION_LINE, bag_header, chatter, full, index_record, place_of,
+        record, recorded, refused, text,
+    };
+    pub(super) use super::stamp;
+    pub(super) use crate::prelude::*;
+}
+
+/// The format. Its cases are in the order of the manifest.
 pub(super) const FORMAT: Format = Format {
     id: "rosbag",
     extension: "bag",
@@ -26,7 +36,6 @@ pub(super) const FORMAT: Format = Format {
         messages::CASES,
         damage::CASES,
         old::CASES,
-        chunked::recorded::CASES,
         chunked::records::CASES,
         chunked::storage::CASES,
         chunked::index::CASES,
@@ -35,7 +44,7 @@ pub(super) const FORMAT: Format = Format {
     large: large::LARGE,
 };
 
-/// Returns time `i`: 100 ms apart, from the first second of 2010.
+/// Returns time `i`. The times start at the beginning of 2010 and are 100 ms apart.
 fn stamp(i: u32) -> Stamp {
     (1_262_304_000 + i / 10, i % 10 * 100_000_000)
 }

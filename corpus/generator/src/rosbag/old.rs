@@ -1,12 +1,6 @@
-//! Bags from before V1.2.
+//! Cases of bags before version 1.2.
 
-use serde_json::json;
-
-use super::log::{Bag, HEADER, Stamp, Topic, text};
-use super::stamp;
-use crate::cases;
-use crate::lay::lay;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "v1.1" [V1] "three lines in front of each message" => {
@@ -40,7 +34,8 @@ fn v11_bag() -> Bag {
     Bag::starting(b"#ROSRECORD V1.1\n", "1.1")
 }
 
-/// Returns a topic of texts, whose definition no file from before V1.2 has.
+/// Returns a topic of texts. Bags before version 1.2 contain no definitions, so readers use a
+/// built-in one.
 fn known(name: &str) -> Topic {
     Topic::string(name).with_sum("*", "wildcard").found_in("catalogue")
 }
@@ -50,7 +45,8 @@ fn lines(topic: &Topic) -> String {
     format!("{}\n{}\n{}\n", topic.name, topic.md5, topic.ty)
 }
 
-/// Returns the bytes of a V1.1 message: lines, time, length, data.
+/// Returns the bytes of a message in a bag of version 1.1: lines with the topic, time, length and
+/// data.
 fn v11(topic: &Topic, stamp: Stamp, payload: &[u8]) -> Vec<u8> {
     lay![lines(topic).as_bytes(), stamp, text(payload)]
 }

@@ -1,8 +1,6 @@
-//! Data appended after the end of the log, often in the middle of a message.
+//! Cases of data that was appended after the end of the log, often in the middle of a message.
 
-use super::log::{Log, plain, plain_row};
-use super::{PLAIN, time};
-use crate::cases;
+use super::prelude::*;
 
 cases! {
     "appended" [D28] "one appended section after a clean end" =>
@@ -12,7 +10,7 @@ cases! {
         announced().each(0..3_u16, |log, section| {
             let log = log.lose("cut", &plain_row(5 + section)[..6 + usize::from(section)]).append_here()
                 .text(b'2', time(5 + section), "appended");
-            // Each section starts before the last row of the one before it.
+            // Each section starts before the time of the last row in the previous section.
             let log = if section == 1 { log.note("timestamps_fall") } else { log };
             log.rows(6 + section..9 + section)
         });
@@ -55,7 +53,7 @@ cases! {
     };
 }
 
-/// Returns a log whose flag bits announce appended data, with the plain topic and a few rows.
+/// Returns a log with the plain topic and a few rows, whose flag bits announce appended data.
 fn announced() -> Log {
     Log::new().appended_bit().topic(PLAIN).rows(0..5)
 }

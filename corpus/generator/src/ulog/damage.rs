@@ -1,14 +1,60 @@
-//! Damage to frames: bytes overwritten, flipped, lost, cut off.
+//! Cases of messages with a valid frame and an invalid payload, and of damaged frames, that is, of
+//! bytes that are overwritten, flipped, lost, or cut off.
 //!
-//! Each damage has one sensible interpretation: the following data are long enough to be trusted,
-//! and nothing inside the damaged bytes looks like a message.
+//! Only the invalid messages are lost. Each is followed by at least three intact messages, because a
+//! reader only trusts a frame that is followed by intact messages. Each damage can be interpreted in
+//! one way only. The damaged bytes contain nothing that looks like a message.
 
-use super::log::{Log, data, message, plain, plain_row, refused};
-use super::{PLAIN, START, time};
-use crate::cases;
-use crate::lay::{lay, noise};
+use super::prelude::*;
 
 cases! {
+    "bad-data+1-byte" [D11] "a D message with half an id" => plain().rows(0..5).bad(b'D', [0]).rows(5..10);
+    "bad-data+short" [D11] "a row one byte short is no row" =>
+        plain().rows(0..5).bad(b'D', &plain_row(5)[3..16]).rows(6..11);
+    "bad-data+long" [D11] "a row nine bytes long is no row" =>
+        plain().rows(0..5).bad(b'D', [&plain_row(5)[3..], &[0; 9]].concat()).rows(6..11);
+    "bad-data+between-trimmed-and-full" [D9 D11]
+        "a row with half of the padding at its end is neither trimmed nor full" => {
+        let row = |i: u16| values![time(i), 50, [0; 3], 0];
+        let log = Log::new().topic("t:uint64_t timestamp;uint8_t x;uint8_t[3] _padding0;uint32_t _padding1;");
+        let between = log.shape("t").first(&row(4), 3);
+        log.each(0..4, |log, i| log.row(0, row(i))).lose("bad_message", data(0, between))
+            .each(5..9, |log, i| log.full_row(0, row(i)))
+    };
+    "bad-subscription" [D22] "an A message of one byte, and one whose name is no name" =>
+        plain().bad(b'A', [0]).rows(0..5).bad(b'A', subscription(0, 1, "\u{1}\u{2}\u{3}")).rows(5..10);
+    "bad-info" [D22] "a key without a space, and a key longer than the message" =>
+        Log::new().bad(b'I', keyed("sys_name", b"PX4")).info("char[4] ver_hw", "good").topic(PLAIN).rows(0..5)
+            .bad(b'I', b"\xC8char[3] late").rows(5..10);
+    "bad-multi-info" [D22] "a key longer than the message, and a flag that is neither 0 nor 1" =>
+        plain().rows(0..4).bad(b'M', b"\0\x63char[3] late").rows(4..8)
+            .bad(b'M', lay![7_u8, keyed("char[2] k", b"ab")]).rows(8..12).part(false, "char[4] k", "good");
+    "bad-parameter" [D22] "an int32_t of two bytes, a float of eight, a default of no table" =>
+        plain().rows(0..4).bad(b'P', keyed("int32_t KI", &[1, 0])).rows(4..8).bad(b'P', keyed("float KF", &[0; 8]))
+            .rows(8..12).parameter("float KF", 1.5).bad(b'Q', lay![0_u8, keyed("float KF", &[0; 4])]).rows(12..16);
+    "bad-format" [D22] "format texts that break the grammar" =>
+        Log::new().bad(b'F', "no colon here").topic(PLAIN).rows(0..4).bad(b'F', "u:float;").rows(4..8)
+            .bad(b'F', "v:uint64_t timestamp;float[3 x;").rows(8..12);
+    "bad-text" [D25 D30] "a level that does not exist, and a text too short for its time" =>
+        plain().rows(0..4).bad(b'L', lay![b'9', time(4), "no such level"]).rows(5..9).bad(b'L', [b'6', 0, 0, 0])
+            .rows(9..13).bad(b'C', [b'6', 1, 0, 0, 0, 0, 0]).rows(13..17);
+    "bad-dropout+bad-unsubscription" [D30] "both with one byte instead of two" =>
+        plain().rows(0..4).bad(b'O', [26]).rows(4..8).bad(b'R', [0]).rows(8..12);
+    "bad-sync" [D27] "a sync message with another magic" =>
+        plain().sync().rows(0..5).bad(b'S', changed(SYNC.into(), |magic| magic[3] ^= 0x40)).rows(5..10).sync();
+    "sync+sync-inside-payload" [D27]
+        "good sync messages, and whole ones inside a row and a text, where they are payload" => {
+        let sync = message(b'S', SYNC);
+        let text = [b"ab", &sync[..], b"c"].concat();
+        Log::new().topic("t:uint64_t timestamp;char[14] s;")
+            .each(0..6, |log, i| {
+                let log = if i % 2 == 0 { log.sync() } else { log };
+                log.row(0, values![time(i), &text[..]])
+            })
+            .text(b'6', time(6), &sync).row(0, values![time(7), "last"])
+    };
+    "bad-flag-bits-twice" [D30] "flag bits in the middle of the data" =>
+        plain().rows(0..5).bad(b'B', [0; 40]).rows(5..10);
     "damaged+garbage" [D30] "17 foreign bytes between two rows, no sync message near" =>
         plain().rows(0..5).lose("gap", GARBAGE).rows(5..10);
     "damaged+garbage+sync" [D27 D30] "17 foreign bytes, then a sync message" =>
@@ -18,7 +64,7 @@ cases! {
     "damaged+noise-block" [D30] "500 bytes of noise over about thirty rows" =>
         plain().rows(0..10).lose("gap", [noise(500), plain_rows(10..40).split_off(500)].concat()).rows(40..50);
     "damaged+zeroed-sector" [D30] "512 zero bytes over rows, their end inside a row" =>
-        // 512 = 30 rows of 17 bytes and two bytes of the next.
+        // The 512 bytes are 30 rows of 17 bytes, and two bytes of the next row.
         plain().rows(0..10).lose("gap", [vec![0; 512], plain_rows(10..41).split_off(512)].concat()).rows(41..51);
     "damaged+zero-fill-to-the-end" [D30] "a log that ends in 600 zero bytes" =>
         plain().rows(0..10).lose("gap", [0; 600]);
@@ -31,9 +77,7 @@ cases! {
         plain().rows(0..5).unknown(b'D' ^ 0x20, &plain_row(5)[3..]).rows(6..11);
     "damaged+swallows-rows" [D4 D30]
         "a header that is no more makes a row and the four behind it one message that nobody knows: only it is lost" => {
-        let mut row = plain_row(5);
-        row[0] = 5 * 17 - 3;
-        row[2] = b'X';
+        let row = changed(plain_row(5), |bytes| (bytes[0], bytes[2]) = (5 * 17 - 3, b'X'));
         plain().rows(0..5).lose("gap", row).rows(6..15)
     };
     "damaged+type-flipped-to-known" [D22 D30] "a flipped bit makes a row a bad format" =>
@@ -41,12 +85,11 @@ cases! {
     "damaged+bytes-lost" [D30] "seven bytes are missing inside a row: the next one begins too early" =>
         plain().rows(0..5).lose("gap", holed(5)).rows(6..12);
     "damaged+rows-lost" [D30] "forty bytes are missing: two rows and the joint between their neighbours" =>
-        // 17 + 17 + 6 bytes are missing: five of row 5 are left, and eleven of row 8, which
-        // together are one byte short of a row.
+        // The missing bytes are the last 12 of row 5, all of rows 6 and 7, and the first 6 of row
+        // 8. The rest of rows 5 and 8 together has one byte less than a row.
         plain().rows(0..5).lose("gap", [&plain_row(5)[..5], &plain_row(8)[6..]].concat()).rows(9..15);
     "damaged+format-zeroed" [D21 D22 D30] "zero bytes in a format: that topic is lost, the other is whole" => {
-        let mut text = OTHER.as_bytes().to_vec();
-        text[8..16].fill(0);
+        let text = changed(OTHER.into(), |text| text[8..16].fill(0));
         Log::new().bad(b'F', text).topic(PLAIN).undecodable("undefined_format", "gone", 0, 1).rows(0..3)
             .each(3..6, |log, i| log.lose("undecodable", data(1, lay![time(i), 1_u8])).rows(i..i + 1)).rows(6..9)
     };
@@ -65,17 +108,17 @@ cases! {
     "cut-in-definitions" [D31] "cut inside the second format" =>
         Log::new().format(PLAIN).lose("cut", &message(b'F', OTHER)[..20]);
     "encrypted-container" [D33] "an encrypted log under the usual extension: named, not read" =>
-        // Magic, version, time, exchange algorithm (RSA-OAEP), key index, sizes, wrapped key,
-        // nonce, and then encrypted data.
+        // The header has the magic number, version, time, exchange algorithm (RSA-OAEP), key index,
+        // and sizes. The wrapped key, the nonce and the encrypted data follow.
         refused(
             lay![b"ULogEnc\x01", START, 4_u8, 1_u8, 256_u16, 24_u16, noise(256 + 24 + 300)], "unsupported", "encrypted",
         );
 }
 
-/// Foreign bytes: read as a frame, they would extend past the end of every file here.
+/// Bytes that are not a frame. As a frame, they would extend past the end of each test file.
 const GARBAGE: [u8; 17] = [0xEE; 17];
 
-/// Another topic, mixed with the plain one.
+/// Format of a second topic.
 const OTHER: &str = "gone:uint64_t timestamp;uint8_t n;";
 
 /// Returns the bytes of plain rows.
@@ -83,16 +126,13 @@ fn plain_rows(numbers: std::ops::Range<u16>) -> Vec<u8> {
     numbers.flat_map(plain_row).collect()
 }
 
-/// Returns the whole message of plain row `i`, with flipped bits in the byte at `at`.
+/// Returns the message of plain row `i`. The bits in `mask` of the byte at the offset `at` are
+/// flipped.
 fn flipped(i: u16, at: usize, mask: u8) -> Vec<u8> {
-    let mut bytes = plain_row(i);
-    bytes[at] ^= mask;
-    bytes
+    changed(plain_row(i), |bytes| bytes[at] ^= mask)
 }
 
-/// Returns the whole message of plain row `i`, without seven of its bytes.
+/// Returns the message of plain row `i` without seven of its bytes.
 fn holed(i: u16) -> Vec<u8> {
-    let mut bytes = plain_row(i);
-    bytes.drain(6..13);
-    bytes
+    changed(plain_row(i), |bytes| drop(bytes.drain(6..13)))
 }

@@ -1,10 +1,6 @@
-//! Header, flag bits, formats, and unknown kinds of messages.
+//! Cases about the header, flag bits, formats, and unknown types of messages.
 
-use super::log::{Log, header, plain, refused};
-use super::{PLAIN, START, time};
-use crate::Made;
-use crate::cases;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "one-topic" [D1] "the plainest log: flag bits, one format, infos, a parameter, one subscription, rows" =>
@@ -93,10 +89,10 @@ cases! {
             .rows(9..12);
 }
 
-/// Console output that was written to the file of the log.
+/// Console output that another program wrote into the log file.
 const TEXT: &[u8] = b"INFO  [blackbox] starting\n";
 
-/// Another format with the plain topic's name.
+/// Another format that has the name of the plain topic.
 const LATER: &str = "t:uint64_t timestamp;uint16_t y;";
 
 fn incompat(bits: [u8; 8]) -> Made {

@@ -1,9 +1,7 @@
-//! Definitions made to exhaust a reader: their topic is undecodable, all else is read.
+//! Cases of malicious definitions that would exhaust the memory or stack of a reader. Their topic
+//! cannot be decoded, but all other topics are read.
 
-use super::log::{Log, data};
-use super::{PLAIN, time};
-use crate::cases;
-use crate::shape::{Value, values};
+use super::prelude::*;
 
 cases! {
     "hostile+circular-subscribed" [D32] "two types that contain each other" =>
@@ -43,8 +41,8 @@ cases! {
     };
 }
 
-/// Returns a log with these formats, the plain topic with id 0, the topic `h` with id 1, and rows
-/// of both in turn; those of `h` have `size` bytes and cannot be decoded.
+/// Returns a log with these formats and alternating rows of two topics: the plain topic with the id
+/// 0, and the topic `h` with the id 1. The rows of `h` have `size` bytes and cannot be decoded.
 fn with_plain(formats: &[&str], more: impl IntoIterator<Item = String>, size: usize) -> Log {
     Log::new()
         .each(formats, |log, text| log.format(text))

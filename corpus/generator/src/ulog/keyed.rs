@@ -1,9 +1,6 @@
-//! Infos, multi infos, parameters and their defaults.
+//! Cases about information messages, multi information messages, parameters and their defaults.
 
-use super::log::{Log, plain};
-use super::{PLAIN, START};
-use crate::cases;
-use crate::shape::{Value, values};
+use super::prelude::*;
 
 cases! {
     "info-of-all-types" [D26]
@@ -17,12 +14,12 @@ cases! {
     "info-in-data-section" [D6 D26] "infos once data began" =>
         plain().rows(0..3).info("char[14] late", "came in flight").rows(3..5).info("int32_t later", 7).rows(5..7);
     "info-repeated" [D26] "the last info of a name wins" =>
-        // Noted once, at the first of two.
+        // Readers report the note once, for the first of two messages.
         Log::new().info("char[5] ver_sw", "first").note("info_repeated").info("char[10] ver_sw", "second one")
             .topic(PLAIN).rows(0..3).info("char[4] ver_sw", "last").rows(3..5);
     "info-length-disagrees" [D26] "the value is as long as the message says, not as [n] says" => {
         let text = |text: &str| Value::As(text.into(), text.into());
-        // Noted once, at the first of four.
+        // Readers report the note once, for the first of four messages.
         Log::new().note("value_length").info("char[3] longer", text("nine bytes"))
             .info("char[40] shorter", text("short")).topic(PLAIN).rows(0..5)
             .part(false, "char[3] longer", text("nine bytes")).part(true, "char[3] longer", text("x")).rows(5..8)
@@ -50,7 +47,7 @@ cases! {
     "parameters+changes" [D24] "first values, changes in flight, one set twice before data" =>
         Log::new().format(PLAIN).parameter("int32_t COM_RC_IN_MODE", 3).parameter("float MC_ROLL_P", 6.5)
             .parameter("int32_t COM_RC_IN_MODE", -1).parameter("float MPC_XY_VEL", 0.1).subscribe("t", 0, 0)
-            // Before any row, the log time is the start time.
+            // Before the first row, the log time is the start time.
             .parameter("float MC_ROLL_P", 7.0).rows(1..4).parameter("float MC_ROLL_P", 7.25)
             .parameter("int32_t NEW_ONE", 9).rows(4..6).parameter("float MC_ROLL_P", 7.25);
     "parameter-of-other-types" [D23] "types the text does not allow: value kept" =>
@@ -58,7 +55,7 @@ cases! {
             .note("parameter_type").parameter("uint8_t KB", 250).note("parameter_type").default(1, "double KX", 2.0)
             .subscribe("t", 0, 0).rows(0..3).note("parameter_type").parameter("double KX", 3.5).rows(3..6);
     "default-parameters" [D24] "defaults for all, for this setup, for both; never a value" =>
-        // Bit 0 of the first byte: such messages occur.
+        // Bit 0 of the first byte announces messages with defaults.
         Log::starting(1, START).flag_bits([1, 0, 0, 0, 0, 0, 0, 0], [0; 8], b"").format(PLAIN)
             .default(1, "float MC_ROLL_P", 6.5).parameter("float MC_ROLL_P", 8.0)
             .parameter("int32_t SYS_AUTOSTART", 4001).parameter("int32_t BAT_N_CELLS", 6)

@@ -1,9 +1,7 @@
-//! Practices of writers other than PX4 that the specification allows or does not forbid.
+//! Cases of logs as writers other than PX4 write them. The specification allows or does not forbid
+//! these practices.
 
-use super::log::Log;
-use super::{PLAIN, time};
-use crate::cases;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "info-keys-of-other-writers" [D35]
@@ -11,7 +9,7 @@ cases! {
         Log::new().note("unusual_key").info("char[11] Build Date", "May 25 2022")
             .note("unusual_key").info("char[3] h\u{f6}he", "400").info("char[5] sys_name", "other")
             .note("unusual_key").parameter("int32_t max speed", 7).topic(PLAIN).rows(0..3)
-            // Two parts of one list: noted once.
+            // Readers report the note once, because both messages belong to the same list.
             .note("unusual_key").part(false, "char[3] boot text", "one").part(true, "char[3] boot text", "two")
             .rows(3..6);
     "names-of-other-writers" [D36] "formats and fields with dots, spaces, brackets, letters beyond ASCII" => {

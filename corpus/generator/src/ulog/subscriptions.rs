@@ -1,10 +1,6 @@
-//! Subscriptions, ids and instances.
+//! Cases about subscriptions, ids and instances.
 
-use super::log::{Log, data, plain, subscription};
-use super::{PLAIN, START, time};
-use crate::cases;
-use crate::lay::lay;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "format-after-subscription" [D6 D21]
@@ -65,20 +61,20 @@ cases! {
             .topic(PLAIN).rows(3..9);
 }
 
-/// A topic in addition to the plain one.
+/// Format of a second topic.
 const OTHER: &str = "u:uint64_t timestamp;uint8_t n;";
 
-/// Returns a log with both formats, and the plain topic.
+/// Returns a log with the plain topic, and the format of the second topic.
 fn with_other() -> Log {
     Log::new().format(PLAIN).format(OTHER).subscribe("t", 0, 0)
 }
 
-/// Returns a log with two instances of the plain topic, and alternating rows.
+/// Returns a log with alternating rows of two instances of the plain topic.
 fn two_instances() -> Log {
     Log::new().format(PLAIN).subscribe("t", 0, 0).subscribe("t", 1, 1).rows(0..3).rows_of(1, 0..3)
 }
 
-/// Adds rows of two topics, mixed.
+/// Adds alternating rows of two topics.
 fn mixed_rows(log: Log, first: usize, second: usize) -> Log {
     log.each(3..6, |log, i| log.rows_of(first, i..i + 1).rows_of(second, i..i + 1))
 }
@@ -90,7 +86,7 @@ fn gone(rows: u16, each: usize) -> Log {
     })
 }
 
-/// Returns a row of an id that is not subscribed.
+/// Returns a row whose id is not subscribed.
 fn stranger(id: u16, i: u16) -> Vec<u8> {
     data(id, lay![time(i), [0_u8; 4]])
 }

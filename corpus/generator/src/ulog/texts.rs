@@ -1,8 +1,6 @@
-//! Logged texts, tagged or not.
+//! Cases about console lines with and without tags.
 
-use super::log::plain;
-use super::time;
-use crate::cases;
+use super::prelude::*;
 
 cases! {
     "texts-of-all-levels" [D25] "eight levels, and texts that are out of the order of time" =>

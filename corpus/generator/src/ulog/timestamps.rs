@@ -1,9 +1,6 @@
-//! Times: position, width, and order.
+//! Cases about the position, width and order of timestamps.
 
-use super::log::{Log, plain};
-use super::{PLAIN, START, time};
-use crate::cases;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "timestamp-out-of-range" [D14]
@@ -15,12 +12,13 @@ cases! {
             .each(0..4, |log, i| log.row(0, values![f32::from(i), 6, time(i), i]));
     "timestamps-zero+equal+falling" [D14] "such times are data, and rows stay in file order" =>
         plain().row(0, values![time(0), 0.0])
-            // Noted once, at the first of four: 0 is a time too.
+            // Readers report the note once, for the first of four rows. The time 0 is also a valid
+            // time.
             .note("timestamps_fall")
             .each((1_u16..).zip([0, time(3), time(3), time(1), 1, time(2), 0]), |log, (i, us)| {
                 log.row(0, values![us, f32::from(i)])
             })
-            // Takes the log time, which is that of the third row.
+            // The dropout gets the log time, which is that of the third row.
             .dropout(4);
     "timestamps-stale" [D14]
         "one time 20 minutes behind all others, and a topic that is stuck before the log: the data ends where the others \
@@ -34,7 +32,7 @@ cases! {
                 log.row(1, values![2_069_758, u8::from(i % 2 == 0)]).row(0, values![at(i), f32::from(i)])
             })
             .row(2, values![at(59), 1]).stale_row(2, 1_200_000_000, values![1_200_000_000, 2])
-            // At the log time, which that row does not change.
+            // Both get the log time, which the row before does not change.
             .dropout(30).parameter("float P", 1.5)
             .each(62..120, |log, i| log.row(0, values![at(i), f32::from(i)]))
             .note("timestamps_fall").row(2, values![at(119), 3])
@@ -67,14 +65,15 @@ cases! {
             .each(0..3, |log, i| log.row(0, values![values![time(i), 1.0]]));
     "timestamp-u8-ms" [D16] "times of 8 bits count milliseconds and wrap four times a second" =>
         Log::new().topic("n:uint8_t timestamp;float x;").note("narrow_timestamp")
-            // 100 ms apart: less than half the 256 ms after which the counter starts again.
+            // The rows are 100 ms apart, which is less than half of the 256 ms after which the
+            // counter restarts.
             .each(0..12_u16, |log, i| {
                 let ms = 1000 + 100 * u64::from(i);
                 log.row_at(0, Some(ms * 1000), values![ms & 0xFF, f32::from(i)])
             });
     "timestamp-u16" [D16] "times of 16 bits wrap every 65 ms" => narrow().each(0..12, |log, i| low(log, START, i));
     "timestamp-u16+dropout" [D16] "a dropout of one second lies between two rows" =>
-        // Two dropouts add up to the second that is missing.
+        // Together, the two dropouts are as long as the missing second.
         narrow().each(0..5, |log, i| low(log, START, i)).dropout(600).dropout(400)
             .each(5..10, |log, i| low(log, START + 1_000_000, i));
     "timestamp-u16+quiet-topic" [D16] "rows a second apart are placed by the times of another topic" => {
@@ -84,7 +83,8 @@ cases! {
             .each(0..9_u16, |log, i| {
                 let us = START + 300_000 * u64::from(i);
                 let log = log.row(1, values![us, f32::from(i)]);
-                // Each is 2 ms after a row of the other topic, and 0.9 s after its own last one.
+                // Each row is 2 ms after a row of the other topic, and 0.9 s after the previous row
+                // of its own topic.
                 let us = us + 2_000;
                 if i % 3 == 2 { log.row_at(0, Some(us), values![us & 0xFFFF, f32::from(i)]) } else { log }
             })
@@ -112,12 +112,13 @@ cases! {
 const WITH_TIME: &str = "e:uint64_t timestamp;float v;";
 const NARROW: &str = "n:uint16_t timestamp;float x;";
 
-/// Returns a log with a topic that has 16-bit times.
+/// Returns a log with a topic whose times have 16 bits.
 fn narrow() -> Log {
     Log::new().topic(NARROW).note("narrow_timestamp")
 }
 
-/// Adds its row `i`, 20 ms apart from `from` on: the stored bits of the time.
+/// Adds row `i` of the topic with 16-bit times. The rows start at `from` and are 20 ms apart. Only
+/// the low 16 bits of the time are stored.
 fn low(log: Log, from: u64, i: u16) -> Log {
     let us = from + 20_000 * u64::from(i);
     log.row_at(0, Some(us), values![us & 0xFFFF, f32::from(i)])

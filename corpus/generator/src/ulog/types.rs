@@ -1,9 +1,6 @@
-//! Types of fields, arrays, nesting and padding.
+//! Cases about types of fields, arrays, nested formats and padding.
 
-use super::log::Log;
-use super::time;
-use crate::cases;
-use crate::shape::{Value, values};
+use super::prelude::*;
 
 cases! {
     "all-basic-types" [D12] "every basic type at both ends of its range" =>
@@ -30,8 +27,8 @@ cases! {
         Log::new().topic("t:uint64_t timestamp;float[1] one;uint16_t[0] none;char[0] no_text;uint8_t x;")
             .each(0..3, |log, i| log.row(0, values![time(i), [f32::from(i)], [0; 0], "", 40]));
     "wide-row" [D12] "one row of 60 kB with a char[60000]" => {
-        // A NUL right after the words keeps the expected result small; bytes after it must not
-        // show.
+        // A NUL directly after the words keeps the expected result small. Readers must not return
+        // the bytes after the NUL.
         let mut text = b"sixty thousand".to_vec();
         text.resize(50_000, 0);
         text.resize(60_000, b'~');
@@ -40,8 +37,8 @@ cases! {
     "char-arrays" [D12] "texts end at the first NUL; Latin-1 and full arrays" =>
         Log::new().topic("t:uint64_t timestamp;char[8] s;char c;")
             .each(
-                // The bytes of "zwölf µ" are nine, one too many, so the last character is cut in
-                // half.
+                // The text "zwölf µ" has nine bytes, which is one too many, so the last character
+                // is truncated.
                 (0..).zip([
                     &b"ab\0cd\xE9\0\0"[..], b"full8chr", b"\0after\0\0", b"caf\xE9 ol\xE9",
                     &"zw\u{f6}lf \u{b5}".as_bytes()[..8], b"cut \xE2\x82\0x",
@@ -62,7 +59,7 @@ cases! {
                 ]),
                 |log, (i, (f, d))| log.row(0, values![time(i), f, d]),
             )
-            // A signalling NaN with a payload and a sign.
+            // A negative signaling NaN with a payload.
             .row(0, values![
                 time(6), Value::As(0xFFA0_0001_u32.to_le_bytes().into(), "NaN".into()),
                 f64::from_bits(0xFFF4_0000_0000_0001),
@@ -102,5 +99,5 @@ cases! {
             });
 }
 
-/// Two bytes of padding at the end.
+/// A format with two bytes of padding at its end.
 const PADDED: &str = "t:uint64_t timestamp;float x;uint16_t k;uint8_t[2] _padding0;";

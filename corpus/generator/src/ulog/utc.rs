@@ -1,9 +1,6 @@
-//! Conversion of log time to UTC.
+//! Cases about the conversion of log times to UTC.
 
-use super::log::Log;
-use super::{PLAIN, START};
-use crate::cases;
-use crate::shape::{Value, values};
+use super::prelude::*;
 
 cases! {
     "utc-clock-is-unix" [U1] "a simulation's clock is Unix time already" => {
@@ -15,11 +12,13 @@ cases! {
         Log::new().info("uint64_t boot_time_utc_us", BOOT).utc("boot_time_utc_us", BOOT).topic(INT32)
             .each(0..5, |log, i| {
                 let us = START + 200_000 * i;
-                // The receiver says 0.684 s more: a diagnostic, not a change of rule.
+                // The time of the receiver differs by 0.684 s, which readers report, but do not
+                // use.
                 log.row(0, int32_row(us, BOOT + us + 684_000, 3))
             });
     "utc-gps-int32" [U3] "the lower median over fixes; older position fields in 1e-7 degrees" => {
-        // (fix, has a time, how far the offset is from the middle)
+        // Each entry has the fix, true if the receiver has a time, and the deviation from the
+        // median offset.
         let fixes = [
             (0, false, 0), (2, true, 5_000), (3, true, -3_000), (3, true, 1_000), (4, true, 0), (3, true, 90_000),
             (6, true, -1_000), (5, true, 2_000), (1, true, 0), (3, false, 0),
@@ -30,7 +29,8 @@ cases! {
                 let utc = (BOOT + us).saturating_add_signed(off);
                 log.row(0, int32_row(us, if timed { utc } else { 0 }, fix))
             })
-            // Six count: -3000, -1000, 0, 1000, 2000, 90000; the lower median is 0.
+            // Six entries are valid: -3000, -1000, 0, 1000, 2000 and 90000. Their lower median is
+            // 0.
             .utc("gps", BOOT)
     };
     "utc-gps-double" [U3] "newer position fields in degrees, from the first instance that has a fix" => {
@@ -43,7 +43,7 @@ cases! {
             .each(0..3, |log, i| {
                 let us = START + 200_000 * i;
                 log.row(0, int32_row(us, BOOT + us, 2))
-                    // A fix, but with the time of a receiver that does not know the date.
+                    // This row has a fix, but the time of a receiver that has no date yet.
                     .row(1, row(us, 315_964_800_000_000 + us))
                     .row(3, row(us + 1, BOOT + us + 7_000_000)).row(2, row(us + 2, BOOT + us + 2))
             })
@@ -63,7 +63,7 @@ cases! {
                 let log = if i == 4 { log.note("utc_jumps") } else { log };
                 log.row(0, int32_row(us, BOOT + us + off, 3))
             })
-            // The lower median: four of ten are two seconds late.
+            // The offset is the lower median, because four of ten are two seconds late.
             .utc("gps", BOOT);
     "utc-none+time-ref-utc" [U4] "a time zone and a receiver without fix place nothing" =>
         Log::new().info("int32_t time_ref_utc", 3600).info("uint64_t boot_time_utc_us", 0).format(PLAIN).topic(INT32)
@@ -71,7 +71,7 @@ cases! {
             .rows_of(1, 1..3);
 }
 
-/// 2023-11-14 22:13:20 UTC.
+/// Unix time of the boot in microseconds, which is 2023-11-14T22:13:20Z.
 const BOOT: u64 = 1_700_000_000_000_000;
 
 const INT32: &str = "vehicle_gps_position:uint64_t timestamp;uint64_t time_utc_usec;int32_t lat;int32_t lon;\

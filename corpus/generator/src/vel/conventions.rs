@@ -1,19 +1,13 @@
-//! What sizes count, the marker byte, versions, and unknown types.
+//! Cases about the meaning of message sizes, the marker byte, versions, and unknown types.
 
-use serde_json::json;
-
-use super::kinds::{jpeg, position};
-use super::log::{Log, Message, Sizes};
-use crate::cases;
-use crate::lay::lay;
-use crate::shape::{Shape, Value, Words, values};
+use super::prelude::*;
 
 cases! {
     "all-kinds" [D1 D2 D18] "the six messages, in the literal conventions of the text" => fill(Log::new());
-    "all-kinds+0x31" [D2] "the same, marked with the character 1" => fill(Log::new().marker(0x31));
+    "all-kinds+0x31" [D2] "the same, marked with the character 1" => fill(Log::new().with(|own| own.marker = 0x31));
     "all-kinds+inclusive" [D1] "sizes that count the whole header" => fill(Log::new().sizes(Sizes::Inclusive));
     "all-kinds+inclusive+0x31" [D1 D2] "both other readings at once" =>
-        fill(Log::new().sizes(Sizes::Inclusive).marker(0x31));
+        fill(Log::new().sizes(Sizes::Inclusive).with(|own| own.marker = 0x31));
     "data-only-sizes" [D3] "sizes that count the data alone" =>
         fill(Log::new().sizes(Sizes::DataOnly).note("data_only_sizes"));
     "mixed-markers" [D2 D4] "both markers in one log: each is kept" =>
@@ -42,7 +36,7 @@ cases! {
     "own-type" [D36] "a type that is declared reads like a built-in one" => {
         let fields = "float32 heading;uint32 n;float32[] samples;string name";
         let shape = Shape::parse("CompassM", fields, Words::Ros, &|_| unreachable!("plain types"));
-        // The number of samples is a separate field.
+        // The number of samples is stored in a separate field.
         let samples = Value::As(lay![1.5_f32, -2.0_f32], json!([1.5, -2.0]));
         let row = values![90.25, 2, samples, "north"];
         Log::new().drive(0.0, 2)
@@ -54,8 +48,8 @@ cases! {
             .fact("declarations", "message CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  \
                                    string name\n")
     };
-    "version-1.2" [D11] "another minor version" => Log::new().version(1, 2).drive(0.0, 3);
-    "version-2.0" [D11] "another major version" => Log::new().version(2, 0).drive(0.0, 3);
+    "version-1.2" [D11] "another minor version" => Log::new().with(|own| own.version = (1, 2)).drive(0.0, 3);
+    "version-2.0" [D11] "another major version" => Log::new().with(|own| own.version = (2, 0)).drive(0.0, 3);
     "invalid-message" [D7] "messages that are marked as not valid" =>
         Log::new().drive(0.0, 2).invalid(&Message::obd(150.0, 99))
             .invalid(&Message::new((0x0707_0707, 3), 160.0, vec![1; 9])).drive(200.0, 2);
@@ -69,20 +63,20 @@ fn fill(log: Log) -> Log {
         log.pose(at, [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81])
             .obd(at + 1.5, 18 + round)
             .gps(at + 2.0, position(56 + round))
-            .image(at + 3.0, 0, true, (16, 8), &jpeg(16, 8))
-            .image(at + 3.5, 1, true, (8, 8), &jpeg(8, 8))
+            .image(at + 3.0, 0, true, [16, 8], &jpeg(16, 8))
+            .image(at + 3.5, 1, true, [8, 8], &jpeg(8, 8))
             .laser(at + 4.0, urg, (b"front", "front"), &[1724, 0, 3000])
             .velodyne(at + 5.0, &[])
     })
     .assumed("position_unit", "degrees")
     .assumed("quaternion", "wxyz body_to_world")
     .choice("acceleration_unit", "m/s2")
-    // 2010-06-14 12:34:56 less 7324.625 ms, both times.
+    // In both cases, the start is 7324.625 ms before 2010-06-14T12:34:56Z.
     .utc(1_276_518_896_000_000_000 - 7_324_625_000)
 }
 
 fn unknown_only(sizes: Sizes) -> Log {
-    let log = Log::new().sizes(sizes).note("unknown_type").assumed("size_rule", sizes.name());
+    let log = Log::new().sizes(sizes).note("unknown_type").assumed("size_rule", sizes.rule().1);
     log.each(0..5_u8, |log, i| {
         let data = vec![i; 10 + usize::from(i)];
         log.unknown(&Message::new((0x0777_1234, 100), 10.0 * f64::from(i), data), "0x07771234")

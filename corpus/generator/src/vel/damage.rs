@@ -1,9 +1,6 @@
-//! Damage with one sensible interpretation each, and intact messages before and after it.
+//! Cases of damage between intact messages. Each damage can be interpreted in one way only.
 
-use super::kinds::IMAGE;
-use super::log::{Index, Log, Message, refused};
-use crate::cases;
-use crate::shape::values;
+use super::prelude::*;
 
 cases! {
     "damaged+garbage" [D24] "bytes that are no message" => garbage(&[0xC3; 77]);
@@ -18,7 +15,7 @@ cases! {
             .spoilt(&Message::new((0x0055_AA55, 1), 350.0, vec![3; 40]), |bytes| bytes.extend([0xC3; 30]))
             .drive(400.0, 4);
     "damaged+decoy" [D24] "a payload that holds the bytes of a message" => {
-        // An image that holds a whole message; its own marker is damaged.
+        // An image that contains a complete message. The marker of the image is damaged.
         let log = Log::new().drive(0.0, 4);
         let inner = [log.frame(&Message::obd(1.0, 99)), vec![0xC3; 60]].concat();
         let image = Message::new(IMAGE.id, 350.0, IMAGE.data(&values![0, true, 8, 8, &inner[..]]));
@@ -30,18 +27,15 @@ cases! {
     "damaged+to-the-end" [D24] "nothing sound comes after the damage" =>
         Log::new().drive(0.0, 3).lose("gap", [0xC3; 200]);
     "damaged+first-message" [D23 D24] "the first message is damaged: the next is found" =>
-        Log::new().index(Index::Changed(|entries| *entries = vec![20], true))
+        Log::new().index(true, |entries| *entries = vec![20])
             .spoilt(&Message::obd(0.0, 7), |bytes| bytes[4] = 0).starts_here().drive(100.0, 4);
     "joined-logs" [D26] "two logs in one file" =>
         Log::new().drive(0.0, 3).note("joined")
             .lay(b"\xa4VEL\x01\x00\x01\x00\x01\x00\x00\x00\x14\x00\x00\x00\x00\x00\x00\x00").drive(50.0, 3);
-    "bad-magic" [D27] "the first byte is wrong" => {
-        let mut bytes = crate::Made::from(Log::new().drive(0.0, 3)).bytes;
-        bytes[0] = 0xA5;
-        refused(&bytes, "not_this_format", "not a VEL log")
-    };
+    "bad-magic" [D27] "the first byte is wrong" =>
+        not_vel(&changed(Made::from(Log::new().drive(0.0, 3)).bytes, |bytes| bytes[0] = 0xA5));
     "no-magic" [D27] "another file altogether" =>
-        refused(b"BM this is no log, and no part of one", "not_this_format", "not a VEL log");
+        not_vel(b"BM this is no log, and no part of one");
 }
 
 fn garbage(bytes: &[u8]) -> Log {
@@ -55,4 +49,8 @@ fn broken(change: impl FnOnce(&mut Vec<u8>)) -> Log {
 
 fn size(size: u32) -> Log {
     broken(|bytes| bytes[..4].copy_from_slice(&size.to_le_bytes()))
+}
+
+fn not_vel(bytes: &[u8]) -> Made {
+    refused(bytes, "not_this_format", "not a VEL log")
 }

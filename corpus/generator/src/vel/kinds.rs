@@ -1,14 +1,11 @@
-//! The messages of the specification, section by section: 3.4.1 to 3.4.6.
+//! The messages in sections 3.4.1 to 3.4.6 of the specification.
 
-use serde_json::Value as Json;
-
-use crate::lay::lay;
-use crate::shape::{Shape, Value, Words, values};
+use crate::prelude::*;
 
 /// Type and version of a message.
 pub(super) type Id = (u32, i32);
 
-/// A type of message: its name in expected results, and its fields.
+/// A type of message.
 pub(super) struct Kind {
     pub(super) id: Id,
     pub(super) name: &'static str,
@@ -58,7 +55,7 @@ impl Kind {
     }
 }
 
-/// A position.
+/// Content of a GPS message.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
     pub(super) time: (i32, i32, i32),
@@ -77,52 +74,35 @@ pub(super) fn position(second: i32) -> Position {
 }
 
 impl Position {
-    /// Returns the values of its message.
+    /// Returns the values of the message.
     pub(super) fn values(&self) -> Vec<Value> {
         let ((hour, minute, second), (day, month, year)) = (self.time, self.date);
-        values![
-            hour,
-            minute,
-            second,
-            self.warning,
-            self.latitude,
-            self.longitude,
-            self.speed,
-            90.0,
-            day,
-            month,
-            year,
-            self.quality,
-            7,
-            1.1,
-            72.5,
-            47.9,
-            1.6,
-            1.9
-        ]
+        let place = values![hour, minute, second, self.warning, self.latitude, self.longitude, self.speed];
+        [place, values![90.0, day, month, year, self.quality, 7, 1.1, 72.5, 47.9, 1.6, 1.9]].concat()
     }
 }
 
-/// Returns the values of a vehicle at this speed.
+/// Returns the values of a message with vehicle data. All values follow from the speed.
 pub(super) fn vehicle(speed: i32) -> Vec<Value> {
     values![speed, 1500, 0.0, 0, 0, 12.5, 0]
 }
 
-/// Returns a text or a list from bytes after its length, with the expected JSON.
+/// Returns a value that is stored as a length and `bytes`. `json` is the expected result.
 fn given(bytes: &[u8], json: impl Into<Json>) -> Value {
-    Value::As(lay![u32::try_from(bytes.len()).expect("small"), bytes], json.into())
+    Value::As(lay![u32_of(bytes.len()), bytes], json.into())
 }
 
-/// Returns the values of a scan; names are pairs of bytes and expected text.
+/// Returns the values of a laser scan. Names are pairs of stored bytes and expected text.
 pub(super) fn scan(kind: (&[u8], &str), name: (&[u8], &str), ranges: Vec<u32>) -> Vec<Value> {
     values![given(kind.0, kind.1), given(name.0, name.1), ranges]
 }
 
-/// Returns a JPEG of one grey block, as short as the standard allows.
+/// Returns a grey JPEG that is as short as the standard allows.
 pub(super) fn jpeg(width: u16, height: u16) -> Vec<u8> {
-    // One code of one bit in both tables: no difference, and end of block.
+    // Each Huffman table has a single code of one bit. In the first table it means "no difference",
+    // in the second "end of block".
     let table = |class: u8| lay![[0xFF, 0xC4, 0, 20, class, 1], [0_u8; 16]];
-    // Two bits per block, all 0; padded with ones.
+    // Each block has two bits that are 0. The last byte is padded with ones.
     let blocks = usize::from(width.div_ceil(8)) * usize::from(height.div_ceil(8));
     let mut bits = vec![false; 2 * blocks];
     bits.resize(bits.len().next_multiple_of(8), true);

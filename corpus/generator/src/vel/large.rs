@@ -1,23 +1,24 @@
-//! Large VEL logs: a drive with an HDL-64E at full rate, three cameras, two laser scanners, pose,
-//! GPS and vehicle data; and the sensor's calibration as a file, for readers that need one.
+//! Large VEL logs of a drive with an HDL-64E at full rate, three cameras, two laser scanners,
+//! poses, GPS and vehicle data. The calibration of the HDL-64E is also written as a file, for
+//! readers that need one.
 
 use std::f64::consts::TAU;
-use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{BufWriter, Cursor, Write};
+use std::io::{BufWriter, Cursor, Seek, SeekFrom, Write};
 
 use anyhow::Result;
 use image::codecs::jpeg::JpegEncoder;
 
 use super::kinds::{GPS, IMAGE, Kind, LASER, OBD, POSE, Position, VELODYNE, position, scan};
 use super::log::{Log, Message};
+use super::sensors::{bank, blocks};
 use crate::large::{Large, Order};
-use crate::lay::{Laid, lay};
+use crate::lay::{lay, u32_of};
 use crate::shape::{Value, values};
 
 pub(super) const LARGE: Large = Large { stem: "drive", default: 400_000_000, from: None, write };
 
-/// Packets of a revolution at 600 revolutions per minute, and of a message.
+/// Number of packets in a revolution at 600 revolutions per minute. A message has one revolution.
 const PACKETS: usize = 348;
 const PACKETS_OF_MESSAGE: usize = 29;
 const PACKET: usize = 1206;
@@ -30,29 +31,28 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     let drive = Drive { turn: revolution(), table: table(&lasers), pictures: pictures()? };
     let bytes_of_turn = drive.messages(0).iter().map(|message| message.data.len() + 21).sum::<usize>();
     let turns = usize::try_from(order.size)? / bytes_of_turn;
-    // Ten revolutions per second, so that each entry names the first message of a revolution.
+    // There are ten revolutions per second, so each index entry has the offset of the first message
+    // of a revolution.
     let entries = turns.div_ceil(10);
-    let mut head = lay![b"\xa4VEL\x01\x00\x01\x00", u32::try_from(entries)?];
-    let mut at = 12 + 8 * entries;
-    for turn in 0..turns {
-        if turn % 10 == 0 {
-            (at as u64).lay(&mut head);
-        }
-        at += drive.messages(turn).iter().map(|message| message.data.len() + 21).sum::<usize>();
-    }
-    out.write_all(&head)?;
+    let mut index = Vec::new();
+    out.seek(SeekFrom::Start(12 + 8 * entries as u64))?;
     let mut messages = 0;
     let log = Log::new();
     for turn in 0..turns {
+        if turn % 10 == 0 {
+            index.push(out.stream_position()?);
+        }
         for message in drive.messages(turn) {
             out.write_all(&log.frame(&message))?;
             messages += 1;
         }
     }
+    out.rewind()?;
+    out.write_all(&lay![b"\xa4VEL\x01\x00\x01\x00", u32_of(entries), index])?;
     Ok(format!("{messages} messages, {} s", turns as f64 / 10.0))
 }
 
-/// Repeated parts of the drive.
+/// Parts of the drive that are repeated.
 struct Drive {
     turn: Vec<u8>,
     table: Vec<u8>,
@@ -60,14 +60,14 @@ struct Drive {
 }
 
 impl Drive {
-    /// Returns the messages of a revolution, a tenth of a second.
+    /// Returns the messages during a revolution, which takes a tenth of a second.
     fn messages(&self, turn: usize) -> Vec<Message> {
         let start = 5000.0 + 100.0 * turn as f64;
         let of =
             |kind: &Kind, more: f64, values: &[Value]| Message::new(kind.id, start + more, kind.data(values));
         let mut all: Vec<Message> = Vec::new();
         for (i, packets) in self.turn.chunks(PACKETS_OF_MESSAGE * PACKET).enumerate() {
-            let mut data = lay![u32::try_from(PACKETS_OF_MESSAGE).expect("small"), packets];
+            let mut data = lay![u32_of(PACKETS_OF_MESSAGE), packets];
             for (j, packet) in data[4..].chunks_mut(PACKET).enumerate() {
                 self.set_timestamp(packet, turn * PACKETS + i * PACKETS_OF_MESSAGE + j);
             }
@@ -82,15 +82,10 @@ impl Drive {
                 all.push(of(&POSE, more + 1.0, &values![[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81]]));
             }
         }
-        for (kind, name, count, more) in
-            [("Hokuyo_URG-04LX", "front", 682, 93.0), ("Hokuyo_UTM-30LX", "rear", 1081, 94.0)]
-        {
-            let ranges = (0..count).map(|i| 500 + (i * 37 + u32::try_from(turn).expect("small")) % 4000);
-            all.push(of(
-                &LASER,
-                more,
-                &scan((kind.as_bytes(), kind), (name.as_bytes(), name), ranges.collect()),
-            ));
+        let scanners = [("Hokuyo_URG-04LX", "front", 682, 93.0), ("Hokuyo_UTM-30LX", "rear", 1081, 94.0)];
+        for (kind, name, count, more) in scanners {
+            let ranges = (0..count).map(|i| 500 + (i * 37 + u32_of(turn)) % 4000).collect();
+            all.push(of(&LASER, more, &scan((kind.as_bytes(), kind), (name.as_bytes(), name), ranges)));
         }
         let speed = 30 + i32::try_from(turn % 20).expect("small");
         all.push(of(&OBD, 95.0, &values![speed, 1800, 0.0, 0, 0, 12.5, 0]));
@@ -123,29 +118,19 @@ impl Drive {
     }
 }
 
-/// Returns one revolution of 2088 firings of both banks.
+/// Returns a revolution, which has 2088 firings of both banks of lasers.
 fn revolution() -> Vec<u8> {
-    let mut turn = Vec::new();
-    for packet in 0..PACKETS {
-        for block in 0..12 {
-            let firing = packet * 6 + block / 2;
-            let azimuth = u16::try_from(firing * 36_000 / (PACKETS * 6)).expect("a turn");
-            (if block % 2 == 0 { 0xEEFF_u16 } else { 0xDDFF }, azimuth).lay(&mut turn);
-            for shot in 0..32 {
-                let laser = (block % 2) * 32 + shot;
-                seen(laser, azimuth).lay(&mut turn);
-            }
-        }
-        turn.extend([0; 6]);
-    }
-    turn
+    let packet = |packet: usize| {
+        let block = |b| bank(b, (packet * 6 + b / 2) * 36_000 / (PACKETS * 6));
+        lay![blocks(block, |b, shot| seen(b % 2 * 32 + shot, block(b).1)), [0_u8; 6]]
+    };
+    (0..PACKETS).flat_map(packet).collect()
 }
 
-/// Returns distance and intensity: walls on both sides, the ground before them, and some shots
-/// without a return.
+/// Returns the distance and intensity of a shot. The scene has walls on both sides and the ground
+/// between them. Some shots have no return.
 fn seen(laser: usize, azimuth: u16) -> (u16, u8) {
-    let number = u32::try_from(laser).expect("small");
-    let noise = number.wrapping_mul(2_654_435_761) ^ u32::from(azimuth).wrapping_mul(40_503);
+    let noise = u32_of(laser).wrapping_mul(2_654_435_761) ^ u32::from(azimuth).wrapping_mul(40_503);
     if noise.is_multiple_of(19) {
         return (0, 0);
     }
@@ -156,23 +141,13 @@ fn seen(laser: usize, azimuth: u16) -> (u16, u8) {
     (raw, u8::try_from(noise >> 16 & 127).expect("seven bits"))
 }
 
-/// Sixty-four lasers in raw status units: vertical, rotation, distance, distX, distY, vertical and
-/// horizontal offset, focal distance, slope.
+/// Returns the calibration of 64 lasers in the units of the status bytes: vertical angle, rotation,
+/// distance, distX, distY, vertical offset, horizontal offset, focal distance, and slope.
 fn lasers() -> Vec<[i16; 9]> {
     let laser = |i: i16| {
         let vertical = if i < 32 { 200 - i * 33 } else { -883 - (i - 32) * 50 };
-        let distance = 1150 + i * 3;
-        [
-            vertical,
-            (i % 8 - 4) * 150,
-            distance,
-            distance + 30,
-            distance - 20,
-            205 - i,
-            26 - 52 * (i % 2),
-            1400 + i * 10,
-            14,
-        ]
+        let (rotation, distance, focal) = ((i % 8 - 4) * 150, 1150 + i * 3, 1400 + i * 10);
+        [vertical, rotation, distance, distance + 30, distance - 20, 205 - i, 26 - 52 * (i % 2), focal, 14]
     };
     (0..64).map(laser).collect()
 }
@@ -184,40 +159,40 @@ fn table(lasers: &[[i16; 9]]) -> Vec<u8> {
     lay![b"UNIT#\x18\x18", lasers, 600_u16, [0_u8; 17], 1820_u16]
 }
 
-/// Returns the lasers as the YAML of the ROS driver.
+/// Returns the calibration in the YAML format of the ROS driver.
 fn calibration(lasers: &[[i16; 9]]) -> String {
     let mut text = "distance_resolution: 0.002\nlasers:\n".to_owned();
     for (id, l) in lasers.iter().enumerate() {
         let angle = |i: usize| (f64::from(l[i]) / 100.0).to_radians();
         let metres = |i: usize| f64::from(l[i]) / 1000.0;
-        let _ = writeln!(
-            text,
-            "  - dist_correction: {}\n    dist_correction_x: {}\n    dist_correction_y: {}\n    focal_distance: {}\n    \
-             focal_slope: {:.1}\n    horiz_offset_correction: {}\n    laser_id: {id}\n    max_intensity: 235\n    \
-             min_intensity: 30\n    rot_correction: {}\n    vert_correction: {}\n    vert_offset_correction: {}",
-            metres(2),
-            metres(3),
-            metres(4),
-            metres(7),
-            f64::from(l[8]) / 10.0,
-            metres(6),
-            angle(1),
-            angle(0),
-            metres(5),
-        );
+        let values = [
+            ("  - dist_correction", metres(2)),
+            ("    dist_correction_x", metres(3)),
+            ("    dist_correction_y", metres(4)),
+            ("    focal_distance", metres(7)),
+            ("    focal_slope", f64::from(l[8]) / 10.0),
+            ("    horiz_offset_correction", metres(6)),
+            ("    laser_id", id as f64),
+            ("    max_intensity", 235.0),
+            ("    min_intensity", 30.0),
+            ("    rot_correction", angle(1)),
+            ("    vert_correction", angle(0)),
+            ("    vert_offset_correction", metres(5)),
+        ];
+        text.extend(values.map(|(name, value)| format!("{name}: {value}\n")));
     }
     text.push_str("num_lasers: 64\n");
     text
 }
 
-/// Returns images of 640 x 480 with edges and noise, like a camera's JPEGs.
+/// Returns JPEG images of 640 x 480 pixels. Edges and noise make them as large as those of a
+/// camera.
 fn pictures() -> Result<Vec<Vec<u8>>> {
     (0..8_u32)
         .map(|number| {
             let picture = image::RgbImage::from_fn(640, 480, |x, y| {
-                let noise = (x.wrapping_mul(1_103_515_245) ^ y.wrapping_mul(12_345) ^ number)
-                    .wrapping_mul(2_654_435_761)
-                    >> 27;
+                let mixed = x.wrapping_mul(1_103_515_245) ^ y.wrapping_mul(12_345) ^ number;
+                let noise = mixed.wrapping_mul(2_654_435_761) >> 27;
                 let sky = if y < 200 { 150 } else { 60 };
                 let edge = if (x / 40 + y / 30 + number).is_multiple_of(3) { 50 } else { 0 };
                 let value = |more: u32| u8::try_from((sky + edge + noise + more).min(255)).unwrap_or(255);

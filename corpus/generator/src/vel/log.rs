@@ -1,57 +1,35 @@
-//! The steps that build a VEL log. The index comes before the messages, so offsets count from the
-//! first message until the log is finished.
+//! The steps that build a VEL log. The index comes before the messages, and its size is only known
+//! at the end. Offsets therefore count from the first message until the log is finished.
 
-use serde_json::{Value as Json, json};
+use super::kinds::{GPS, IMAGE, Id, KINDS, Kind, LASER, OBD, POSE, Position, VELODYNE, scan, vehicle};
+use crate::prelude::*;
 
-use super::kinds::{Id, KINDS, OBD, vehicle};
-use crate::Made;
-use crate::lay::{base64, lay};
-
-/// A VEL log during construction.
+/// A VEL log that is being built.
 pub(super) type Log = crate::log::Log<Own>;
 
-/// What the size of a message counts in addition to its data.
+/// Meaning of the size in the header of a message. Programs that write VEL logs differ in this
+/// point.
 #[derive(Clone, Copy, Default)]
 pub(super) enum Sizes {
+    /// The size includes the header without the size field itself.
     #[default]
     Exclusive,
+    /// The size includes the whole header.
     Inclusive,
+    /// The size is that of the data only.
     DataOnly,
 }
 
 impl Sizes {
-    fn overhead(self) -> u32 {
+    /// Returns the number of bytes that the size includes beside the data, and the name of the
+    /// convention.
+    pub(super) fn rule(self) -> (u32, &'static str) {
         match self {
-            Self::Exclusive => 17,
-            Self::Inclusive => 21,
-            Self::DataOnly => 0,
+            Self::Exclusive => (17, "exclusive"),
+            Self::Inclusive => (21, "inclusive"),
+            Self::DataOnly => (0, "data_only"),
         }
     }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Exclusive => "exclusive",
-            Self::Inclusive => "inclusive",
-            Self::DataOnly => "data_only",
-        }
-    }
-}
-
-/// Index of a log.
-#[derive(Default)]
-pub(super) enum Index {
-    /// One entry per second from the first message.
-    #[default]
-    FromFirst,
-    /// One entry per second from the start of the program.
-    FromStart,
-    /// No entries.
-    None,
-    /// The right entries from the first message, changed; `true` if a reader must rebuild the
-    /// index.
-    Changed(fn(&mut Vec<i64>), bool),
-    /// This count, and these entries regardless of the count.
-    Claimed(u32, Vec<i64>),
 }
 
 /// A message.
@@ -60,7 +38,7 @@ pub(super) struct Message {
     pub(super) id: Id,
     pub(super) millis: f64,
     pub(super) data: Vec<u8>,
-    /// Marker, if it is not that of the log.
+    /// Marker of the message, if it differs from that of the log.
     pub(super) marker: Option<u8>,
 }
 
@@ -75,17 +53,25 @@ impl Message {
     }
 }
 
-/// VEL-specific parts.
+/// Parts that only VEL logs have.
 #[derive(Default)]
 pub(super) struct Own {
     sizes: Sizes,
-    marker: u8,
-    version: (u16, u16),
-    index: Index,
-    /// Offsets and timestamps that the index may name.
+    pub(super) marker: u8,
+    pub(super) version: (u16, u16),
+    /// True if the index has an entry per second from the start of the program, and not from the
+    /// first message.
+    pub(super) from_start: bool,
+    /// True if the log has no index.
+    no_index: bool,
+    /// Changes the correct index entries.
+    change: Option<fn(&mut Vec<i64>)>,
+    /// Number of entries in the header, if it is wrong.
+    pub(super) claimed: Option<u32>,
+    /// True if readers must rebuild the index.
+    rebuilt: bool,
+    /// Offset and timestamp of each message that may have an index entry.
     places: Vec<(usize, f64)>,
-    /// Notes about the file header.
-    head_notes: Vec<(usize, &'static str)>,
     choices: Json,
     facts: Json,
     utc: Json,
@@ -94,47 +80,51 @@ pub(super) struct Own {
     markers: [u64; 2],
     times: Vec<i64>,
     now: i64,
-    /// Offset of the first message from its expected position.
+    /// Difference between the offset of the first message and the end of the index.
     starts_at: usize,
 }
 
+fn chosen(choice: &str, assumed: bool) -> Json {
+    json!({"choice": choice, "assumed": assumed})
+}
+
 impl Log {
-    /// Returns an empty log with the defaults of the specification: size without itself, 0x49,
-    /// index from the first message.
+    /// Creates an empty log with the conventions of the specification: sizes exclude the size
+    /// field, the marker is 0x49, and the index starts at the first message.
     pub(super) fn new() -> Self {
         Self::of(Vec::new(), Own { marker: 0x49, version: (1, 1), ..Own::default() })
     }
 
-    pub(super) fn sizes(mut self, sizes: Sizes) -> Self {
-        self.own.sizes = sizes;
+    /// Changes the parts that only VEL logs have.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Own)) -> Self {
+        change(&mut self.own);
         self
     }
 
-    pub(super) fn marker(mut self, marker: u8) -> Self {
-        self.own.marker = marker;
-        self
+    /// Changes how sizes are written.
+    pub(super) fn sizes(self, sizes: Sizes) -> Self {
+        self.with(|own| own.sizes = sizes)
     }
 
-    pub(super) fn version(mut self, major: u16, minor: u16) -> Self {
-        self.own.version = (major, minor);
-        self.own.head_notes.push((4, "unknown_version"));
-        self
+    /// Changes the correct index entries. `rebuilt` is true if readers must rebuild the index.
+    pub(super) fn index(self, rebuilt: bool, change: fn(&mut Vec<i64>)) -> Self {
+        self.with(|own| (own.rebuilt, own.change) = (rebuilt, Some(change)))
     }
 
-    pub(super) fn index(mut self, index: Index) -> Self {
-        self.own.index = index;
-        self
+    /// Writes an index without entries.
+    pub(super) fn no_index(self) -> Self {
+        self.with(|own| own.no_index = true)
     }
 
-    /// Returns the bytes of a message in this log.
+    /// Returns the bytes of a message according to the conventions of the log.
     pub(super) fn frame(&self, message: &Message) -> Vec<u8> {
-        let len = u32::try_from(message.data.len()).expect("small");
         let marker = message.marker.unwrap_or(self.own.marker);
         let (kind, version) = message.id;
-        lay![len + self.own.sizes.overhead(), marker, kind, version, message.millis, message.data]
+        let size = u32_of(message.data.len()) + self.own.sizes.rule().0;
+        lay![size, marker, kind, version, message.millis, message.data]
     }
 
-    /// Adds an intact message; its record has these fields.
+    /// Adds an intact message. `fields` and `data` are the expected result.
     pub(super) fn put(mut self, message: &Message, topic: [&str; 2], fields: Json, data: &Json) -> Self {
         let own = &mut self.own;
         own.known += u64::from(KINDS.iter().any(|kind| kind.id == message.id));
@@ -147,80 +137,122 @@ impl Log {
         self.unseen(message)
     }
 
-    /// Adds a message of an unknown type, with the name that readers give it.
+    /// Adds a message of an unknown type. `name` is the name of its topic in readers.
     pub(super) fn unknown(self, message: &Message, name: &str) -> Self {
         let fields = json!([{"name": "data", "type": "bytes"}]);
         self.put(message, [name, name], fields, &json!({"data": base64(&message.data)}))
     }
 
-    /// Adds a message with intact framing whose data end before its content does.
+    /// Adds a message with an intact frame whose data is too short for its content.
     pub(super) fn short(mut self, message: &Message) -> Self {
         self.own.count(message, self.bytes.len());
         let bytes = self.frame(message);
         self.lose("bad_payload", bytes)
     }
 
-    /// Adds a message that its writer marks as not valid.
+    /// Adds a message that is marked as invalid.
     pub(super) fn invalid(self, message: &Message) -> Self {
         self.note("invalid_message").unseen(&Message { marker: Some(0x30), ..message.clone() })
     }
 
-    /// Adds a message that no reader yields.
+    /// Adds a message that readers do not return.
     pub(super) fn unseen(self, message: &Message) -> Self {
         let bytes = self.frame(message);
         self.lay(bytes)
     }
 
-    /// Adds a message that is lost because its bytes were changed.
+    /// Adds a message whose bytes are changed. Expects that the message is lost.
     pub(super) fn spoilt(self, message: &Message, change: impl FnOnce(&mut Vec<u8>)) -> Self {
-        let mut bytes = self.frame(message);
-        change(&mut bytes);
+        let bytes = changed(self.frame(message), change);
         self.lose("gap", bytes)
     }
 
-    /// Adds a message whose last bytes are cut off.
+    /// Adds a message without its last `missing` bytes.
     pub(super) fn cut(self, message: &Message, missing: usize) -> Self {
         let bytes = self.frame(message);
         self.lose("cut", &bytes[..bytes.len() - missing])
     }
 
-    /// Adds the end mark. Bytes after it are not read.
+    /// Adds the end mark. Readers ignore the bytes after it.
     pub(super) fn terminate(self) -> Self {
         self.lay([0xFF; 4])
     }
 
-    /// Sets the first message here instead of after the index.
-    pub(super) fn starts_here(mut self) -> Self {
-        self.own.starts_at = self.at();
-        self
+    /// Expects that the first message is at this offset, and not directly after the index.
+    pub(super) fn starts_here(self) -> Self {
+        let at = self.at();
+        self.with(|own| own.starts_at = at)
     }
 
-    /// Notes a value that a reader infers from the file.
-    pub(super) fn choice(mut self, what: &str, choice: &str) -> Self {
-        self.own.choices[what] = json!({"choice": choice, "assumed": false});
-        self
+    /// Expects that readers infer this convention from the file.
+    pub(super) fn choice(self, what: &str, choice: &str) -> Self {
+        self.with(|own| own.choices[what] = chosen(choice, false))
     }
 
-    /// Notes a value that a reader assumes, because the file does not tell it.
-    pub(super) fn assumed(mut self, what: &str, choice: &str) -> Self {
-        self.own.choices[what] = json!({"choice": choice, "assumed": true});
-        self
+    /// Expects that readers assume this convention, because the file does not determine it.
+    pub(super) fn assumed(self, what: &str, choice: &str) -> Self {
+        self.with(|own| own.choices[what] = chosen(choice, true))
     }
 
-    /// Adds a further fact to the expected result.
-    pub(super) fn fact(mut self, key: &str, value: impl Into<Json>) -> Self {
-        self.own.facts[key] = value.into();
-        self
+    /// Adds a member to the expected result.
+    pub(super) fn fact(self, key: &str, value: impl Into<Json>) -> Self {
+        self.with(|own| own.facts[key] = value.into())
     }
 
     pub(super) fn utc(mut self, offset_ns: i64) -> Self {
         self.own.utc = json!({"rule": "gps", "offset_ns": offset_ns.to_string()});
         self.choice("utc", "gps")
     }
+
+    /// Adds a message of the type `kind`.
+    fn say(self, kind: &Kind, topic: &str, millis: f64, values: &[Value]) -> Self {
+        let message = Message::new(kind.id, millis, kind.data(values));
+        self.put(&message, [topic, kind.name], kind.shape().fields(), &kind.shape().data(values))
+    }
+
+    /// Adds a message with vehicle data.
+    pub(super) fn obd(self, millis: f64, speed: i32) -> Self {
+        self.put_obd(&Message::obd(millis, speed), speed)
+    }
+
+    /// Adds a message with vehicle data whose frame differs from that of other messages.
+    pub(super) fn put_obd(self, message: &Message, speed: i32) -> Self {
+        self.put(message, [OBD.name; 2], OBD.shape().fields(), &OBD.shape().data(&vehicle(speed)))
+    }
+
+    /// Adds `n` messages with vehicle data. They start at the time `start` and are 100 ms apart.
+    pub(super) fn drive(self, start: f64, n: i32) -> Self {
+        self.each(0..n, |log, i| log.obd(start + 100.0 * f64::from(i), i))
+    }
+
+    pub(super) fn gps(self, millis: f64, place: Position) -> Self {
+        self.say(&GPS, GPS.name, millis, &place.values())
+    }
+
+    pub(super) fn pose(self, millis: f64, q: [f32; 4], a: [f32; 3]) -> Self {
+        self.say(&POSE, POSE.name, millis, &values![q, a])
+    }
+
+    pub(super) fn image(self, millis: f64, source: i32, jpeg: bool, size: [i32; 2], data: &[u8]) -> Self {
+        let values = values![source, jpeg, size[0], size[1], data];
+        self.say(&IMAGE, &format!("ImageM/{source}"), millis, &values)
+    }
+
+    /// Adds a laser scan. Names are pairs of stored bytes and expected text.
+    pub(super) fn laser(self, millis: f64, kind: (&[u8], &str), name: (&[u8], &str), ranges: &[u32]) -> Self {
+        let topic = format!("LaserRange2DDataM/{}", name.1);
+        self.say(&LASER, topic.trim_end_matches('/'), millis, &scan(kind, name, ranges.to_vec()))
+    }
+
+    pub(super) fn velodyne(self, millis: f64, packets: &[Vec<u8>]) -> Self {
+        let bytes = packets.concat();
+        let json: Json = base64(&bytes).into();
+        self.say(&VELODYNE, VELODYNE.name, millis, &values![u32_of(packets.len()), Value::As(bytes, json)])
+    }
 }
 
 impl Own {
-    /// Counts a message with intact framing.
+    /// Counts a message with an intact frame.
     fn count(&mut self, message: &Message, at: usize) {
         self.messages += 1;
         self.markers[usize::from(message.marker.unwrap_or(self.marker) == 0x31)] += 1;
@@ -232,49 +264,43 @@ impl Own {
         }
     }
 
-    /// Returns the offsets of an index with an entry per second from `start` on.
-    fn entries(&self, start: f64) -> Vec<i64> {
+    /// Returns the index entries, which are correct unless the log changes them. With timestamps far
+    /// apart, the correct index is huge, so it is not computed for a log without an index.
+    fn entries(&self) -> Vec<i64> {
+        let start = match self.places.first() {
+            Some((_, first)) if first.is_finite() && !self.from_start => *first,
+            _ => 0.0,
+        };
         let finite = self.places.iter().map(|place| place.1).filter(|ms| ms.is_finite());
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
         let count = match self.places.len() {
             0 => 0,
+            _ if self.no_index => 0,
             _ => ((finite.fold(start, f64::max) - start) / 1000.0).floor() as u32 + 1,
         };
         let entry = |second: u32| {
             let from = start + 1000.0 * f64::from(second);
             let place = self.places.iter().find(|place| place.1 >= from);
-            let (at, _) = place.expect("the last second has a message");
-            12 + 8 * i64::from(count) + i64::try_from(*at).expect("small")
+            12 + 8 * i64::from(count) + i64::from(u32_of(place.expect("the last second has a message").0))
         };
-        (0..count).map(entry).collect()
+        let mut entries = (0..count).map(entry).collect();
+        if let Some(change) = self.change {
+            change(&mut entries);
+        }
+        entries
     }
 }
 
 impl From<Log> for Made {
     fn from(log: Log) -> Self {
         let own = &log.own;
-        let first_ms =
-            own.places.first().map_or(0.0, |place| if place.1.is_finite() { place.1 } else { 0.0 });
-        let count = |entries: &[i64]| u32::try_from(entries.len()).expect("small");
-        let first_message = Some("first_message");
-        let (claimed, entries, state, origin) = match &own.index {
-            Index::FromFirst => {
-                let entries = own.entries(first_ms);
-                let state = if entries.is_empty() { "absent" } else { "used" };
-                (count(&entries), entries, state, first_message)
-            }
-            Index::FromStart => {
-                let entries = own.entries(0.0);
-                (count(&entries), entries, "used", Some("program_start"))
-            }
-            Index::None => (0, Vec::new(), "absent", None),
-            Index::Changed(change, rebuilt) => {
-                let mut entries = own.entries(first_ms);
-                change(&mut entries);
-                (count(&entries), entries, if *rebuilt { "rebuilt" } else { "used" }, first_message)
-            }
-            Index::Claimed(claimed, entries) => (*claimed, entries.clone(), "rebuilt", None),
+        let entries = own.entries();
+        let state = match entries.is_empty() {
+            _ if own.rebuilt => "rebuilt",
+            true => "absent",
+            false => "used",
         };
+        let claimed = own.claimed.unwrap_or(u32_of(entries.len()));
         let (major, minor) = own.version;
         let head = lay![b"\xa4VEL", major, minor, claimed, entries];
         let starts_at = head.len() + own.starts_at;
@@ -282,9 +308,8 @@ impl From<Log> for Made {
         let own = &mut log.own;
 
         let choices = &mut own.choices;
-        let chosen = |choice: &str, assumed: bool| json!({"choice": choice, "assumed": assumed});
         if choices["size_rule"].is_null() {
-            choices["size_rule"] = chosen(own.sizes.name(), own.known == 0);
+            choices["size_rule"] = chosen(own.sizes.rule().1, own.known == 0);
         }
         let marker = match own.markers {
             [_, 0] => "0x49",
@@ -294,8 +319,9 @@ impl From<Log> for Made {
         let none = own.messages == 0;
         choices["marker"] = chosen(marker, none);
         choices["first_message"] = chosen(&format!("byte {starts_at}"), false);
-        if let Some(origin) = origin.filter(|_| state == "used" && !none) {
-            choices["index_origin"] = chosen(origin, false);
+        if state == "used" && !none {
+            choices["index_origin"] =
+                chosen(if own.from_start { "program_start" } else { "first_message" }, false);
         }
         own.facts["index"] = state.into();
         own.facts["messages"] = own.messages.to_string().into();
@@ -309,15 +335,17 @@ impl From<Log> for Made {
             "end_ns": span(own.times.iter().max()),
             "vel": own.facts,
         });
-        let mut notes = std::mem::take(&mut own.head_notes);
-        if state == "rebuilt" {
-            notes.push((8, "index_rebuilt"));
+        if log.own.version != (1, 1) {
+            log = log.note_at(4, "unknown_version");
         }
-        log.each(notes, |log, (at, code)| log.note_at(at, code)).made(truth)
+        if state == "rebuilt" {
+            log = log.note_at(8, "index_rebuilt");
+        }
+        log.made(truth)
     }
 }
 
-/// Returns a file that must be refused, and why.
+/// Returns a file that a reader must reject with an error of this kind.
 pub(super) fn refused(bytes: &[u8], kind: &str, contains: &str) -> Made {
     Made::refused(bytes.to_vec(), ["vel", ""], kind, contains)
 }

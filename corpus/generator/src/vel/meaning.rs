@@ -1,8 +1,6 @@
-//! Inferred meaning of numbers: positions, UTC, orientation.
+//! Cases about inferred conventions: positions, UTC, and orientation.
 
-use super::kinds::{Position, position};
-use super::log::{Index, Log};
-use crate::cases;
+use super::prelude::*;
 
 cases! {
     "gps-degrees" [D16] "a drive in degrees: the way between fixes is that of the speed" =>
@@ -25,7 +23,7 @@ cases! {
             .each((0..).zip([20.0, 30.0, 20.0, 90.0, 25.0]), |log, (second, late)| {
                 log.gps(1000.0 * f64::from(second) + late, position(second))
             })
-            // Offsets of -20, -30, -20, -90 and -25 ms: the median is -25.
+            // The offsets are -20, -30, -20, -90 and -25 ms, so the median is -25 ms.
             .utc(NOON - 25_000_000);
     "gps-date-lags" [D34] "a date that changes a second after midnight" => {
         let place = |second: i32| {
@@ -39,8 +37,9 @@ cases! {
             .utc(1_276_559_998_000_000_000)
     };
     "gps-times-of-noise" [D34] "times so far apart that their distance passes 64 bits" =>
-        // 222 years before the program started, twice; and as long after it.
-        Log::new().index(Index::None).assumed("position_unit", "degrees")
+        // Two messages are 222 years before the start of the program, and the others as long after
+        // it.
+        Log::new().no_index().assumed("position_unit", "degrees")
             .each([(0, -7e12), (0, -7e12)], |log, (second, millis)| log.gps(millis, position(second)))
             .note("stale_times").gps(7e12, position(2))
             .data_between(-7_000_000_000_000_000_000, -7_000_000_000_000_000_000)
@@ -56,16 +55,17 @@ cases! {
         still([0.0, 0.01, 0.02], "m/s2 without gravity");
 }
 
-/// 2010-06-14T12:34:00Z.
+/// Unix time in nanoseconds of 2010-06-14T12:34:00Z.
 const NOON: i64 = 1_276_518_840_000_000_000;
 
-/// Adds a position each second, in degrees by default only.
+/// Returns a log with a position per second. Readers assume degrees, because the positions do not
+/// determine the unit.
 fn each_second(seconds: std::ops::Range<i32>, place: impl Fn(i32) -> Position) -> Log {
     let log = Log::new().assumed("position_unit", "degrees");
     log.each(seconds, |log, second| log.gps(1000.0 * f64::from(second), place(second)))
 }
 
-/// Returns a drive at 30 m/s to the north for eight seconds, near 1 degree north and 0.5 east.
+/// Returns a drive to the north at 30 m/s for eight seconds. It starts at 1° north and 0.5° east.
 fn drive(unit: &str, store: fn(f64) -> f64) -> Log {
     let place = |second: i32| {
         let degrees = 1.0 + f64::from(second) * (30.0_f64 / 6_371_000.0).to_degrees();
@@ -74,16 +74,18 @@ fn drive(unit: &str, store: fn(f64) -> f64) -> Log {
     each_second(0..8, place).choice("position_unit", unit).utc(NOON)
 }
 
-/// Returns a vehicle that rolls and pitches, with the measured gravity for each pose.
+/// Returns a log of a vehicle that rolls and pitches. Each pose has the acceleration that gravity
+/// causes.
 fn poses(reading: &str, store: fn([f32; 4]) -> [f32; 4]) -> Log {
     let log = Log::new().choice("quaternion", reading).choice("acceleration_unit", "m/s2");
     log.each(0..40_u8, |log, i| {
         let roll = 0.4 * (f64::from(i) * 0.3).sin();
         let pitch = 0.3 * (f64::from(i) * 0.17).cos();
         let ((sin_r, cos_r), (sin_p, cos_p)) = ((roll / 2.0).sin_cos(), (pitch / 2.0).sin_cos());
-        // Roll about x after pitch about y, body to world: q = q_pitch * q_roll.
+        // The rotation from the body to the world is a pitch about y, followed by a roll about x: q
+        // = q_pitch * q_roll.
         let q = [cos_p * cos_r, cos_p * sin_r, sin_p * cos_r, -sin_p * sin_r];
-        // The up direction of the world in the body's axes: the third row of the rotation.
+        // The direction up in the axes of the body is the third row of the rotation matrix.
         let up = [
             2.0 * (q[1] * q[3] - q[0] * q[2]),
             2.0 * (q[2] * q[3] + q[0] * q[1]),

@@ -2,31 +2,33 @@
 
 mod conventions;
 mod damage;
-mod ends;
-mod index;
 mod kinds;
 mod large;
+mod layout;
 mod log;
 mod meaning;
 mod payloads;
-mod say;
 mod sensors;
-mod velodyne;
 
 use super::Format;
 
-/// In the order of the manifest.
+/// Names that the cases use.
+mod prelude {
+    pub(super) use super::kinds::{IMAGE, LASER, Position, VELODYNE, jpeg, position, scan};
+    pub(super) use super::log::{Log, Message, Sizes, refused};
+    pub(super) use crate::prelude::*;
+}
+
+/// The format. Its cases are in the order of the manifest.
 pub(super) const FORMAT: Format = Format {
     id: "vel",
     extension: "vel",
     cases: &[
         conventions::CASES,
-        ends::CASES,
-        index::CASES,
+        layout::CASES,
         payloads::CASES,
         meaning::CASES,
         sensors::CASES,
-        velodyne::CASES,
         damage::CASES,
     ],
     large: large::LARGE,

@@ -1,5 +1,5 @@
-//! Exact sums in one pass. About a thousand rows at a time are copied into columns, which stay in
-//! the processor's cache while they are summed.
+//! Exact sums over rows, in one pass. About a thousand rows at a time are copied into columns.
+//! These columns stay in the processor's cache while they are summed.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -14,41 +14,45 @@ use crate::error::RldError;
 use crate::layout::{self, values};
 use crate::reader::RldReader;
 
-/// Maximum number of rows in a group. It is small enough for sums of distances to fit 32 and 64
-/// bits.
+/// Maximum number of rows that are summed as a group. The limit is small enough that the sums over
+/// a group fit into 32 and 64 bits.
 const GROUP_ROWS: u64 = 1024;
 
 /// Number of rows that a thread sums as one task.
 const TASK_ROWS: u64 = 64 * GROUP_ROWS;
 
-/// A power to sum: a voltage, or the difference of two voltages, times a merged current.
+/// A power whose values are summed. It is the product of a merged current and a voltage, or of a
+/// merged current and the difference of two voltages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerTerm {
-    /// The name, for example `V1*I1`.
+    /// Name of the power, for example `V1*I1`.
     pub name: String,
     /// Index of the voltage channel.
     pub plus: usize,
-    /// Index of the channel of the voltage to subtract.
+    /// Index of the channel whose voltage is subtracted from that of `plus`. `None` if the power
+    /// uses a single voltage.
     pub minus: Option<usize>,
-    /// Index of the current in the list of [`currents`].
+    /// Index of the current in the list that [`currents`] returns.
     pub current: usize,
-    /// The exponent of ten of the products.
+    /// Exponent of ten by which the product of raw values is converted to watts.
     pub scale: i32,
 }
 
 /// Options for statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsOptions {
-    /// Number of rows before and after a change of range whose low samples are not used.
+    /// Number of rows before and after a change of range in which samples of the low range are not
+    /// used, because they have not settled.
     pub(crate) margin: u64,
-    /// True to exclude values that are out of range from the sums of their channel.
+    /// True to exclude values outside of the measuring range from the sums of their channel.
     pub(crate) valid_only: bool,
     /// Names of powers, for example `V1*I1` or `(V1-V2)*I1`. By default, there is one power if the
-    /// log has one voltage and one current, and otherwise none.
+    /// log has one voltage and one current, and no power in other logs.
     pub(crate) powers: Option<Vec<String>>,
-    /// True if values decide which range of a current is used, see [`Current::deriving`].
+    /// True if the range of each current is inferred from its values, because the log has
+    /// unreliable range bits. See [`Current::deriving`].
     pub(crate) derived: bool,
-    /// True to sum only currents and powers.
+    /// True to sum only currents and powers, but not channels.
     pub(crate) only_currents: bool,
 }
 
@@ -59,28 +63,29 @@ impl Default for StatsOptions {
 }
 
 impl StatsOptions {
-    /// Sets the margin in rows. A margin of 0 uses the range bit of each row alone.
+    /// Sets the number of rows before and after a change of range in which samples of the low range
+    /// are not used. If it is 0, the range bit of a row decides alone.
     #[must_use]
     pub fn with_margin(mut self, margin: u64) -> Self {
         self.margin = margin.min(10_000);
         self
     }
 
-    /// Sets the names of the powers.
+    /// Sets the names of the powers that are summed.
     #[must_use]
     pub fn with_powers<N: Into<String>>(mut self, powers: impl IntoIterator<Item = N>) -> Self {
         self.powers = Some(powers.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Derives the ranges of currents from values, for logs with unreliable range bits.
+    /// Infers the ranges of currents from values. This is for logs with unreliable range bits.
     #[must_use]
     pub fn deriving_ranges(mut self) -> Self {
         self.derived = true;
         self
     }
 
-    /// Sums only currents and powers, which is faster. The statistics of channels are empty.
+    /// Sums only currents and powers, which is faster. The sums of channels are then empty.
     #[doc(hidden)]
     #[must_use]
     pub fn only_currents(mut self) -> Self {
@@ -88,7 +93,7 @@ impl StatsOptions {
         self
     }
 
-    /// Includes all raw values of a channel, in range or not.
+    /// Includes all raw values of a channel in its sums, even those outside of its measuring range.
     #[must_use]
     pub fn over_all(mut self) -> Self {
         self.valid_only = false;
@@ -96,19 +101,21 @@ impl StatsOptions {
     }
 }
 
-/// The values of a channel in the current group.
+/// The values of a channel in the rows of the current group.
 #[derive(Clone, Debug)]
 enum Column {
     Narrow(Vec<i32>),
     Wide(Vec<i64>),
 }
 
-/// Sums rows of a log. Reuse an accumulator for further rows, because it keeps its buffers.
+/// Sums rows of a log. An accumulator keeps its buffers, so it should be reused for several ranges
+/// of rows.
 #[derive(Clone, Debug)]
 pub struct Accumulator<'a> {
     reader: &'a RldReader,
     binary: usize,
-    /// For each analog channel, the index of the bit that must be set for a value to count.
+    /// For each analog channel, the index of its range bit. A value counts only if this bit is set.
+    /// `None` if all values count.
     valid: Vec<Option<usize>>,
     /// For each analog channel, true if its values are needed.
     needed: Vec<bool>,
@@ -121,16 +128,17 @@ pub struct Accumulator<'a> {
     /// For each analog channel, the sums over all rows of the current group.
     sums: Vec<Sums>,
     marks: Vec<bool>,
-    /// For each row, 1 if values show that the low range is valid.
+    /// For each row, 1 if the values of a current show that its low range is valid.
     derived: Vec<u32>,
     kept: Vec<i32>,
 }
 
 impl RldReader {
-    /// Creates an accumulator for the log.
+    /// Creates an accumulator for this log.
     ///
     /// # Errors
-    /// Returns an error if rows cannot be located, or if a power names an unknown channel.
+    /// Returns an error if rows cannot be located, or if the name of a power contains an unknown
+    /// channel.
     pub fn accumulator(&self, options: &StatsOptions) -> Result<Accumulator<'_>, RldError> {
         let table = self.table()?;
         let binary = table.binary();
@@ -169,7 +177,8 @@ impl RldReader {
         })
     }
 
-    /// Returns the power of a log that has one voltage and one current; `None` for other logs.
+    /// Returns the power of a log that has exactly one voltage and one current. Returns `None` for
+    /// other logs.
     fn only_power(&self, list: &[Current]) -> Option<PowerTerm> {
         let volts = self.channels().iter().filter(|channel| channel.unit == crate::unit::Unit::Volt);
         let [volt] = volts.collect::<Vec<_>>()[..] else { return None };
@@ -177,7 +186,8 @@ impl RldReader {
         self.power(&format!("{}*{}", volt.name, current.name), list).ok()
     }
 
-    /// Parses `V1*I1` or `(V1-V2)*I1`. The factors can be in either order.
+    /// Parses the name of a power, such as `V1*I1` or `(V1-V2)*I1`. The factors can be in either
+    /// order.
     fn power(&self, name: &str, list: &[Current]) -> Result<PowerTerm, RldError> {
         let refuse = || {
             let names: Vec<_> = list.iter().map(|current| current.name.as_str()).collect();
@@ -211,7 +221,7 @@ impl RldReader {
 }
 
 impl Accumulator<'_> {
-    /// Returns the merged currents.
+    /// Returns the merged currents of the log.
     pub fn currents(&self) -> &[Current] {
         &self.currents
     }
@@ -221,7 +231,7 @@ impl Accumulator<'_> {
         &self.powers
     }
 
-    /// Returns empty sums.
+    /// Returns sums over no rows, to which sums can be added.
     pub fn empty(&self) -> Stats {
         Stats::empty(self.columns.len(), self.binary, self.currents.len(), self.powers.len())
     }
@@ -233,8 +243,8 @@ impl Accumulator<'_> {
         stats
     }
 
-    /// Returns the sums over `rows`, computed on several threads. The result is that of one thread,
-    /// because sums are exact.
+    /// Returns the sums over `rows`, computed on several threads. The result does not depend on the
+    /// number of threads, because sums are exact.
     pub fn stats_on(&self, jobs: Jobs, rows: Range<u64>) -> Stats {
         let mut all = self.empty();
         let shares = (rows.start..rows.end).step_by(usize::try_from(TASK_ROWS).unwrap_or(usize::MAX));
@@ -251,7 +261,7 @@ impl Accumulator<'_> {
         all
     }
 
-    /// Adds `rows` to earlier sums.
+    /// Adds the values in the range `rows` of row numbers to the sums in `stats`.
     pub(crate) fn add(&mut self, rows: Range<u64>, stats: &mut Stats) {
         let reader = self.reader;
         for (first, bytes) in reader.runs(rows, GROUP_ROWS) {
@@ -266,8 +276,8 @@ impl Accumulator<'_> {
         stats.rows += count as u64;
         for (i, words) in self.words.iter_mut().enumerate() {
             words.clear();
-            // An extra word (D28) does not shift the bits, because it only occurs if there are
-            // none.
+            // An extra word (rule D28 of docs/formats/rld.md) does not shift these bits, because it
+            // only occurs in logs without binary channels.
             bits::copy_words(bytes, row, 4 * i, words);
             count_ones(words, i, &mut stats.ones);
         }
@@ -300,7 +310,7 @@ impl Accumulator<'_> {
         }
     }
 
-    /// Adds the sums of channels, without values that are out of range.
+    /// Adds the sums of channels to `stats`. Values outside of the measuring range are excluded.
     fn channels(&mut self, stats: &mut Stats) {
         for (i, (valid, sums)) in self.valid.iter().zip(&self.sums).enumerate() {
             let Some(bit) = valid else {
@@ -328,8 +338,8 @@ impl Accumulator<'_> {
         }
     }
 
-    /// Adds the sums of a merged current and of its powers, one run of rows with the same source at
-    /// a time.
+    /// Adds the sums of a merged current and of its powers to `stats`. Consecutive rows that use
+    /// the same range of the current are summed together.
     fn current(&mut self, number: usize, rows: Range<u64>, stats: &mut Stats) {
         let current = &self.currents[number];
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
@@ -357,7 +367,7 @@ impl Accumulator<'_> {
             }
         };
         let mut segment = |rows: Range<usize>, from_low: bool| {
-            // Without the other channel, values that are out of range have no replacement.
+            // If the current has no channel for this range, these rows have no value.
             let Some((channel, factor)) = source(from_low) else { return };
             if from_low {
                 stats.from_low[number] += (rows.end - rows.start) as u64;
@@ -401,8 +411,8 @@ impl Column {
     }
 }
 
-/// Counts how often each bit is set. Bits that do not change within the group, which is the usual
-/// case, are not counted one by one.
+/// Counts in how many rows each bit is set. Usually, most bits do not change within a group, and
+/// need not be counted row by row.
 fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
     let (all, any) = words.iter().fold((u32::MAX, 0), |(all, any), word| (all & word, any | word));
     for (bit, ones) in ones.iter_mut().skip(32 * number).take(32).enumerate() {
@@ -417,7 +427,8 @@ fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
     }
 }
 
-/// Distances below this are summed in 32 bits: 1024 of them are less than 2^32.
+/// Distances from the minimum that are below this limit are summed in 32 bits, because 1024 of them
+/// are less than 2^32.
 const MAX_NARROW_DISTANCE: u32 = 1 << 22;
 
 /// Returns the minimum and the maximum of the values.
@@ -430,13 +441,14 @@ fn bounds(values: &[i32]) -> (i32, i32) {
     (min, max)
 }
 
-// Example: for the values 1003, 1001 and 1005, the minimum m is 1001 and the distances d from it
-// are 2, 0 and 4. The sum of d is 6 and the sum of d^2 is 20, so for n = 3
+// `sum_narrow` sums the distances of values from their minimum. Example: for the values 1003, 1001
+// and 1005, the minimum m is 1001, and the distances d from m are 2, 0 and 4. The sum of d is 6 and
+// the sum of d^2 is 20, so for n = 3
 //
 //     sum of values    = 6 + n m             = 3009
 //     sum of squares   = 20 + 2 m 6 + n m^2  = 3018035
 //
-// The loops only see the small distances, which SIMD instructions multiply as unsigned 32-bit
+// The loops only process the small distances, which SIMD instructions multiply as unsigned 32-bit
 // integers. The wide multiplications are done once per group.
 
 /// Returns the exact sums of at most [`GROUP_ROWS`] values.
@@ -463,7 +475,8 @@ fn sum_narrow(values: &[i32]) -> Sums {
             (u128::from(high) << 32) + u128::from(low),
         )
     };
-    // (d + m)^2 = d^2 + 2 m d + m^2
+    // The sum of squares follows from (d + m)^2 = d^2 + 2 m d + m^2, where d is a distance from the
+    // minimum m.
     let (n, m, distances) = (values.len() as i128, i128::from(min), i128::from(distances));
     let sum_sq = squares.cast_signed() + 2 * m * distances + n * m * m;
     let sum = distances + n * m;
@@ -476,7 +489,8 @@ fn sum_wide(values: impl Iterator<Item = i128>) -> Sums {
     sums
 }
 
-/// Adds the products of voltages and currents, times `factor`, to `sums`.
+/// Adds the products of voltages and currents to `sums`. Each product is multiplied by `factor`,
+/// which converts the current to the scale of merged values.
 fn product(
     volts: &Column,
     minus: Option<&Column>,
@@ -495,7 +509,8 @@ fn product(
     }
 }
 
-/// Adds a product to `sums`. Its square is not added: it could exceed 128 bits, and is not needed.
+/// Adds a product of raw values to `sums`. The square of the product is not added, because it could
+/// exceed 128 bits and is not needed.
 fn add_product(sums: &mut Sums, product: i128) {
     sums.count += 1;
     sums.add(product);
@@ -510,8 +525,8 @@ fn add_narrow_products(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums
     let ((v, v_max), (a, a_max)) = (bounds(volts), bounds(amps));
     let distance = |value: i32, from: i32| u64::from(value.wrapping_sub(from).cast_unsigned());
     let (mut both, mut high, mut of_volts, mut of_amps) = (0u64, 0u64, 0u64, 0u64);
-    // The products of distances of a whole group fit 64 bits if the signals vary little. Otherwise
-    // their upper and lower halves are summed separately.
+    // If the signals vary little, the sum of the products of distances over a whole group fits into
+    // 64 bits. If they vary more, the upper and lower halves of the products are summed separately.
     let fits_64_bits = distance(v_max, v).saturating_mul(distance(a_max, a)) < 1 << 54;
     for (volt, amp) in volts.iter().zip(amps) {
         of_volts += distance(*volt, v);
@@ -526,23 +541,24 @@ fn add_narrow_products(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums
             high += product >> 32;
         }
     }
-    // (dv + v)(da + a) = dv da + v da + a dv + v a. Example: volts 1000 and 1003 times amperes 50
-    // and 51 have v = 1000, a = 50, dv = 0, 3 and da = 0, 1. The sum is 3 + 1000 * 1 + 50 * 3 + 2 *
-    // 50000 = 101153.
+    // A product of a voltage and a current is (dv + v)(da + a) = dv da + v da + a dv + v a, where v
+    // and a are the minima and dv and da the distances. Example: volts 1000 and 1003 times amperes
+    // 50 and 51 have v = 1000, a = 50, dv = 0, 3 and da = 0, 1. The sum is 3 + 1000 * 1 + 50 * 3 +
+    // 2 * 50000 = 101153.
     let (n, v, a, factor) = (volts.len() as i128, i128::from(v), i128::from(a), i128::from(factor));
     let products = (i128::from(high) << 32) + i128::from(both);
     let sum = products + v * i128::from(of_amps) + a * i128::from(of_volts) + n * v * a;
     sums.count += volts.len() as u64;
     sums.add(sum * factor);
-    // Floats find out whether the group can have a new minimum or maximum. Only then, all products
-    // are computed exactly.
+    // Fast calculations with floats find out whether the group can have a new minimum or maximum.
+    // Only in this case, all products are computed exactly.
     let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
     for (volt, amp) in volts.iter().zip(amps) {
         let product = f64::from(*volt) * f64::from(*amp);
         min = if product < min { product } else { min };
         max = if product > max { product } else { max };
     }
-    // Covers the error of the two roundings, with a margin.
+    // The slack covers the errors of the two roundings, with a margin.
     let slack = |value: f64| value.abs() * 1e-14;
     let (min, max) = (min * factor as f64, max * factor as f64);
     if min - slack(min) <= sums.min as f64 || max + slack(max) >= sums.max as f64 {

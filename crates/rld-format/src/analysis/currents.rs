@@ -1,5 +1,5 @@
-//! Merged currents: the low and the high range as one value, in exact integers at the scale of the
-//! low range.
+//! Merged currents. The channels of the low and the high range are combined to one value, an exact
+//! integer at the scale of the low range.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -9,58 +9,62 @@ use crate::row::Row;
 use crate::schema::Channel;
 use crate::unit::Unit;
 
-/// Number of rows before and after a change of range whose low samples have not settled. This is
-/// the length of the converter's filter.
+/// Number of rows before and after a change of range in which samples of the low range have not
+/// settled. This is the length of the converter's filter.
 pub const MARGIN_SETTLED: u64 = 5;
 
 /// A current that was measured in one or two ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Current {
-    /// The name without the range, for example `I1`.
+    /// Name of the current without the letter of the range, for example `I1` for the channels `I1L`
+    /// and `I1H`.
     pub name: String,
-    /// Index of the channel of the low range.
+    /// Index of the channel that measures the low range. `None` if the log has no such channel.
     pub low: Option<usize>,
-    /// Index of the channel of the high range.
+    /// Index of the channel that measures the high range. `None` if the log has no such channel.
     pub high: Option<usize>,
-    /// Index of the bit that is 1 if the low range is valid.
+    /// Index of the binary channel that is 1 if the low range is valid.
     pub valid: Option<usize>,
-    /// The exponent of ten of merged values, which is that of the low channel if there is one.
+    /// Exponent of ten of merged values. This is the exponent of the low channel, or of the high
+    /// channel if there is no low channel.
     pub scale: i32,
     /// The factor that converts raw values of the high channel to the scale of merged values.
     pub factor: i64,
     /// Index of the voltage channel with the same number, for example `V1` for `I1`.
     pub voltage: Option<usize>,
-    /// True if values decide which range is used, because the bit is unreliable.
+    /// True if the range is inferred from the values, because the range bit is unreliable.
     pub derived: bool,
 }
 
 impl Current {
-    /// Uses values instead of range bits to choose the range, for logs with unreliable bits
-    /// (`validity_untrusted`).
+    /// Infers the range of each row from the values. This is for logs with unreliable range bits
+    /// (diagnostic `validity_untrusted`).
     ///
-    /// A low value is used if it is within 2 mA, the full scale of that range, and differs from the
-    /// high value by at most an eighth of that. Nothing changes if 2 mA cannot be represented at
-    /// the scale of the channel.
+    /// A low value is used if it is within 2 mA, the full scale of the low range, and differs from
+    /// the high value by at most an eighth of 2 mA. Nothing changes if 2 mA cannot be represented
+    /// at the scale of the channel.
     #[must_use]
     pub fn deriving(mut self) -> Self {
         self.derived = self.low.is_some() && self.full_scale().is_some();
         self
     }
 
-    /// Returns 2 mA in raw units of the low channel; `None` if the scale cannot represent it.
+    /// Returns 2 mA in raw units of the low channel, or `None` if the scale cannot represent this
+    /// value.
     fn full_scale(&self) -> Option<i64> {
         (-18..=-3).contains(&self.scale).then(|| 2 * 10i64.pow(self.scale.unsigned_abs() - 3))
     }
 
-    /// Returns whether the low range is valid by its value and the high value.
+    /// Returns whether the values of both ranges in a row show that the low range is valid.
     pub(super) fn derives(&self, low: i64, high: Option<i64>) -> bool {
         let full = self.full_scale().unwrap_or(i64::MAX).unsigned_abs();
         let high = high.map(|high| high.saturating_mul(self.factor));
         low.unsigned_abs() < full && high.is_none_or(|high| low.abs_diff(high) <= full / 8)
     }
 
-    /// Returns whether the low range is valid in a row, by its bit or by values.
+    /// Returns whether the low range is valid in a row. Depending on the settings, the range bit or
+    /// the values of the row decide.
     fn in_range(&self, row: Row<'_>) -> bool {
         match (self.low, self.valid) {
             (None, _) => false,
@@ -73,12 +77,13 @@ impl Current {
     }
 }
 
-/// Returns the currents of a log, in the order of their first channel. `I1L` and `I1H` become `I1`.
+/// Returns the currents of a log, in the order of their first channel. For example, the channels
+/// `I1L` and `I1H` become the current `I1`.
 ///
-/// Only channels in amperes are used. Without a calibration, a log has no units and no scales to
-/// merge by.
+/// Only channels in amperes are used. A log without a calibration has no units and scales, so its
+/// channels cannot be merged.
 pub fn currents(channels: &[Channel]) -> Vec<Current> {
-    // The index of the first analog channel for each name and unit.
+    // For each name and unit, the index of the first analog channel.
     let mut places: HashMap<(&str, Unit), usize> = HashMap::new();
     for (place, channel) in channels.iter().enumerate().filter(|(_, channel)| !channel.is_binary) {
         places.entry((&channel.name, channel.unit)).or_insert(place);
@@ -97,7 +102,8 @@ pub fn currents(channels: &[Channel]) -> Vec<Current> {
         let scale = |at: Option<usize>| at.map(|at| channels[at].scale);
         let factor = match (scale(low), scale(high)) {
             (Some(low), Some(high)) => {
-                // Ranges whose scales differ too much for a merged integer stay separate.
+                // Merged values are integers at the scale of the low range. If the scales of the
+                // two ranges differ too much for this, the ranges are not merged.
                 let Some(by) =
                     high.checked_sub(low).and_then(|by| u32::try_from(by).ok()).filter(|by| *by <= 9)
                 else {
@@ -124,27 +130,28 @@ pub fn currents(channels: &[Channel]) -> Vec<Current> {
     list
 }
 
-/// Which low samples of a range of rows can be used.
+/// The samples of the low range that are usable in a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LowSamples {
     All,
     None,
-    /// The low samples that are marked in the list.
+    /// The samples of the rows that are marked in the list of marks.
     Some,
 }
 
 // Example: with a margin of 1, the range bits of eight rows (low range valid or not) and the marks
-// are
+// for usable samples are
 //
 //     range bit    1 1 0 0 1 1 1 1
 //     usable       1 0 0 0 0 1 1 1
 //
-// The low samples next to a change of range have not settled, so the run of zeros is extended by
-// the margin on both sides. Rows just outside of the given ones count, too.
+// The samples of the low range next to a change of range have not settled. So consecutive zeros are
+// extended by the margin on both sides. Changes of range in the rows just before and after the
+// given rows count, too.
 
-/// Marks in `marks` which of `rows` have a usable low sample: the low range is valid in the row and
-/// in `margin` rows before and after it. Rows outside of the log count as valid. `words` has the
-/// word of each row; `mask` selects its range bit.
+/// Marks the rows with a usable sample of the low range in `marks`. In such a row, and in the
+/// `margin` rows before and after it, the low range is valid. Rows outside of the log count as
+/// valid. `words` has a word for each row, and `mask` selects the range bit in this word.
 pub(super) fn mark_usable(
     reader: &RldReader,
     current: &Current,
@@ -160,7 +167,7 @@ pub(super) fn mark_usable(
     if any & mask == 0 {
         return LowSamples::None;
     }
-    // Find the nearest rows before and after `rows` in which the low range is not valid.
+    // Find the nearest rows before and after the range `rows` in which the low range is not valid.
     let left = before.rev().find(|row| zero(*row));
     let right = { behind }.find(|row| zero(*row));
     if all & mask != 0 && left.is_none() && right.is_none() {
@@ -178,7 +185,8 @@ pub(super) fn mark_usable(
     if let Some(right) = right {
         clear(right - margin.min(right), rows.end);
     }
-    // Clear each run of zeros, extended by the margin on both sides.
+    // Clear the marks of consecutive rows whose bit is 0, and those of the `margin` rows on both
+    // sides.
     let mut run: Option<u64> = None;
     for (row, word) in (rows.start..).zip(words) {
         match (word & mask == 0, run) {
@@ -196,20 +204,22 @@ pub(super) fn mark_usable(
     LowSamples::Some
 }
 
-/// The source of a merged value.
+/// The channel from which a merged value is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The low channel.
+    /// The value comes from the channel of the low range.
     Low,
-    /// The high channel, because the low range is not valid.
+    /// The value comes from the channel of the high range, because the low range is not valid.
     High,
-    /// The high channel, because the low range is valid but has not settled.
+    /// The value comes from the channel of the high range, because the low range is valid but has
+    /// not settled after a change of range.
     Transition,
-    /// No channel, because the low range is not valid and there is no high channel.
+    /// There is no value, because the low range is not valid and the log has no channel of the high
+    /// range.
     Missing,
 }
 
-/// Merges currents. Keeps its buffers for further calls.
+/// Merges the ranges of currents. The buffers are kept between calls.
 #[derive(Debug, Default)]
 pub(crate) struct Merger {
     words: Vec<u32>,
@@ -217,8 +227,9 @@ pub(crate) struct Merger {
 }
 
 impl Merger {
-    /// Merges the rows in `bytes`, of which `first` is the number of the first one. Calls `value`
-    /// with the source and the value of each row.
+    /// Merges the ranges of a current in the rows that are stored in `bytes`. `first` is the number
+    /// of the first of these rows. For each row, calls `value` with the source and the merged
+    /// value.
     pub(crate) fn merge(
         &mut self,
         reader: &RldReader,
@@ -252,7 +263,8 @@ impl Merger {
 }
 
 impl RldReader {
-    /// Returns the values of a merged current over `rows`, each with its source.
+    /// Returns the values of a merged current in the range `rows` of row numbers, each with its
+    /// source.
     pub fn merged(&self, current: &Current, margin: u64, rows: Range<u64>) -> Vec<(Source, i64)> {
         let (mut values, mut merger) = (Vec::new(), Merger::default());
         for run in self.runs(rows, 4096) {

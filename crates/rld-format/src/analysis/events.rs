@@ -1,5 +1,5 @@
-//! Events, which are ranges of rows in which a value is above a threshold, and runs of rows in
-//! which digital channels keep a state.
+//! Two kinds of ranges in a log: events, in which a value is above a threshold, and ranges in which
+//! digital channels do not change.
 
 use std::ops::Range;
 
@@ -8,24 +8,25 @@ use super::currents::{Current, Source};
 use super::stats::Stats;
 use crate::reader::RldReader;
 
-/// Number of rows whose values are read at a time.
+/// Number of rows whose values are read at once.
 const GROUP: u64 = 4096;
 
-/// Conditions for the start and the end of an event.
+/// Conditions under which an event starts and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Threshold {
-    /// An event starts at a raw value of at least `enter`.
+    /// An event starts at the first raw value of at least `enter`.
     pub(crate) enter: i64,
-    /// An event ends at a raw value below `leave`, which is at most `enter`.
+    /// An event ends at the first raw value below `leave`. `leave` is at most `enter`.
     pub(crate) leave: i64,
-    /// Minimum number of rows of an event. Shorter events are dropped.
+    /// Minimum number of rows in an event. Shorter events are dropped.
     pub(crate) min_rows: u64,
-    /// Two events with fewer than `join_rows` rows between them are joined.
+    /// If there are fewer than `join_rows` rows between two events, the events are joined.
     pub(crate) join_rows: u64,
 }
 
 impl Threshold {
-    /// Creates a threshold. Events start at `enter` and end below `leave`.
+    /// Creates a threshold. Events start at raw values of at least `enter`, and end at raw values
+    /// below `leave`.
     pub fn new(enter: i64, leave: i64) -> Self {
         Self { enter, leave: leave.min(enter), min_rows: 1, join_rows: 0 }
     }
@@ -45,12 +46,12 @@ impl Threshold {
     }
 }
 
-/// A range of rows in which a value is above the threshold.
+/// A range of rows in which a signal is above the threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its rows.
+    /// Rows of the event.
     pub rows: Range<u64>,
-    /// Its sums.
+    /// Sums over all signals in the rows of the event.
     pub stats: Stats,
 }
 
@@ -61,21 +62,22 @@ enum Signal {
     Current(Current, u64),
 }
 
-/// Iterator over events.
+/// Iterator over the events in a log.
 #[derive(Debug)]
 pub struct Events<'r, 'a> {
     reader: &'a RldReader,
     sums: &'r mut Accumulator<'a>,
     signal: Signal,
     threshold: Threshold,
-    /// Number of the next row.
+    /// Number of the next row to compare with the threshold.
     row: u64,
-    /// Values of the rows that start with `row`.
+    /// Values of the rows that follow, starting with row number `row`.
     buffered: std::vec::IntoIter<Option<i64>>,
 }
 
 impl<'r, 'a> Events<'r, 'a> {
-    /// Creates an iterator over the events of an analog channel, by its raw values.
+    /// Creates an iterator over the events of an analog channel. The threshold applies to the raw
+    /// values of the channel.
     pub fn of_channel(
         reader: &'a RldReader,
         sums: &'r mut Accumulator<'a>,
@@ -92,8 +94,8 @@ impl<'r, 'a> Events<'r, 'a> {
         }
     }
 
-    /// Creates an iterator over the events of a merged current, by values at the scale of its low
-    /// channel.
+    /// Creates an iterator over the events of a merged current. The threshold applies to the values
+    /// at the scale of the low channel.
     pub fn of_current(
         reader: &'a RldReader,
         sums: &'r mut Accumulator<'a>,
@@ -105,7 +107,7 @@ impl<'r, 'a> Events<'r, 'a> {
         Self { reader, sums, signal, threshold, row: 0, buffered: Vec::new().into_iter() }
     }
 
-    /// Returns the value of the next row. A missing value counts as below any threshold.
+    /// Returns the value of the next row. A row without a value counts as below any threshold.
     fn value(&mut self) -> Option<i64> {
         if self.buffered.as_slice().is_empty() {
             let rows = self.row..self.reader.rows().min(self.row + GROUP);
@@ -128,7 +130,8 @@ impl<'r, 'a> Events<'r, 'a> {
         Some(value.unwrap_or(i64::MIN))
     }
 
-    /// Returns the next range of rows above the threshold. Short ranges are dropped by the caller.
+    /// Returns the next range of rows above the threshold. The caller drops ranges that are too
+    /// short.
     fn range(&mut self) -> Option<Range<u64>> {
         let enter = self.threshold.enter;
         let start = loop {
@@ -136,7 +139,8 @@ impl<'r, 'a> Events<'r, 'a> {
                 break self.row - 1;
             }
         };
-        // The end of the event, unless the next range is close enough to be joined.
+        // Row at which the event ends, unless the next range above the threshold is close enough to
+        // be joined.
         let mut end = None;
         while let Some(value) = self.value() {
             match end {
@@ -144,7 +148,8 @@ impl<'r, 'a> Events<'r, 'a> {
                 Some(_) if value >= enter => end = None,
                 _ => {}
             }
-            // A range that starts from here on is a separate event.
+            // If another range above the threshold starts at this row or later, it is a separate
+            // event.
             if end.is_some_and(|ended| self.row - ended >= self.threshold.join_rows) {
                 break;
             }
@@ -166,18 +171,19 @@ impl Iterator for Events<'_, '_> {
     }
 }
 
-/// A run of rows in which the requested binary channels keep their values.
+/// Consecutive rows in which the requested binary channels do not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateRun {
-    /// The values of the channels. Bit i is the value of the i-th requested channel.
+    /// Values of the channels. Bit i is the value of the channel with index i in the list of
+    /// requested channels.
     pub state: u64,
-    /// Its rows.
+    /// Range of row numbers in which the channels keep these values.
     pub rows: Range<u64>,
-    /// Its sums.
+    /// Sums over all signals in these rows.
     pub stats: Stats,
 }
 
-/// Iterator over runs of states.
+/// Iterator over the ranges of rows in which the requested binary channels do not change.
 #[derive(Debug)]
 pub struct StateRuns<'r, 'a> {
     reader: &'a RldReader,
@@ -187,7 +193,7 @@ pub struct StateRuns<'r, 'a> {
 }
 
 impl<'r, 'a> StateRuns<'r, 'a> {
-    /// Creates an iterator over the runs of states of up to 64 binary channels.
+    /// Creates an iterator over the ranges of rows in which up to 64 binary channels do not change.
     pub fn new(reader: &'a RldReader, sums: &'r mut Accumulator<'a>, bits: &[usize]) -> Self {
         Self { reader, sums, bits: bits.iter().take(64).copied().collect(), row: 0 }
     }

@@ -1,8 +1,9 @@
-//! Summaries in levels, for plots of any size. A node of the first level has the sums of about a
-//! thousand rows, and a node of each further level those of eight nodes.
+//! Sums over the rows of a log at several levels of detail, for plots of any size. A node of the
+//! first level has the sums over about a thousand rows. A node of each higher level has the sums of
+//! eight nodes of the level below.
 //!
-//! Node sums are exact. So the sums of any range, merged from nodes and from single rows at its
-//! edges, equal those of a direct pass.
+//! The sums over any range of rows are merged from nodes, and from single rows at the edges of the
+//! range. All sums are exact, so the result is the same as if all rows were read.
 
 use std::ops::Range;
 
@@ -13,21 +14,22 @@ use crate::error::RldError;
 /// Number of nodes that are merged into one node of the next level.
 const FACTOR: u64 = 8;
 
-/// Summaries of a log in levels.
+/// Sums over the rows of a log at several levels of detail.
 #[derive(Clone, Debug)]
 pub struct Levels {
     base: u64,
     rows: u64,
-    /// The nodes of each level. Only the last node of a level can have fewer rows.
+    /// Nodes of each level. All nodes of a level have the same number of rows, except that the last
+    /// node can have fewer rows.
     nodes: Vec<Vec<Stats>>,
 }
 
 impl Levels {
-    /// Builds the levels for the first `rows` rows of a log. A node of the first level has `base`
-    /// rows, 64 to 65 536.
+    /// Builds the levels for the first `rows` rows of a log. Each node of the first level has
+    /// `base` rows.
     ///
     /// # Errors
-    /// Returns an error if `base` is out of range.
+    /// Returns an error if `base` is less than 64 or greater than 65 536.
     pub fn build(sums: &mut Accumulator<'_>, rows: u64, base: u64) -> Result<Self, RldError> {
         if !(64..=65_536).contains(&base) {
             return Err(RldError::refused(format!("nodes of {base} rows; 64 to 65536 are possible")));
@@ -57,13 +59,13 @@ impl Levels {
         self.nodes.len()
     }
 
-    /// Returns the sums over a range of rows. Reads rows from the log only at both edges of the
-    /// range.
+    /// Returns the sums over a range of rows. Only the rows at both edges of the range are read
+    /// from the log.
     pub fn stats(&self, sums: &mut Accumulator<'_>, rows: Range<u64>) -> Stats {
         let mut total = sums.empty();
         let (mut at, end) = (rows.start, rows.end.min(self.rows));
         while at < end {
-            // Find the largest node that starts here and ends within the range.
+            // Find the largest node that starts at row `at` and ends within the range.
             let fits = |level: &usize| {
                 let span = self.span(*level);
                 at.is_multiple_of(span) && (at + span <= end || end == self.rows)
@@ -84,8 +86,9 @@ impl Levels {
         total
     }
 
-    /// Divides a range of rows into about `points` segments for a plot of that width, and returns
-    /// the rows and the sums of each. Segments consist of whole nodes if they are long enough.
+    /// Divides a range of rows into about `points` segments, one for each point of a plot. Returns
+    /// the rows and the sums of each segment. Long segments consist of whole nodes, so that no rows
+    /// have to be read.
     pub fn plot(
         &self,
         sums: &mut Accumulator<'_>,
@@ -94,7 +97,7 @@ impl Levels {
     ) -> Vec<(Range<u64>, Stats)> {
         let end = rows.end.min(self.rows);
         let step = end.saturating_sub(rows.start).div_ceil(points.max(1)).max(1);
-        // Round up to whole nodes, so that no rows have to be read.
+        // Round the length of segments up to whole nodes, so that no rows have to be read.
         let step = if step >= self.base { step.next_multiple_of(self.base) } else { step };
         let mut segments = Vec::new();
         let mut at = rows.start;

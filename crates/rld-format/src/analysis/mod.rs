@@ -1,6 +1,6 @@
-//! Analysis of power logs: currents of two ranges merged into one, statistics, charge and energy.
-//! They cover the whole log, windows, events, or the states of digital channels. Summaries in
-//! levels serve plots of any size.
+//! Analysis of power logs. The two ranges of a current are merged, and statistics, charge and
+//! energy are computed. They can cover the whole log, time windows, events, or ranges in which
+//! digital channels do not change. Summaries at several levels of detail serve plots of any size.
 //!
 //! All sums are exact integers, so every method gives the same digits. Each method takes one pass
 //! and bounded memory.

@@ -1,21 +1,22 @@
-//! Exact sums, and the results computed from them.
+//! Exact sums over values, and the results that are computed from these sums.
 
 use crate::clock::TRUE_SECOND;
 use crate::unit::Scale;
 
-/// Sums over raw integers. They are exact and do not depend on the order in which they are merged.
+/// Sums over raw integers. They are exact, and do not depend on the order in which values are
+/// added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
     /// Number of values.
     pub count: u64,
-    /// Sum of the values. `i128::MAX` or `i128::MIN` after an overflow, which takes products of
-    /// 64-bit values.
+    /// Sum of the values. After an overflow, the sum is `i128::MAX` or `i128::MIN`. Only products
+    /// of 64-bit values are large enough to cause an overflow.
     pub sum: i128,
-    /// Sum of the squares; `u128::MAX` on overflow.
+    /// Sum of the squared values. `u128::MAX` after an overflow.
     pub sum_sq: u128,
-    /// Minimum. Greater than `max` if there are no values.
+    /// Minimum of the values. If there are no values, it is greater than `max`.
     pub min: i128,
-    /// Maximum. Less than `min` if there are no values.
+    /// Maximum of the values. If there are no values, it is less than `min`.
     pub max: i128,
 }
 
@@ -35,7 +36,7 @@ impl Sums {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns the sums of the same values multiplied by `factor`, which must not be negative.
+    /// Returns the sums of the same values multiplied by `factor`. `factor` must not be negative.
     pub(super) fn times(&self, factor: i64) -> Self {
         let wide = i128::from(factor);
         if self.count == 0 {
@@ -50,19 +51,19 @@ impl Sums {
         }
     }
 
-    /// Adds a value to the sum. A sum that has overflowed stays marked as such.
+    /// Adds a value to the sum. If the sum has overflowed before, it stays at the limit.
     pub(super) fn add(&mut self, value: i128) {
         let is_limit = |sum: i128| sum == i128::MAX || sum == i128::MIN;
         let sum = self.sum.checked_add(value).filter(|_| !is_limit(self.sum) && !is_limit(value));
         self.sum = sum.unwrap_or(i128::MAX);
     }
 
-    /// Returns the sum; `None` if it has overflowed.
+    /// Returns the sum. Returns `None` if the sum has overflowed.
     fn exact_sum(&self) -> Option<i128> {
         (i128::MIN + 1..i128::MAX).contains(&self.sum).then_some(self.sum)
     }
 
-    /// Adds a value to all sums.
+    /// Adds a value to the count, the sum, the sum of squares, the minimum and the maximum.
     pub(super) fn push(&mut self, value: i128) {
         self.count += 1;
         self.add(value);
@@ -72,15 +73,15 @@ impl Sums {
         self.max = self.max.max(value);
     }
 
-    /// Returns the mean in the unit of the scale; `None` without values, or if the sum has
-    /// overflowed.
+    /// Returns the mean in the physical unit of the values. Returns `None` if there are no values,
+    /// or if the sum has overflowed.
     pub fn mean(&self, scale: Scale) -> Option<f64> {
         let sum = self.exact_sum().filter(|_| self.count > 0)?;
         Some(scale.apply_wide(sum) / self.count as f64)
     }
 
-    /// Returns the population standard deviation, in the unit of the scale. `None` without values,
-    /// or if a sum has overflowed.
+    /// Returns the population standard deviation in the physical unit of the values. Returns `None`
+    /// if there are no values, or if a sum has overflowed.
     ///
     /// It is computed from n * (sum of squares) - (sum)^2. These are exact integers, so nothing is
     /// lost by cancellation.
@@ -94,8 +95,8 @@ impl Sums {
         {
             return Some(unit(scale) * (squares.saturating_sub(square) as f64).sqrt() / n as f64);
         }
-        // The products overflow 128 bits. The sum of squared distances from the integer mean does
-        // not, because the distances are smaller.
+        // The products of the exact formula overflow 128 bits. The sum of squared distances from
+        // the integer mean does not overflow, because the distances are smaller than the values.
         let mean = self.sum / n.cast_signed();
         let square = mean.unsigned_abs().checked_mul(mean.unsigned_abs())?;
         let rest = self.sum - mean * n.cast_signed();
@@ -103,18 +104,19 @@ impl Sums {
         Some(unit(scale) * (about as f64 / n as f64).max(0.0).sqrt())
     }
 
-    /// Returns the minimum in the unit of the scale.
+    /// Returns the minimum in the physical unit of the values.
     pub fn min(&self, scale: Scale) -> Option<f64> {
         (self.count > 0).then(|| scale.apply_wide(self.min))
     }
 
-    /// Returns the maximum in the unit of the scale.
+    /// Returns the maximum in the physical unit of the values.
     pub fn max(&self, scale: Scale) -> Option<f64> {
         (self.count > 0).then(|| scale.apply_wide(self.max))
     }
 
-    /// Returns the integral over time, with each value held for one true period: coulombs for
-    /// amperes, joules for watts. NaN if the sum has overflowed.
+    /// Returns the integral over time, in which each value lasts for one true sampling period. The
+    /// integral of amperes is in coulombs, and that of watts in joules. Returns NaN if the sum has
+    /// overflowed.
     pub fn integral(&self, scale: Scale, rate: u16) -> f64 {
         let sum = self.exact_sum().map_or(f64::NAN, |sum| scale.apply_wide(sum));
         sum * (TRUE_SECOND as f64 / 1e9) / f64::from(rate.max(1))
@@ -130,7 +132,8 @@ fn unit(scale: Scale) -> f64 {
 pub struct Stats {
     /// Number of rows.
     pub rows: u64,
-    /// Sums of each analog channel, in order. By default, values out of range are excluded.
+    /// Sums of each analog channel, in the order of the channels. By default, values outside of the
+    /// measuring range are excluded.
     pub channels: Vec<Sums>,
     /// For each binary channel, the number of rows in which it is 1.
     pub ones: Vec<u64>,
@@ -138,12 +141,13 @@ pub struct Stats {
     pub currents: Vec<Sums>,
     /// For each merged current, the number of values that come from its low channel.
     pub from_low: Vec<u64>,
-    /// Sums of each power, as products of raw values.
+    /// Sums of each power. Its values are products of raw values.
     pub powers: Vec<Sums>,
 }
 
 impl Stats {
-    /// Creates empty sums for these numbers of channels, bits, currents and powers.
+    /// Creates sums over no rows, with these numbers of analog channels, binary channels, currents
+    /// and powers.
     pub(super) fn empty(channels: usize, bits: usize, currents: usize, powers: usize) -> Self {
         Self {
             rows: 0,
@@ -155,7 +159,7 @@ impl Stats {
         }
     }
 
-    /// Adds the sums over other rows of the same log.
+    /// Adds the sums over other rows of the same log to these sums.
     pub fn merge(&mut self, other: &Self) {
         self.rows += other.rows;
         let add = |to: &mut Vec<Sums>, from: &[Sums]| {
@@ -171,7 +175,7 @@ impl Stats {
         }
     }
 
-    /// Returns the duration of the rows in nanoseconds.
+    /// Returns the true duration of the rows in nanoseconds.
     pub fn duration(&self, rate: u16) -> i128 {
         crate::clock::span(self.rows, rate)
     }
@@ -191,7 +195,8 @@ mod tests {
         assert!((sums.std(scale).unwrap() - (2.0f64 / 3.0).sqrt()).abs() < 1e-12);
         assert_eq!(sums.mean(scale), Some(1e15 + 2.0));
         assert_eq!(Sums::default().std(scale), None);
-        // Values added after an overflow do not bring the sum back.
+        // After an overflow, values of the opposite sign do not bring the sum back into the valid
+        // range.
         let mut sums = Sums::default();
         for value in [i128::MAX - 1, 5, -7] {
             sums.push(value);

@@ -1,4 +1,5 @@
-//! Windows of fixed duration. They contain whole rows, and their boundaries are exact fractions.
+//! Time windows of fixed duration. Each row belongs to one window. The boundaries of windows are
+//! exact fractions, so no rounding errors add up.
 
 use std::ops::Range;
 
@@ -6,39 +7,40 @@ use super::accumulate::Accumulator;
 use super::stats::Stats;
 use crate::clock::{Piece, TimeMap};
 
-/// The time at which the first window starts.
+/// Time at which the first window starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// At the first row.
+    /// The first window starts at the first row.
     #[default]
     Start,
-    /// At a multiple of the duration on the Unix clock, as the clock was set at the start of the
-    /// log.
+    /// The first window starts at a multiple of the duration on the Unix clock, as this clock was
+    /// set at the start of the log.
     Clock,
 }
 
-/// A window and its sums.
+/// A time window, and the sums over its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Window {
     /// Number of the window, counted from 0.
     pub number: u64,
-    /// Rows that start in the window.
+    /// Rows whose start time is in the window.
     pub rows: Range<u64>,
-    /// True if the log starts or ends inside the window.
+    /// True if the log starts or ends inside this time window, so that the window is incomplete.
     pub partial: bool,
-    /// The sums over the rows.
+    /// Sums over the rows in the window.
     pub stats: Stats,
 }
 
-/// Iterator over the windows that contain rows, by the times of rows. Windows that lie within a gap
-/// are skipped. If a clock was set back, the current window continues until its end comes again.
+/// Iterator over the time windows that contain rows. Windows that lie entirely within a gap are
+/// skipped. If a clock was set back, the current window continues until the clock reaches the
+/// window's end again.
 #[derive(Debug)]
 pub struct Windows<'r, 'a> {
     sums: &'r mut Accumulator<'a>,
     pieces: Vec<Piece>,
     nanos: i128,
-    /// Start of window 0.
+    /// Start time of window 0 in nanoseconds.
     start: i128,
     /// True if window 0 starts before the first row.
     starts_before: bool,
@@ -48,8 +50,9 @@ pub struct Windows<'r, 'a> {
 }
 
 impl<'r, 'a> Windows<'r, 'a> {
-    /// Creates windows of `nanos` nanoseconds over `rows` rows with these times. If rows have no
-    /// times, their times are counted from 0 at the true rate for `rate`.
+    /// Creates windows of `nanos` nanoseconds over the first `rows` rows of a log. `times` has the
+    /// times of rows. If rows have no times, their times are counted from 0 at the true rate for
+    /// `rate`.
     pub fn new(
         sums: &'r mut Accumulator<'a>,
         nanos: i64,
@@ -71,13 +74,13 @@ impl<'r, 'a> Windows<'r, 'a> {
         Self { sums, pieces, nanos, start, starts_before: before > 0, rows, row: 0, number: 0 }
     }
 
-    /// Returns the pieces of the time map for the next row and all later rows.
+    /// Returns the pieces of the time map that contain the next row and all later rows.
     fn later_pieces(&self) -> &[Piece] {
         &self.pieces[self.pieces.partition_point(|piece| piece.end <= self.row)..]
     }
 
-    /// Returns the number of the window in which the next row starts, but at least the number of
-    /// the next window.
+    /// Returns the number of the time window in which the next row starts. The numbers of windows
+    /// must increase, so the result is at least the number after that of the previous window.
     fn number_of_next(&self) -> u64 {
         let number = self.later_pieces().first().map_or(0, |piece| {
             let (rows, den) = (self.row.saturating_sub(piece.start), i128::from(piece.den));
@@ -88,7 +91,7 @@ impl<'r, 'a> Windows<'r, 'a> {
         number.max(self.number)
     }
 
-    /// Returns the first row after the current window, and whether the log ends within the window.
+    /// Returns the first row after the current window, and true if the log ends within this window.
     fn end(&self) -> (u64, bool) {
         let end = self.start + (i128::from(self.number) + 1) * self.nanos;
         let mut behind = 0;
@@ -112,7 +115,7 @@ impl Iterator for Windows<'_, '_> {
         }
         self.number = self.number_of_next();
         let (end, is_cut) = self.end();
-        // Each window gets at least one row, because otherwise invalid times could keep the
+        // Each window gets at least one row. Without this rule, invalid times could prevent the
         // iterator from ending.
         let rows = self.row..end.min(self.rows).max(self.row + 1);
         let (number, partial) = (self.number, is_cut || self.number == 0 && self.starts_before);

@@ -1,48 +1,50 @@
-//! Time axes, which map row numbers to nanoseconds by linear pieces with exact slopes.
+//! Time axes, which map row numbers to nanoseconds. An axis consists of straight pieces with exact
+//! slopes.
 
 use rovelog_core::{Clock, Timestamp};
 
 use super::TRUE_SECOND;
 
-/// A method of assigning times to rows.
+/// A method of computing the times of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum TimeAxis {
-    /// Counts from the first block time at the nominal rate, which is 3520 ppm too fast.
+    /// Rows are counted from the first block time at the nominal rate, which is 3520 ppm too fast.
     Nominal,
-    /// Counts from the first block time at the true rate, 3125/3136 of the nominal one. A stream
-    /// uses this axis, because it has not seen later block times.
+    /// Rows are counted from the first block time at the true rate, which is 3125/3136 of the
+    /// nominal rate. A stream uses this axis, because it has not read later block times.
     TrueRate,
-    /// Interpolates linearly between block times. Their jitter changes the local rate by up to 500
-    /// ppm.
+    /// Times are interpolated linearly between block times. Because block times jitter, the local
+    /// rate changes by up to 500 ppm.
     BlockInterp,
-    /// Fits a line at the true rate to all monotonic block times. This is the most accurate axis.
+    /// A straight line at the true rate is fitted to all monotonic block times. This is the most
+    /// accurate axis.
     #[default]
     Fit,
 }
 
-/// The time that counts as zero.
+/// The point in time at which times are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum TimeBase {
-    /// 1970-01-01T00:00:00Z, by the clock that is set from the network.
+    /// 1970-01-01T00:00:00Z, according to the clock that is set from the network.
     #[default]
     Unix,
-    /// The start of the logger's computer, by its monotonic clock.
+    /// The start of the logger's computer, according to its monotonic clock.
     Monotonic,
-    /// The first row of the log.
+    /// The time of the log's first row.
     Relative,
 }
 
-/// Options for the times of rows. The default is a robust fit on the Unix clock.
+/// Options for computing the times of rows. The default is a robust fit on the Unix clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct TimeOptions {
-    /// The method of assigning times.
+    /// Method of computing times.
     pub axis: TimeAxis,
-    /// The time that counts as zero, and so the clock.
+    /// The point in time at which times are zero. It also determines the clock.
     pub base: TimeBase,
-    /// True to subtract the constant delay that block times have before version 4.
+    /// True to subtract the constant delay by which block times are late in files before version 4.
     pub align: bool,
 }
 
@@ -52,7 +54,7 @@ impl TimeOptions {
         Self { axis, base, align: false }
     }
 
-    /// Subtracts the constant delay of block times.
+    /// Subtracts the constant delay by which block times are late in files before version 4.
     #[must_use]
     pub fn aligned(mut self) -> Self {
         self.align = true;
@@ -60,8 +62,8 @@ impl TimeOptions {
     }
 }
 
-/// The rows `start..end` on a straight line. The time of a row is `t0 + round((row - start) * num /
-/// den)`.
+/// A straight piece of a time axis, which covers the rows `start..end`. The time of a row is `t0 +
+/// round((row - start) * num / den)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) start: u64,
@@ -76,7 +78,8 @@ impl Piece {
         Self { start, end, t0, num: TRUE_SECOND, den: rate.max(1).into() }
     }
 
-    /// Returns the time of a row; `None` if it does not fit 64 bits.
+    /// Returns the time of a row in nanoseconds. Returns `None` if the time does not fit into 64
+    /// bits.
     pub(crate) fn time(&self, row: u64) -> Option<i64> {
         let rows = i128::from(row) - i128::from(self.start);
         let (num, den) = (i128::from(self.num), i128::from(self.den));
@@ -84,20 +87,20 @@ impl Piece {
         i64::try_from(t).ok()
     }
 
-    /// Returns the first row whose time without rounding is at least `time`. The end of the piece
-    /// is ignored.
+    /// Returns the first row whose exact time, before rounding, is at least `time`. The row may be
+    /// after the end of the piece.
     pub(crate) fn first_at(&self, time: i128) -> i128 {
         let later = time - i128::from(self.t0);
         if later <= 0 {
             return self.start.into();
         }
         let (num, den) = (i128::from(self.num), i128::from(self.den));
-        // Row r starts at r * num / den, so the division rounds up. If all rows have the same time,
-        // they are all before a later time.
+        // The exact time of row r is r * num / den, so the division rounds up. If all rows have the
+        // same time, they are all before any later time.
         if num <= 0 { self.end.into() } else { i128::from(self.start) + (later * den + num - 1) / num }
     }
 
-    /// Returns the first row of the piece whose time is at least `time`.
+    /// Returns the first row of this piece whose time is at least `time`.
     fn first_from(&self, time: i64) -> u64 {
         let (mut low, mut high) = (self.start, self.end);
         while low < high {
@@ -109,7 +112,7 @@ impl Piece {
 }
 
 impl TimeBase {
-    /// Returns the clock of timestamps with this base.
+    /// Returns the clock on which times with this base are measured.
     pub const fn clock(self) -> Clock {
         match self {
             Self::Unix => Clock::Unix,
@@ -119,12 +122,12 @@ impl TimeBase {
     }
 }
 
-/// The times of a log's rows on one axis.
+/// The times of all rows of a log on one time axis.
 #[derive(Clone, Debug)]
 pub struct TimeMap {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) base: TimeBase,
-    /// Unix time minus the time on this axis, at the first block time.
+    /// Unix time minus the time on this axis, in nanoseconds, at the first block time.
     pub(crate) to_unix: i64,
 }
 
@@ -134,12 +137,12 @@ impl TimeMap {
         self.pieces.get(at).filter(|piece| piece.start <= row)
     }
 
-    /// Returns the time of a row in nanoseconds; `None` for rows without a time.
+    /// Returns the time of a row in nanoseconds. Returns `None` if the row has no time.
     pub fn time(&self, row: u64) -> Option<i64> {
         self.piece(row)?.time(row)
     }
 
-    /// Returns the time of a row with its clock; `None` for rows without a time.
+    /// Returns the time of a row with its clock. Returns `None` if the row has no time.
     pub fn timestamp(&self, row: u64) -> Option<Timestamp> {
         Some(Timestamp::new(self.time(row)?, self.base.clock()))
     }
@@ -155,12 +158,13 @@ impl TimeMap {
         })
     }
 
-    /// Returns the rows on the same straight line as `row`; `None` if the row has no time.
+    /// Returns the range of rows that are on the same straight piece as `row`. Returns `None` if
+    /// the row has no time.
     pub fn segment(&self, row: u64) -> Option<std::ops::Range<u64>> {
         self.piece(row).map(|piece| piece.start..piece.end)
     }
 
-    /// Returns the rows with times in `start..end`, as ascending ranges.
+    /// Returns the rows whose times are in `start..end`, as ascending ranges of row numbers.
     pub fn rows_between(&self, start: Option<i64>, end: Option<i64>) -> Vec<std::ops::Range<u64>> {
         let mut ranges: Vec<std::ops::Range<u64>> = Vec::new();
         for piece in &self.pieces {
@@ -173,8 +177,8 @@ impl TimeMap {
         ranges
     }
 
-    /// Writes the times of `rows` to `out`, without a division for each row. Returns false if a row
-    /// has no time.
+    /// Writes the times of the rows in `rows` to `out`. This does not need a division for each row.
+    /// Returns false if a row has no time.
     ///
     /// # Panics
     /// Panics if `out` is shorter than `rows`.
@@ -196,8 +200,8 @@ impl TimeMap {
 }
 
 impl Piece {
-    /// Writes the times of the rows that start with `row`. `first` is the time of `row`; the caller
-    /// checks that the last time fits 64 bits.
+    /// Writes the times of consecutive rows to `out`, starting with row `row`. `first` is the time
+    /// of this row. The caller must have checked that the last time fits into 64 bits.
     fn fill(&self, row: u64, first: i64, out: &mut [i64]) {
         let (quotient, part) = (self.num.div_euclid(self.den), self.num.rem_euclid(self.den));
         let mut time = first;
@@ -208,10 +212,10 @@ impl Piece {
             }
             return;
         }
-        // Like Bresenham's algorithm, this adds the remainder for each row and carries when it
-        // reaches `den`. With num / den = 7 / 16, the times round(row * 7 / 16) are 0 0 1 1 2 2 3
-        // 3: `over` starts at 8 (which rounds to nearest) and grows by 7, and each time that it
-        // reaches 16, the next time is one larger.
+        // Like Bresenham's algorithm, this adds the remainder `part` for each row, and carries when
+        // the sum reaches `den`. With num / den = 7 / 16, the times round(row * 7 / 16) are 0 0 1 1
+        // 2 2 3 3. The sum `over` starts at 8, which rounds to nearest, and grows by 7. Each time
+        // that the sum reaches 16, the next time is larger by one.
         let exact =
             (i128::from(row) - i128::from(self.start)) * i128::from(self.num) + i128::from(self.den / 2);
         let mut over = i64::try_from(exact.rem_euclid(i128::from(self.den))).unwrap_or_default();

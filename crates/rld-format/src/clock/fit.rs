@@ -1,9 +1,9 @@
-//! The robust fit to the monotonic block times, and the time maps of all axes.
+//! The robust fit of a line to the monotonic block times, and the time maps of all axes.
 //!
-//! The converter's clock derives from the processor's, so the true period is exact by the monotonic
-//! clock. Block times are 8 to 500 us late and hardly ever early. So the slope is known and the
-//! offset is a median. A fitted slope is used only if the block times clearly contradict the known
-//! one.
+//! The converter's clock derives from the processor's clock, so the true sampling period is exact
+//! on the monotonic clock. Block times are 8 to 500 us late and hardly ever early. So the slope of
+//! the line is known, and its offset is the median delay. A fitted slope is used only if the block
+//! times clearly contradict the known slope.
 
 use rovelog_core::text::count;
 use rovelog_core::{UtcKnot, UtcOffset};
@@ -12,40 +12,41 @@ use super::axis::{Piece, TimeAxis, TimeBase, TimeMap, TimeOptions};
 use super::track::ClockChange;
 use super::{TRUE_SECOND, span};
 
-/// The times of a block.
+/// The times of a block, and how the clocks changed before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
-    /// Number of the first row of the block, counted in the log.
+    /// Number of the block's first row, counted from the start of the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
-    /// Unix time in nanoseconds. Not used if the block times are invalid.
+    /// Unix time of the block in nanoseconds. It is not used if the block times are invalid.
     pub(crate) realtime: i64,
     pub(crate) monotonic: i64,
     pub(crate) change: ClockChange,
 }
 
-/// The block times of a log, and what its header says about time.
+/// The block times of a log, and the values of its header that concern time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks {
     pub(crate) list: Vec<Block>,
     pub(crate) rate: u16,
-    /// Start time in the header, if valid. Used for rows before the first valid block time.
+    /// Start time in the header, in nanoseconds of Unix time. It is used for rows before the first
+    /// valid block time. `None` if it is invalid.
     pub(crate) start: Option<i64>,
     pub(crate) latency: i64,
 }
 
-/// Rows that the logger lost.
+/// A gap in a log, in which the logger lost rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Number of the first row after the gap.
     pub row: u64,
-    /// Missing time in nanoseconds: how much more the clock advanced than the rows.
+    /// Missing time in nanoseconds. The clock advanced by this much more than the rows did.
     pub nanos: i64,
-    /// Number of missing full blocks, rounded.
+    /// Number of missing blocks, rounded to full blocks.
     pub blocks: u64,
 }
 
-/// Distribution of the delays of block times against the fit, in nanoseconds.
+/// Distribution of the delays of block times relative to the fitted line, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Residuals {
@@ -59,38 +60,42 @@ pub struct Residuals {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClockReport {
-    /// Number of segments. A segment has no gap.
+    /// Number of segments. Gaps divide a log into segments.
     pub segments: usize,
-    /// Theil-Sen slope of the monotonic block times in the longest segment, in ppm off the true
-    /// rate. `None` for fewer than two blocks.
+    /// Theil-Sen slope of the monotonic block times in the longest segment, as the deviation from
+    /// the true rate in ppm. `None` if the segment has fewer than two blocks.
     pub slope_ppm: Option<f64>,
-    /// True if the block times contradict the true rate. Their own slope is used in this case.
+    /// True if the block times contradict the true rate. The slope of the block times is then used
+    /// instead.
     pub mismatch: bool,
-    /// Median difference in nanoseconds between the block times of the longest segment and times at
-    /// the true rate since its first block time.
+    /// Median delay in nanoseconds of the block times in the longest segment. The delay is measured
+    /// against times at the true rate that start with the first block time of the segment.
     pub offset: Option<i64>,
-    /// Delays of the block times in the longest segment.
+    /// Distribution of the delays of the block times in the longest segment.
     pub residuals: Option<Residuals>,
-    /// Drift of the UTC clock against the monotonic one between steps, in nanoseconds.
+    /// Drift of the UTC clock against the monotonic clock in nanoseconds. Times at which the UTC
+    /// clock was set are excluded.
     pub drift: i64,
-    /// Rows before which the UTC clock was set, each with the change in nanoseconds.
+    /// Steps of the UTC clock. Each item has the first row after the clock was set, and the change
+    /// in nanoseconds.
     pub steps: Vec<(u64, i64)>,
-    /// Rows that the logger lost.
+    /// Gaps in which the logger lost rows.
     pub gaps: Vec<Gap>,
-    /// Rows before which the monotonic clock went back.
+    /// Numbers of the rows before which the monotonic clock went back.
     pub backwards: Vec<u64>,
 }
 
-// Example: four blocks of 1000 rows at 1 kSPS. A row takes 1 003 520 ns, so the times at the true
-// rate are 0, 1003.52, 2007.04 and 3010.56 ms after the first block time. The block times are
+// Example of a fit: four blocks of 1000 rows at 1 kSPS. A row takes 1 003 520 ns, so the times at
+// the true rate are 0, 1003.52, 2007.04 and 3010.56 ms after the first block time. The block times
+// are
 //
 //     block times    0.00  1003.60  2007.05  3011.00 ms
 //     late by        0.00     0.08     0.01     0.44 ms
 //
-// `line` first takes the median of the six pairwise slopes. It is 113 ppm off the true rate, less
-// than the 200 ppm required for so few blocks, so the true rate stays the slope. The median delay,
-// (0.01 + 0.08) / 2 ms, is the offset. So the line starts 0.045 ms after the first block time, and
-// the last block, which is very late, hardly affects it.
+// `line` first takes the median of the six pairwise slopes. This slope is 113 ppm off the true
+// rate. For so few blocks, a difference of 200 ppm would be required to use it, so the true rate
+// stays the slope. The median delay, (0.01 + 0.08) / 2 ms, is the offset. So the line starts 0.045
+// ms after the first block time. The last block, which is very late, hardly affects the line.
 
 /// A straight line through the monotonic block times of a segment.
 #[derive(Clone, Copy, Debug)]
@@ -102,8 +107,8 @@ struct Line {
 }
 
 impl Blocks {
-    /// Returns the segments, as ranges of block indices. Each segment is a run of blocks without a
-    /// gap.
+    /// Returns the segments as ranges of block indices. The blocks of a segment have no gap between
+    /// them.
     fn segments(&self) -> Vec<std::ops::Range<usize>> {
         self.split(|change| matches!(change, ClockChange::Gap { .. } | ClockChange::Backwards))
     }
@@ -127,13 +132,14 @@ impl Blocks {
         self.list.last().map_or(0, |block| block.row + block.rows)
     }
 
-    /// Returns the row numbers of a segment.
+    /// Returns the row numbers of a segment. `range` has the indices of its blocks.
     fn rows(&self, range: &std::ops::Range<usize>) -> std::ops::Range<u64> {
         let end = self.list.get(range.end).map_or(self.end(), |block| block.row);
         self.list[range.start].row..end
     }
 
-    /// Fits the line of a segment; `None` if no block in it has valid times.
+    /// Fits a line to the monotonic block times of a segment. Returns `None` if no block in it has
+    /// valid times.
     fn line(&self, range: &std::ops::Range<usize>) -> Option<Line> {
         let timed: Vec<&Block> = self.timed(range.clone()).collect();
         let first = timed.first()?;
@@ -144,7 +150,7 @@ impl Blocks {
         let mut piece = Piece::at_true_rate(first.row, rows.end, first.monotonic, self.rate);
         if let Some(ppm) = slope_ppm.filter(|ppm| mismatch && ppm.abs() < 900_000.0) {
             piece.den *= 1_000_000;
-            // Rounded to an integer, so that the result is the same on every machine.
+            // The slope is rounded to an integer, so that the result is the same on every machine.
             #[expect(clippy::cast_possible_truncation, reason = "far below 2^53 ns per second")]
             let change = (ppm * TRUE_SECOND as f64).round() as i64;
             piece.num = TRUE_SECOND * 1_000_000 + change;
@@ -154,7 +160,8 @@ impl Blocks {
         late.sort_unstable();
         let offset = median(&late);
         piece.t0 = piece.t0.checked_add(offset)?;
-        // Blocks with invalid times before the first valid ones are on the same line.
+        // The segment may start with blocks whose times are invalid. These blocks are on the same
+        // line.
         let from_start = Piece { start: rows.start, ..piece };
         let t0 = piece.time(rows.start)?;
         Some(Line { piece: Piece { t0, ..from_start }, offset, slope_ppm, mismatch })
@@ -172,7 +179,8 @@ impl Blocks {
         };
         let mut zero = 0;
         if options.base == TimeBase::Relative {
-            // Relative times are those of the monotonic clock, which has gaps but no steps.
+            // Relative times are times of the monotonic clock, which may have gaps but is never
+            // set.
             zero = pieces.first().map_or(0, |piece| piece.t0);
             for piece in &mut pieces {
                 piece.t0 = piece.t0.saturating_sub(zero);
@@ -192,8 +200,9 @@ impl Blocks {
         TimeMap { pieces, base: options.base, to_unix }
     }
 
-    /// Returns the time base with the best clock for durations: the monotonic clock if the UTC
-    /// clock was set, unless the monotonic clock went back, too.
+    /// Returns the time base whose clock is best for durations. This is the Unix clock, or the
+    /// monotonic clock if the UTC clock was set during the log. If the monotonic clock went back,
+    /// too, it is the Unix clock.
     pub(crate) fn steadiest_time_base(&self) -> TimeBase {
         let any = |is: fn(ClockChange) -> bool| self.list.iter().any(|block| is(block.change));
         let was_set = any(|change| change.step() != 0);
@@ -201,8 +210,9 @@ impl Blocks {
         if was_set && !went_back { TimeBase::Monotonic } else { TimeBase::Unix }
     }
 
-    /// Returns the offset of the Unix clock from the monotonic clock as a function of time, with a
-    /// knot at both ends of each piece of `unix`, the times of rows on the Unix clock.
+    /// Returns the offset of the Unix clock from the monotonic clock as a piecewise linear function
+    /// of time. `unix` has the times of rows on the Unix clock. The function has a knot at both
+    /// ends of each piece of `unix`.
     pub(crate) fn utc(&self, monotonic: &TimeMap, unix: &TimeMap) -> Option<UtcOffset> {
         let knot = |row: u64| {
             let log = monotonic.time(row)?;
@@ -212,7 +222,8 @@ impl Blocks {
         for piece in unix.pieces.iter().filter(|piece| piece.start < piece.end) {
             for knot in [knot(piece.start), knot(piece.end - 1)].into_iter().flatten() {
                 match knots.as_slice() {
-                    // The middle one of three knots with the same offset is not needed.
+                    // If three consecutive knots have the same offset, the middle knot is not
+                    // needed.
                     [.., a, b] if a.nanos == b.nanos && b.nanos == knot.nanos => {
                         knots.pop();
                     }
@@ -234,8 +245,8 @@ impl Blocks {
         if monotonic { block.monotonic } else { block.realtime }
     }
 
-    /// Returns pieces at a constant rate that start at the first block time of each segment, like
-    /// the times of a stream. A nominal second of rows takes `second` nanoseconds.
+    /// Returns pieces with a constant rate, each starting at the first block time of a segment. A
+    /// stream computes the same times. Rows of one nominal second take `second` nanoseconds.
     fn anchored(&self, monotonic: bool, second: i64) -> Vec<Piece> {
         let den = i64::from(self.rate);
         let mut pieces: Vec<Piece> = Vec::new();
@@ -255,7 +266,7 @@ impl Blocks {
                     continue;
                 }
                 ClockChange::Steady if known => {}
-                // The monotonic times continue, because only the UTC clock was set.
+                // Only the UTC clock was set, so the monotonic times continue on the same piece.
                 ClockChange::Step(_) if known && monotonic => {}
                 _ => push(block.row, Self::block_time(block, monotonic)),
             }
@@ -265,7 +276,8 @@ impl Blocks {
         pieces
     }
 
-    /// Returns one piece for each block, which connects its block time to that of the next block.
+    /// Returns one piece for each block. It is a straight line from the time of the block to the
+    /// time of the next block.
     fn interpolated(&self, monotonic: bool) -> Vec<Piece> {
         let truth = self.anchored(monotonic, TRUE_SECOND);
         let mut pieces: Vec<Piece> = Vec::new();
@@ -313,8 +325,8 @@ impl Blocks {
         pieces
     }
 
-    /// Appends pieces to `pieces` that give a segment its Unix times: the times of `line` plus the
-    /// smoothed difference between the two clocks at each block.
+    /// Appends the pieces of a segment on the Unix clock to `pieces`. Their times are the times of
+    /// `line` plus the smoothed difference between the two clocks at each block.
     fn unix_line(&self, segment: &std::ops::Range<usize>, line: &Line, pieces: &mut Vec<Piece>) {
         let distance = self.distances(segment);
         for (i, offset) in distance.iter().enumerate() {
@@ -333,7 +345,7 @@ impl Blocks {
                 (piece.num, piece.den) = (apart, rows);
             }
             match pieces.last_mut() {
-                // Blocks with the same difference of the clocks share a piece.
+                // Consecutive blocks for which the clocks have the same difference share a piece.
                 Some(last)
                     if (last.num, last.den, last.end) == (piece.num, piece.den, piece.start)
                         && last.time(piece.start) == Some(piece.t0)
@@ -346,8 +358,8 @@ impl Blocks {
         }
     }
 
-    /// Returns, for each block, the realtime minus the monotonic time, smoothed by the median of
-    /// five blocks that have no step between them.
+    /// Returns the Unix time minus the monotonic time for each block. The differences are smoothed
+    /// by the median of five blocks that have no clock step between them.
     fn distances(&self, segment: &std::ops::Range<usize>) -> Vec<i64> {
         let mut raw: Vec<Option<i64>> = Vec::new();
         let mut run = Vec::new();
@@ -373,7 +385,7 @@ impl Blocks {
         smooth
     }
 
-    /// Summarizes the block times.
+    /// Creates the summary of the block times.
     pub(crate) fn report(&self) -> ClockReport {
         let segments = self.segments();
         let longest = segments.iter().max_by_key(|range| (range.len(), std::cmp::Reverse(range.start)));
@@ -414,8 +426,8 @@ impl Blocks {
     }
 }
 
-/// Returns the median of sorted numbers. For an even count it is the mean of the two middle ones,
-/// rounded down. Returns 0 for an empty list.
+/// Returns the median of a sorted list. If the list has an even number of elements, the median is
+/// the mean of the two middle elements, rounded down. Returns 0 for an empty list.
 fn median(sorted: &[i64]) -> i64 {
     match sorted {
         [] => 0,
@@ -426,10 +438,11 @@ fn median(sorted: &[i64]) -> i64 {
     }
 }
 
-/// Maximum number of blocks for which the slopes of all pairs are computed.
+/// Maximum number of blocks for which the slopes of all pairs of blocks are computed.
 const ALL_PAIRS: usize = 500;
 
-/// Returns the median slope over pairs of blocks (Theil-Sen), in ppm off the true rate.
+/// Returns the median of the slopes between pairs of blocks (Theil-Sen), as the deviation from the
+/// true rate in ppm.
 fn theil_sen(blocks: &[&Block], rate: u16) -> Option<f64> {
     let slope = |a: &Block, b: &Block| {
         let want = span(b.row.checked_sub(a.row)?, rate);
@@ -440,8 +453,8 @@ fn theil_sen(blocks: &[&Block], rate: u16) -> Option<f64> {
         let pairs = blocks.iter().enumerate().flat_map(|(i, a)| blocks[i + 1..].iter().map(move |b| (a, b)));
         pairs.filter_map(|(a, b)| slope(a, b)).collect()
     } else {
-        // The slopes of distant pairs are the most accurate, so each block is paired with the block
-        // that is half the log away.
+        // Slopes between distant blocks are the most accurate. So each block is paired with the
+        // block that is half the log away.
         let half = blocks.len() / 2;
         blocks.iter().zip(&blocks[half..]).filter_map(|(a, b)| slope(a, b)).collect()
     };

@@ -1,4 +1,5 @@
-//! Times of rows: block times, the true rate, and time axes. All arithmetic is on integers.
+//! Times of rows: the block times in a log, the true rate, and the time axes. All arithmetic is on
+//! integers.
 
 mod axis;
 mod fit;
@@ -10,8 +11,8 @@ pub(crate) use fit::{Block, Blocks};
 pub use fit::{ClockReport, Gap, Residuals};
 pub(crate) use track::{ClockChange, Tracker, blocks_between, follows, follows_on_both_clocks, is_plausible};
 
-/// Duration of one nominal second of rows in nanoseconds. Rows take 3136/3125 of their nominal
-/// time.
+/// True duration in nanoseconds of the rows that nominally last one second. Each row takes
+/// 3136/3125 of its nominal duration.
 pub const TRUE_SECOND: i64 = 1_003_520_000;
 
 /// Returns the true duration of `rows` rows at a nominal rate, in nanoseconds rounded down.
@@ -20,8 +21,8 @@ pub fn span(rows: u64, rate: u16) -> i128 {
 }
 
 /// Returns the constant delay of block times in nanoseconds. The logger reads the clock at the end
-/// of a block and subtracts a constant from it. Before version 4, this constant is not the duration
-/// of the block.
+/// of a block, and subtracts a constant to get the time of the block's start. Before version 4, the
+/// constant is smaller than the true duration of the block. The difference is the delay.
 pub fn latency(version: u16, rate: u16, block_rows: u64) -> i128 {
     if rate == 0 || block_rows == 0 {
         return 0;

@@ -1,6 +1,6 @@
-//! Tracking of block times: detects gaps and clocks that went back or were set, and assigns times
-//! to rows that depend only on earlier blocks. The stream uses these times; the reader uses only
-//! what was detected.
+//! Tracking of block times. It detects gaps, clocks that went back, and clocks that were set. It
+//! also computes times of rows that depend only on earlier blocks. The stream uses these times. The
+//! random-access reader uses only the detected events.
 
 use std::ops::Range;
 
@@ -13,20 +13,21 @@ use super::{TimeBase, span};
 use crate::diagnostics as rules;
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, LeadIn};
 
-/// Largest number of seconds of a valid block time: 272 years.
+/// Maximum number of seconds in a valid block time, which is 272 years.
 const MAX_SEC: i64 = 1 << 33;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Smallest jump of one clock against the other that counts as setting the clock, in nanoseconds.
-/// Smaller differences come from adjusting its rate.
+/// Minimum jump of one clock against the other, in nanoseconds, that shows that the clock was set.
+/// Smaller differences occur when the operating system adjusts the rate of a clock.
 const MIN_STEP: i64 = 1_000_000;
 
-/// The kernel adjusts the rate of a clock by at most one part in this many (500 ppm).
+/// The operating system adjusts the rate of a clock by at most one part in 2000 (500 ppm).
 const SLEW_DIVISOR: i128 = 2000;
 
-/// Returns whether block times are valid. If they are, both fit 64 bits of nanoseconds. Zero on
-/// both clocks is invalid, because zeroed bytes and rows of idle digital channels look like that.
+/// Returns whether block times are valid. Valid times fit into 64 bits of nanoseconds. Times that
+/// are zero on both clocks are invalid, because zeroed bytes and rows of idle digital channels look
+/// like such times.
 pub(crate) fn is_plausible(block_times: &BlockTimes) -> bool {
     let sec = |sec: i64| (-MAX_SEC..MAX_SEC).contains(&sec);
     let nsec = |nsec: i64| (-SECOND..SECOND).contains(&nsec);
@@ -38,54 +39,58 @@ pub(crate) fn is_plausible(block_times: &BlockTimes) -> bool {
         && nsec(block_times.monotonic_nsec.get())
 }
 
-/// Returns whether `second` can be the times of a later block: they are valid and less than ten
-/// days later.
+/// Returns whether `second` can be the times of a block after `first`: both are valid, and `second`
+/// is less than ten days later.
 pub(crate) fn follows(first: &BlockTimes, second: &BlockTimes) -> bool {
     let later = second.monotonic() - first.monotonic();
     is_plausible(first) && is_plausible(second) && (1..864_000 * i128::from(SECOND)).contains(&later)
 }
 
-/// Returns whether `second` follows `first`, and both clocks advanced equally, within a minute.
+/// Returns whether `second` can be the times of a block after `first`, and both clocks advanced by
+/// the same time, with a tolerance of a minute.
 pub(crate) fn follows_on_both_clocks(first: &BlockTimes, second: &BlockTimes) -> bool {
     let elapsed = |clock: fn(&BlockTimes) -> i128| clock(second) - clock(first);
     let apart = elapsed(BlockTimes::realtime) - elapsed(BlockTimes::monotonic);
     follows(first, second) && apart.abs() < 60 * i128::from(SECOND)
 }
 
-/// Returns the number of blocks from `first` to `second`; `None` if the time between them, by both
-/// clocks, is not that of a whole number of blocks of `period` nanoseconds.
+/// Returns the number of blocks from `first` to `second`. `period` is the duration of a block in
+/// nanoseconds. Returns `None` if the time between the two, on both clocks, is not the duration of
+/// a whole number of blocks.
 pub(crate) fn blocks_between(first: &BlockTimes, second: &BlockTimes, period: i64) -> Option<u64> {
     if !follows_on_both_clocks(first, second) {
         return None;
     }
     let time = i64::try_from(second.monotonic() - first.monotonic()).ok()?;
     let blocks = (time + period / 2) / period;
-    // Block times are up to half a millisecond late, and old versions differ from the true rate by
-    // 0.4 %.
+    // Block times are up to half a millisecond late. In old versions, they differ from the true
+    // rate by 0.4 %.
     let slack = (period / 8).max(600_000).min(period / 8 * 3) + time / 256;
     let is_near = time.abs_diff(blocks * period) <= slack.unsigned_abs();
     u64::try_from(blocks).ok().filter(|blocks| *blocks > 0 && is_near)
 }
 
-/// How the clocks advanced between two blocks.
+/// The change of the clocks between a block and the previous block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockChange {
-    /// The monotonic clock advanced as the rows did. Also used for the first block.
+    /// The monotonic clock advanced by the duration of the rows. Also used for the first block.
     Steady,
-    /// About `blocks` blocks are missing before the block, which is `nanos` nanoseconds. During the
-    /// gap, the UTC clock was set by `step` nanoseconds; 0 if it was not.
+    /// About `blocks` blocks are missing before this block. They lasted `nanos` nanoseconds in
+    /// total. During this gap, the UTC clock was set by `step` nanoseconds, or not at all if `step`
+    /// is 0.
     Gap { nanos: i64, blocks: u64, step: i64 },
     /// The monotonic clock went back.
     Backwards,
-    /// The UTC clock was set by this many nanoseconds.
+    /// The UTC clock was set by this number of nanoseconds. It is negative if the clock was set
+    /// back.
     Step(i64),
     /// The block has no valid times.
     Implausible,
 }
 
 impl ClockChange {
-    /// Returns the number of nanoseconds by which the UTC clock was set before the block; 0 if it
-    /// was not.
+    /// Returns the number of nanoseconds by which the UTC clock was set before the block. Returns 0
+    /// if the clock was not set.
     pub(crate) fn step(self) -> i64 {
         match self {
             Self::Step(step) | Self::Gap { step, .. } => step,
@@ -101,7 +106,7 @@ struct PreviousBlock {
     monotonic: i64,
 }
 
-/// A row with known times, from which the times of later rows are counted.
+/// A row with known times. The times of later rows are counted from this row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Anchor {
     pub(crate) row: u64,
@@ -109,7 +114,7 @@ pub(crate) struct Anchor {
     pub(crate) monotonic: i64,
 }
 
-/// Tracks the block times of a log.
+/// Tracks the block times of a log to detect gaps and changes of the clocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracker {
     rate: u16,
@@ -121,20 +126,20 @@ pub(crate) struct Tracker {
     between: Skipped,
 }
 
-/// What lies between the last tracked block and the next one.
+/// Kind of blocks that were skipped between the last tracked block and the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Skipped {
     Nothing,
-    /// Blocks that were not fetched.
+    /// Blocks whose bytes have not been fetched.
     Passed,
-    /// Blocks that are left out because of missing or added bytes.
+    /// Blocks that are not read because bytes are missing or were added.
     LeftOut,
 }
 
 impl Tracker {
     pub(crate) fn new(lead_in: &LeadIn) -> Self {
         let (sec, nsec) = (lead_in.start_sec.get(), lead_in.start_nsec.get());
-        // The start time in the header is used until the first valid block time.
+        // Until the first valid block time, rows are counted from the start time in the header.
         let start = (-MAX_SEC..MAX_SEC).contains(&sec) && (-SECOND..SECOND).contains(&nsec) && sec != 0;
         let anchor = start.then(|| Anchor { row: 0, realtime: sec * SECOND + nsec, monotonic: 0 });
         Self {
@@ -148,15 +153,16 @@ impl Tracker {
         }
     }
 
-    /// Records that blocks were left out before the next block. The next block then starts after a
-    /// gap of any length. The gap is not reported, because the loss of the blocks is.
+    /// Records that blocks before the next block were skipped, because bytes are missing or were
+    /// added. The next block then starts after a gap of any length. This gap is not reported,
+    /// because the loss of the blocks is reported.
     pub(crate) fn leave_out(&mut self) {
         self.between = Skipped::LeftOut;
     }
 
-    /// Skips a block of `rows` rows that was not fetched. If the clocks and the rows disagree at
-    /// the next block, nothing is reported, because it is unknown which of the blocks the change
-    /// was at.
+    /// Skips a block of `rows` rows whose times have not been fetched. If the clocks and the rows
+    /// have advanced differently at the next block, this is not reported, because the change may
+    /// have been at any of the skipped blocks.
     pub(crate) fn skip_unread(&mut self, rows: u64) {
         if let Some(before) = &mut self.before {
             before.rows += rows;
@@ -164,7 +170,8 @@ impl Tracker {
         }
     }
 
-    /// Adds a block of `rows` rows that starts with row `row`. Its times are stored at offset `at`.
+    /// Adds a block of `rows` rows whose first row has the number `row`. The block times are stored
+    /// at offset `at`.
     pub(crate) fn block(
         &mut self,
         at: u64,
@@ -191,8 +198,8 @@ impl Tracker {
         if !self.negative && (block_times.realtime_nsec.get() < 0 || block_times.monotonic_nsec.get() < 0) {
             let (real, mono) = (block_times.realtime_nsec.get(), block_times.monotonic_nsec.get());
             let text = format!(
-                "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}): normalised, \
-                 no value changes"
+                "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}): \
+                 the same time is shown with positive nanoseconds"
             );
             note(&rules::NEGATIVE_NANOSECONDS, range.clone(), text);
             self.negative = true;
@@ -233,15 +240,16 @@ impl Tracker {
         }
         let full = span(self.block_rows, self.rate);
         let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
-        // Block times are accurate to half a millisecond at best, which matters for blocks of few
-        // rows.
+        // Block times are accurate to half a millisecond at best. This limits the tolerance for
+        // blocks of only a few rows.
         let tolerance = if self.between == Skipped::LeftOut { full / 2 } else { (full / 2).max(1_000_000) };
         let step = (i128::from(realtime) - i128::from(before.realtime))
             - (i128::from(monotonic) - i128::from(before.monotonic));
         let narrow = |step: i128| i64::try_from(step).unwrap_or_default();
         if late > tolerance {
             let blocks = (2 * late + full) / (2 * full.max(1));
-            // The rate of the clock may have been adjusted during the gap.
+            // During the gap, the operating system may have adjusted the rate of the clock. So the
+            // two clocks may differ by up to 500 ppm of the gap.
             let adjusted = i128::from(MIN_STEP) + late / SLEW_DIVISOR;
             ClockChange::Gap {
                 nanos: i64::try_from(late).unwrap_or(i64::MAX),
@@ -257,12 +265,13 @@ impl Tracker {
         }
     }
 
-    /// Returns the anchor from which the times of the next rows are counted.
+    /// Returns the row with known times from which the times of the next rows are counted.
     pub(crate) fn anchor(&self) -> Option<Anchor> {
         self.anchor
     }
 
-    /// Returns the time of a row: the time of the anchor plus the true period for each row since.
+    /// Returns the time of a row. It is the time of the last row with known times, plus the true
+    /// period for each row since then.
     pub(crate) fn time(&self, row: u64, base: TimeBase) -> Option<i64> {
         let anchor = self.anchor.filter(|_| self.rate > 0)?;
         let start = if base == TimeBase::Monotonic { anchor.monotonic } else { anchor.realtime };
@@ -289,7 +298,7 @@ mod tests {
             assert_eq!(blocks(PERIOD, none), None);
         }
         // The tolerance is an eighth of a block, but at least 0.6 ms and at most three eighths of a
-        // block. 0.4 % of the time is added.
+        // block. In addition, the time between the blocks may be off by 0.4 %.
         for (period, late) in [(PERIOD, 2_597_345), (3_000_000, 614_117), (800_000, 304_313)] {
             assert_eq!(blocks(period, period + late), Some(1));
             assert_eq!(blocks(period, period + late + 1), None);

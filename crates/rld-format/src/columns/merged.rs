@@ -1,4 +1,5 @@
-//! Columns of merged currents: their values and the sources of these.
+//! Columns of merged currents: one with the values, and one with the range from which each value
+//! was taken.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,22 +16,22 @@ use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
 
-/// Names of the sources, in the order of their dictionary keys.
+/// Names of the sources of values, in the order of their dictionary keys.
 const SOURCES: [&str; 3] = ["low", "high", "transition"];
 
-/// Builds the columns of a merged current.
+/// Builds the two columns of a merged current: its values and their sources.
 #[derive(Debug)]
 pub(super) struct MergedColumn {
     current: Current,
     margin: u64,
-    /// The scale of physical values; `None` for raw values.
+    /// Scale that converts values to amperes. `None` if the column has raw values.
     scale: Option<Scale>,
-    /// Whether the value column and the source column are selected.
+    /// Whether the column of values is selected, and whether the column of sources is selected.
     wanted: (bool, bool),
 }
 
 impl MergedColumn {
-    /// Returns the builders for the selected currents of a log.
+    /// Returns a builder for each selected current of a log.
     pub(super) fn of(channels: &[Channel], select: &Select, merging: Merging, values: Values) -> Vec<Self> {
         let column = |current: Current| {
             let value = select.keeps_field(&current.name);
@@ -42,8 +43,8 @@ impl MergedColumn {
         currents(channels).into_iter().map(column).filter(|column| column.wanted.1).collect()
     }
 
-    /// Returns the fields of the selected columns. The value is in amperes, or raw at the scale of
-    /// the low channel.
+    /// Returns the Arrow fields of the selected columns. Values are in amperes, or raw values at
+    /// the scale of the low channel.
     pub(super) fn fields(&self) -> Vec<Field> {
         let exponent = self.current.scale;
         let (data_type, unit) = match self.scale {
@@ -64,7 +65,7 @@ impl MergedColumn {
         both.into_iter().filter_map(|(wanted, field)| wanted.then_some(field)).collect()
     }
 
-    /// Returns the selected columns for `rows`.
+    /// Returns the selected columns of the merged current, for the row numbers in `rows`.
     pub(super) fn arrays(&self, reader: &RldReader, merger: &mut Merger, rows: &Range<u64>) -> Vec<ArrayRef> {
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
         let (mut values, mut sources) = (Vec::with_capacity(count), Vec::with_capacity(count));

@@ -1,8 +1,8 @@
-//! Rows as Arrow columns, directly from the bytes of the log.
+//! Rows as Arrow columns, converted directly from the bytes of the log.
 //!
-//! A few hundred rows at a time are copied column by column while they are in the processor's
-//! cache. The buffers are reused after the consumer drops the previous batch. Bits are transposed
-//! in 8x8 squares into Arrow's bitmaps.
+//! A few hundred rows at a time are copied column by column, while they are in the processor's
+//! cache. The buffers are reused after the consumer has dropped the previous batch. Bits are
+//! transposed in squares of 8x8 into the bitmaps of Arrow.
 
 mod merged;
 mod options;
@@ -36,7 +36,7 @@ use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
 
-/// Builds the values of a column.
+/// Builder for the values of a column.
 #[derive(Debug)]
 enum Builder {
     Bit(usize),
@@ -48,12 +48,13 @@ enum Builder {
 #[derive(Debug)]
 struct Column {
     builder: Builder,
-    /// Index of the bit that makes a value null if it is 0; `None` if the column has no nulls.
+    /// Index of the range bit of the channel. If the bit is 0, the value is null. `None` if the
+    /// column has no nulls.
     valid: Option<usize>,
 }
 
 impl RldReader {
-    /// Returns the selected rows and channels as record batches in file order.
+    /// Returns the selected rows and channels as record batches, in file order.
     ///
     /// # Errors
     /// Returns an error if the header does not allow rows to be located.
@@ -87,8 +88,8 @@ impl RldReader {
                 }
                 (Some(slot), None) => (DataType::Int64, Builder::Int64(slot, ReusableBuffer::with_bytes(0))),
             };
-            // Binary channels are never null, even if they have a link, which is also so in
-            // records.
+            // A binary channel is never null, even if it has a link to a range bit. In records, it
+            // is never null either.
             let valid = channel.valid.filter(|_| options.nulls && slot.is_some());
             let metadata = metadata_of(i, channel, &table.channels, physical.is_some());
             fields.push(Field::new(&*channel.name, data_type, valid.is_some()).with_metadata(metadata));
@@ -161,7 +162,7 @@ fn metadata_of(index: usize, channel: &Channel, all: &[Channel], physical: bool)
     metadata(pairs)
 }
 
-/// Iterator over the rows of a log as record batches.
+/// Iterator over the rows of a log, which returns them as Arrow record batches.
 #[derive(Debug)]
 pub struct RldBatches<'a> {
     reader: &'a RldReader,
@@ -169,19 +170,21 @@ pub struct RldBatches<'a> {
     columns: Vec<Column>,
     merged: Vec<MergedColumn>,
     merger: Merger,
-    /// Indices of the groups of eight bits that the columns need.
+    /// Indices of the bytes of a row's bit words that contain bits of the selected channels. Byte i
+    /// contains the bits of the channels 8 i to 8 i + 7.
     bytes: Vec<usize>,
-    /// Bitmaps of the current batch by the index of the bit.
+    /// Bitmaps of the current batch by index of the binary channel.
     maps: HashMap<usize, Buffer>,
     words: Vec<Vec<u32>>,
     times: Option<(TimeMap, ReusableBuffer)>,
-    /// Rows that were not returned yet.
+    /// Rows that have not been returned yet, as ranges of row numbers.
     ranges: VecDeque<Range<u64>>,
     batch_rows: u64,
 }
 
 impl RldBatches<'_> {
-    /// Restricts the batches to `rows`, so that several threads can read parts of a log.
+    /// Restricts the batches to the row numbers in `rows`, so that several threads can read
+    /// different parts of a log.
     #[must_use]
     pub fn within(mut self, rows: Range<u64>) -> Self {
         for range in &mut self.ranges {
@@ -251,7 +254,7 @@ impl RldBatches<'_> {
     }
 }
 
-/// Returns the time column of `rows`. Null for rows without a time.
+/// Returns the time column for `rows`. Rows without a time are null.
 fn times(map: &TimeMap, buffer: &mut ReusableBuffer, rows: Range<u64>, count: usize) -> ArrayRef {
     let out = buffer.extend(8 * count);
     let filled = <[i64]>::mut_from_bytes(out).is_ok_and(|out| map.fill(rows.clone(), out));

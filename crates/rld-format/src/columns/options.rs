@@ -1,50 +1,53 @@
-//! Options for columns.
+//! Options for converting rows to Arrow columns.
 
 use crate::analysis::MARGIN_SETTLED;
 use crate::clock::TimeOptions;
 
-/// Default number of rows in a batch. The columns of a batch and the rows they come from fit the
-/// second-level cache.
+/// Default number of rows in a batch. The columns of such a batch, and the rows from which they are
+/// converted, fit into the second-level cache.
 const BATCH_ROWS: usize = 4096;
 
 /// Number of rows that are copied column by column at a time.
 pub(super) const GROUP: u64 = 512;
 
-/// The kind of values in analog columns.
+/// Kind of values in the columns of analog channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Values {
-    /// Raw integers: 32-bit ones if values of the channel have at most four bytes, else 64-bit
-    /// ones. The scale and the unit are in the metadata.
+    /// Raw integers. They have 32 bits if the values of the channel have at most four bytes, and
+    /// otherwise 64 bits. The scale and the unit are in the metadata of the column.
     #[default]
     Raw,
-    /// Physical values, correctly rounded. Raw values if the exponent of the scale is beyond 30.
+    /// Physical values, correctly rounded. If the exponent of the channel's scale is beyond 30, the
+    /// column has raw values.
     Physical,
 }
 
 /// Options for converting rows to columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnOptions {
-    /// The kind of values.
+    /// Kind of values in the columns of analog channels.
     pub(crate) values: Values,
-    /// True to make values null if their range bit is 0.
+    /// True if values whose range bit is 0 become null.
     pub(crate) nulls: bool,
-    /// The time column.
+    /// Content of the time column.
     pub(crate) times: Times,
     /// Maximum number of rows in a batch.
     pub(crate) batch_rows: usize,
-    /// The method to merge currents of two ranges, which adds columns after the channels: `I1` and
-    /// `I1_source`. The source is `low`, `high`, or `transition` for a high value that is used
-    /// because the low one has not settled. Both are null if neither range has a value.
+    /// Method of merging currents that were measured in two ranges. If it is set, two columns for
+    /// each current follow the channels, for example `I1` and `I1_source`. The source is `low`,
+    /// `high` or `transition`, which is a high value that is used because the low value has not
+    /// settled. Both columns are null if neither range has a value.
     pub(crate) merged: Option<Merging>,
 }
 
 /// The content of the time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Times {
-    /// The times that records have.
+    /// The same times that records have.
     Records,
-    /// Times with these options; `None` omits the column.
+    /// Times that are computed with these options. If the options are `None`, there is no time
+    /// column.
     Chosen(Option<TimeOptions>),
 }
 
@@ -66,27 +69,27 @@ impl ColumnOptions {
         }
     }
 
-    /// Creates options for physical values that are null if out of range.
+    /// Creates options for physical values. Values outside of their measuring range are null.
     pub fn physical() -> Self {
         Self { values: Values::Physical, nulls: true, ..Self::raw() }
     }
 
-    /// Sets the times in the time column. `None` omits the column. The default are the times of
-    /// records.
+    /// Sets the options for the times in the time column. `None` omits the column. By default, the
+    /// column has the times of records.
     #[must_use]
     pub fn with_times(mut self, times: Option<TimeOptions>) -> Self {
         self.times = Times::Chosen(times);
         self
     }
 
-    /// Sets whether values out of range are null.
+    /// Sets whether values outside of their measuring range are null.
     #[must_use]
     pub fn with_nulls(mut self, nulls: bool) -> Self {
         self.nulls = nulls;
         self
     }
 
-    /// Adds columns of merged currents.
+    /// Adds the columns of merged currents.
     #[must_use]
     pub fn with_merged(mut self, merging: Merging) -> Self {
         self.merged = Some(merging);
@@ -101,12 +104,14 @@ impl ColumnOptions {
     }
 }
 
-/// The method of merging currents that were measured in two ranges.
+/// Method of merging currents that were measured in two ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merging {
-    /// Number of rows before and after a change of range whose low samples are not used.
+    /// Number of rows before and after a change of range in which samples of the low range are not
+    /// used, because they have not settled.
     pub margin: u64,
-    /// True if values decide which range is used.
+    /// True if the current range of a merged channel is inferred from the values, because the log
+    /// has unreliable range bits.
     pub(crate) derived: bool,
 }
 
@@ -116,13 +121,13 @@ impl Merging {
         Self { margin: 0, derived: false }
     }
 
-    /// Excludes low samples that have not settled after a change of range, as energy calculations
-    /// do.
+    /// Excludes samples of the low range that have not settled after a change of range. Energy is
+    /// computed in the same way.
     pub fn settled() -> Self {
         Self { margin: MARGIN_SETTLED, ..Self::instant() }
     }
 
-    /// Chooses the range by values, for logs with unreliable range bits. See
+    /// Infers the range of each row from the values, for logs with unreliable range bits. See
     /// [`Current::deriving`](crate::analysis::Current::deriving).
     #[must_use]
     pub fn deriving(mut self) -> Self {

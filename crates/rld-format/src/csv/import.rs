@@ -1,4 +1,4 @@
-//! Import of the logger's CSV.
+//! Import of a CSV file that the logger wrote.
 
 use std::io::{BufRead, Read};
 
@@ -13,47 +13,49 @@ use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Remark about logs whose block times are dates with whole seconds.
+/// Remark that is returned for logs whose block times are dates with whole seconds.
 const WHOLE_SECONDS_REMARK: &str = "block times are whole seconds: later blocks follow the first one at the true rate, unless that is off by 2 s";
 
-/// File version of the imported log if the version in the text does not support the channels.
+/// File version of the imported log if the version that the CSV states does not support the
+/// channels.
 const NEWEST_VERSION: u16 = 4;
 
-/// Jumps of block times by this many nanoseconds or more, ten days, count as setting the clock, and
-/// shorter jumps as gaps. Jumps back by more than a second also count as setting the clock.
+/// Minimum jump of block times, in nanoseconds, that shows that the clock was set. The value is ten
+/// days. A shorter jump is a gap. If block times jump back by more than a second, the clock was
+/// set, too.
 const MAX_GAP: i128 = 864_000 * SECOND as i128;
 
-/// Maximum length of a line in bytes.
+/// Maximum length of a line of the CSV in bytes.
 const MAX_LINE_LEN: u64 = 1 << 20;
 
-/// Maximum number of columns. A header has no room for more channels.
+/// Maximum number of columns in the CSV. An RLD header has no room for more channels.
 const MAX_COLUMNS: usize = 2339;
 
 /// A log that was imported from CSV.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The RLD file. Its version is the one in the text, or 4 if that one does not support the
-    /// channels.
+    /// The imported log as an RLD file. Its version is the version that the CSV states, or 4 if
+    /// that version does not support the channels.
     pub bytes: Vec<u8>,
-    /// Number of rows.
+    /// Number of imported rows.
     pub rows: u64,
-    /// Descriptions of the assumptions that were made about content that is not in the text.
+    /// Assumptions that were made about content that the CSV does not have, as text.
     pub remarks: Vec<String>,
 }
 
-/// A block that is being imported.
+/// A block of rows that is being imported.
 struct Block {
     realtime: i128,
     rows: Vec<u8>,
     count: u64,
 }
 
-/// Reads the logger's CSV. `zone` is the offset of the logger's time zone from UTC in seconds. It
-/// applies to dates, that is, to the start time and to the block times of version 2.
+/// Reads a CSV file that the logger wrote. `zone` is the offset of the logger's time zone from UTC
+/// in seconds. It applies to dates, that is, to the start time and to the block times of version 2.
 ///
-/// The text has no monotonic times. They are counted from the first block. At a block where the
-/// clock was set, they continue at the true rate.
+/// The CSV has no monotonic times. They are counted from the first block. If the clock was set at a
+/// block, the monotonic times continue at the true rate.
 ///
 /// # Errors
 /// Returns an error with the line number if the text is not the logger's CSV.
@@ -65,6 +67,8 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut first = lines.next()?;
     let sample: Vec<&str> = first.as_deref().unwrap_or_default().split(',').map(str::trim).collect();
     spec.channels = channels(&titles, &sample);
+    // The CSV may use a feature that its stated version does not support. The newest version
+    // supports all features.
     let mut blank = match spec.header() {
         Ok(header) => header,
         Err(error) => {
@@ -83,6 +87,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         if cells.len() != titles.len() + 1 {
             return Err(refuse(format!("{} cells, but the header has {}", cells.len(), titles.len() + 1)));
         }
+        // Only the first row of a block has a block time.
         if !cells[0].is_empty() {
             let realtime = match (block_time(cells[0]), date(cells[0], zone)) {
                 (Some(realtime), _) => realtime,
@@ -110,8 +115,8 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         block.count += 1;
     }
     let rows: u64 = blocks.iter().map(|block| block.count).sum();
-    // Blocks are recognized by their block times, because the block size in the header can be
-    // wrong.
+    // The size of blocks is determined from their block times, because the block size in the header
+    // of the CSV can be wrong.
     let size = blocks.first().map_or(u64::from(spec.block_rows), |block| block.count);
     if size != u64::from(spec.block_rows) {
         remarks.push(format!(
@@ -123,11 +128,14 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     blank.lead_in.data_block_size = rovelog_core::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
     set_counts(&mut blank, rows)?;
     let mut writer = RldWriter::new(Vec::new(), blank)?;
-    // The realtime minus the monotonic time, and the realtime expected after the previous block.
+    // The difference between Unix time and monotonic time, and the Unix time at which the next
+    // block is expected.
     let mut apart = blocks.first().map_or(0, |block| block.realtime);
     let mut expected = apart;
     let mut steps = 0;
     for block in &blocks {
+        // The monotonic clock is not in the CSV. If the Unix clock was set, the monotonic time must
+        // not jump, so the difference between the clocks changes.
         let jump = block.realtime - expected;
         if !(-i128::from(SECOND)..MAX_GAP).contains(&jump) {
             apart += jump;
@@ -158,6 +166,7 @@ impl<R: Read> Lines<R> {
         if read == 0 {
             return Ok(None);
         }
+        // Without this limit, a file without line ends would be read into memory as a whole.
         if read as u64 == MAX_LINE_LEN {
             return Err(RldError::BadCsv { line: self.number, why: "longer than 1 MiB".to_owned() });
         }
@@ -173,7 +182,8 @@ struct CsvHeader {
     titles: Vec<String>,
 }
 
-/// Reads the lines up to the one with the channels. The comment can span several lines.
+/// Reads the header lines, including the line with the channels. The comment can span several
+/// lines.
 fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, RldError> {
     let mut spec = LogSpec::new(1);
     let mut comment: Option<String> = None;
@@ -231,38 +241,40 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                     .ok_or_else(|| refuse("a start time past 64 bits of nanoseconds"))?;
             }
             "Comment" => comment = Some(value.to_owned()),
-            // The counts in the header are ignored, because the rows are counted.
+            // The counts in the header of the CSV are ignored, because the rows are counted during
+            // the import.
             _ => {}
         }
     }
 }
 
-/// Parses a date such as `Tue Nov 14 22:13:20 2023`, in the logger's time zone, and returns seconds
-/// of Unix time.
+/// Parses a date such as `Tue Nov 14 22:13:20 2023` in the logger's time zone. Returns seconds of
+/// Unix time.
 fn date(text: &str, zone: i32) -> Option<i64> {
     let date = NaiveDateTime::parse_from_str(text, "%a %b %e %H:%M:%S %Y").ok()?;
     Some(date.and_utc().timestamp() - i64::from(zone))
 }
 
-/// Returns the time of a block whose date has whole seconds. If the end of the previous block is
-/// within two seconds of the date, that is the time, because several blocks can be written within a
-/// second.
+/// Returns the time of a block whose date has whole seconds. If the previous block ends within two
+/// seconds of the date, the block starts at the end of the previous block. Otherwise, it starts at
+/// the date. Several blocks can have the same date, so the date alone is too inaccurate.
 fn time_of_date(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
     let (stated, second) = (i128::from(seconds) * i128::from(SECOND), i128::from(SECOND));
     let counted = before.map(|block| block.realtime + span(block.count, rate));
     counted.filter(|counted| (stated - 2 * second..stated + 2 * second).contains(counted)).unwrap_or(stated)
 }
 
-/// Parses a block time such as `1700000000.496480000`, or `1700000000.-02520000` with the logger's
-/// bug.
+/// Parses a block time such as `1700000000.496480000`. A bug of the logger produces times such as
+/// `1700000000.-02520000`, which are parsed, too.
 fn block_time(text: &str) -> Option<i128> {
     let (sec, nsec) = text.split_once('.')?;
     let (sec, nsec): (i64, i64) = (sec.parse().ok()?, nsec.parse().ok()?);
     Some(i128::from(sec) * 1_000_000_000 + i128::from(nsec))
 }
 
-/// Derives the channels from their titles. A channel is binary if its name is that of a bit, or if
-/// it is left of the first title with a unit and its first value is 0 or 1.
+/// Derives the channels from the titles of the columns. A channel is binary if it has the name of a
+/// binary channel. It is also binary if its column is to the left of the first title with a unit,
+/// and its first value is 0 or 1.
 fn channels(titles: &[String], sample: &[&str]) -> Vec<ChannelSpec> {
     let with_unit = titles.iter().position(|title| title.ends_with(']')).unwrap_or(titles.len());
     let bit = |(i, title): (usize, &String)| {
@@ -294,7 +306,7 @@ fn channels(titles: &[String], sample: &[&str]) -> Vec<ChannelSpec> {
 }
 
 /// Parses a unit such as `10nV`, which is volt with scale -8. A scale without a symbol, such as
-/// `1e-6`, is that of an integer.
+/// `1e-6`, is the scale of an integer channel.
 fn unit(text: &str) -> (Unit, i32) {
     let units = [
         Unit::Volt,

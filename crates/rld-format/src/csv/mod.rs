@@ -1,6 +1,6 @@
-//! The logger's own CSV. It has header lines, a line with the channels and their units in brackets,
-//! and raw integers. The first row of each block starts with the block time. Both variants that
-//! loggers wrote are supported for reading and writing.
+//! The CSV format that the logger writes. It has header lines, a line with the channels and their
+//! units in brackets, and raw integers. The first row of each block starts with the block time.
+//! Loggers wrote two variants, and both can be written and read.
 
 mod import;
 
@@ -20,27 +20,27 @@ use crate::unit::{Unit, raw_unit};
 /// A variant of the logger's CSV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CsvStyle {
-    /// The variant since version 3: block times in seconds with nine decimals.
+    /// The variant since version 3. Block times are seconds with nine decimals.
     #[default]
     Nanoseconds,
-    /// The variant up to version 2: block times as dates with whole seconds, and a space before
+    /// The variant up to version 2. Block times are dates with whole seconds, and a space precedes
     /// each bit.
     Dates,
 }
 
-/// The result of writing a log as CSV.
+/// Result of writing a log as CSV.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenCsv {
-    /// Number of rows.
+    /// Number of rows that were written.
     pub rows: u64,
-    /// Descriptions of content that is not in the text, or that [`import`] cannot restore from it.
+    /// Descriptions of content that is not in the CSV, or that [`import`] cannot restore from it.
     pub lost: Vec<String>,
 }
 
 impl RldReader {
-    /// Writes the log as CSV, byte for byte as the logger does. Times are UTC. The monotonic clock
-    /// is not part of the text.
+    /// Writes the log as CSV, byte for byte as the logger does. Times are UTC. The CSV does not
+    /// contain the monotonic clock.
     ///
     /// # Errors
     /// Returns an error if writing fails or rows cannot be located.
@@ -57,8 +57,8 @@ impl RldReader {
             if let Some((_, block_times)) = block_times.next_if(|(row, _)| *row == number) {
                 let (sec, nsec) = (block_times.realtime_sec.get(), block_times.realtime_nsec.get());
                 line = match style {
-                    // Pads to nine characters including the sign of negative nanoseconds, which is
-                    // a bug of the logger.
+                    // The nanoseconds are padded to nine characters, which include the sign of
+                    // negative nanoseconds. This is a bug of the logger.
                     CsvStyle::Nanoseconds => format!("{sec}.{nsec:09}"),
                     CsvStyle::Dates => date(sec),
                 };
@@ -91,7 +91,7 @@ impl RldReader {
         Ok(written)
     }
 
-    /// Returns the lines up to the one with the channels.
+    /// Returns the header of the CSV file, up to and including the line with the channels.
     fn csv_head(&self, style: CsvStyle) -> Result<Vec<u8>, RldError> {
         let table = self.table()?;
         let lead_in = &self.header().lead_in;
@@ -119,10 +119,11 @@ impl RldReader {
         Ok(out)
     }
 
-    /// Returns descriptions of the header's content that the text does not preserve. Imports the
-    /// text reimported to find out.
+    /// Returns descriptions of the header's content that the CSV does not preserve. To find out,
+    /// the CSV header `head` is imported again and compared.
     fn lost_in_head(&self, head: &[u8]) -> Result<Vec<String>, RldError> {
-        // Without a row, import cannot recognize binary channels that have no unit to their right.
+        // At least one row is needed. Without a row, `import` does not recognize binary channels
+        // that have no column with a unit to their right.
         let mut text = head.to_vec();
         text.extend_from_slice(b"0.000000000");
         for channel in &self.table()?.channels {
@@ -164,14 +165,15 @@ impl RldReader {
     }
 }
 
-/// Formats a time as `ctime` does, which pads the day of the month with a space.
+/// Formats a time in the format of C's `ctime`, in which the day of the month is padded with a
+/// space.
 fn date(sec: i64) -> String {
     DateTime::from_timestamp(sec, 0)
         .map_or_else(|| sec.to_string(), |time| time.format("%a %b %e %H:%M:%S %Y").to_string())
 }
 
-/// Returns the unit as it follows the name of a channel, for example ` [10nV]`. Empty for binary
-/// channels and channels without a unit.
+/// Returns the unit of a channel in brackets, as it follows the channel's name: ` [10nV]`. Returns
+/// an empty string for binary channels and channels without a unit.
 fn bracket(channel: &Channel) -> String {
     if channel.is_binary || matches!(channel.unit, Unit::Undefined | Unit::Unitless) {
         return String::new();

@@ -1,4 +1,5 @@
-//! New logs from existing ones: slices, merged parts, [recovery](recover) and [scrubbing](scrub).
+//! Functions that create new logs from existing logs: slices, merged parts, [recovery](recover) and
+//! [scrubbing](scrub).
 
 mod recover;
 mod scrub;
@@ -24,8 +25,8 @@ use crate::wire::{BlockTimes, Header};
 use crate::writer::{RldWriter, Written, set_counts};
 
 impl RldReader {
-    /// Returns the number of the first row of the block that contains `row`, and the stored times
-    /// of that block.
+    /// Finds the block that contains `row`. Returns the number of the block's first row, and the
+    /// stored block times.
     pub fn block_of(&self, row: u64) -> Option<(u64, BlockTimes)> {
         let layout = &self.table.as_ref()?.layout;
         let segment = self.segment_of(row)?;
@@ -34,9 +35,9 @@ impl RldReader {
         Some((segment.row + block * layout.block_rows, *times))
     }
 
-    /// Returns the times for a new block that starts with `row`. These are the stored times if a
-    /// block starts with `row`. Otherwise, they are counted at the true rate from the start of the
-    /// block that contains `row`.
+    /// Returns the block times for a new block that starts with `row`. If a block of the log starts
+    /// with `row`, these are its stored times. Otherwise, the times are counted at the true rate
+    /// from the start of the block that contains `row`.
     fn block_times_at(&self, row: u64) -> Result<BlockTimes, RldError> {
         let block = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
         if block.0 == row || !is_plausible(&block.1) {
@@ -45,7 +46,8 @@ impl RldReader {
         self.counted(block, row)
     }
 
-    /// Returns the times of `row`, counted at the true rate from the times of row `from`.
+    /// Returns the block times of `row`, counted at the true rate from the block times `times` of
+    /// row `from`.
     fn counted(&self, (from, times): (u64, BlockTimes), row: u64) -> Result<BlockTimes, RldError> {
         let rate = self.header().lead_in.sample_rate.get();
         let since = span(row.saturating_sub(from), rate) - span(from.saturating_sub(row), rate);
@@ -53,8 +55,8 @@ impl RldReader {
             .ok_or_else(|| RldError::not_writable("block times beyond 64 bits"))
     }
 
-    /// Returns the last valid block times before `row`, or else the first valid ones after it, with
-    /// the number of their row.
+    /// Returns the last valid block times before `row`. If there are none, returns the first valid
+    /// block times after `row`. The result includes the number of the block's first row.
     fn valid_times_near(&self, row: u64) -> Option<(u64, BlockTimes)> {
         let valid = |block: &(u64, &BlockTimes)| is_plausible(block.1);
         let before = self.block_times().take_while(|block| block.0 < row).filter(valid).last();
@@ -62,21 +64,24 @@ impl RldReader {
         near.map(|(row, times)| (row, *times))
     }
 
-    /// Returns the header of the log with every fault corrected, for a file of `rows` rows.
+    /// Returns the header of the log for a new file of `rows` rows. All faults of the header are
+    /// corrected.
     pub(crate) fn clean_header(&self, rows: u64) -> Result<Header, RldError> {
         let mut header = self.validated.header.clone();
         let length =
             u32::try_from(header.comment.len()).map_err(|_| RldError::not_writable("a comment too long"))?;
         header.lead_in.comment_length = U32Le::new(length);
-        // The length of headers above 64 KiB is stored modulo 2^16, as in files of the logger.
+        // If a header is larger than 64 KiB, its size is stored modulo 2^16, as in files of the
+        // logger.
         let low = header.size() % (1 << 16);
         header.lead_in.header_length = U16Le::new(u16::try_from(low).unwrap_or_default());
         set_counts(&mut header, rows)?;
         Ok(header)
     }
 
-    /// Writes `rows` as one file. A block that keeps its rows keeps its times, if they are valid.
-    /// The times of other blocks are counted from stored ones.
+    /// Writes the rows in `rows` as one file. If a new block has the same rows as a block of the
+    /// log, it keeps the stored block times, provided that they are valid. The times of other
+    /// blocks are counted from stored block times.
     ///
     /// # Errors
     /// Returns an error if a gap would be inside a block, or if writing fails.
@@ -85,7 +90,8 @@ impl RldReader {
         if let Some(short) = split.short.first() {
             let (from, gap) = (short.start, short.end);
             let why = format!(
-                "rows {from} to {gap} would be a short block before a gap: only the last can be short"
+                "rows {from} to {gap} would be a short block before a gap, \
+                 but only the last block of a file can be short"
             );
             return Err(RldError::not_writable(why));
         }
@@ -117,7 +123,8 @@ impl RldReader {
         let table = self.table()?;
         let header = self.clean_header(ranges.iter().map(|rows| rows.end - rows.start).sum())?;
         let mut writer = RldWriter::new(out, header)?;
-        // Number of bytes to drop from each row: the extra word of a bug of the logger (D28).
+        // Number of bytes to drop from each row. They are the extra word that a bug of the logger
+        // wrote (rule D28 of docs/formats/rld.md).
         let skip = table.layout.row - writer.layout().row;
         let size = writer.layout().block_rows;
         let mut kept = Vec::new();
@@ -132,8 +139,8 @@ impl RldReader {
             let mut times = self.block_times_at(from)?;
             if !is_plausible(&times) {
                 near = near.or_else(|| self.valid_times_near(from));
-                // Invalid times must not be copied, because a reader would take them for missing
-                // bytes.
+                // Invalid block times must not be copied, because a reader would take them for
+                // missing bytes.
                 times = near.map_or(Ok(times), |near| self.counted(near, from))?;
             }
             near = is_plausible(&times).then_some((from, times)).or(near);
@@ -151,8 +158,8 @@ impl RldReader {
         Ok(writer.finish()?.1)
     }
 
-    /// Returns the number of rows of a new file that get UTC from before a clock step, because the
-    /// step falls into a block of the new file.
+    /// Returns the number of rows whose UTC time is wrong in a new file. If the clock was set at a
+    /// row inside a block of the new file, the block's later rows get UTC from before this step.
     fn rows_before_step(&self, rows: &Range<u64>) -> u64 {
         let size = self.table.as_ref().map_or(1, |table| table.layout.block_rows.max(1));
         let steps = self.blocks.list.iter().filter(|block| block.change.step() != 0);
@@ -170,9 +177,10 @@ impl RldReader {
     }
 }
 
-/// Rows, split into those that can be written to one file and those that cannot.
+/// The rows for a new file, split into those that can be written to one file and those that cannot.
 struct FileRows {
-    /// Ranges that can be written to one file. Only the last block of the last range may be short.
+    /// Ranges of rows that can be written to one file. Only the last block of the last range may be
+    /// short.
     blocks: Vec<Range<u64>>,
     /// Rows of short blocks before a gap, which cannot be written.
     short: Vec<Range<u64>>,
@@ -184,7 +192,8 @@ impl FileRows {
         self.short.iter().map(|rows| rows.end - rows.start).sum()
     }
 
-    /// Describes the rows that cannot be written; `None` if there are none.
+    /// Returns a description of the rows that cannot be written. Returns `None` if all rows can be
+    /// written.
     fn left_out(&self) -> Option<String> {
         let rows = self.short_rows();
         (rows > 0).then(|| {
@@ -196,8 +205,8 @@ impl FileRows {
     }
 }
 
-/// Describes the rows of the ambient file, which are not part of a log in one file; `None` without
-/// an ambient file.
+/// Returns a description of the rows of the ambient file, which cannot be written to the same file
+/// as the rows of the log. Returns `None` if the log has no ambient file.
 fn ambient_left_out(log: &RldReader) -> Option<String> {
     let rows =
         |log: &RldReader| format!("{} of an ambient file, which is a separate log", count(log.rows(), "row"));
@@ -272,18 +281,19 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     Ok(Sliced { records, others: 0, topics: 1, bytes, details })
 }
 
-/// Joins the parts of a split recording, given in any order, into one file.
+/// Joins the parts of a split recording into one file. The parts can be given in any order.
 pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, RldError> {
     let mut parts: Vec<_> = logs.iter().flat_map(|log| &log.parts).collect();
-    // All parts have the same start time, so they are sorted by the monotonic time of the first
-    // block.
+    // All parts have the same start time in their headers, so they are sorted by the monotonic time
+    // of their first block.
     let first = |part: &&crate::reader::Part| {
         let at = usize::try_from(part.header.size()).unwrap_or(usize::MAX);
         let block_times = part.bytes.get(at..).and_then(|bytes| BlockTimes::ref_from_prefix(bytes).ok());
         block_times.map(|(block_times, _)| block_times.monotonic())
     };
     parts.sort_by_key(first);
-    // A part can be in the list twice: once named by the user, once found next to the first part.
+    // The list can contain the same part twice: once named by the user, and once found next to the
+    // first part.
     parts.dedup_by(|a, b| a.bytes == b.bytes);
     let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
     let joined = RldReader::join(bytes, &ReadOptions::default())?;

@@ -1,5 +1,5 @@
-//! Recovery of a damaged log: keeps every complete row, corrects the counts, and repairs known
-//! faults of the logger. Every byte is either kept or reported as lost.
+//! Recovery of a damaged log. It keeps every complete row, corrects the counts in the header, and
+//! repairs known faults of the logger. Every byte is either kept or reported as lost.
 
 use std::io::Write;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use crate::error::RldError;
 use crate::layout::Layout;
 use crate::reader::RldReader;
 
-/// Writes every intact row of `log` to one file, even if the log has several files.
+/// Writes every intact row of `log` to a single file, even if the log consists of several files.
 ///
-/// A log of one undamaged file is copied unchanged. In other cases:
+/// If the log is a single undamaged file, it is copied unchanged. In all other cases:
 ///
 /// - The counts and lengths in the header are corrected.
 /// - Rows that the header does not count are kept as long as the times of their blocks continue
@@ -63,9 +63,9 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     let left_out_bytes = log.table.as_ref().map_or(0, |table| short_bytes(&rows.short, &table.layout));
     Ok(Recovery {
         records: log.rows() - rows.short_rows(),
-        kept_bytes: size - ranges::total(&lost) - left_out_bytes,
+        kept_bytes: size - ranges::total_len(&lost) - left_out_bytes,
         lost,
-        // Missing records of the ambient file are counted for that file, not for this log.
+        // Missing records of the ambient file are counted when that file is recovered, not here.
         missing_records: missing(damaged) - damaged.ambient().map_or(0, missing),
         left_out: ambient.into_iter().chain(rows.left_out()).collect(),
         details,
@@ -73,19 +73,20 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     })
 }
 
-/// Returns the total size in bytes of blocks that have these rows.
+/// Returns the total size in bytes of blocks that contain these ranges of rows.
 fn short_bytes(blocks: &[Range<u64>], layout: &Layout) -> u64 {
     let bytes = |rows: &Range<u64>| u64::try_from(layout.body(rows.end - rows.start)).unwrap_or_default();
     blocks.iter().map(bytes).sum()
 }
 
-/// Returns the log with the rows that its headers do not count; `None` if there are no such rows.
+/// Reopens the log so that rows after those that the headers count are read, too. Returns `None` if
+/// there are no such rows.
 fn all_rows(log: &RldReader) -> Result<Option<RldReader>, RldError> {
     let is_behind = log.parts.iter().any(|part| part.left_out > 0);
     is_behind.then(|| log.reopened_whole()).transpose()
 }
 
-/// Returns the ranges of bytes that are neither header, block times nor rows.
+/// Returns the byte ranges of a log that are not part of a header, block times or rows.
 fn lost(log: &RldReader) -> Vec<Range<u64>> {
     let mut lost: Vec<Range<u64>> = Vec::new();
     let mut segments = log.segments.iter().peekable();

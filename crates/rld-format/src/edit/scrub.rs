@@ -1,8 +1,10 @@
-//! Removal of data that identifies the recorder: the MAC address and the comment.
+//! Removal of data that identifies the person who made the recording: the MAC address and the
+//! comment.
 //!
-//! In published files, seven bytes were overwritten instead of the six of the address. The seventh
-//! is the lowest byte of the start time, so the start times of these files are wrong by minutes.
-//! Here, exactly six bytes are overwritten. The comment keeps its length, so no block moves.
+//! In published files, seven bytes were overwritten instead of the six bytes of the address. The
+//! seventh byte is the lowest byte of the start time, so the start times of these files are wrong
+//! by minutes. This module overwrites exactly six bytes. The comment keeps its length, so no block
+//! moves.
 
 use std::io::Write;
 
@@ -11,12 +13,12 @@ use zerocopy::IntoBytes;
 use crate::error::RldError;
 use crate::reader::RldReader;
 
-/// The parts of the header to remove.
+/// Parts of the header that are replaced by zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scrub {
-    /// True to replace the MAC address with zeros.
+    /// True to replace the MAC address by zeros.
     pub mac: bool,
-    /// True to replace the comment with zeros.
+    /// True to replace the comment by zeros.
     pub comment: bool,
 }
 
@@ -27,11 +29,11 @@ impl Default for Scrub {
 }
 
 impl RldReader {
-    /// Writes one file of the log with the parts in `scrub` replaced by zeros. Every other byte
-    /// stays the same.
+    /// Writes one file of the log. The parts of the header that `scrub` selects are replaced by
+    /// zeros. Every other byte stays the same.
     ///
     /// # Errors
-    /// Returns an error if there is no such file, or if writing fails.
+    /// Returns an error if the log has no file with the number `part`, or if writing fails.
     pub fn scrub(&self, part: usize, scrub: Scrub, mut out: impl Write) -> Result<(), RldError> {
         let part = self.parts.get(part).ok_or_else(|| RldError::refused("no such part"))?;
         let mut lead_in = part.header.lead_in;

@@ -1,10 +1,11 @@
-//! Resynchronization: finds the blocks of a file one after the other, also after bytes that are
+//! Resynchronization: finds the blocks of a file one after the other, even after bytes that are
 //! missing or were added (rule D37 of docs/formats/rld.md).
 //!
-//! Rows have no marks, but each block starts with the times of two clocks, and blocks have a known
-//! length and duration. If there are no valid times where the next block should start, block times
-//! are searched for nearby. The block before them is left out as a whole, because nothing shows
-//! which of its bytes are missing, and all later rows of the block would be read wrongly.
+//! Rows have no marks. But each block starts with the times of two clocks, and blocks have a known
+//! length and duration. If there are no valid block times at the offset where the next block should
+//! start, block times are searched for near this offset. The block before them is left out as a
+//! whole. The file does not show which of its bytes are missing, so the later rows of the block
+//! would be read wrongly.
 //!
 //! The reader and the stream both call [`BlockScan::next`] with a window of bytes, so they make the
 //! same decisions.
@@ -20,46 +21,48 @@ use crate::layout::{BlockRun, Layout};
 use crate::validate::Validated;
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes};
 
-/// Maximum number of missing or added bytes that the search bridges: 16 pages of 4 KiB.
+/// Maximum number of missing or added bytes after which the search can still find the next block:
+/// 16 pages of 4 KiB.
 pub(crate) const MAX_SHIFT: u64 = 64 << 10;
 
-/// Maximum length of blocks that are checked, because a stream has to buffer a few blocks. Blocks
-/// of the logger are shorter: one second at 64 kSPS takes 2.6 MB.
+/// Maximum length in bytes of blocks that are checked for missing bytes. A stream has to buffer a
+/// few blocks for this check. Blocks of the logger are shorter: one second at 64 kSPS takes 2.6 MB.
 const MAX_CHECKED_BLOCK_LEN: u64 = 4 << 20;
 
-/// Number of offsets that may be searched at the start of a file.
+/// Number of offsets that may be searched for block times at the start of a file.
 const INITIAL_BUDGET: u64 = 1 << 20;
 
-/// Number of further offsets that may be searched for each byte read, which keeps the work
+/// Number of additional offsets that may be searched for each byte read. This limit keeps the work
 /// proportional to the size of the file.
 const BUDGET_PER_BYTE: u64 = 2;
 
-/// Maximum number of candidates that are kept until a later one confirms them.
+/// Maximum number of possible blocks that are kept until a later block confirms one of them.
 const MAX_CANDIDATES: usize = 16;
 
-/// The next item in a file.
+/// The next item that the scan of a file finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A block at offset `at` with `rows` rows. If the window ends within the block, the number of
-    /// rows is an upper bound.
+    /// A block at offset `at` with `rows` rows. If the window ends within the block, `rows` is an
+    /// upper bound.
     Block { at: u64, rows: u64 },
-    /// Blocks that are left out because they are together too short or too long.
+    /// Consecutive blocks that are left out, because their total length is too short or too long.
     LeftOut(LeftOut),
-    /// The end of the blocks.
+    /// The end of the blocks. Other bytes may follow.
     End,
 }
 
-/// A range of blocks that is left out.
+/// Consecutive blocks that are left out, because bytes are missing or were added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     pub(crate) range: Range<u64>,
-    /// Number of bytes that intact blocks with these rows would have.
+    /// Number of bytes that the left-out rows would take in intact blocks.
     expected: u64,
     pub(crate) rows: u64,
 }
 
 impl LeftOut {
-    /// Returns the message about these blocks. `row` is the number of the row after them.
+    /// Returns the message that reports the left-out blocks. `row` is the number of the first row
+    /// after them.
     pub(crate) fn text(&self, row: u64) -> String {
         let there = self.range.end - self.range.start;
         let wrong = match there.checked_sub(self.expected) {
@@ -71,7 +74,7 @@ impl LeftOut {
     }
 }
 
-// Example: blocks have 112 bytes and take 20 ms. The blocks of an intact file start at 88, 200, 312
+// Example: blocks have 112 bytes and last 20 ms. The blocks of an intact file start at 88, 200, 312
 // and 424. Three bytes of the block at 200 are missing:
 //
 //     offset 200    times of block 1
@@ -80,38 +83,43 @@ impl LeftOut {
 //     offset 421    valid times 20 ms after the candidate: they confirm it
 //
 // `next` returns `LeftOut` with the 109 bytes from 200 to 309 and the 20 rows of block 1, then the
-// block at 309. The rows before the missing bytes are intact but lost, too: nothing in the file
-// shows how many there are.
+// block at 309. The rows before the missing bytes are intact, but they are lost, too. Nothing in
+// the file shows how many of them there are.
 //
-// A candidate needs confirmation because bytes of rows can look like times. If 309 were the last
-// block that the header counts, no block could confirm it, and none is required.
+// A candidate needs confirmation because bytes of rows can look like times. If the block at 309
+// were the last block that the header counts, no other block could confirm it, and no confirmation
+// would be required.
 
 /// Finds the blocks of a file, in file order.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockScan {
-    /// The layout of rows. If rows cannot be located, this is the default layout, which has no
+    /// Layout of rows. If rows cannot be located, this is the default layout, in which no file has
     /// rows.
     layout: Layout,
-    /// Duration of a block in nanoseconds; `None` if lengths of blocks are not checked.
+    /// Duration of a block in nanoseconds. `None` if the lengths of blocks are not checked.
     period: Option<i64>,
-    /// Number of rows by the header; `None` if its counts contradict each other.
+    /// Number of rows according to the header. `None` if the counts in the header contradict each
+    /// other.
     counted: Option<u64>,
     /// Number of rows to read.
     limit: u64,
     /// Offset of the next block.
     at: u64,
-    /// Number of rows before the next block, including rows that were left out.
+    /// Number of rows before the next block, including rows in blocks that were left out.
     before: u64,
     run: BlockRun,
-    /// The times of the first block that was not left out.
+    /// Times of the first block that was not left out.
     first: Option<BlockTimes>,
-    /// The last block whose times are trusted. Candidates are compared with it.
+    /// The last block whose times continue those of earlier blocks. Later block times are compared
+    /// with those of this block.
     reference: Option<TimedBlock>,
-    /// Number of offsets that may still be searched.
+    /// Number of offsets that may still be searched for block times.
     budget: u64,
-    /// Offset up to which a search without a result has got since `reference` was set.
+    /// Offset before which all offsets have been searched without a result since `reference` was
+    /// set.
     searched_until: u64,
-    /// Candidates that continue `reference` but are not confirmed yet.
+    /// Possible blocks whose times continue those of `reference`, but that no later block has
+    /// confirmed yet.
     candidates: Vec<TimedBlock>,
 }
 
@@ -119,13 +127,14 @@ pub(crate) struct BlockScan {
 #[derive(Clone, Copy, Debug)]
 struct TimedBlock {
     at: u64,
-    /// Number of the block, counting blocks that were left out.
+    /// Number of the block in the file. Blocks that were left out are counted, too.
     number: u64,
     times: BlockTimes,
 }
 
 impl BlockScan {
-    /// Starts at the first block. `is_checked` is false if only parts of the file were fetched.
+    /// Creates a scan that starts at the first block. `is_checked` is false if only some ranges of
+    /// the file have been fetched, so that lengths of blocks cannot be checked.
     pub(crate) fn new(file: &Validated, is_checked: bool) -> Self {
         let layout = file.layout.clone().unwrap_or_default();
         let (rate, at) = (file.header.lead_in.sample_rate.get(), layout.header);
@@ -147,12 +156,13 @@ impl BlockScan {
         }
     }
 
-    /// Returns the current run of blocks at regular distances.
+    /// Returns the current run of blocks, which have no missing or added bytes between them.
     pub(crate) fn run(&self) -> BlockRun {
         self.run
     }
 
-    /// Returns the next item. The window must start at or before the end of the last item.
+    /// Returns the next item in the file. The window must start at or before the end of the
+    /// previous item.
     ///
     /// # Errors
     /// Returns an error if more bytes are needed to decide. The state does not change in this case.
@@ -183,12 +193,12 @@ impl BlockScan {
         Ok(Step::Block { at, rows })
     }
 
-    /// Adds the search budget for bytes that were read.
+    /// Adds the offsets that may be searched for `bytes` bytes that were read.
     fn add_budget(&mut self, bytes: u64) {
         self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
     }
 
-    /// Sets the block that later candidates are compared with.
+    /// Sets the block with which later block times are compared.
     fn set_reference(&mut self, block: TimedBlock) {
         self.reference = Some(block);
         self.searched_until = 0;
@@ -199,13 +209,13 @@ impl BlockScan {
         self.before / self.layout.block_rows
     }
 
-    /// Returns whether this is the last block that the header counts.
+    /// Returns whether block `number` is the last block that the header counts.
     fn is_last(&self, number: u64) -> bool {
         self.counted.is_some_and(|counted| number + 1 >= self.layout.blocks(counted))
     }
 
-    /// Checks the length of the next block. If it is wrong, searches for the block where reading
-    /// resumes, and returns the blocks to leave out.
+    /// Checks the length of the next block. If its length is wrong, searches for the block at which
+    /// reading resumes, and returns the blocks to leave out.
     fn check(&mut self, window: Window<'_>, period: i64) -> Result<Option<LeftOut>, NeedMore> {
         let number = self.number();
         let next = self.at + self.layout.block;
@@ -213,9 +223,10 @@ impl BlockScan {
         let Some(times) = times else { return self.check_last(window) };
         let own = window.view::<BlockTimes>(self.at)?.filter(|times| is_plausible(times));
         let own = own.map(|times| TimedBlock { at: self.at, number, times: *times });
-        // Valid times are accepted even if they do not continue the times before: after recovery,
-        // other blocks come before them, and the recovered log must be read in the same way. But
-        // only times that continue become the reference.
+        // Valid times are accepted even if they do not continue the previous times. If a log was
+        // recovered, some blocks were left out before such times, and the recovered log must be
+        // read in the same way. But only times that continue the previous times become the
+        // reference.
         if is_plausible(times) {
             let there = TimedBlock { at: next, number: number + 1, times: *times };
             let continues = |block: &TimedBlock| blocks_between(&block.times, times, period).is_some();
@@ -225,8 +236,9 @@ impl BlockScan {
             return Ok(None);
         }
         let Some(resumed) = self.search(window, own, period)? else { return Ok(None) };
-        // If the second block of a recovered log does not follow the first, its rows may have an
-        // extra word (D28). Then the length of the block is not the problem.
+        // If the second block of a recovered log does not follow the first block, the rows may have
+        // an extra word (rule D28 of docs/formats/rld.md). In this case, no bytes are missing or
+        // added.
         let is_second = self.before - self.run.left_out == self.layout.block_rows;
         let first = self.first.filter(|first| is_second && is_plausible(first));
         if first.is_some_and(|first| !follows(&first, &resumed.times)) {
@@ -241,15 +253,16 @@ impl BlockScan {
         }))
     }
 
-    /// Checks the last block, which has no block after it. Returns the rest of the file to leave
-    /// out, if blocks were left out before and the rest does not have the length that the header
-    /// implies.
+    /// Checks the last block, which has no block after it. If blocks were left out before, and the
+    /// rest of the file does not have the length that the header implies, returns the rest as
+    /// blocks to leave out.
     fn check_last(&self, window: Window<'_>) -> Result<Option<LeftOut>, NeedMore> {
         let Some(counted) = self.counted.filter(|_| self.run.left_out > 0) else { return Ok(None) };
         let rows = counted - self.before;
         let Ok(expected) = u64::try_from(self.layout.body(rows)) else { return Ok(None) };
         let end = self.at.saturating_add(expected);
-        // If much more follows, nothing is left out, so that a stream need not wait for the end.
+        // If much more data follows, the block is read, so that a stream need not wait for the end
+        // of the input.
         let until = end.saturating_add(MAX_SHIFT);
         if !window.eof && window.end() <= until {
             return Err(NeedMore(until.saturating_add(1)));
@@ -258,7 +271,8 @@ impl BlockScan {
         if window.end() > until || is_whole {
             return Ok(None);
         }
-        // The header may count too few blocks: another one follows.
+        // If another block follows, the header counts too few blocks, and the last counted block is
+        // intact.
         let own = window.view::<BlockTimes>(self.at)?;
         let times = window.view::<BlockTimes>(end)?;
         if own.zip(times).is_some_and(|(own, times)| follows(own, times)) {
@@ -267,8 +281,8 @@ impl BlockScan {
         Ok(Some(LeftOut { range: self.at..window.end(), expected, rows }))
     }
 
-    /// Returns whether `blocks` blocks follow `first` at regular distances, both in bytes and in
-    /// time.
+    /// Returns whether `blocks` blocks follow `first` without missing or added bytes, and with the
+    /// regular time between them.
     fn is_followed_by(
         &self,
         window: Window<'_>,
@@ -288,8 +302,8 @@ impl BlockScan {
         Ok(true)
     }
 
-    /// Returns the ranges to search, in ascending order: [`MAX_SHIFT`] bytes around the expected
-    /// offsets of the next three blocks.
+    /// Returns the ranges of offsets to search, in ascending order. They are the [`MAX_SHIFT`]
+    /// bytes before and after the expected offsets of the next three blocks.
     fn ranges(&self) -> [Range<u64>; 3] {
         let mut from = self.at + BLOCK_TIMES_LEN;
         [1, 2, 3].map(|blocks| {
@@ -300,9 +314,9 @@ impl BlockScan {
         })
     }
 
-    /// Searches for the block where reading resumes. Returns `None` if that block is at a regular
-    /// distance, or if no block is found. `own` is the block that is checked, if its times are
-    /// plausible.
+    /// Searches for the block at which reading resumes. Returns `None` if no block is found, or if
+    /// the block is at its expected offset, so that no bytes are missing. `own` is the block whose
+    /// length is checked, if its times are plausible.
     fn search(
         &mut self,
         window: Window<'_>,
@@ -311,7 +325,7 @@ impl BlockScan {
     ) -> Result<Option<TimedBlock>, NeedMore> {
         let ranges = self.ranges();
         let end = ranges[2].end;
-        // Offsets that were searched with the same reference block are not searched again.
+        // Offsets that were already searched with the same reference block are skipped.
         let ranges = ranges.map(|range| range.start.max(self.searched_until)..range.end);
         if self.budget < ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum() {
             return Ok(None);
@@ -335,7 +349,8 @@ impl BlockScan {
                     continue;
                 };
                 let Some(candidate) = self.candidate(window, (at, times), own, period)? else { continue };
-                // The candidate may continue an earlier candidate, and so confirm it.
+                // If the candidate continues an earlier candidate, it confirms the earlier
+                // candidate.
                 if let Some(first) = candidates.iter().find(|first| self.continues(first, &candidate, period))
                 {
                     return Ok(Some(*first));
@@ -355,8 +370,9 @@ impl BlockScan {
         Ok(None)
     }
 
-    /// Returns whether a candidate is confirmed: the next block follows at a regular distance, or
-    /// the candidate is the last block that the header counts or the file has room for.
+    /// Returns whether a candidate is confirmed as a block. This is the case if the next block
+    /// follows at the expected offset and time. It is also the case if the candidate is the last
+    /// block that the header counts, or the last block that fits into the file.
     fn is_confirmed(
         &self,
         window: Window<'_>,
@@ -367,8 +383,8 @@ impl BlockScan {
         Ok(is_last || self.is_followed_by(window, candidate, period, 1)?)
     }
 
-    /// Returns the offset at which the rows end if no further block is left out. Recovery ends a
-    /// log there, so that the recovered log is read in the same way.
+    /// Returns the offset at which the rows end if no later blocks are left out. Recovery ends a
+    /// log at this offset, so that the recovered log is read in the same way.
     fn end(&self, window: Window<'_>) -> u64 {
         let bytes = window.end() - self.run.at;
         let counted = self.counted.map_or(u64::MAX, |counted| counted - self.run.before);
@@ -376,8 +392,9 @@ impl BlockScan {
         self.run.at + u64::try_from(self.layout.body(rows)).unwrap_or(bytes)
     }
 
-    /// Returns the block that starts at offset `at`, if its times continue those of an earlier
-    /// block, or if two more blocks follow at regular distances.
+    /// Returns the block that starts at offset `at`, if this offset has plausible block times. They
+    /// must continue the times of an earlier block, or two more blocks must follow at regular
+    /// distances.
     fn candidate(
         &self,
         window: Window<'_>,
@@ -408,8 +425,8 @@ impl BlockScan {
             .then_some(candidate))
     }
 
-    /// Returns whether a candidate continues `first`: its times are a whole number of blocks later,
-    /// and its offset is at most [`MAX_SHIFT`] off.
+    /// Returns whether a candidate continues the block `first`. Its times must be a whole number of
+    /// blocks later, and its offset at most [`MAX_SHIFT`] bytes from the expected offset.
     fn continues(&self, first: &TimedBlock, candidate: &TimedBlock, period: i64) -> bool {
         let blocks = blocks_between(&first.times, &candidate.times, period);
         let bytes = blocks.and_then(|blocks| blocks.checked_mul(self.layout.block));

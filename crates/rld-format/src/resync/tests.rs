@@ -10,7 +10,7 @@ const PERIOD: i64 = 20 * 1_003_520;
 const BLOCK: u64 = 32 + 20 * 4;
 const HEADER: u64 = 56 + 4 + 28;
 
-/// A byte that is not part of valid block times.
+/// A byte that cannot be part of valid block times.
 const NOISE: u8 = 0x7F;
 
 fn scan(block_rows: u32, rows: u64) -> BlockScan {
@@ -21,7 +21,7 @@ fn scan(block_rows: u32, rows: u64) -> BlockScan {
     BlockScan::new(&validate(&header.to_bytes(), Some(HEADER)).unwrap().unwrap(), true)
 }
 
-/// Returns the times of a block that starts `after` nanoseconds after the first one.
+/// Returns the times of a block that starts `after` nanoseconds after the first block.
 fn times(after: i64) -> BlockTimes {
     let after = i128::from(after);
     BlockTimes::new(1_700_000_000_000_000_000 + after, 987_654_321_000 + after).unwrap()
@@ -93,7 +93,8 @@ fn candidates_get_block_numbers() {
     assert_eq!(of_times(&fourth, own, None, 60, 81), Some(4));
     assert_eq!(of_times(&fourth, own, None, 60, 80), None, "the header does not count it");
     assert_eq!(of_times(&fourth, Some(timed_block(0, 3)), None, 80, 200), None, "it is not a later one");
-    // Without a reference in time, the offset gives the number, if two more blocks follow.
+    // Without a reference block, the number of a block follows from its offset, if two more blocks
+    // follow.
     let paused = |at| [0, 1, 2].map(|i: u64| (at + i * BLOCK, times(9_000_000 + i.cast_signed() * PERIOD)));
     assert_eq!(of_times(&paused(HEADER + 2 * BLOCK - 1), None, None, 0, 200), Some(2));
     assert_eq!(of_times(&paused(HEADER + 40), None, None, 0, 200), Some(1));
@@ -117,10 +118,10 @@ fn candidates_are_kept_until_a_later_one_confirms_them() {
     }
     assert_eq!((of_place(HEADER + 31, 1), of_place(HEADER + 108, 0)), (None, None), "they are passed");
     assert_eq!(search(vec![timed_block(HEADER + 108, 90); 16], second).1.len(), 16, "and no more");
-    // Valid times at a regular distance end the search.
+    // If valid times are found at the expected offset of a block, the search ends.
     let (found, candidates, searched_until) = search(Vec::new(), HEADER + 2 * BLOCK);
     assert_eq!((found, candidates.len(), searched_until), (None, 0, 0));
-    // The last offset that is searched.
+    // This is the last offset that is searched.
     let at = scan(20, 100).ranges()[2].end;
     let found = |at: u64| {
         let blocks = [0, 1, 2].map(|i: u64| (at + i * BLOCK, times(i.cast_signed() * PERIOD)));
@@ -176,7 +177,7 @@ fn the_rest_after_left_out_blocks_must_have_the_counted_length() {
         let window = Window { eof, ..Window::whole(&log) };
         scan.check_last(window).map(|left_out| left_out.map(|it| (it.range, it.expected, it.rows)))
     };
-    // The last block has seven rows.
+    // The header counts seven rows in the last block.
     let end = at + 32 + 28;
     let until = end + MAX_SHIFT;
     for whole in [end, at + BLOCK, until + 1] {
@@ -191,8 +192,8 @@ fn the_rest_after_left_out_blocks_must_have_the_counted_length() {
     assert_eq!(last(until + 1, false, 20, &[]), Ok(None));
 }
 
-/// No block follows the last one that the header counts, so bytes after it must not be taken
-/// for block times.
+/// No block follows the last block that the header counts. So bytes after this block must not be
+/// taken for block times.
 #[test]
 fn bytes_after_the_last_counted_block_are_not_block_times() {
     let mut scan = scan(20, 40);

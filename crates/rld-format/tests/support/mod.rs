@@ -1,4 +1,5 @@
-//! Helpers in addition to `rovelog-testing`: opening logs, and the picture of a log by a reader.
+//! Helpers in addition to those in `rovelog-testing`. They open logs, and convert the results of a
+//! reader to the JSON form of the expected results.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rld_format::{RldReader, RldStream};
@@ -8,17 +9,17 @@ use serde_json::{Value as Json, json};
 
 pub const LOGS: Logs = rovelog_testing::RLD;
 
-/// Opens a log that may be refused.
+/// Opens a log. Returns `None` if the reader refuses the bytes.
 pub fn try_open(bytes: &Bytes) -> Option<RldReader> {
     RldReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
-/// Opens a log.
+/// Opens a log, and panics if the reader refuses the bytes.
 pub fn open(bytes: &Bytes) -> RldReader {
     RldReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// Returns all logs that open, of the corpus and real ones.
+/// Returns all logs of the corpus, and all real logs, that the reader can open.
 pub fn readable() -> impl Iterator<Item = (Log, RldReader)> {
     LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
@@ -27,7 +28,7 @@ pub fn stream<'a>(bytes: &'a [u8], sizes: &[usize]) -> RldStream<Dribble<'a>> {
     RldStream::new(Dribble::new(bytes, sizes), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// Returns the result of the random-access reader in the form of the expected results.
+/// Returns the result of the random-access reader in the JSON form of the expected results.
 pub fn picture(log: &RldReader) -> Json {
     let records: Vec<_> = log.records_in_file_order().map(|record| record_json(&record)).collect();
     let overview = Overview {
@@ -54,7 +55,8 @@ pub fn picture(log: &RldReader) -> Json {
     json
 }
 
-/// Returns the result of the stream in the same form, without what it cannot know.
+/// Returns the result of the stream in the JSON form of the expected results, without the values
+/// that a stream cannot know.
 pub fn picture_of_stream<R: std::io::Read + Send>(stream: &mut RldStream<R>) -> Json {
     let mut records = Vec::new();
     while let Some(record) = stream.next_record().expect("a readable input") {
@@ -73,7 +75,7 @@ pub fn picture_of_stream<R: std::io::Read + Send>(stream: &mut RldStream<R>) -> 
     json
 }
 
-/// Returns an integer that is a JSON number or a text.
+/// Returns an integer that is stored as a JSON number or as a string.
 pub fn int(value: &Json) -> i128 {
     match value {
         Json::String(text) => text.parse().expect("an integer"),

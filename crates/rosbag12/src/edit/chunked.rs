@@ -1,5 +1,5 @@
-//! Bags of V2.0 made of bags of V2.0: messages are copied byte for byte into new chunks, with the
-//! records of their connections.
+//! Writes V2.0 bags from V2.0 bags. Messages and connection records are copied byte for byte into
+//! new chunks.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -14,42 +14,45 @@ use super::latched_detail;
 use super::lost::{LostMessage, named};
 use crate::diagnostics as rules;
 use crate::error::BagError;
+use crate::message::usize_of;
 use crate::reader::BagReader;
 use crate::sections::IndexState;
-use crate::tables::usize_of;
 use crate::v2::wire::ConnectionHeader;
-use crate::v2::{self, Compression, Heads, InTime, Origin, Writer};
+use crate::v2::{self, Compression, HeadReader, MessageMerge, NewConnection, OriginRecord, Writer};
 use crate::version::Version;
 
-/// What is copied.
+/// A record that is copied to the new bag.
 enum Part<'a> {
-    /// A message of one of the bags, whose payload is the whole record.
+    /// A message, and the index of the bag that contains the message. The payload of the record is
+    /// the whole message record.
     Message(usize, &'a Record<'a>),
-    /// A record of an unknown kind of a chunk.
+    /// A record inside a chunk whose op (record type) is undefined.
     Other(&'a [u8]),
-    /// The same between chunks.
+    /// A record between chunks whose op (record type) is undefined.
     Between(&'a [u8]),
 }
 
-/// Takes what is to be copied.
+/// Callback that receives the records to copy.
 type Sink<'a> = dyn FnMut(Part<'_>) -> Result<(), BagError> + 'a;
 
-/// Hands out what is to be copied.
+/// Function that passes all records to a callback, in the order of the new bag.
 type Each<'a> = dyn Fn(&mut Sink<'_>) -> Result<(), BagError> + 'a;
 
-/// Topic and data of the record of a connection, and the fields of its header that have no meaning.
-type Declared<'a> = (Vec<u8>, Vec<u8>, &'a [u8]);
-
-/// What was written.
+/// Totals of a V2.0 bag that was written.
 struct Written {
+    /// Number of messages in the new bag.
     records: u64,
+    /// Number of topics that have messages in the new bag.
     topics: usize,
+    /// Size in bytes of the new bag.
     bytes: u64,
+    /// Number of records that were not copied, because they are too large for a chunk.
     too_large: u64,
 }
 
 impl Written {
-    /// Says how many records fit no chunk, if any.
+    /// Describes the records that were not copied because they are too large for a chunk. Returns
+    /// `None` if there are no such records.
     fn left_out(&self) -> Option<String> {
         (self.too_large > 0).then(|| count(self.too_large, "record") + " too large for a chunk")
     }
@@ -59,11 +62,11 @@ impl Written {
     }
 }
 
-/// Writes the messages that `each` hands out, of these bags, and the connections `unused`, which
-/// have none: maybe twice.
+/// Writes a bag with the records that `each` provides. `unused` are connections without messages
+/// that are also written. `each` may be called twice.
 fn write(
     logs: &[&BagReader],
-    unused: &[Declared<'_>],
+    unused: &[NewConnection],
     out: &mut dyn Write,
     each: &Each<'_>,
 ) -> Result<Written, BagError> {
@@ -74,14 +77,14 @@ fn write(
 
 fn lay(
     logs: &[&BagReader],
-    unused: &[Declared<'_>],
+    unused: &[NewConnection],
     writer: &mut Writer<'_>,
     each: &Each<'_>,
 ) -> Result<Written, BagError> {
     let mut ids: HashMap<(usize, u32), u32> = HashMap::new();
     let mut topics: std::collections::BTreeSet<Vec<u8>> = std::collections::BTreeSet::new();
     let mut written = Written { records: 0, topics: 0, bytes: 0, too_large: 0 };
-    let mut heads = Heads::default();
+    let mut heads = HeadReader::default();
     each(&mut |part| {
         let is_written = match part {
             Part::Message(source, record) => {
@@ -89,16 +92,16 @@ fn lay(
                 let id = if let Some(id) = ids.get(&key) {
                     *id
                 } else {
-                    let (topic, data, others) = logs[source].declaration(record);
-                    let id = writer.connect_with(&topic, &data, others)?;
-                    topics.insert(topic);
+                    let connection = logs[source].declaration(record);
+                    topics.insert(connection.topic.clone());
+                    let id = writer.connect_with(connection)?;
                     ids.insert(key, id);
                     id
                 };
-                // It was read before, so that it is a message.
+                // The reader has found a message at this offset, so reading its head succeeds.
                 let Some((time, payload_at)) = heads.read(&record.payload) else { return Ok(()) };
                 let payload = &record.payload[payload_at..];
-                let is_written = writer.message_with(id, time, heads.others(), payload)?;
+                let is_written = writer.message_with(id, time, heads.other_fields(), payload)?;
                 written.records += u64::from(is_written);
                 is_written
             }
@@ -108,16 +111,16 @@ fn lay(
         written.too_large += u64::from(!is_written);
         Ok(())
     })?;
-    for (topic, data, others) in unused {
-        writer.connect_with(topic, data, others)?;
+    for connection in unused {
+        writer.connect_with(connection.clone())?;
     }
     written.topics = topics.len();
     Ok(written)
 }
 
-/// Hands out these records of a bag with all of unknown kinds that are in their chunks or between
-/// chunks, in file order.
-fn copy(bag: &BagReader, mut records: InTime<'_>, sink: &mut Sink<'_>) -> Result<(), BagError> {
+/// Passes `records` to `sink` in file order, together with the records of undefined op (record
+/// type) in the same chunks and between chunks.
+fn copy(bag: &BagReader, mut records: MessageMerge<'_>, sink: &mut Sink<'_>) -> Result<(), BagError> {
     let mut between = bag.between().peekable();
     loop {
         let record = records.next();
@@ -125,7 +128,7 @@ fn copy(bag: &BagReader, mut records: InTime<'_>, sink: &mut Sink<'_>) -> Result
         while let Some((_, other)) = between.next_if(|(start, _)| *start < at) {
             sink(Part::Between(other))?;
         }
-        for other in records.take_others() {
+        for other in records.take_unknown() {
             sink(Part::Other(&other))?;
         }
         let Some(record) = record else { return Ok(()) };
@@ -133,70 +136,70 @@ fn copy(bag: &BagReader, mut records: InTime<'_>, sink: &mut Sink<'_>) -> Result
     }
 }
 
-/// Returns what the record of a connection says.
-fn declared(origin: &Origin) -> Declared<'_> {
-    (origin.topic.to_vec(), data_of(origin), &origin.others)
+/// Returns the content of a connection record for the new bag.
+fn declared(record: &OriginRecord) -> NewConnection {
+    let (topic, other_fields) = (record.topic.to_vec(), record.other_fields.to_vec());
+    NewConnection { topic, data: data_of(record), other_fields }
 }
 
-/// Returns the data of a connection; where they are damaged, what can be read of them, so that
-/// other readers do not refuse the bag.
-fn data_of(origin: &Origin) -> Vec<u8> {
-    if origin.is_whole() {
-        return origin.data.to_vec();
+/// Returns the data of a connection for the new bag. If required fields are missing or damaged,
+/// placeholders are added, because other readers refuse a bag without these fields.
+fn data_of(record: &OriginRecord) -> Vec<u8> {
+    if record.is_complete() {
+        return record.data.to_vec();
     }
-    let unknown = ConnectionHeader::unknown(&origin.topic);
-    let Some(said) = ConnectionHeader::read(&origin.data) else { return unknown.to_data() };
+    let unknown = ConnectionHeader::unknown(&record.topic);
+    let Some(stated) = ConnectionHeader::read(&record.data) else { return unknown.to_data() };
     let missing = ConnectionHeader {
-        ty: unknown.ty.filter(|_| said.ty.is_none()),
-        md5sum: unknown.md5sum.filter(|_| said.md5sum.is_none()),
-        message_definition: unknown.message_definition.filter(|_| said.message_definition.is_none()),
+        ty: unknown.ty.filter(|_| stated.ty.is_none()),
+        md5sum: unknown.md5sum.filter(|_| stated.md5sum.is_none()),
+        message_definition: unknown.message_definition.filter(|_| stated.message_definition.is_none()),
         ..ConnectionHeader::default()
     };
-    [&*origin.data, &missing.to_data()].concat()
+    [&*record.data, &missing.to_data()].concat()
 }
 
 impl BagReader {
-    /// Sets the compression of the chunks that recovery, slicing, merging and reindexing of a V2.0
-    /// bag write. By default it is that of the first chunk; merging follows the first bag.
+    /// Sets the compression of chunks in V2.0 bags that are written by recovery, slicing, merging
+    /// and reindexing. By default, the compression of the first chunk is used. A merge uses the
+    /// compression of the first bag.
     pub fn set_compression(&mut self, compression: Compression) {
         self.compression = Some(compression);
-        if let Some(whole) = self.comparison.whole.get_mut() {
-            whole.compression = Some(compression);
-        }
     }
 
-    /// Returns whether chunks are to be compressed in another way than they are.
+    /// Returns whether a compression was set and at least one stored chunk has another compression.
     pub(super) fn recompresses(&self) -> bool {
-        let Some(state) = &self.scanner.v2 else { return false };
-        let others = |wanted| state.chunks.iter().any(|chunk| chunk.extent.compression != Some(wanted));
+        let others =
+            |wanted| self.scanner.content.chunks.iter().any(|chunk| chunk.extent.compression != Some(wanted));
         self.compression.is_some_and(others)
     }
 
-    /// Returns the compression of the chunks that are made of this bag.
+    /// Returns the compression of chunks in new bags.
     fn compression(&self) -> Compression {
-        let stored = || self.scanner.chunked().chunks.first().and_then(|chunk| chunk.extent.compression);
+        let stored = || self.scanner.content.chunks.first().and_then(|chunk| chunk.extent.compression);
         self.compression.or_else(stored).unwrap_or_default()
     }
 
-    /// Returns the records of unknown kinds outside of chunks, with their offsets.
+    /// Returns the records between chunks whose op (record type) is undefined, each with its
+    /// offset.
     fn between(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let others = self.scanner.chunked().others.iter();
+        let others = self.scanner.content.unknown_records.iter();
         others.map(|range| (range.start, &self.bytes[usize_of(range.start)..usize_of(range.end)]))
     }
 
-    /// Returns what the record of the connection says that a message came on.
-    fn declaration(&self, record: &Record<'_>) -> Declared<'_> {
+    /// Returns the content of the connection record to which a message belongs.
+    fn declaration(&self, record: &Record<'_>) -> NewConnection {
         let origin = (record.origin() as usize).checked_sub(1);
-        match origin.and_then(|number| self.scanner.chunked().origins.get(number)) {
-            Some(origin) if origin.is_known => declared(origin),
-            _ => {
-                let topic = record.topic.name.as_bytes();
-                (topic.to_vec(), ConnectionHeader::unknown(topic).to_data(), &[])
-            }
+        let origin = origin.and_then(|number| self.scanner.content.origins.get(number));
+        if let Some(record) = origin.and_then(|origin| origin.record.as_ref()) {
+            return declared(record);
         }
+        let topic = record.topic.name.as_bytes();
+        let data = ConnectionHeader::unknown(topic).to_data();
+        NewConnection { topic: topic.to_vec(), data, other_fields: Vec::new() }
     }
 
-    /// Returns whether a bag of V2.0 is as a recorder leaves it.
+    /// Returns whether the bag has the form in which a recorder leaves a closed bag.
     pub(super) fn is_closed(&self) -> bool {
         let wrong = [
             &rules::CHUNK_OPEN,
@@ -219,30 +222,36 @@ impl BagReader {
                 if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())
     }
 
-    /// Writes all messages as an indexed bag of V2.0.
+    /// Writes all messages of the bag to a V2.0 bag with an index. Returns the size of the new bag
+    /// in bytes.
     pub(super) fn reindex_chunked(&self, out: &mut dyn Write) -> Result<u64, BagError> {
         Ok(self.rechunked(out)?.bytes)
     }
 
     fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
-        let origins = &self.scanner.chunked().origins;
-        let unused = origins.iter().filter(|origin| origin.is_known && origin.count == 0);
-        let unused: Vec<Declared<'_>> = unused.map(declared).collect();
-        write(&[self], &unused, out, &|sink| copy(self, self.whole_records(&Select::all(), true), sink))
+        let origins = &self.scanner.content.origins;
+        // Connections without messages are written too, so that an intact bag is reproduced
+        // exactly.
+        let unused = origins.iter().filter(|origin| origin.count == 0);
+        let unused: Vec<_> = unused.filter_map(|origin| origin.record.as_ref()).map(declared).collect();
+        write(&[self], &unused, out, &|sink| {
+            copy(self, MessageMerge::new(self, &Select::all(), true, true), sink)
+        })
     }
 
-    /// Returns what recovery says of chunks: what is in each, and the messages that their index
-    /// data name and that are gone.
+    /// Returns details about chunks for the report of a recovery: the state of each chunk, and the
+    /// lost messages that the index data list.
     fn chunk_details(&self) -> Vec<Detail> {
-        let state = self.scanner.chunked();
-        let chunks = state.chunks.iter().map(|chunk| {
-            let lost = chunk.lost.iter().map(|(from, to)| [Value::count(*from), Value::count(*to)]);
+        let content = &self.scanner.content;
+        let chunks = content.chunks.iter().map(|chunk| {
+            let lost =
+                chunk.lost_ranges.iter().map(|lost| [Value::count(lost.start), Value::count(lost.end)]);
             [
                 Value::count(chunk.extent.at),
                 Value::count(chunk.extent.end),
                 Value::Text(chunk.state().to_owned()),
-                Value::count(chunk.unpacked),
-                Value::count(chunk.messages),
+                Value::count(chunk.decompressed_len),
+                Value::count(chunk.messages.count),
                 Value::table(["start", "end"], lost),
             ]
         });
@@ -256,26 +265,37 @@ impl BagReader {
         details
     }
 
-    /// Returns the messages that index data name and that are gone; as offsets those of their chunks.
+    /// Returns the lost messages that the index data list. The offset of such a message is the
+    /// offset of its chunk.
     fn gone(&self) -> Vec<LostMessage> {
-        let state = self.scanner.chunked();
+        let content = &self.scanner.content;
         let mut gone = Vec::new();
-        for (number, chunk) in state.chunks.iter().enumerate() {
-            let named: u64 = chunk.named.values().map(|tally| tally.count).sum();
-            if named <= chunk.messages {
+        for (number, chunk) in content.chunks.iter().enumerate() {
+            let named: u64 = chunk.index.tallies.values().map(|tally| tally.count).sum();
+            // No message of the chunk is lost if the chunk has at least as many messages as its
+            // index data list.
+            if named <= chunk.messages.count {
                 continue;
             }
-            // Behind bytes that are missing or were added, messages have other places than are named.
+            // Messages are compared with index entries by time, because missing or added bytes may
+            // have changed their offsets.
             let mut found = self.messages_of(number);
             for (conn, entry) in chunk.entries(&self.bytes) {
+                // Each message in the chunk matches at most one index entry.
                 let left = found.get_mut(&(conn, entry.time.nanos())).filter(|left| **left > 0);
                 if let Some(left) = left {
                     *left -= 1;
                 } else {
-                    let origin = state.origin_at(number, conn).map(|origin| &state.origins[origin as usize]);
+                    let origin =
+                        content.origin_at(number, conn).map(|origin| &content.origins[origin as usize]);
                     let topic = origin.map_or_else(
                         || format!("conn {conn}").into_bytes().into(),
-                        |origin| Arc::clone(&origin.topic),
+                        |origin| {
+                            origin
+                                .record
+                                .as_ref()
+                                .map_or_else(Arc::default, |record| Arc::clone(&record.topic))
+                        },
                     );
                     gone.push(LostMessage { topic, nanos: entry.time.nanos(), offset: chunk.extent.at });
                 }
@@ -285,7 +305,7 @@ impl BagReader {
     }
 }
 
-/// Writes what a bag of V2.0 still holds, of which the ranges `lost` are lost.
+/// Writes all readable records of a V2.0 bag to `out`. `lost` are the unreadable ranges of the bag.
 pub(super) fn recover(
     bag: &BagReader,
     lost: Vec<Range<u64>>,
@@ -301,10 +321,10 @@ pub(super) fn recover(
 }
 
 pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
-    let (before, latched) = bag.whole_before(select);
+    let (before, latched) = bag.records_before(select);
     let written = write(&[bag], &[], out, &|sink| {
         before.iter().try_for_each(|record| sink(Part::Message(0, record)))?;
-        copy(bag, bag.whole_records(select, true), sink)
+        copy(bag, MessageMerge::new(bag, select, true, true), sink)
     })?;
     let details = written.left_out_detail().into_iter().chain(latched_detail(latched)).collect();
     let (records, topics, bytes) = (written.records, written.topics, written.bytes);
@@ -316,7 +336,8 @@ pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, 
         return Err(BagError::MixedVersions);
     }
     let written = write(logs, &[], out, &|sink| {
-        let mut orders: Vec<_> = logs.iter().map(|log| log.whole_records(&Select::all(), false)).collect();
+        let mut orders: Vec<_> =
+            logs.iter().map(|log| MessageMerge::new(log, &Select::all(), false, true)).collect();
         logs.iter().flat_map(|log| log.between()).try_for_each(|(_, other)| sink(Part::Between(other)))?;
         let mut next: Vec<Option<Record<'_>>> = vec![None; logs.len()];
         let mut heap = BinaryHeap::new();
@@ -326,14 +347,16 @@ pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, 
             heap.extend(next[source].as_ref().map(|record| Reverse((nanos(record), source))));
         }
         while let Some(Reverse((_, source))) = heap.pop() {
+            // Load the next message of the same bag first. This may load chunks, and the records of
+            // undefined op (record type) in these chunks are copied before the message.
             let Some(record) = std::mem::replace(&mut next[source], orders[source].next()) else { continue };
-            for other in orders[source].take_others() {
+            for other in orders[source].take_unknown() {
                 sink(Part::Other(&other))?;
             }
             sink(Part::Message(source, &record))?;
             heap.extend(next[source].as_ref().map(|record| Reverse((nanos(record), source))));
         }
-        let mut others = orders.iter_mut().flat_map(InTime::take_others);
+        let mut others = orders.iter_mut().flat_map(MessageMerge::take_unknown);
         others.try_for_each(|other| sink(Part::Other(&other)))
     })?;
     let (records, topics, bytes) = (written.records, written.topics, written.bytes);

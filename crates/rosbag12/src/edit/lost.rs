@@ -1,27 +1,29 @@
-//! Messages that a bag names in its index and no longer holds.
+//! Lost messages that the index of a bag lists.
 
 use std::sync::Arc;
 
 use rovelog_core::Value;
 use rovelog_core::text::escape_bytes;
 
-/// A message that the index names and the bag no longer holds.
+/// A message that the index lists, but that is not in the bag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostMessage {
-    /// The topic's name as it is in the bag, shared by the messages of the topic.
+    /// Topic name as stored in the bag. Lost messages of the same topic share this text.
     pub topic: Arc<[u8]>,
-    /// Its stamp, nanoseconds.
+    /// Time of the message in nanoseconds.
     pub nanos: i64,
-    /// Where it stood.
+    /// Offset of the message according to the index.
     pub offset: u64,
 }
 
-/// Lost messages that a report names, and bytes of the names of their topics; all are counted.
+/// Maximum number of lost messages that a report lists. A report counts all lost messages, but
+/// lists only the first ones.
 const NAMED: usize = 1000;
+/// Maximum total size in bytes of the topic names in the list of lost messages.
 const NAMED_BYTES: usize = 1 << 20;
 
-/// Returns the first lost messages by name.
+/// Returns a table of the first lost messages for the report of a recovery.
 pub(super) fn named(lost: &[LostMessage]) -> Value {
     let mut left = NAMED_BYTES;
     let first = lost.iter().take(NAMED).map_while(|message| {

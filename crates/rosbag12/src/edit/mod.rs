@@ -1,4 +1,4 @@
-//! Bags made of bags: recovering what a damaged one still holds, a part of one, several as one.
+//! Writes new bags from existing bags: recovery, slicing, merging and reindexing.
 
 use rovelog_core::text::count;
 use rovelog_core::{Detail, Value};
@@ -14,7 +14,9 @@ pub(crate) use parts::{merge, slice};
 pub use recover::Part;
 pub(crate) use recover::recover;
 
-/// Says how many messages were kept because their publishers latch, if any.
+/// Describes how many messages (`kept`) are kept only because their publisher is latching. A
+/// latching publisher sends its last message to every new subscriber. Returns `None` if `kept` is
+/// 0.
 fn latched_detail(kept: u64) -> Option<Detail> {
     let text = || format!("kept {} from before the start", count(kept, "latched message"));
     (kept > 0).then(|| Detail::new("latched", text(), Value::count(kept)))

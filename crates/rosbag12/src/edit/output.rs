@@ -1,8 +1,8 @@
-//! Bags made of bags: what recovery, slicing, reindexing and merging write is put together here.
+//! Composes a V1.2 bag for recovery, slicing, reindexing and merging.
 //!
-//! Records are copied byte for byte; new are the bag header, the index, and definitions that a
-//! topic lacks in front of its first message. The layout is resolved before the first byte is
-//! written, so that the output need not seek.
+//! Records are copied byte for byte. The bag header and the index are new. If a topic has no
+//! definition before its first message, a new definition is written there. All offsets are computed
+//! before the first byte is written, so the output need not support seeking.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -14,10 +14,11 @@ use rovelog_core::wire::U32Le;
 use crate::definitions::Source;
 use crate::diagnostics as rules;
 use crate::error::BagError;
-use crate::index::{Message, Record};
+use crate::index::RecordRef;
+use crate::message::MessageRef;
 use crate::msg::SumMatch;
 use crate::reader::BagReader;
-use crate::tables::Connection;
+use crate::tables::{Connection, ConnectionName};
 use crate::validate::LEN;
 use crate::version::Version;
 use crate::wire::{
@@ -25,23 +26,30 @@ use crate::wire::{
 };
 use crate::writer::IndexBuilder;
 
-/// Where the first record behind the bag header starts.
+/// Offset in the new bag of the first record after the bag header.
 const FIRST_RECORD: u64 = VERSION_LINE.len() as u64 + 2 * LEN + BAG_HEADER_SIZE as u64;
 
-/// A bag in the making.
+/// A V1.2 bag that is composed before it is written.
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
+    /// Bags from which records are copied.
     sources: Vec<&'a BagReader>,
-    /// Whether records of a source have ops that are damaged.
+    /// By index of the source bag, true if the op (record type) of any record is damaged.
     op_damaged: Vec<bool>,
+    /// Content of the new bag after the bag header. It consists of ranges of the source bags and of
+    /// new bytes.
     bytes: Splice<'a>,
+    /// Index of the new bag.
     index: IndexBuilder,
-    /// Connections whose definition is in the output; by source and number those that were looked
-    /// up.
-    defined: HashSet<(Vec<u8>, Vec<u8>, Vec<u8>)>,
-    met: Vec<Vec<bool>>,
+    /// Topic, type and md5 sum of each connection whose definition is already in the new bag.
+    defined: HashSet<ConnectionName>,
+    /// By source bag and connection, true if the definition of the connection is already in the new
+    /// bag or is not needed.
+    is_defined: Vec<Vec<bool>>,
+    /// Number of messages in the new bag.
     pub(crate) records: u64,
-    /// Definition records of each source by connection, where there is one without data.
+    /// By source bag and connection, the range of a definition record without data. `None` if the
+    /// source bag has no such record.
     definitions: Vec<Vec<Option<Range<u64>>>>,
 }
 
@@ -56,29 +64,31 @@ impl<'a> Output<'a> {
             bytes: Splice::new(sources.iter().map(|source| &*source.bytes)),
             index: IndexBuilder::default(),
             defined: HashSet::new(),
-            met: sources.iter().map(|source| vec![false; source.connections().len()]).collect(),
+            is_defined: sources.iter().map(|source| vec![false; source.connections().len()]).collect(),
             records: 0,
             definitions,
         }
     }
 
-    /// Returns the offset of what is added next.
+    /// Returns the offset in the new bag of the next record.
     fn at(&self) -> u64 {
         FIRST_RECORD + self.bytes.len()
     }
 
-    /// Adds a record that is no message: definitions of topics without messages, and unknown kinds.
-    /// What the output has of its own is left out.
-    pub(crate) fn other(&mut self, source: usize, record: &Record) {
+    /// Adds a record that is not a message. Definitions of topics without messages and records of
+    /// undefined op (record type) are copied. All other records are omitted, because new records
+    /// replace them.
+    pub(crate) fn other(&mut self, source: usize, record: &RecordRef) {
         let bag = self.sources[source];
         let range = record.at..record.end;
         match bag.wire_record(record).map(|record| record.header) {
             None | Some(Header::BagHeader(_) | Header::Index(_)) => {}
             Some(Header::Definition(Definition { topic, ty, md5, .. })) => {
-                // Those of topics with messages are in front of the first one.
-                let known = bag.scanner.tables.known(topic, ty, md5);
+                // The definition of a topic with messages is not copied here, because it is written
+                // before the first message of the topic.
+                let known = bag.scanner.tables.find_connection(topic, ty, md5);
                 if known.is_some_and(|connection| connection.stats.count == 0)
-                    && self.defined.insert((topic.to_vec(), ty.to_vec(), md5.to_vec()))
+                    && self.defined.insert(ConnectionName::new(topic, ty, md5))
                 {
                     self.copy(source, range);
                 }
@@ -87,32 +97,32 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Adds a record as it is, but an op that is damaged as it is meant: other readers refuse it.
+    /// Copies a record. If the op (record type) of the record is damaged, the right op is written
+    /// instead, because other readers refuse damaged ops.
     fn copy(&mut self, source: usize, range: Range<u64>) {
         let bag = self.sources[source];
         let bytes = bag.bytes_of(&range).filter(|_| self.op_damaged[source]);
         let Some((at, op)) = bytes.and_then(damaged_op) else { return self.bytes.copy(source, range) };
         let at = range.start + at as u64;
         self.bytes.copy(source, range.start..at);
-        self.bytes.make(&[op]);
+        self.bytes.append(&[op]);
         self.bytes.copy(source, at + 1..range.end);
     }
 
-    /// Adds a message.
-    pub(crate) fn message(&mut self, source: usize, record: &Record, message: &Message) {
+    /// Adds a message, and before it the definition of its connection if necessary.
+    pub(crate) fn message(&mut self, source: usize, message: &MessageRef) {
         let bag = self.sources[source];
         let connection = &bag.connections()[message.connection as usize];
         let definition_at = self.at();
-        if !std::mem::replace(&mut self.met[source][message.connection as usize], true) {
+        if !std::mem::replace(&mut self.is_defined[source][message.connection as usize], true) {
             self.define(source, message.connection as usize);
         }
         let at = self.at();
-        let range = record.at..record.end;
         let stamp = (message.sec, message.nsec);
         self.index.message(&connection.topic, &connection.ty, stamp, definition_at, at);
         self.records += 1;
         if bag.version() == Version::V1_2 {
-            self.copy(source, range);
+            self.copy(source, message.at..message.end());
         } else {
             let header = Header::Data(Data {
                 topic: &connection.topic,
@@ -123,31 +133,30 @@ impl<'a> Output<'a> {
                 latching: None,
                 callerid: None,
             });
-            let len = u32::try_from(message.len).expect("lengths in a bag have 32 bits");
-            self.bytes.make(&header.to_head(len));
-            self.bytes.copy(source, record.end - message.len as u64..record.end);
+            self.bytes.append(&header.to_head(message.payload_len));
+            self.bytes.copy(source, message.payload_at()..message.end());
         }
     }
 
-    /// Puts the definition of a connection in front of its first message, unless the output has it.
+    /// Adds the definition of a connection, unless the new bag already has this definition.
     fn define(&mut self, source: usize, number: usize) {
         let bag = self.sources[source];
         let connection = &bag.connections()[number];
         let md5 = written_sum(bag, connection);
-        if self.defined.insert((connection.topic.clone(), connection.ty.clone(), md5.clone())) {
+        if self.defined.insert(ConnectionName::new(&connection.topic, &connection.ty, &md5)) {
             match self.definitions[source][number].clone() {
                 Some(range) => self.copy(source, range),
-                None => self.bytes.make(&made_definition(connection, &md5)),
+                None => self.bytes.append(&made_definition(connection, &md5)),
             }
         }
     }
 
-    /// Topics with messages.
+    /// Returns the number of topics that have messages in the new bag.
     pub(crate) fn topics(&self) -> usize {
         self.index.topics()
     }
 
-    /// Writes the bag; how many bytes it has.
+    /// Writes the bag and returns its size in bytes.
     pub(crate) fn write(self, out: &mut dyn Write) -> Result<u64, BagError> {
         out.write_all(VERSION_LINE)?;
         out.write_all(&bag_header_record(self.at()))?;
@@ -158,14 +167,14 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Returns the first definition record of each connection, where it has no data: readers lose their
-/// place behind it.
+/// Returns, by connection, the range of the first definition record. Definition records with data
+/// are ignored, because other readers do not skip the data.
 fn definition_records(bag: &BagReader) -> Vec<Option<Range<u64>>> {
     let mut found = vec![None; bag.connections().len()];
     if bag.version() != Version::V1_2 || bag.records_of(Definition::OP) == 0 {
         return found;
     }
-    for record in bag.cursor().filter(|record| record.message.is_none()) {
+    for record in bag.full_cursor().filter(|record| record.message.is_none()) {
         if let Some(wire::Record { header: Header::Definition(header), data: [] }) = bag.wire_record(&record)
             && let Some(number) = bag.scanner.tables.number(header.topic, header.ty, header.md5)
         {
@@ -175,8 +184,8 @@ fn definition_records(bag: &BagReader) -> Vec<Option<Range<u64>>> {
     found
 }
 
-/// Returns the md5 sum under which a connection is written: bags of before V1.2 may say `*`, which
-/// readers refuse.
+/// Returns the md5 sum that is written for the messages of a connection. Bags before V1.2 may
+/// contain `*` instead of an md5 sum, and other readers refuse `*`.
 fn written_sum(bag: &BagReader, connection: &Connection) -> Vec<u8> {
     match connection.definition() {
         Some(definition) if bag.version() != Version::V1_2 && definition.sum == SumMatch::Wildcard => {
@@ -186,8 +195,8 @@ fn written_sum(bag: &BagReader, connection: &Connection) -> Vec<u8> {
     }
 }
 
-/// Returns a definition for a connection that has no record of its own. A guess is not written down
-/// as the truth.
+/// Returns a new definition record for a connection that has none. If the definition is only a
+/// guess, the record has an empty text.
 fn made_definition(connection: &Connection, md5: &[u8]) -> Vec<u8> {
     let def = match connection.definition() {
         Some(definition) if definition.sum == SumMatch::No => Vec::new(),

@@ -1,4 +1,4 @@
-//! Parts of a bag as bags of their own, and several bags as one. Records stay byte for byte.
+//! Slices and merges V1.2 bags. Records are copied byte for byte.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -10,16 +10,16 @@ use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced, Topic};
 use super::output::Output;
 use super::{chunked, latched_detail};
 use crate::error::BagError;
-use crate::index::Record;
+use crate::index::RecordRef;
 use crate::reader::BagReader;
 use crate::tables::Connection;
 use crate::version::Version;
 use crate::wire::Header;
 
-/// Writes the part of `bag` that `select` names, as a bag of its own.
+/// Writes the selected part of a bag.
 ///
 /// # Errors
-/// Returns an error if the output refuses.
+/// Returns an error if the output returns an error.
 pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
     if bag.version() == Version::V2_0 {
         return chunked::slice(bag, select, out);
@@ -27,14 +27,14 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
     let kept: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
     let (before, latched) = before_window(bag, select);
     let mut output = Output::new(&[bag]);
-    for record in bag.cursor() {
+    for record in bag.full_cursor() {
         let Some(message) = &record.message else {
             keep_other(bag, &mut output, &record, &kept);
             continue;
         };
         let is_wanted = select.keeps_time(message.time()) || before.contains(&record.at);
         if kept[message.connection as usize] && is_wanted {
-            output.message(0, &record, message);
+            output.message(0, message);
         }
     }
     let (records, topics) = (output.records, output.topics());
@@ -43,8 +43,9 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
     Ok(Sliced { records, topics, bytes, details, ..Sliced::default() })
 }
 
-/// Returns the offsets of the messages before the window that are kept, and how many of these are
-/// kept because their publisher latches.
+/// Returns the offsets of the messages before the selected time window that are kept. Also returns
+/// the number of messages that are kept only because their publisher is latching, that is, because
+/// the publisher sends its last message to every new subscriber.
 fn before_window(bag: &BagReader, select: &Select) -> (HashSet<u64>, u64) {
     let Some(start) = select.start else { return (HashSet::new(), 0) };
     let topics = || bag.topics().iter().zip(bag.connections());
@@ -56,11 +57,13 @@ fn before_window(bag: &BagReader, select: &Select) -> (HashSet<u64>, u64) {
     if !wanted.contains(&true) && !may_latch.contains(&true) {
         return (HashSet::new(), 0);
     }
-    // The time and the offset of the last message of each topic, and of each latching publisher.
+    // Time and offset of the last message before the window, for each topic and for each latching
+    // publisher.
     let mut of_topics: HashMap<u32, (i64, u64)> = HashMap::new();
     let mut of_publishers: HashMap<(u32, Option<String>), (i64, u64)> = HashMap::new();
-    bag.cursor().messages(u64::MAX, |at, message| {
-        let (connection, place) = (message.connection, (message.time(), at));
+    bag.full_cursor().messages(u64::MAX, |message| {
+        let (connection, at) = (message.connection, message.at);
+        let place = (message.time(), at);
         if place.0 >= start {
             return;
         }
@@ -76,14 +79,15 @@ fn before_window(bag: &BagReader, select: &Select) -> (HashSet<u64>, u64) {
         }
     });
     let mut before: HashSet<u64> = of_topics.into_values().map(|(_, at)| at).collect();
-    let asked = before.len();
+    let of_topics_count = before.len();
     before.extend(of_publishers.into_values().map(|(_, at)| at));
-    let latched = (before.len() - asked) as u64;
+    let latched = (before.len() - of_topics_count) as u64;
     (before, latched)
 }
 
-/// Keeps records that are no messages: all of unknown kinds, definitions of topics that are kept.
-fn keep_other(bag: &BagReader, output: &mut Output<'_>, record: &Record, kept: &[bool]) {
+/// Adds a record that is not a message. Only records of undefined op (record type) and definitions
+/// of kept topics are added.
+fn keep_other(bag: &BagReader, output: &mut Output<'_>, record: &RecordRef, kept: &[bool]) {
     let is_wanted = match bag.wire_record(record).map(|record| record.header) {
         Some(Header::Definition(definition)) => {
             let number = bag.scanner.tables.number(definition.topic, definition.ty, definition.md5);
@@ -96,7 +100,7 @@ fn keep_other(bag: &BagReader, output: &mut Output<'_>, record: &Record, kept: &
     }
 }
 
-/// Writes one bag with the messages of all `logs`, by time.
+/// Writes one bag that contains the messages of all `logs` in time order.
 pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> Result<Merged, BagError> {
     if logs.iter().any(|log| log.version() == Version::V2_0) {
         return chunked::merge(logs, out);
@@ -105,7 +109,7 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     if relative > 0 && align != Align::AsIs {
         return Err(BagError::Clocks("bags of before V1.1 count time from the start of their recording"));
     }
-    // Messages of each bag in time order, the next one of each in the heap.
+    // The heap contains the next message of each source bag.
     let mut orders: Vec<_> = logs.iter().map(|log| log.places(&Select::all())).collect();
     let mut heap = BinaryHeap::new();
     for (source, order) in orders.iter_mut().enumerate() {
@@ -115,8 +119,7 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     while let Some(Reverse((_, source, offset))) = heap.pop() {
         let next = orders[source].next();
         heap.extend(next.map(|place| Reverse((place.time, source, place.offset))));
-        let (record, message) = logs[source].message_at(offset)?;
-        output.message(source, &record, &message);
+        output.message(source, &logs[source].message_at(offset)?);
     }
     let unknown: u64 = logs
         .iter()

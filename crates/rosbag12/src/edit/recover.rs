@@ -1,4 +1,5 @@
-//! Recovery: the best valid bag that a damaged one still holds, with an account of every byte.
+//! Recovers all intact messages of a damaged bag, and reports for every byte whether it was
+//! recovered.
 
 use rovelog_core::text::count;
 use std::io::Write;
@@ -13,33 +14,36 @@ use super::output::Output;
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::headers::Fields;
+use crate::message::nanos;
 use crate::reader::BagReader;
 use crate::sections::IndexState;
-use crate::tables::nanos;
 use crate::version::Version;
 use crate::wire::{Header, IndexEntry, Record, RecordHead};
 
-/// What a range of bytes of a bag is.
+/// Kind of a byte range in a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Valid records.
+    /// Records that are valid.
     Records,
-    /// Valid bytes outside of records: version lines, a table of topics, raw padding.
+    /// Valid bytes outside of records: a version line, a table of topics, or padding that belongs
+    /// to no record.
     Frame,
     /// Bytes that cannot be read.
     Lost,
-    /// The record that the file cuts, at its end.
+    /// The last record, which is truncated at the end of the file.
     Tail,
 }
 
-/// Writes the best valid bag that `bag` still holds. An intact bag is copied as it is, unless its
-/// chunks are to be compressed in another way; of any other all valid messages are written as
-/// [`BagReader::reindex`] does.
+/// Writes all intact messages of a bag to a new bag.
+///
+/// An intact bag is copied, unless its chunks must be compressed in another way. A damaged bag is
+/// written in the same way as [`BagReader::reindex`] does.
 ///
 /// # Errors
-/// Returns an error if the output refuses.
+/// Returns an error if the output returns an error.
 pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, BagError> {
-    let bag = bag.whole();
+    let scanned = bag.scanned();
+    let bag = scanned.as_deref().unwrap_or(bag);
     if bag.is_intact() && !bag.recompresses() {
         return Ok(Recovery::copied(bag.info().records, &bag.bytes, out)?);
     }
@@ -56,7 +60,8 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
 }
 
 impl BagReader {
-    /// Returns what each byte of the bag is: ranges that fill it from start to end.
+    /// Returns the kind of every byte in the bag. The ranges cover the whole bag in ascending
+    /// order.
     pub fn ledger(&self) -> Vec<(Part, Range<u64>)> {
         let size = self.bytes.len() as u64;
         let cut = self.diagnostics().list().iter().rfind(|d| d.rule == &rules::CUT).map(|d| d.range.start);
@@ -88,8 +93,8 @@ impl BagReader {
         ledger
     }
 
-    /// Returns the messages that the index names and that are gone, before V2.0. Empty without a
-    /// usable index.
+    /// Returns the messages that the index lists, but that are not in the bag. The result is empty
+    /// for V2.0 bags, and for bags without a usable index.
     pub fn lost_messages(&self) -> Vec<LostMessage> {
         let mut found = Vec::new();
         if self.info().lost.losses == 0 || self.version() == Version::V2_0 {
@@ -100,8 +105,9 @@ impl BagReader {
             let place = lost.partition_point(|range| range.end <= offset);
             lost.get(place).is_some_and(|range| range.start <= offset)
         };
-        let others: Vec<_> = self.cursor().filter(|record| record.message.is_none()).collect();
-        // Ascending: where each definition starts. Most entries mean messages, which need not be looked at.
+        let others: Vec<_> = self.full_cursor().filter(|record| record.message.is_none()).collect();
+        // Offsets of all definitions in ascending order. Looking up an offset in this list is
+        // faster than reading a record for each index entry.
         let is_definition = |record: &Record<'_>| matches!(record.header, Header::Definition(_));
         let definitions =
             others.iter().filter(|other| self.wire_record(other).as_ref().is_some_and(is_definition));
@@ -114,6 +120,8 @@ impl BagReader {
             let base = section.map_or(0, |section| section.offset);
             let topic = Arc::from(index.topic);
             for entry in IndexEntry::all_of(data).iter().take(index.count.get() as usize) {
+                // Positions in the index are relative to the start of the section, that is, of the
+                // bag within the file.
                 let mut offset = base.saturating_add(entry.pos.get());
                 if is_lost(offset) || definitions.binary_search(&offset).is_ok() {
                     offset = self.end_of_definition(offset).unwrap_or(offset);
@@ -128,17 +136,18 @@ impl BagReader {
         found
     }
 
-    /// Returns where the definition record at `offset` ends, if there is one.
+    /// If a definition record is at `offset`, returns the offset of its end.
     fn end_of_definition(&self, offset: u64) -> Option<u64> {
         let head = RecordHead::read(self.bytes.get(usize::try_from(offset).ok()?..)?)?;
-        let (header, _) = Header::meant(&Fields::read(head.header)?)?;
+        let (header, _) = Header::interpret(&Fields::read(head.header)?)?;
         matches!(header, Header::Definition(_)).then_some(offset + head.size() as u64)
     }
 
-    /// Returns whether each topic of the index has messages and its first entry is the topic's
-    /// definition: the reference readers refuse a bag where a full disk left it otherwise.
+    /// Returns whether every topic in the index has messages, and the first index entry of every
+    /// topic refers to the definition of the topic. A recorder whose disk was full may leave a bag
+    /// without these properties, and the reference readers refuse such a bag.
     fn is_indexed_as_recorded(&self) -> bool {
-        self.cursor().filter(|record| record.message.is_none()).all(|record| {
+        self.full_cursor().filter(|record| record.message.is_none()).all(|record| {
             let Some(Record { header: Header::Index(_), data }) = self.wire_record(&record) else {
                 return true;
             };
@@ -147,11 +156,11 @@ impl BagReader {
         })
     }
 
-    /// Returns whether the bag is as a recorder leaves it: nothing lost, closed, with an index that
-    /// names all messages.
+    /// Returns whether the bag has the form in which a recorder leaves it. Such a bag is closed,
+    /// has no losses, and has an index that lists all messages.
     pub fn is_intact(&self) -> bool {
         if self.version() == Version::V2_0 {
-            return self.whole().is_closed();
+            return self.scanned().as_deref().unwrap_or(self).is_closed();
         }
         let wrong =
             [&rules::OP_DAMAGED, &rules::INDEX_POS_WRONG, &rules::RAW_PADDING, &rules::TEXT_MODE_COPY];
@@ -166,12 +175,15 @@ impl BagReader {
             && self.is_indexed_as_recorded()
     }
 
-    /// Writes all valid messages as an indexed bag that both reference readers accept, of V2.0 if
-    /// it is one, else of V1.2: records byte for byte, a definition in front of the first message
-    /// of each topic, a new index. An intact bag of V1.2 becomes itself.
+    /// Writes all valid messages to a new bag with an index. The reference readers accept the new
+    /// bag.
+    ///
+    /// A V2.0 bag is written as V2.0, and any other bag is written as V1.2. Records are copied byte
+    /// for byte, and each topic gets a definition before its first message. An intact V1.2 bag does
+    /// not change.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if the output returns an error.
     pub fn reindex(&self, out: &mut dyn Write) -> Result<u64, BagError> {
         if self.version() == Version::V2_0 {
             return self.reindex_chunked(out);
@@ -181,9 +193,9 @@ impl BagReader {
 
     fn rewritten(&self) -> Output<'_> {
         let mut output = Output::new(&[self]);
-        for record in self.cursor() {
+        for record in self.full_cursor() {
             match &record.message {
-                Some(message) => output.message(0, &record, message),
+                Some(message) => output.message(0, message),
                 None => output.other(0, &record),
             }
         }
@@ -201,7 +213,7 @@ impl BagReader {
         details
     }
 
-    /// Returns what each byte of the bag is, for machines.
+    /// Returns the kind of every byte in the bag as a detail for JSON output.
     pub(super) fn ledger_detail(&self) -> Detail {
         let word = |part: Part| match part {
             Part::Records => "records",

@@ -1,7 +1,8 @@
-//! Definitions of the common types of that era, for bags that carry none.
+//! Built-in definitions of common message types, for bags without definitions.
 //!
-//! Fields and constants as the messages of `std_msgs`, `roslib`, `rosgraph_msgs`, `sensor_msgs`,
-//! `geometry_msgs`, `nav_msgs` and `tf` declare them; a test computes their sums.
+//! The catalogue contains the fields and constants of types in `std_msgs`, `roslib`,
+//! `rosgraph_msgs`, `sensor_msgs`, `geometry_msgs`, `nav_msgs` and `tf` as of 2007 to 2010. A test
+//! verifies their md5 sums.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,12 +10,14 @@ use std::sync::LazyLock;
 use super::text::FullText;
 use super::types::Types;
 
-/// All of them in the form of a full text.
+/// Definitions of all types in the catalogue, in the form of one full text: a list of type names,
+/// each with the text of the type.
 static TEXT: &str = include_str!("catalogue.msg");
 
 struct Catalogue {
+    /// Names and texts of all types in the catalogue.
     full: FullText<'static>,
-    /// The name of the type with a sum.
+    /// Map from the md5 sum of a type to the name of the type.
     by_sum: HashMap<String, String>,
 }
 
@@ -24,7 +27,8 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let mut by_sum = HashMap::new();
     for (name, text) in &full.sections {
         if let Ok(types) = Types::resolve(name, text, 64, &own) {
-            // The successors are behind what they succeed, and win.
+            // If two types have the same md5 sum, the newer type comes later in the text and
+            // replaces the older type.
             by_sum.insert(types.sum_v1().0, name.to_string());
             by_sum.insert(types.sum_v2().0, name.to_string());
         }
@@ -32,7 +36,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     Catalogue { full, by_sum }
 });
 
-/// Returns the own text of a type that the catalogue knows, by its full name.
+/// Returns the text of a type in the catalogue, by its full name.
 ///
 /// ```
 /// assert_eq!(rosbag12::msg::known("std_msgs/String"), Some("string data\n"));
@@ -43,7 +47,7 @@ pub fn known(name: &str) -> Option<&'static str> {
     CATALOGUE.full.section(&name).and_then(|text| std::str::from_utf8(text).ok())
 }
 
-/// Returns the name of a type with this sum.
+/// Returns the name of the type in the catalogue that has this md5 sum.
 pub(crate) fn name_of_sum(sum: &str) -> Option<&'static str> {
     CATALOGUE.by_sum.get(sum).map(String::as_str)
 }
@@ -59,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_the_messages_themselves() {
+    fn entries_have_the_sums_of_the_real_messages() {
         for (name, want) in [
             ("std_msgs/Empty", "d41d8cd98f00b204e9800998ecf8427e"),
             ("std_msgs/String", "992ce8a1687cec8c8bd883ec73ca41d1"),

@@ -1,4 +1,4 @@
-//! Definitions of types in files: `.msg` files, alone or in the folders of packages.
+//! Reads definitions from `.msg` files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -7,25 +7,27 @@ use std::path::Path;
 
 use rovelog_core::limits::read_description;
 
-/// Folders within folders that are looked into.
+/// Maximum depth of nested folders that are searched for `.msg` files.
 const DEPTH: usize = 8;
 
-/// Maximum number of files and folders that are looked at. A folder may have links that lead to it
-/// again.
+/// Maximum number of files and folders that are examined. Links to folders may form a cycle, so the
+/// number of files may be infinite.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Maximum size in bytes of all definitions together.
+/// Maximum size in bytes of all definitions that are read.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Reads the definitions at `path`: a file `.msg`, or a folder with such files, however deep. A
-/// type is of the package whose folder `msg` its file is in (`std_msgs/msg/String.msg`), else of
-/// the folder that it is in.
+/// Reads the definition in a `.msg` file, or all definitions in a folder and its subfolders.
+///
+/// The package of a type is the folder that contains the folder `msg` of the file. For example,
+/// `std_msgs/msg/String.msg` belongs to the package `std_msgs`. If the file is not in a folder
+/// `msg`, the package is the folder that contains the file.
 ///
 /// # Errors
-/// Returns an error if nothing can be read there, there is no such file, or a file is longer than 1
-/// MiB or all of them than 64 MiB.
+/// Returns an error if `path` cannot be read, if `path` contains no `.msg` file, if a file is
+/// larger than 1 MiB, or if all files together are larger than 64 MiB.
 pub fn read(path: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let mut found = Found::default();
+    let mut found = FoundFiles::default();
     let path = path.canonicalize()?;
     collect(&path, DEPTH, &mut found)?;
     if found.definitions.is_empty() {
@@ -34,15 +36,18 @@ pub fn read(path: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(found.definitions)
 }
 
-/// The definitions so far, and what was looked at for them.
+/// Definitions found so far, and the totals that are limited.
 #[derive(Default)]
-struct Found {
+struct FoundFiles {
+    /// Map from the full name of a type to the text of its definition.
     definitions: BTreeMap<String, Vec<u8>>,
+    /// Number of examined files and folders.
     entries: usize,
+    /// Total size in bytes of the definitions found so far.
     bytes: usize,
 }
 
-fn collect(path: &Path, depth: usize, found: &mut Found) -> Result<()> {
+fn collect(path: &Path, depth: usize, found: &mut FoundFiles) -> Result<()> {
     found.entries += 1;
     if found.entries > MAX_ENTRIES || found.bytes > MAX_BYTES {
         let why = format!("there are more than {MAX_ENTRIES} files, or more than 64 MiB of definitions");
@@ -71,8 +76,8 @@ fn collect(path: &Path, depth: usize, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-/// Returns the full name of the type that a file defines: `std_msgs/String`. A file alone may have
-/// it as `std_msgs-String.msg`.
+/// Returns the full name of the type that a file defines, such as `std_msgs/String`. If the file
+/// name contains a hyphen, such as `std_msgs-String.msg`, the file name alone gives the full name.
 fn name_of(path: &Path) -> Option<String> {
     let name = path.file_stem()?.to_str()?;
     if let Some((package, name)) = name.split_once('-') {
@@ -88,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_is_of_the_package_that_its_file_is_in() {
+    fn the_folder_of_a_file_determines_the_package() {
         for (path, name) in [
             ("/ros/std_msgs/msg/String.msg", "std_msgs/String"),
             ("/types/zoo_msgs/Blob.msg", "zoo_msgs/Blob"),

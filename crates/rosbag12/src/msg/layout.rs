@@ -1,4 +1,5 @@
-//! Definitions as layouts, by which messages are measured and decoded.
+//! Converts message definitions into layouts, which compute the sizes of messages and decode
+//! messages.
 
 use std::sync::Arc;
 
@@ -10,11 +11,12 @@ use super::text::{Array, Primitive};
 use super::types::{DefinitionError, Types};
 
 impl Types {
-    /// Returns the layout of the root, by which its messages are measured, decoded and put into
-    /// columns. Texts are decoded by `decoding`.
+    /// Returns the layout of the root type. The layout computes message sizes, decodes messages and
+    /// builds columns. `decoding` sets how texts are decoded.
     ///
     /// # Errors
-    /// Returns an error if a message would have more values than any payload holds bytes for.
+    /// Returns an error if a message would contain more values than the largest possible payload
+    /// has bytes.
     pub fn layout(&self, decoding: &TextDecoding) -> Result<Arc<Layout>, DefinitionError> {
         let mut layouts: Vec<Arc<Layout>> = Vec::with_capacity(self.list.len());
         for ty in &self.list {
@@ -25,7 +27,7 @@ impl Types {
                     Some(index) => Element::Struct(Arc::clone(&layouts[*index])),
                     None => element(&field.ty),
                 };
-                builder.field(names.give(&field.name), one, field.array.into(), field.spelled());
+                builder.field(names.assign(&field.name), one, field.array.into(), field.spelled());
             }
             let layout = builder.finish();
             if layout.values() > MAX_VALUES || layout.min_size() > u64::from(u32::MAX) {
@@ -48,7 +50,8 @@ impl From<Array> for Len {
     }
 }
 
-/// Returns what a primitive's word means (section 6.3). Arrays of `uint8` and `char` are bytes.
+/// Returns the layout element for the name of a built-in type (section 6.3 of
+/// docs/formats/rosbag.md). Arrays of `uint8` and `char` are decoded as bytes.
 fn element(word: &str) -> Element {
     match Primitive::named(word) {
         Some(Primitive::Bool) => Element::Scalar(Scalar::Bool),
@@ -101,10 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn types_without_fields_take_no_bytes() {
+    fn types_without_fields_have_no_bytes() {
         let empty = plan("B[] b\nB[3] c\nB d\n===\nMSG: a/B\n");
         assert_eq!(empty.fit(&[9, 0, 0, 0]), Fit::Exact);
-        // Its values would be as many as the count says.
+        // A type without bytes can occur any number of times in an array. Without a limit, the
+        // stored count alone would determine the number of values.
         let hostile: String = (0..40)
             .fold("T0[] t".to_owned(), |text, i| format!("{text}\n===\nMSG: a/T{i}\nT{0} a\nT{0} b", i + 1))
             + "\n===\nMSG: a/T40\n";
@@ -115,11 +119,11 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_may_hold_a_million_values_and_as_many_bytes_as_its_length_says() {
+    fn the_number_of_values_is_limited_but_not_the_number_of_bytes() {
         let layout = |text: &str| {
             Types::resolve("a/A", text.as_bytes(), 64, &|_| None).unwrap().layout(&TextDecoding::default())
         };
-        // The list is a value too.
+        // The array counts as one value in addition to its elements.
         let values = |count: u64| layout(&format!("B[{count}] b\n===\nMSG: a/B\n"));
         assert_eq!(values(MAX_VALUES - 1).unwrap().values(), MAX_VALUES);
         assert!(values(MAX_VALUES).is_err());
@@ -152,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_there_twice_gets_a_number() {
+    fn a_duplicate_field_name_gets_a_number() {
         assert_eq!(json("int8 x\nint8 x\nint8 x", b"\x01\x02\x03"), r#"{"x":1,"x#2":2,"x#3":3}"#);
     }
 
     #[test]
-    fn counts_are_not_believed() {
+    fn counts_are_not_trusted() {
         let list = plan("float64[] f");
         assert_eq!(list.value(b"\xff\xff\xff\xff\0").unwrap_err(), DecodeError::Short(4));
         let empty = plan("B[] b\n===\nMSG: a/B\n");

@@ -1,4 +1,5 @@
-//! The two sums by which publishers and subscribers of ROS agree on a definition (section 6.4).
+//! The two kinds of md5 sums that identify a message definition in ROS (section 6.4 of
+//! docs/formats/rosbag.md).
 
 use std::fmt::Write as _;
 
@@ -8,25 +9,25 @@ use zerocopy::FromBytes;
 use super::text::FullText;
 use super::types::Types;
 
-/// A sum of 32 lower-case hexadecimal digits.
+/// An md5 sum as 32 lowercase hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sum(pub String);
 
-/// How a definition agrees with the sum that a bag gives for it.
+/// Result of comparing a definition with the md5 sum in a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SumMatch {
-    /// The sum of ROS 0.6 and later.
+    /// The md5 sum has the form of ROS 0.6 and later, and the definition matches.
     V2,
-    /// The older sum, over the raw text.
+    /// The md5 sum has the form of ROS 0.5, which covers the raw text, and the definition matches.
     V1,
-    /// The bag gives `*`: any definition will do.
+    /// The bag contains `*` instead of an md5 sum, which matches any definition.
     Wildcard,
-    /// Neither.
+    /// The md5 sum in the bag does not match the definition.
     No,
 }
 
 impl SumMatch {
-    /// Returns the word used in text and JSON.
+    /// Returns the name of this result in text and JSON output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V2 => "v2",
@@ -37,7 +38,7 @@ impl SumMatch {
     }
 }
 
-/// Returns the MD5 of `text` as digits.
+/// Returns the md5 sum of `text` as hexadecimal digits.
 fn hex(text: &[u8]) -> String {
     md5(text).iter().fold(String::with_capacity(32), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -45,7 +46,8 @@ fn hex(text: &[u8]) -> String {
     })
 }
 
-/// RFC 1321. Here because a crate for these thirty lines brings seven others.
+/// Computes an MD5 hash (RFC 1321). The function is short, and a crate for MD5 would add seven
+/// dependencies.
 fn md5(text: &[u8]) -> [u8; 16] {
     const TURNS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^32")]
@@ -76,13 +78,14 @@ fn md5(text: &[u8]) -> [u8; 16] {
 }
 
 impl Types {
-    /// Returns the sum of ROS 0.6 and later: over constants and fields, with the sums of nested
-    /// types in their place.
+    /// Returns the md5 sum of the root type in the form of ROS 0.6 and later. The sum covers
+    /// constants and fields, and each nested type is replaced by its md5 sum.
     pub fn sum_v2(&self) -> Sum {
         self.sums_v2().pop().unwrap_or(Sum(String::new()))
     }
 
-    /// Returns the same of each of the types, in the order of [`all`](Self::all).
+    /// Returns the md5 sum of each type in the form of ROS 0.6 and later, in the order of
+    /// [`all`](Self::all).
     pub fn sums_v2(&self) -> Vec<Sum> {
         let mut sums: Vec<String> = Vec::with_capacity(self.list.len());
         for ty in &self.list {
@@ -97,15 +100,16 @@ impl Types {
         sums.into_iter().map(Sum).collect()
     }
 
-    /// Returns the sum of ROS 0.5: over the raw texts, comments included, in the order of the full
-    /// text.
+    /// Returns the md5 sum of the root type in the form of ROS 0.5. The sum covers the raw texts of
+    /// all types including comments, in the order of the full text.
     pub fn sum_v1(&self) -> Sum {
         let nested = self.in_text_order.iter().map(|index| &self.list[*index]);
         let texts: Vec<&[u8]> = self.list.last().into_iter().chain(nested).map(|ty| &*ty.raw).collect();
         Sum(hex(&texts.concat()))
     }
 
-    /// Returns how this definition, whose full text is `text`, agrees with `sum`.
+    /// Compares this definition with the md5 sum `sum` from a bag. `text` is the full text of the
+    /// definition.
     pub fn agrees(&self, sum: &[u8], text: &[u8]) -> SumMatch {
         match sum {
             b"*" => SumMatch::Wildcard,
@@ -116,7 +120,8 @@ impl Types {
     }
 }
 
-/// Returns the older sum in the order of the full text itself, whatever types are named in it.
+/// Returns the md5 sum of the full text `text` in the form of ROS 0.5. The sum covers all types in
+/// the text, even types that the root type does not need.
 fn sum_of_text(text: &[u8]) -> Sum {
     let full = FullText::split(text);
     let texts: Vec<&[u8]> = full.sections.iter().map(|(_, text)| *text).collect();
@@ -132,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_the_rfc() {
+    fn md5_matches_the_examples_in_the_rfc() {
         let digits = "1234567890".repeat(8);
         for (text, sum) in [
             ("a", "0cc175b9c0f1b6a831c399e269772661"),
@@ -145,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_definitions_that_everybody_knows() {
+    fn sums_of_well_known_definitions() {
         let string = types("std_msgs/String", "string data\n");
         assert_eq!(string.sum_v2().0, "992ce8a1687cec8c8bd883ec73ca41d1");
         assert_eq!(types("std_msgs/Empty", "").sum_v2().0, "d41d8cd98f00b204e9800998ecf8427e");
@@ -156,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_is_compared_in_order() {
+    fn the_newer_sum_is_compared_first() {
         let text = b"string data\n";
         let string = types("std_msgs/String", "string data\n");
         assert_eq!(string.agrees(b"992ce8a1687cec8c8bd883ec73ca41d1", text), SumMatch::V2);

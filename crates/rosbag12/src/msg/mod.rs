@@ -1,7 +1,7 @@
-//! ROS message definitions: their text, their sums, and layouts by which payloads decode.
+//! ROS message definitions: their text, their md5 sums, and layouts that decode payloads.
 //!
-//! Nothing here knows a bag: the text comes from anywhere, and it is parsed, never run. Section
-//! numbers are those of `docs/formats/rosbag.md`.
+//! This module does not depend on bags, so definitions may come from any source. Definitions are
+//! only parsed, never executed. Section numbers in this module refer to `docs/formats/rosbag.md`.
 
 mod catalogue;
 pub mod files;

@@ -1,29 +1,34 @@
-//! The text of message definitions: the sections of a full text, and the lines of each.
+//! Parses the text of message definitions. Splits a full text into the texts of its types, and each
+//! text into lines.
 
 use std::borrow::Cow;
 
-/// The parts of a full text, as "gendeps" writes it (section 6.1): the root's own text, then the
-/// texts of all types that it needs, each under a line of `=` and a line `MSG: pkg/Type`.
+/// The full text of a message definition, as the ROS tool "gendeps" writes it (section 6.1 of
+/// docs/formats/rosbag.md). The full text is the text of the root type, followed by the texts of
+/// all types that the root type needs. The text of each needed type comes after a line of `=` and a
+/// line `MSG: pkg/Type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FullText<'a> {
-    /// The text of the type itself.
+    /// Text of the root type.
     pub root: &'a [u8],
-    /// Name and text of each type it needs, in the order of the full text.
+    /// Name and text of each needed type, in the order of the full text.
     pub sections: Vec<(Cow<'a, str>, &'a [u8])>,
 }
 
 impl<'a> FullText<'a> {
-    /// Splits a full text. Three `=` do where 80 are usual, and lines may end in CR LF.
+    /// Splits a full text at its separator lines. A separator line has 80 `=`, but three are
+    /// enough. Lines may end in CR LF.
     pub fn split(text: &'a [u8]) -> Self {
         let mut root = None;
         let mut sections: Vec<(Cow<'a, str>, &'a [u8])> = Vec::new();
-        // The section that is open: its name and where its text starts.
+        // Name of the type whose text is being read. `None` for the root type.
         let mut open: Option<Cow<'a, str>> = None;
         let (mut from, mut at) = (0, 0);
         while at < text.len() {
             let end = line_end(text, at);
             if let Some((name, behind)) = separator(text, at, end) {
-                // The LF before the line of `=` belongs to it.
+                // The LF before a separator line belongs to the separator, not to the text of the
+                // type.
                 let before = text.get(from..at.saturating_sub(1)).unwrap_or_default();
                 match open.replace(name) {
                     None => root = Some(before),
@@ -42,19 +47,20 @@ impl<'a> FullText<'a> {
         Self { root: root.unwrap_or_default(), sections }
     }
 
-    /// Returns the text of a type by its full name.
+    /// Returns the text of a needed type by the full name of the type.
     pub fn section(&self, name: &str) -> Option<&'a [u8]> {
         self.sections.iter().find(|(known, _)| known == name).map(|(_, text)| *text)
     }
 }
 
-/// Returns the offset of the LF that ends the line at `at`, or of the end of the text.
+/// Returns the offset of the LF that ends the line at offset `at`. Returns the length of the text
+/// if no LF follows.
 fn line_end(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |len| at + len)
 }
 
-/// Returns whether a line of `=` and a line `MSG: name` are at `at`; the name, and where the text
-/// behind starts.
+/// If the line `at..end` starts a separator, returns the name of the next type and the offset of
+/// its text.
 fn separator(text: &[u8], at: usize, end: usize) -> Option<(Cow<'_, str>, usize)> {
     let line = text[at..end].trim_ascii();
     if line.len() < 3 || line.iter().any(|byte| *byte != b'=') || end >= text.len() {
@@ -65,7 +71,7 @@ fn separator(text: &[u8], at: usize, end: usize) -> Option<(Cow<'_, str>, usize)
     Some((String::from_utf8_lossy(name.trim_ascii()), (name_end + 1).min(text.len())))
 }
 
-/// A type that needs no definition.
+/// A built-in type of ROS message definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Primitive {
@@ -80,17 +86,17 @@ pub enum Primitive {
     UInt64,
     Float32,
     Float64,
-    /// Unsigned seconds and nanoseconds, 32 bits each.
+    /// A time: unsigned seconds and unsigned nanoseconds with 32 bits each.
     Time,
-    /// Signed seconds and nanoseconds, 32 bits each.
+    /// A duration: signed seconds and signed nanoseconds with 32 bits each.
     Duration,
-    /// 32 bits of length, then bytes.
+    /// A string: a 32-bit length, then as many bytes.
     String,
 }
 
 impl Primitive {
-    /// Returns the type that a word means; `byte` is a signed byte and `char` an unsigned one
-    /// (section 6.3).
+    /// Returns the built-in type with this name. `byte` is a signed 8-bit number, and `char` is an
+    /// unsigned 8-bit number (section 6.3 of docs/formats/rosbag.md).
     pub fn named(word: &str) -> Option<Self> {
         Some(match word {
             "bool" => Self::Bool,
@@ -112,30 +118,31 @@ impl Primitive {
     }
 }
 
-/// How many of a field there are.
+/// Number of elements of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Array {
-    /// Just one.
+    /// A single element, without array brackets.
     One,
-    /// `[n]`: n on the wire, without a count.
+    /// Array `[n]` with n elements. The number of elements is not stored in messages.
     Fixed(u32),
-    /// `[]`: a count of 32 bits, then as many.
+    /// Array `[]`. A message stores the number of elements with 32 bits, then the elements.
     Any,
 }
 
-/// A field as the text has it.
+/// A field in the text of a message definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldText {
-    /// The type without its array: `float32`, `Header`, `geometry_msgs/Pose`.
+    /// Type of the field without array brackets, such as `float32`, `Header` or
+    /// `geometry_msgs/Pose`.
     pub ty: String,
-    /// Its array.
+    /// Number of elements of the field.
     pub array: Array,
-    /// The name.
+    /// Name of the field.
     pub name: String,
 }
 
 impl FieldText {
-    /// Returns the type with its array, as it is written.
+    /// Returns the type of the field with array brackets, as in the text of the definition.
     pub fn spelled(&self) -> String {
         match self.array {
             Array::One => self.ty.clone(),
@@ -145,41 +152,42 @@ impl FieldText {
     }
 }
 
-/// A constant as the text has it. Constants are not on the wire.
+/// A constant in the text of a message definition. Constants are not stored in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its type.
+    /// Type of the constant.
     pub ty: String,
-    /// Its name.
+    /// Name of the constant.
     pub name: String,
-    /// Its value as it is spelled.
+    /// Value of the constant, as in the text of the definition.
     pub value: String,
 }
 
-/// The lines of one message's text (section 6.2).
+/// Fields and constants of one message type, parsed from the text of its definition (section 6.2 of
+/// docs/formats/rosbag.md).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageText {
-    /// The fields in the order of the wire.
+    /// Fields in the order in which messages store them.
     pub fields: Vec<FieldText>,
-    /// The constants in the order of the text.
+    /// Constants in the order of the text.
     pub constants: Vec<Constant>,
 }
 
-/// A line that is neither field, constant, comment nor blank.
+/// A line in a message definition that is not a field, a constant, a comment or a blank line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} is no field and no constant: {text:?}")]
 pub struct SyntaxError {
-    /// The number of the line within its text, from 1.
+    /// Number of the line in the text. The first line is line 1.
     pub line: usize,
-    /// The line, at most 80 characters of it.
+    /// Content of the line, shortened to 80 characters.
     pub text: String,
 }
 
 impl MessageText {
-    /// Parses the text of one message.
+    /// Parses the text of one message type.
     ///
     /// # Errors
-    /// Returns an error if a line is none of those that section 6.2 knows.
+    /// Returns an error if a line has none of the forms in section 6.2 of docs/formats/rosbag.md.
     pub fn parse(text: &[u8]) -> Result<Self, SyntaxError> {
         let text = String::from_utf8_lossy(text);
         let mut message = Self::default();
@@ -210,7 +218,7 @@ fn constant(whole: &str, cut: &str) -> Option<Constant> {
     if name.is_empty() || name.contains(char::is_whitespace) {
         return None;
     }
-    // A text may hold `#`: all of the line is its value.
+    // A string constant may contain `#`, so the whole rest of the line is the value.
     let value = if primitive == Primitive::String { whole.split_once('=')?.1 } else { value };
     Some(Constant { ty: ty.to_owned(), name: name.to_owned(), value: value.trim().to_owned() })
 }
@@ -250,12 +258,12 @@ mod tests {
         assert_eq!(full.section("a/Inner"), Some(&b"int8 a"[..]));
         assert_eq!(FullText::split(b"").root, b"");
         assert_eq!(FullText::split(b"====\nMSG: a/B\n").sections.len(), 1);
-        // A line of `=` alone separates nothing.
+        // A line of `=` that is not followed by a `MSG:` line is not a separator.
         assert_eq!(FullText::split(b"int8 a\n====\nint8 b").sections.len(), 0);
     }
 
     #[test]
-    fn lines_are_fields_constants_or_nothing() {
+    fn fields_constants_and_comments_are_parsed() {
         let message = MessageText::parse(
             b"# nothing\n\tfloat32 [ 3 ]\tx # three\nHeader  h\npkg/T[] list\nint32 A=-1 # less\nstring S= a # b = c \nstring E=\nbool B = True",
         )
@@ -270,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_refused() {
+    fn invalid_lines_are_rejected() {
         for line in
             ["int32", "int32[ x", "int32[-1] x", "a/b/c x", "time T=3", "int32[99999999999] x", "int8 x!"]
         {

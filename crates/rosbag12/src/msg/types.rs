@@ -1,99 +1,107 @@
-//! A type with everything it needs, found in its full text, elsewhere, or in the catalogue.
+//! Resolves a message type and all types that it needs.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::text::{Array, FullText, MessageText, Primitive, SyntaxError};
 
-/// Types that one definition may need.
+/// Maximum number of types in a message definition, including nested types.
 const MAX_TYPES: usize = 1024;
 
-/// Why a definition cannot be used.
+/// Reason why a message definition cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// The text is empty.
+    /// The text of the message definition is empty.
     #[error("the definition is empty")]
     Empty,
-    /// A line breaks the grammar.
+    /// A line of the message definition has a syntax error.
     #[error("in {name}, {error}")]
     Syntax {
-        /// The type.
+        /// Name of the type whose text has the error.
         name: String,
-        /// The line.
+        /// Line that cannot be parsed.
         error: SyntaxError,
     },
-    /// A type that is needed is defined nowhere.
+    /// A type that the message definition needs is not defined anywhere.
     #[error("{name}, which {user} has as a field, is not defined")]
     Missing {
-        /// The missing type.
+        /// Name of the missing type.
         name: String,
-        /// The type that needs it.
+        /// Name of the type that has a field of the missing type.
         user: String,
     },
     /// A type contains itself.
     #[error("{name} contains itself")]
     Circular {
-        /// The type.
+        /// Name of the type that contains itself.
         name: String,
     },
-    /// Too deep, too many types, or too many values of fixed number.
+    /// The message definition is nested too deeply, has too many types, or has too many values in
+    /// arrays of fixed size.
     #[error("{name} is too large: {what}")]
     TooLarge {
-        /// The type.
+        /// Name of the type that exceeds the limit.
         name: String,
-        /// Which limit it passes.
+        /// Limit that is exceeded, in words.
         what: &'static str,
     },
 }
 
-/// A type and all types in it.
+/// A type and all types that it needs.
 #[derive(Clone, Debug)]
 pub struct Types {
-    /// The types; the last one is the root, and each is behind those it has as fields.
+    /// All types. Each type comes after the types of its fields, and the root type is last.
     pub(super) list: Vec<Type>,
-    /// The indices in the order in which "gendeps" lists them: depth first, each once, the root
-    /// left out.
+    /// Indices of the types without the root type, in the order of the ROS tool "gendeps": depth
+    /// first, each type once.
     pub(super) in_text_order: Vec<usize>,
 }
 
-/// One of the [`Types`].
+/// One type of a resolved message definition.
 #[derive(Clone, Debug)]
 pub struct Type {
+    /// Full name of the type.
     pub(super) name: String,
+    /// Fields and constants of the type.
     pub(super) message: MessageText,
+    /// For each field, the index of its type in the list of all types. `None` for a built-in type.
     pub(super) fields: Vec<Option<usize>>,
+    /// Text of the type, as found in the definition.
     pub(super) raw: Vec<u8>,
 }
 
 impl Type {
-    /// Returns its full name.
+    /// Returns the full name of the type.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns its fields and constants.
+    /// Returns the fields and constants of the type.
     pub fn message(&self) -> &MessageText {
         &self.message
     }
 
-    /// Returns for each field the index of its type among [`Types::all`], where it is no primitive.
+    /// For each field, returns the index of its type in [`Types::all`]. Returns `None` for a field
+    /// of a built-in type.
     pub fn nested(&self) -> &[Option<usize>] {
         &self.fields
     }
 
-    /// Returns its own text as it was found.
+    /// Returns the text of the type as it was found in the definition.
     pub fn text(&self) -> &[u8] {
         &self.raw
     }
 }
 
 impl Types {
-    /// Resolves the definition of `root`. What the text lacks is asked of `elsewhere`: the own text
-    /// of a type by its full name.
+    /// Resolves the definition of the type `root`. `text` is the full text of the definition. A
+    /// nested type that is missing in the text is requested from `elsewhere`, which returns the
+    /// text of a type by its full name.
     ///
     /// # Errors
-    /// Returns an error if the text breaks the grammar, lacks a type, or is hostile.
+    /// Returns an error if the text has a syntax error, needs a type that is not found, or exceeds
+    /// a limit.
     pub fn resolve(
         root: &str,
         text: &[u8],
@@ -101,7 +109,7 @@ impl Types {
         elsewhere: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Self, DefinitionError> {
         let full = FullText::split(text);
-        // Of a name that is there twice, the first one counts.
+        // If the full text defines a name twice, the first text is used.
         let sections = full.sections.iter().rev().map(|(name, text)| (&**name, *text)).collect();
         let mut resolver = Resolver {
             sections,
@@ -110,30 +118,31 @@ impl Types {
             root,
             known: HashMap::new(),
             types: Self { list: Vec::new(), in_text_order: Vec::new() },
-            met: Vec::new(),
+            names: Vec::new(),
         };
         resolver.add(root, full.root.into(), 0)?;
         resolver.order();
         Ok(resolver.types)
     }
 
-    /// Returns all types: the root is last, and each behind those it has as fields.
+    /// Returns all types. Each type comes after the types of its fields, and the root type is last.
     pub fn all(&self) -> &[Type] {
         &self.list
     }
 
-    /// Returns the indices among [`all`](Self::all) of the types in the root, in the order of a
-    /// full text.
+    /// Returns the indices in [`all`](Self::all) of all types except the root type, in the order of
+    /// a full text.
     pub fn in_text_order(&self) -> &[usize] {
         &self.in_text_order
     }
 
-    /// Returns the names of the types in the root, in the order of a full text.
+    /// Returns the names of all types that the root type needs, in the order of a full text.
     pub fn dependencies(&self) -> impl Iterator<Item = &str> {
         self.in_text_order.iter().map(|index| self.list[*index].name.as_str())
     }
 
-    /// Returns the full text, as "gendeps" writes it (section 6.1).
+    /// Returns the full text of the definition, in the form that the ROS tool "gendeps" writes
+    /// (section 6.1 of docs/formats/rosbag.md).
     pub fn full_text(&self) -> Vec<u8> {
         let mut text = self.list.last().map_or_else(Vec::new, |root| root.raw.clone());
         text.push(b'\n');
@@ -148,23 +157,28 @@ impl Types {
         text
     }
 
-    /// Returns the root's constants.
+    /// Returns the constants of the root type.
     pub fn constants(&self) -> &[super::text::Constant] {
         self.list.last().map_or(&[], |root| &root.message.constants)
     }
 }
 
 struct Resolver<'a> {
-    /// The texts of the types in the full text, by name.
+    /// Map from the name of a type to the text of the type, for all types in the full text.
     sections: HashMap<&'a str, &'a [u8]>,
+    /// Function that returns the text of a type that is not in the full text.
     elsewhere: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    /// Maximum nesting depth of types.
     nesting: usize,
+    /// Full name of the root type.
     root: &'a str,
-    /// The index of each type; `None` while it is being resolved.
+    /// Map from the name of a type to its index in the list of types. `None` while the type is
+    /// being resolved, which detects types that contain themselves.
     known: HashMap<String, Option<usize>>,
+    /// Types resolved so far.
     types: Types,
-    /// Names in the order in which they were first met.
-    met: Vec<String>,
+    /// Names of the resolved types, in the order of their first use.
+    names: Vec<String>,
 }
 
 impl<'a> Resolver<'a> {
@@ -190,7 +204,7 @@ impl<'a> Resolver<'a> {
                 Some(Some(index)) => *index,
                 Some(None) => return Err(DefinitionError::Circular { name: inner }),
                 None => {
-                    self.met.push(inner.clone());
+                    self.names.push(inner.clone());
                     self.add(&inner, raw, depth + 1)?
                 }
             }));
@@ -201,9 +215,11 @@ impl<'a> Resolver<'a> {
         Ok(index)
     }
 
-    /// Returns the full name and text of the type that `ty` means within `user` (section 6.2); the text
-    /// of one that is known is not looked up again elsewhere.
+    /// Returns the full name and the text of the type that `ty` refers to, if it is used in the
+    /// type `user` (section 6.2 of docs/formats/rosbag.md). The text is empty if the type was
+    /// resolved before.
     fn find(&self, ty: &str, single: bool, user: &str) -> Result<(String, Cow<'a, [u8]>), DefinitionError> {
+        // Types were renamed over the years, so several full names may refer to the same type.
         let candidates: Vec<String> = if let Some((package, name)) = ty.split_once('/') {
             let mut names = vec![ty.to_owned()];
             names.extend(renamed(package, name));
@@ -213,7 +229,9 @@ impl<'a> Resolver<'a> {
             let own = format!("{package}/{ty}");
             let headers = ["std_msgs/Header", "roslib/Header"].map(str::to_owned);
             match (ty, single) {
-                // As genmsg reads it; roslib has had it until 2010. A list is of the same package.
+                // A single `Header` refers to the standard header, as in the ROS tool "genmsg".
+                // roslib defined the standard header until 2010. An array of `Header` refers to a
+                // type of the same package first.
                 ("Header", true) => headers.into_iter().chain([own]).collect(),
                 ("Header", false) => [own].into_iter().chain(headers).collect(),
                 _ => vec![own],
@@ -231,12 +249,12 @@ impl<'a> Resolver<'a> {
 
     fn order(&mut self) {
         let known = |name: &String| self.known.get(name).copied().flatten();
-        self.types.in_text_order = self.met.iter().filter_map(known).collect();
+        self.types.in_text_order = self.names.iter().filter_map(known).collect();
     }
 }
 
-/// Other names of the same type: `rostools` became `roslib`, and that `std_msgs` and
-/// `rosgraph_msgs`.
+/// Returns older and newer names of the same type. The package `rostools` was renamed to `roslib`,
+/// and `roslib` was split into `std_msgs` and `rosgraph_msgs`.
 fn renamed(package: &str, name: &str) -> Vec<String> {
     match (package, name) {
         ("rostools", _) => vec![format!("roslib/{name}")],
@@ -262,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_definitions_are_refused() {
+    fn hostile_definitions_are_rejected() {
         let circle = b"B b\n===\nMSG: a/B\nA a\n===\nMSG: a/A\nB b";
         let error = Types::resolve("a/A", circle, 64, &nowhere).unwrap_err();
         assert!(matches!(error, DefinitionError::Circular { .. }), "{error}");
@@ -278,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_text_is_made_as_it_was() {
+    fn a_full_text_is_reproduced() {
         let line = "=".repeat(80);
         let text = format!("B b\n\n{line}\nMSG: a/B\nC c\n\n{line}\nMSG: a/C\nint8 x\n");
         let types = Types::resolve("a/A", text.as_bytes(), 64, &nowhere).unwrap();
@@ -286,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_that_of_std_msgs_and_a_list_of_them_of_the_same_package() {
+    fn header_is_std_msgs_header_but_an_array_belongs_to_the_package() {
         let all = |name: &str| name.ends_with("/Header").then(|| b"uint32 seq".to_vec());
         let of = |text: &[u8]| {
             let types = Types::resolve("a/A", text, 64, &all).unwrap();
@@ -299,7 +317,7 @@ mod tests {
         assert_eq!(of(&[&b"Header[2] h"[..], own].concat()), ["a/Header"]);
     }
 
-    /// Each costs as many bytes as the text has, for each field of the type.
+    /// Without this, the text of a type would be copied for each field of the type.
     #[test]
     fn texts_are_looked_up_once_for_each_type() {
         let asked = std::cell::Cell::new(0);
@@ -314,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_found_elsewhere() {
+    fn missing_types_are_requested() {
         let elsewhere = |name: &str| (name == "std_msgs/Header").then(|| b"uint32 seq".to_vec());
         let types = Types::resolve("a/A", b"Header h\nroslib/Header k", 64, &elsewhere).unwrap();
         assert_eq!(types.dependencies().collect::<Vec<_>>(), ["std_msgs/Header"]);

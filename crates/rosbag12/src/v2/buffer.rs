@@ -1,32 +1,33 @@
-//! Where chunks are unpacked to, and how that ends.
+//! A buffer for decompressed chunks, and the status of the decompressed data.
 
-/// How the data of a chunk end.
+/// Status of the data of a chunk after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "compressed"), expect(dead_code, reason = "nothing is unpacked then"))]
-pub(crate) enum Ending {
-    /// As they should.
-    Whole,
-    /// Inside of a stream.
+pub(crate) enum DataStatus {
+    /// The data are complete and undamaged.
+    Intact,
+    /// The data end in the middle of a compressed stream.
     Cut,
-    /// With bytes that are no packed data.
+    /// The compressed data are damaged, or other bytes follow them.
     Broken,
-    /// With a checksum that does not match: what was unpacked may be wrong.
+    /// A checksum does not match, so the decompressed data may be wrong.
     Checksum,
-    /// At the limit of what a chunk may unpack to.
+    /// The decompressed data exceed the size limit.
     Limit,
-    /// They are not compressed as the header says.
+    /// The chunk header names a compression, but the data are not compressed with it.
     NotPacked,
-    /// Their compression is not known.
+    /// The chunk header names an unknown compression.
     Unknown,
-    /// They are encrypted.
+    /// The data are encrypted.
     Encrypted,
 }
 
-impl Ending {
-    /// Returns the class by which a chunk is told in `info` and in the report of recovery.
+impl DataStatus {
+    /// Returns the status as text, which `info` and the report of a recovery show as the state of
+    /// the chunk.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Whole => "whole",
+            Self::Intact => "whole",
             Self::Cut => "cut",
             Self::Broken => "damaged: error",
             Self::Checksum => "damaged: checksum",
@@ -38,17 +39,19 @@ impl Ending {
     }
 }
 
-/// Where chunks are unpacked to, one after the other: it grows with what comes out and is never
-/// zeroed twice.
+/// Buffer that is reused for one chunk after another. The buffer grows with the decompressed data,
+/// and is not filled with zeros again for each chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    /// The first `len` of them are those of the chunk.
+    /// All bytes of the buffer. The first `len` bytes are the data of the current chunk.
     pub(crate) bytes: Vec<u8>,
+    /// Number of bytes in the buffer that belong to the current chunk.
     pub(crate) len: usize,
 }
 
 impl Buffer {
-    /// Returns what was unpacked, and space for `len` more bytes, or for those up to `limit`.
+    /// Returns the bytes of the current chunk, and space for `len` more bytes. The chunk and the
+    /// space together have at most `limit` bytes.
     pub(super) fn spare(&mut self, len: usize, limit: usize) -> (&[u8], &mut [u8]) {
         let end = limit.min(self.len + len).max(self.len);
         if self.bytes.len() < end {
@@ -58,13 +61,13 @@ impl Buffer {
         (done, &mut spare[..end - self.len])
     }
 
-    /// Takes bytes up to `limit`.
-    pub(super) fn extend(&mut self, bytes: &[u8], limit: usize) -> Result<(), Ending> {
+    /// Appends `bytes` to the current chunk, up to a total of `limit` bytes.
+    pub(super) fn extend(&mut self, bytes: &[u8], limit: usize) -> Result<(), DataStatus> {
         let (_, spare) = self.spare(bytes.len(), limit);
         let len = spare.len();
         spare.copy_from_slice(&bytes[..len]);
         self.len += len;
-        if len < bytes.len() { Err(Ending::Limit) } else { Ok(()) }
+        if len < bytes.len() { Err(DataStatus::Limit) } else { Ok(()) }
     }
 
     pub(crate) fn filled(&self) -> &[u8] {

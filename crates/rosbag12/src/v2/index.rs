@@ -1,4 +1,4 @@
-//! The index of a bag of V2.0: its comparison with the messages, and opening by it alone.
+//! Compares the index of a V2.0 bag with its messages, and opens a bag by its index alone.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use rovelog_core::partial::Unread;
 use rovelog_core::scan::Window;
 use rovelog_core::text::count;
 
+use super::compression::Compression;
+use super::content::{Content, IndexMatch, IndexRange, Origin};
 use super::probe::{Probe, probe};
-use super::scan::{Extent, Length};
-use super::state::{Agrees, IndexRange, Origin, State};
-use super::unpack::Compression;
+use super::scan::ChunkExtent;
 use super::wire::{Header, IndexEntry};
 use crate::scan::Scanner;
 use crate::sections::{IndexState, IndexTopic};
@@ -18,19 +18,21 @@ use crate::tables::Tally;
 use crate::wire::is_list_of;
 
 impl Scanner {
-    /// Says how the index of each bag of the file agrees with its chunks.
-    pub(super) fn settle_index(&mut self, end: u64) {
+    /// Compares the index of each section (each bag in the file) with the chunks of the section,
+    /// and reports differences.
+    pub(super) fn check_index(&mut self, end: u64) {
         self.compare_chunks();
-        let Some(state) = self.v2.as_deref() else { return };
-        let whole = state.header.as_ref().filter(|_| self.sections.len() == 1);
+        let content = &self.content;
+        let whole = content.header.as_ref().filter(|_| self.sections.len() == 1);
         let mut origins: BTreeMap<u32, Vec<&Origin>> = BTreeMap::new();
-        for origin in state.origins.iter().filter(|origin| origin.count + origin.named > 0) {
+        for origin in content.origins.iter().filter(|origin| origin.count + origin.index_count > 0) {
             origins.entry(origin.section).or_default().push(origin);
         }
         for (number, section) in (0u32..).zip(&mut self.sections) {
-            // Chunks and chunk infos are in the order of the file.
-            let chunks = of_section(&state.chunks, number, |chunk| chunk.section);
-            let infos = of_section(&state.infos, number, |info| info.section).len();
+            // Chunks and chunk infos are in file order, so the items of one section are
+            // consecutive.
+            let chunks = of_section(&content.chunks, number, |chunk| chunk.section);
+            let infos = of_section(&content.infos, number, |info| info.section).len();
             let mut why = Vec::new();
             let mut topics: BTreeMap<&[u8], IndexTopic> = BTreeMap::new();
             for origin in origins.remove(&number).unwrap_or_default() {
@@ -39,44 +41,53 @@ impl Scanner {
                     let topic = name.to_vec();
                     IndexTopic { topic, entries: 0, in_scan: 0, exact: true }
                 });
-                topic.entries += origin.named;
+                topic.entries += origin.index_count;
                 topic.in_scan += origin.count;
-                topic.exact &= !origin.differs;
-                if origin.count > 0 && !state.indexed.contains(&(number, origin.id)) {
-                    why.push(format!("connection {} is not in it", origin.id));
+                topic.exact &= !origin.index_differs;
+                if origin.count > 0 && !content.ids.indexed.contains(&(number, origin.id)) {
+                    why.push(format!("connection {} is missing from the index", origin.id));
                 }
             }
             for chunk in chunks {
                 let at = chunk.extent.at;
-                match chunk.index_agrees {
-                    Agrees::Exact => {}
-                    Agrees::Differs => why.push(format!("index data of the chunk at byte {at}")),
-                    Agrees::Absent => why.push(format!("no index data of the chunk at byte {at}")),
+                match chunk.index.data_match {
+                    IndexMatch::Exact => {}
+                    IndexMatch::Differs => {
+                        why.push(format!("the index data of the chunk at byte {at} differ"));
+                    }
+                    IndexMatch::Absent => why.push(format!("the chunk at byte {at} has no index data")),
                 }
-                match chunk.info_agrees {
-                    Agrees::Exact => {}
-                    Agrees::Differs => why.push(format!("chunk info of the chunk at byte {at}")),
-                    Agrees::Absent => why.push(format!("no chunk info of the chunk at byte {at}")),
+                match chunk.index.info_match {
+                    IndexMatch::Exact => {}
+                    IndexMatch::Differs => {
+                        why.push(format!("the chunk info of the chunk at byte {at} differs"));
+                    }
+                    IndexMatch::Absent => why.push(format!("the chunk at byte {at} has no chunk info")),
                 }
             }
             if infos != chunks.len() {
-                why.push(format!("{} for {}", count(infos, "chunk info"), count(chunks.len(), "chunk")));
+                why.push(format!(
+                    "the index has {} for {}",
+                    count(infos, "chunk info"),
+                    count(chunks.len(), "chunk")
+                ));
             }
+            // The totals in the bag header describe only one section (one bag within the file).
             let header = whole.map(|header| (header.conn_count as usize, header.chunk_count as usize));
-            // Of the only section.
-            let real = (state.indexed.len(), chunks.len());
+            // The bag header counts only the connections and chunks of its own section. The counts
+            // are compared only if the file has one section.
+            let real = (content.ids.indexed.len(), chunks.len());
             if let Some(said) = header.filter(|said| *said != real) {
                 why.push(format!("the bag header says {} connections and {} chunks", said.0, said.1));
             }
             let pos = section.first_index_at.map(|at| at - section.offset);
             if section.index_pos != pos {
-                why.push("its position in the bag header".to_owned());
+                why.push("the bag header states another index position".to_owned());
             }
             if section.unusable {
-                why.push("another index in front of it".to_owned());
+                why.push("another index precedes it".to_owned());
             }
-            let encrypted = state.header.as_ref().is_some_and(|header| header.encryption.is_some());
-            section.index = if encrypted {
+            section.index = if content.is_encrypted() {
                 IndexState::Encrypted
             } else if section.bag_header_at.is_none() {
                 IndexState::Absent
@@ -89,71 +100,84 @@ impl Scanner {
             } else {
                 IndexState::Differs
             };
+            // The index can be compared by topic only if chunk infos exist.
             if infos > 0 {
                 section.index_topics = topics.into_values().collect();
             }
             section.why = why;
-            section.note(end, &mut self.diagnostics);
+            section.report(end, &mut self.diagnostics);
         }
     }
 
-    /// Compares each chunk with what the index says of it.
+    /// Compares the messages of each chunk with the index data and the chunk info of the chunk.
     fn compare_chunks(&mut self) {
-        let Some(state) = self.v2.as_deref_mut() else { return };
+        let content = &mut self.content;
         let mut missing = 0;
-        for chunk in &mut state.chunks {
-            let named = chunk.named.iter().filter(|(_, tally)| tally.count > 0);
+        for chunk in &mut content.chunks {
+            let named = chunk.index.tallies.iter().filter(|(_, tally)| tally.count > 0);
             let named: Vec<(u32, Tally)> = named.map(|(id, tally)| (*id, *tally)).collect();
-            chunk.index_agrees = match (named.is_empty(), chunk.found == named) {
-                (_, true) => Agrees::Exact,
-                (true, false) => Agrees::Absent,
-                (false, false) => Agrees::Differs,
+            chunk.index.data_match = match (named.is_empty(), chunk.messages.tallies == named) {
+                (_, true) => IndexMatch::Exact,
+                (true, false) => IndexMatch::Absent,
+                (false, false) => IndexMatch::Differs,
             };
             let base = self.sections.get(chunk.section as usize).map_or(0, |section| section.offset);
-            let info = state.infos_at.get(&(chunk.section, chunk.extent.at - base));
-            chunk.info_agrees = info.map_or(Agrees::Absent, |number| {
-                let info = &state.infos[*number];
-                let counts = chunk.found.iter().map(|(id, tally)| (*id, tally.count));
-                let is_span = chunk.span.is_none_or(|span| span == (info.start.nanos(), info.end.nanos()));
+            let info = content.info_at_offset.get(&(chunk.section, chunk.extent.at - base));
+            chunk.index.info_match = info.map_or(IndexMatch::Absent, |number| {
+                let info = &content.infos[*number];
+                let counts = chunk.messages.tallies.iter().map(|(id, tally)| (*id, tally.count));
+                let is_span = chunk.messages.span.is_none_or(|span| span == info.span);
                 if is_span && counts.eq(info.counts.iter().copied()) {
-                    Agrees::Exact
+                    IndexMatch::Exact
                 } else {
-                    Agrees::Differs
+                    IndexMatch::Differs
                 }
             });
             let entries: u64 = named.iter().map(|(_, tally)| tally.count).sum();
-            missing += entries.saturating_sub(chunk.messages);
-            let ids = &state.ids[chunk.section as usize];
-            // Both are ascending.
+            // Messages that the index data list and the chunk does not contain were lost.
+            missing += entries.saturating_sub(chunk.messages.count);
+            let ids = &content.ids.first[chunk.section as usize];
+            // Both lists are sorted by connection id.
             let of = |id: u32, of: &[(u32, Tally)]| {
                 let place = of.binary_search_by_key(&id, |(known, _)| *known);
                 place.map_or(Tally::default(), |place| of[place].1)
             };
-            for (id, _) in named.iter().chain(&chunk.found) {
+            for (id, _) in named.iter().chain(&chunk.messages.tallies) {
                 if let Some(origin) = ids.get(*id) {
-                    state.origins[origin as usize].differs |= of(*id, &named) != of(*id, &chunk.found);
+                    content.origins[origin as usize].index_differs |=
+                        of(*id, &named) != of(*id, &chunk.messages.tallies);
                 }
             }
             for (id, tally) in &named {
                 if let Some(origin) = ids.get(*id) {
-                    state.origins[origin as usize].named += tally.count;
+                    content.origins[origin as usize].index_count += tally.count;
                 }
             }
         }
         self.diagnostics.count_missing(missing);
     }
 
-    /// Reads the index of the bag alone, if it agrees with itself: records of the index section
-    /// fill the file to its end, the bag header counts them right, chunks with their index data
-    /// fill it up to there, and chunk infos have the counts and times of these. Nothing is unpacked,
-    /// and of index data the first and last entry is read.
-    /// Chunks that were not read are taken as their chunk info says.
+    /// Opens the bag by its index. Returns `None` if the index is not consistent, so that the bag
+    /// must be scanned.
+    ///
+    /// The index is consistent if all of the following hold:
+    ///
+    /// - The records of the index section reach exactly to the end of the file.
+    /// - The bag header states the right number of connections and chunks.
+    /// - The chunks with their index data fill the file up to the index section.
+    /// - Each chunk info has the same message counts and times as the index data of its chunk.
+    ///
+    /// Nothing is decompressed. Only the first and last entry of the index data are read, because
+    /// recorders sort entries by time. For chunks that were not fetched, the chunk info is used
+    /// without this comparison.
     pub(crate) fn read_index(&mut self, bytes: &Bytes, unread: &Unread) -> Option<()> {
-        self.v2 = Some(Box::new(State { is_by_index: true, ..State::default() }));
-        self.chunked_mut().begin_section();
+        self.content = Content { is_by_index: true, ..Content::default() };
+        self.content.begin_section();
         let window = Window::whole(bytes);
         let record = |at: u64| match probe(window, at) {
-            Ok(Probe::Good(found)) if found.end() <= window.end() && found.meant.is_none() => Some(found),
+            Ok(Probe::Good(found)) if found.end() <= window.end() && found.corrected_op.is_none() => {
+                Some(found)
+            }
             _ => None,
         };
         let first = self.line.len;
@@ -163,11 +187,14 @@ impl Scanner {
         if unread.touches(&(index_pos..window.end())) {
             return None;
         }
+        // The version line ends with CR LF, so the file was probably copied in text mode, which
+        // damages binary data.
         if self.line.crlf {
             return None;
         }
-        self.take_record(window, first, found.end());
-        if self.chunked().header.as_ref()?.encryption.is_some() {
+        self.add_top_record(window, first, found.end());
+        // No record of an encrypted bag can be read. The scan reports this.
+        if self.content.is_encrypted() {
             return None;
         }
         let mut at = index_pos;
@@ -176,25 +203,27 @@ impl Scanner {
             if !matches!(found.header, Header::Connection(_) | Header::ChunkInfo(_)) {
                 return None;
             }
-            self.take_record(window, at, found.end());
+            self.add_top_record(window, at, found.end());
             at = found.end();
         }
         let mut at = found.end();
         let mut number = 0;
         while at < index_pos {
-            at = match self.unread_chunk(at, index_pos, unread) {
-                Some(next) => self.believe_chunk(at, next, number)?,
+            at = match self.next_chunk_if_unread(at, index_pos, unread) {
+                Some(next) => self.add_unread_chunk(at, next, number)?,
                 None => self.read_chunk_index(window, at, number)?,
             };
             number += 1;
         }
-        let state = self.chunked();
-        let header = state.header.as_ref()?;
-        let counts = (state.indexed.len(), state.chunks.len());
+        let content = &self.content;
+        let header = content.header.as_ref()?;
+        let counts = (content.ids.indexed.len(), content.chunks.len());
         let said = (header.conn_count as usize, header.chunk_count as usize);
-        (at == index_pos && counts == said && state.infos.len() == state.chunks.len()).then_some(())?;
-        let messages: u64 = state.chunks.iter().map(|chunk| chunk.messages).sum();
-        let chunks = state.chunks.len() as u64;
+        // If any count differs, the bag was not closed properly or is damaged. Only a scan is
+        // reliable then.
+        (at == index_pos && counts == said && content.infos.len() == content.chunks.len()).then_some(())?;
+        let messages: u64 = content.chunks.iter().map(|chunk| chunk.messages.count).sum();
+        let chunks = content.chunks.len() as u64;
         self.ops[usize::from(super::wire::Message::OP)] = messages;
         self.ops[usize::from(super::wire::Chunk::OP)] = chunks;
         let section = self.sections.first_mut()?;
@@ -202,50 +231,60 @@ impl Scanner {
         Some(())
     }
 
-    /// Settles a bag of which the index alone was read.
-    pub(crate) fn believe_index(&mut self) {
-        self.settle_origins();
-        let is_whole = self.chunked().unread_span.is_none();
+    /// Sets the statistics of each topic of a bag that was opened by its index, and reports
+    /// problems of the topics.
+    pub(crate) fn finish_from_index(&mut self) {
+        self.report_connections();
+        let is_whole = self.content.unread_span().is_none();
         for number in 0..self.tables.connections.len() {
             let id = u32::try_from(number).expect("connections are limited");
             self.tables.resolve(id);
             self.tables.publish(id);
             let topic = &mut self.tables.topics[number];
-            // No one has looked.
+            // The index does not tell whether messages are in time order, and it does not contain
+            // payload sizes.
             (topic.in_order, topic.bytes_known) = (topic.count < 2, topic.count == 0);
             if !is_whole {
-                // Chunk info tells the times of chunks, not of topics.
+                // A chunk info has the time span of the whole chunk, not of each topic.
                 (topic.first, topic.last) = (None, None);
             }
-            self.tables.note(number, &mut self.diagnostics);
+            self.tables.report(number, &mut self.diagnostics);
         }
     }
 
-    /// Returns the chunk at `at` by its header, its index data and its chunk info, which must
-    /// agree: where the next one starts.
+    /// Adds the chunk at offset `at` if its header, index data and chunk info are consistent.
+    /// Returns the offset of the next chunk.
     fn read_chunk_index(&mut self, window: Window<'_>, at: u64, number: usize) -> Option<u64> {
         let Ok(Probe::Good(found)) = probe(window, at) else { return None };
         let Header::Chunk(header) = found.header else { return None };
         let compression = Some(Compression::of(header.compression)?);
         let (data_at, data_len, size, end) = (found.data_at, found.data_len, header.size.get(), found.end());
         let is_plain = compression == Some(Compression::None);
-        // LZ4 makes at most 255 bytes of one.
+        // LZ4 expands data by a factor of at most 255, so a larger stated size is damaged.
         let is_too_much = compression == Some(Compression::Lz4) && size / 255 > data_len;
         if data_len == 0 || (is_plain && data_len != size) || is_too_much {
             return None;
         }
-        let (length, headless) = (Length::Stored, false);
-        self.begin_chunk(Extent { at, data_at, end, compression, data_len, size, length, headless });
+        self.begin_chunk(ChunkExtent {
+            at,
+            data_at,
+            end,
+            compression,
+            data_len,
+            size,
+            ..ChunkExtent::default()
+        });
         let mut entries: Vec<(u32, u64)> = Vec::new();
         let mut span: Option<(i64, i64)> = None;
         let mut next = end;
         while let Ok(Probe::Good(found)) = probe(window, next) {
             let Header::IndexData(_) = found.header else { break };
-            let before = self.chunked().chunks[number].index.len();
-            self.take_record(window, next, found.end());
-            let range = *self.chunked().chunks[number].index.get(before)?;
+            let before = self.content.chunks[number].index.ranges.len();
+            self.add_top_record(window, next, found.end());
+            let range = *self.content.chunks[number].index.ranges.get(before)?;
             let data = window.slice(range.data_at, range.end).ok().flatten()?;
             let Header::IndexData(record) = found.header else { break };
+            // Message counts are taken from this count, so it must match the number of entries.
             if !is_list_of::<IndexEntry>(data, record.count.get()) {
                 return None;
             }
@@ -255,49 +294,41 @@ impl Scanner {
             next = found.end();
         }
         entries.sort_unstable();
-        let state = self.v2.as_deref_mut()?;
-        let info = &state.infos[*state.infos_at.get(&(0, at))?];
-        // The times decide which chunks are read, and in which order.
-        let is_span = span.is_none_or(|span| span == (info.start.nanos(), info.end.nanos()));
+        let content = &mut self.content;
+        let info = &content.infos[*content.info_at_offset.get(&(0, at))?];
+        // Time order depends on the time spans of chunks, so a wrong time span is not accepted.
+        let is_span = span.is_none_or(|span| span == info.span);
         if info.counts != entries || !is_span {
             return None;
         }
-        state.chunks[number].unpacked = size.into();
+        content.chunks[number].decompressed_len = size.into();
         self.count_chunk(at, number)?;
         Some(next)
     }
 
-    /// Counts the messages of a chunk as its chunk info says, after those of its connections.
+    /// Adds the message counts in the chunk info of a chunk to the statistics. The chunk itself is
+    /// not read.
     pub(super) fn count_chunk(&mut self, at: u64, number: usize) -> Option<()> {
-        let state = self.v2.as_deref_mut()?;
-        let info = &state.infos[*state.infos_at.get(&(0, at))?];
-        let span = (info.start.nanos(), info.end.nanos());
-        let mut counts: Vec<(u32, u64, u64)> = Vec::new();
+        let content = &mut self.content;
+        let info = content.infos.get(*content.info_at_offset.get(&(0, at))?)?;
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         for (id, count) in &info.counts {
-            let origin = state.ids[0].get(*id)?;
-            state.origins[origin as usize].count += count;
-            let connection = state.origins[origin as usize].connection;
-            match counts.iter_mut().find(|(known, ..)| *known == connection) {
-                Some((.., known)) => *known += count,
-                None => counts.push((connection, 0, *count)),
-            }
+            let origin = &mut content.origins[content.ids.first[0].get(*id)? as usize];
+            origin.count += count;
+            *counts.entry(origin.connection).or_default() += count;
         }
-        for (connection, before, count) in &mut counts {
-            *before = self.tables.connections[*connection as usize].stats.count - *count;
-        }
-        counts.sort_unstable();
-        let chunk = &mut state.chunks[number];
-        chunk.messages = counts.iter().map(|(.., count)| count).sum();
-        chunk.span = (chunk.messages > 0).then_some(span);
-        chunk.counts = counts;
-        (chunk.index_agrees, chunk.info_agrees) = (Agrees::Exact, Agrees::Exact);
+        let chunk = &mut content.chunks[number];
+        chunk.messages.set_counts(counts, &self.tables.connections);
+        chunk.messages.span = (chunk.messages.count > 0).then_some(info.span);
+        (chunk.index.data_match, chunk.index.info_match) = (IndexMatch::Exact, IndexMatch::Exact);
         Some(())
     }
 
-    /// Counts the messages that index data name, by their first and last entry: their times.
+    /// Counts the messages that an index data record lists. Returns the times of the first and last
+    /// entry.
     fn count_index(&mut self, range: IndexRange, data: &[u8], at: u64) -> Option<(i64, i64)> {
-        let known: &mut State = self.v2.as_deref_mut()?;
-        let origin = &known.origins[known.ids[0].get(range.conn)? as usize];
+        let content = &self.content;
+        let origin = &content.origins[content.ids.first[0].get(range.conn)? as usize];
         let entries = IndexEntry::all_of(data);
         let stats = &mut self.tables.connections[origin.connection as usize].stats;
         let (first, last) = (entries.first()?.time.nanos(), entries.last()?.time.nanos());
@@ -307,9 +338,9 @@ impl Scanner {
         stats.count += entries.len() as u64;
         stats.latched += if origin.publisher.latching { entries.len() as u64 } else { 0 };
         stats.last = last;
-        stats.min = stats.min.min(first);
-        stats.max = stats.max.max(last);
-        // Simulations record messages of time 0 before their clock runs.
+        stats.span.add(first);
+        stats.span.add(last);
+        // In a simulation, messages have time 0 until the simulated clock starts.
         let above_0 = entries.partition_point(|entry| entry.time.nanos() == 0);
         if let Some(entry) = entries.get(above_0) {
             let time = entry.time.nanos();
@@ -319,7 +350,7 @@ impl Scanner {
     }
 }
 
-/// Returns the items of one bag of the file, which are in the order of its bags.
+/// Returns the items of one section. The items must be sorted by the index of their section.
 fn of_section<T>(all: &[T], number: u32, section: impl Fn(&T) -> u32) -> &[T] {
     let first = all.partition_point(|item| section(item) < number);
     let len = all[first..].partition_point(|item| section(item) == number);

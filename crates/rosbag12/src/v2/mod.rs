@@ -1,36 +1,37 @@
-//! Bags of V2.0: records in chunks, which may be compressed.
+//! V2.0 bags, whose messages are stored in chunks. Chunks may be compressed with lz4 or bz2.
 
-mod ahead;
 mod buffer;
-mod compare;
-mod heads;
+mod chunks;
+mod collect;
+mod compression;
+mod content;
 mod index;
-mod inner;
-mod learn;
+mod loader;
 #[cfg(feature = "compressed")]
 mod lz4;
 mod open;
 mod order;
 pub(crate) mod partial;
-mod pass;
 mod probe;
+mod records;
 mod scan;
-mod state;
 mod stream;
+mod template;
 #[cfg(test)]
 mod tests;
-mod unpack;
+mod verify;
 pub mod wire;
 mod writer;
 
-pub(crate) use compare::Comparison;
-pub(crate) use heads::Heads;
-pub(crate) use order::InTime;
 #[cfg(feature = "arrow")]
-pub(crate) use pass::Pass;
+pub(crate) use chunks::ChunkPass;
+pub use compression::Compression;
+pub(crate) use compression::DecompressionLimit;
+pub(crate) use content::{Content, OriginRecord};
+pub(crate) use order::MessageMerge;
 pub(crate) use probe::first_record;
-pub(crate) use state::{Origin, State};
-pub(crate) use stream::{Arrived, At, Streamed};
-pub(crate) use unpack::Cap;
-pub use unpack::Compression;
+pub(crate) use stream::ChunkedStream;
+pub(crate) use template::HeadReader;
+pub(crate) use verify::Comparison;
+pub(crate) use writer::NewConnection;
 pub use writer::{Writer, write};

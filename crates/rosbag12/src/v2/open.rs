@@ -1,91 +1,101 @@
-//! A bag of V2.0 is opened: by all that is in it, or by its index alone where that agrees with
-//! itself.
+//! Opens a V2.0 bag by scanning all of its records.
 
 use std::ops::Range;
 
 use rovelog_core::scan::{Scan as _, Window};
-use rovelog_core::{Bytes, Diagnostics, Rule, ranges, text};
+use rovelog_core::{Bytes, Diagnostics, ranges, text};
 
-use super::buffer::Ending;
-use super::inner::Hints;
-use super::pass::Loader;
+use super::buffer::DataStatus;
+use super::compression::DecompressionLimit;
+use super::content::{
+    Chunk, ConnectionKey, ConnectionRecord, Header as BagHeader, IndexRange, Info, OriginIds, OriginRecord,
+};
+use super::loader::Loader;
 use super::probe::{Probe, probe};
-use super::scan::{Extent, Length, Step, TopScan};
-use super::state::{Chunk, Declaration, Header as BagHeader, IndexRange, Info, State};
-use super::unpack::{Cap, Compression};
-use super::wire::{ChunkInfo, ConnectionCount, Header, IndexEntry, VER};
+use super::records::Hints;
+use super::scan::{ChunkExtent, LengthSource, Loss, Step, TopScan};
+use super::wire::{self, ConnectionCount, Header, IndexEntry, VER};
 use crate::diagnostics as rules;
 use crate::index::Index;
+use crate::message::usize_of;
 use crate::options::BagOptions;
 use crate::scan::Scanner;
 use crate::sections::{self, Section};
-use crate::tables::usize_of;
 use crate::wire::list_len;
 
-/// What encrypts nothing.
+/// Name of the encryption plugin that does not encrypt anything.
 const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
 
 impl Scanner {
-    /// Reads all of the bag into this scanner, which has just started: its lost bytes, and what must be
-    /// known before to read it again where messages come before the records that say what they are.
+    /// Scans the whole bag. The scanner must be new.
+    ///
+    /// Returns the connection records that came after the first message with their connection id.
+    /// If this list is not empty, the caller scans the bag again and passes the list as `late`, so
+    /// that the earlier messages get their topic too.
     pub(crate) fn read_all(
         &mut self,
         bytes: &Bytes,
         index: &mut Index,
         options: &BagOptions,
-        late: &[Declaration],
-    ) -> Vec<Declaration> {
-        let cap = Cap::of(&options.read.limits);
-        let mut lost: Vec<(u64, u64, &'static Rule)> = Vec::new();
+        late: &[ConnectionKey],
+    ) -> Vec<ConnectionKey> {
+        let cap = DecompressionLimit::of(&options.read.limits);
+        let mut lost: Vec<Loss> = Vec::new();
+        // First pass: find all chunks and read the records between them. The index section is
+        // needed before the chunks are read, because it declares connections for messages that come
+        // before their own connection record.
         let mut lines: Vec<Range<u64>> = Vec::new();
-        self.v2 = Some(Box::new(State::default()));
-        self.chunked_mut().begin_section();
+        self.content.begin_section();
         let window = Window::whole(bytes);
         let mut scan = TopScan::new(self.line.len, cap);
         loop {
-            // The window is the whole file, so there is never more to ask for.
+            // The window is the whole file, so a scan step never needs more bytes.
             match scan.step(window).expect("the window reaches the end of the file") {
                 Step::Line { at, end } => {
-                    self.take_line(at, end);
+                    self.start_section(at, end);
                     lines.push(at..end);
                 }
-                Step::Record { at, end } => self.take_record(window, at, end),
-                Step::Chunk(extent) => {
-                    self.take_chunk(window, extent);
-                }
-                Step::Lost { at, end, rule } => {
-                    lost.push((at, end, rule));
-                }
+                Step::Record { at, end } => self.add_top_record(window, at, end),
+                Step::Chunk(extent) => self.add_chunk(window, extent),
+                Step::Lost(range) => lost.push(range),
                 Step::End => break,
             }
         }
-        let (zeros, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|(at, end, rule)| {
-            *rule == &rules::LOST
-                && is_zeros(&bytes[usize_of(*at)..usize_of(*end)])
-                && self.is_before_index(*at, *end)
+        // `rosbag reindex` leaves zero bytes before the index. These bytes are not a loss if they
+        // end where the index starts. The start of the index is known only now that the whole file
+        // was scanned.
+        let (zeros, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|loss| {
+            loss.is_zeros(&bytes[usize_of(loss.at)..usize_of(loss.end)]) && self.is_before_index(*loss)
         });
+        // Second pass: decompress the chunks and count their messages.
         let lost = ranges::joined(self.read_chunks(bytes, cap, late, lost));
         let mut skipped: Vec<_> = lost.into_iter().map(|range| (range, true)).collect();
         skipped.extend(lines.into_iter().map(|range| (range, false)));
-        for (at, end, _) in zeros {
-            self.note_zeros(at, end);
-            skipped.push((at..end, false));
+        for zeros in zeros {
+            self.report_zeros(zeros);
+            skipped.push((zeros.at..zeros.end, false));
         }
+        // `Index` expects ranges in file order.
         skipped.sort_by_key(|(range, _)| range.start);
         for (range, is_lost) in skipped {
-            if is_lost { index.lose(range) } else { index.skip(range) }
+            if is_lost { index.add_lost(range) } else { index.add_skipped(range) }
         }
-        self.settle_chunks(bytes.len() as u64);
-        let state = self.chunked();
-        let later = |(section, id): &(u32, u32)| {
-            let origin = &state.origins[*state.declared.get(&(*section, *id))? as usize];
-            Some((*section, *id, (*origin.topic).into(), origin.data.clone()))
+        self.finish_chunks(bytes.len() as u64);
+        let content = &self.content;
+        // A connection record may come after the first message with its connection id, for example
+        // if a recorder repeats the connection records only in later chunks. The caller scans the
+        // bag again with these connection records known.
+        let later = |id: &(u32, u32)| {
+            let origin = &content.origins[*content.ids.declared.get(id)? as usize];
+            let OriginRecord { topic, data, .. } = origin.record.as_ref()?;
+            Some(ConnectionKey::new(id.0, &ConnectionRecord { conn: id.1, topic, data, head: &[] }))
         };
-        state.early.iter().filter_map(later).collect()
+        content.ids.undeclared.iter().filter_map(later).collect()
     }
 
-    /// A version line; behind the first one another bag starts.
-    pub(super) fn take_line(&mut self, at: u64, end: u64) {
+    /// Starts a section, that is, another bag in the same file. The version line at offset 0 starts
+    /// no new section, because the first section exists already.
+    pub(super) fn start_section(&mut self, at: u64, end: u64) {
         if at == 0 {
             return;
         }
@@ -93,85 +103,92 @@ impl Scanner {
         self.diagnostics.push(&rules::APPENDED_SECTION, at..end, || {
             format!("another bag starts at byte {at}: it is read with its own connections")
         });
-        self.chunked_mut().begin_section();
+        self.content.begin_section();
     }
 
-    /// Returns whether a range ends where the bag header says that the index starts, and the index
-    /// names no chunk that is not there (K26). It is known once the whole file was scanned.
-    pub(super) fn is_before_index(&self, at: u64, end: u64) -> bool {
+    /// Returns whether a range of lost bytes ends at the index position that the bag header states,
+    /// and all chunks listed in the index were found. By rule K26 in docs/formats/rosbag.md, zero
+    /// bytes in such a range are not a loss. This function must be called after the whole file was
+    /// scanned.
+    pub(super) fn is_before_index(&self, Loss { at, end, .. }: Loss) -> bool {
+        // The section that contains the range is the last section that starts at or before the
+        // range.
         let Some(number) = self.sections.iter().rposition(|section| section.offset <= at) else {
             return false;
         };
-        let (section, state) = (&self.sections[number], self.chunked());
+        let (section, content) = (&self.sections[number], &self.content);
         let of_section = |of: u32| of as usize == number;
-        let chunks = state.chunks.iter().filter(|chunk| of_section(chunk.section)).count();
-        let infos = state.infos.iter().filter(|info| of_section(info.section)).count();
+        let chunks = content.chunks.iter().filter(|chunk| of_section(chunk.section)).count();
+        let infos = content.infos.iter().filter(|info| of_section(info.section)).count();
         section.first_index_at == Some(end)
             && section.index_pos.and_then(|pos| pos.checked_add(section.offset)) == Some(end)
             && chunks > 0
             && chunks == infos
     }
 
-    pub(super) fn note_zeros(&mut self, at: u64, end: u64) {
+    pub(super) fn report_zeros(&mut self, Loss { at, end, .. }: Loss) {
         self.diagnostics.push(&rules::ZEROS_BEFORE_INDEX, at..end, || {
-            format!("{} in front of the index", text::count(end - at, "zero byte"))
+            format!("{} between the chunks and the index", text::count(end - at, "zero byte"))
         });
     }
 
-    pub(super) fn lose_record(&mut self, at: u64, end: u64, rule: &'static Rule) {
-        let encrypted =
-            self.chunked().header.as_ref().and_then(|header| header.encryption.as_ref()).is_some();
-        let rule = if encrypted && rule == &rules::LOST { &rules::ENCRYPTED } else { rule };
+    pub(super) fn report_lost_record(&mut self, Loss { at, end, rule }: Loss) {
+        // The connection records of an encrypted bag look like random bytes.
+        let is_encrypted = rule == &rules::LOST && self.content.is_encrypted();
+        let rule = if is_encrypted { &rules::ENCRYPTED } else { rule };
         self.diagnostics.push(rule, at..end, || {
             let bytes = text::count(end - at, "byte");
             if rule == &rules::CUT {
                 format!(
-                    "a record that starts at byte {at} passes the end of the file, which has {bytes} of it"
+                    "the record at byte {at} is truncated at the end of the file; {bytes} of it are present"
                 )
             } else if rule == &rules::ENCRYPTED {
                 format!("{bytes} of encrypted connection records")
             } else if rule == &rules::TOO_MANY_SECTIONS {
                 sections::beyond_limit(at)
             } else {
-                format!("{bytes} in which no record can be recognised")
+                format!("no record can be recognized in {bytes}")
             }
         });
     }
 
-    /// Starts a chunk.
-    pub(super) fn take_chunk(&mut self, window: Window<'_>, extent: Extent) {
-        self.note_old_index(extent.at);
+    /// Adds a chunk and reports problems of the chunk header.
+    pub(super) fn add_chunk(&mut self, window: Window<'_>, extent: ChunkExtent) {
+        self.report_old_index(extent.at);
         if let (false, Ok(Probe::Good(found))) = (extent.headless, probe(window, extent.at)) {
-            self.note_head(extent.at..found.data_at, found.repeated, found.meant);
+            self.report_head(extent.at..found.data_at, found.duplicates, found.corrected_op);
         }
         self.begin_chunk(extent);
     }
 
-    /// A chunk behind records of the index: those are of a bag that was appended to.
-    fn note_old_index(&mut self, at: u64) {
+    /// Reports an index before a chunk as outdated. Such an index remains from a bag to which
+    /// messages were appended.
+    fn report_old_index(&mut self, at: u64) {
         let section = self.sections.last_mut().expect("there is always a section");
         if let Some(old) = section.first_index_at.take() {
             section.unusable = true;
             self.diagnostics.push(&rules::OLD_INDEX, old..at, || {
-                format!("an index is at byte {old}, in front of the chunk at byte {at}")
+                format!("the index at byte {old} is outdated, because the chunk at byte {at} follows it")
             });
         }
     }
 
-    /// Takes a record that is no chunk.
-    pub(super) fn take_record(&mut self, window: Window<'_>, at: u64, end: u64) {
+    /// Processes a record between chunks that is not a chunk record.
+    pub(super) fn add_top_record(&mut self, window: Window<'_>, at: u64, end: u64) {
         let Ok(Probe::Good(found)) = probe(window, at) else { return };
+        // `end` may differ from the length that the record states, so the data are taken up to
+        // `end`.
         let data = window.slice(found.data_at, end).ok().flatten().unwrap_or_default();
         let op = found.header.op();
         self.ops[usize::from(op)] += 1;
-        self.note_head(at..found.data_at, found.repeated, found.meant);
+        self.report_head(at..found.data_at, found.duplicates, found.corrected_op);
         let section = self.sections.last_mut().expect("there is always a section");
-        let state = self.v2.as_deref_mut().expect("a bag of V2.0");
+        let content = &mut self.content;
         match found.header {
             Header::BagHeader(header) => {
                 if at != section.first_record {
                     self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
-                        format!("the bag header is not the first record, at byte {}", section.first_record)
+                        format!("the bag header follows the record at byte {}", section.first_record)
                     });
                 }
                 section.index_pos = Some(header.index_pos.get());
@@ -179,7 +196,7 @@ impl Scanner {
                 let words =
                     |bytes: Option<&[u8]>| rovelog_core::text::escape_bytes(bytes.unwrap_or_default());
                 let encryption = header.encryptor.filter(|name| !name.is_empty() && *name != NO_ENCRYPTOR);
-                state.header = Some(BagHeader {
+                content.header = Some(BagHeader {
                     conn_count: header.conn_count.get(),
                     chunk_count: header.chunk_count.get(),
                     encryption: encryption.map(|name| (words(Some(name)), words(header.gpg_user))),
@@ -190,15 +207,20 @@ impl Scanner {
                 if u64::from(found.data_len) != entries || record.ver.get() != VER {
                     self.diagnostics.push(&rules::INDEX_LENGTH, at..end, || {
                         let (count, stored) = (record.count.get(), found.data_len);
-                        format!("version {}, {count} entries in {stored} bytes", record.ver.get())
+                        format!(
+                            "the index data have version {} and {count} entries in {stored} bytes",
+                            record.ver.get()
+                        )
                     });
                 }
-                let of_section = state.chunks.last_mut().filter(|chunk| chunk.section == state.section);
-                if let Some(chunk) = of_section {
+                // Index data follow their chunk. Index data right after a version line are ignored,
+                // because the section has no chunk yet.
+                let section = content.position.section;
+                if let Some(chunk) = content.chunks.last_mut().filter(|chunk| chunk.section == section) {
                     let (conn, data_at) = (record.conn.get(), found.data_at);
-                    chunk.index.push(IndexRange { conn, data_at, end });
-                    if !state.is_by_index {
-                        let tally = chunk.named.entry(conn).or_default();
+                    chunk.index.ranges.push(IndexRange { conn, data_at, end });
+                    if !content.is_by_index {
+                        let tally = chunk.index.tallies.entry(conn).or_default();
                         for entry in IndexEntry::all_of(data) {
                             let (sec, nsec) = (entry.time.sec.get(), entry.time.nsec.get());
                             tally.add(sec, nsec, entry.offset.get().into());
@@ -208,217 +230,211 @@ impl Scanner {
             }
             Header::ChunkInfo(info) => {
                 section.first_index_at.get_or_insert(at);
-                let info = info_of(state.section, &info, data);
-                state.infos_at.insert((info.section, info.chunk_pos), state.infos.len());
-                state.infos.push(info);
+                let key = (content.position.section, info.chunk_pos.get());
+                content.info_at_offset.insert(key, content.infos.len());
+                let entries = ConnectionCount::all_of(data).iter();
+                let mut counts: Vec<_> =
+                    entries.map(|entry| (entry.conn.get(), entry.count.get().into())).collect();
+                counts.sort_unstable();
+                let span = (info.start_time.nanos(), info.end_time.nanos());
+                content.infos.push(Info { section: key.0, span, counts });
             }
             Header::Connection(record) => {
                 section.first_index_at.get_or_insert(at);
                 let conn = record.conn.get();
-                state.indexed.insert((state.section, conn));
+                content.ids.indexed.insert((content.position.section, conn));
                 let head = window.slice(at, found.data_at).ok().flatten().unwrap_or_default();
-                if let Some(origin) = self.origin_of_record(head, (conn, record.topic, data), at) {
-                    let state = self.chunked_mut();
-                    let ids = &mut state.ids[state.section as usize];
-                    if ids.get(conn).is_none() {
-                        ids.set(conn, origin);
-                    }
-                }
+                let record = ConnectionRecord { conn, topic: record.topic, data, head };
+                self.declare_for_section(&record, at);
             }
             Header::Message(_) | Header::Chunk(_) | Header::Unknown(_) => {
-                state.others.push(at..end);
-                self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || format!("a record of op {op}"));
+                content.unknown_records.push(at..end);
+                self.diagnostics
+                    .push(&rules::UNKNOWN_OP, at..end, || format!("a record has the unknown op {op}"));
             }
         }
     }
 
-    /// Reads all chunks that were found. `between` are the lost bytes outside of them; gives all
-    /// lost bytes, ascending.
+    /// Declares the connection id of a connection record for the whole section, unless an earlier
+    /// record declared the same id.
+    fn declare_for_section(&mut self, record: &ConnectionRecord<'_>, at: u64) {
+        let Some(origin) = self.origin(record, at) else { return };
+        let ids = &mut self.content.ids.first[self.content.position.section as usize];
+        if ids.get(record.conn).is_none() {
+            ids.set(record.conn, origin);
+        }
+    }
+
+    /// Scans the records of all chunks. `between` are the lost bytes between chunks. Returns all
+    /// lost bytes of the file in ascending order.
     fn read_chunks(
         &mut self,
         bytes: &Bytes,
-        cap: Cap,
-        late: &[Declaration],
-        between: Vec<(u64, u64, &'static Rule)>,
+        cap: DecompressionLimit,
+        late: &[ConnectionKey],
+        between: Vec<Loss>,
     ) -> Vec<Range<u64>> {
         let mut lost = Vec::new();
         let mut between = between.into_iter().peekable();
-        let encrypted = self.chunked().header.as_ref().is_some_and(|header| header.encryption.is_some());
-        let state = self.chunked_mut();
-        let mut chunks = std::mem::take(&mut state.chunks);
-        if encrypted {
-            for chunk in &mut chunks {
-                chunk.ending = Ending::Encrypted;
-            }
+        // The loader does not decompress encrypted chunks, so their status must be set before the
+        // loader is created.
+        if self.content.is_encrypted() {
+            self.content.chunks.iter_mut().for_each(|chunk| chunk.status = DataStatus::Encrypted);
         }
-        let mut loader = Loader::new(bytes.clone(), &chunks, (0..chunks.len()).collect(), cap);
-        state.chunks = chunks;
-        for (section, id, topic, data) in late {
-            self.chunked_mut().section = *section;
-            if let Some(origin) = self.origin(*id, topic, data, 0)
-                && self.chunked().ids[*section as usize].get(*id).is_none()
-            {
-                self.chunked_mut().ids[*section as usize].set(*id, origin);
-            }
+        let plan = (0..self.content.chunks.len()).collect();
+        let mut loader = Loader::new(bytes.clone(), &self.content.chunks, plan, cap);
+        for key in late {
+            self.content.position.section = key.section;
+            self.declare_for_section(&key.record(), 0);
         }
         let mut template = None;
-        self.chunked_mut().section = 0;
-        while let Some(loaded) = loader.load(&self.chunked().chunks) {
-            let number = loaded.number;
-            let at = self.chunked().chunks[number].extent.at;
-            // What was noticed is told in the order of the file.
-            while let Some((at, end, rule)) = between.next_if(|(loss, ..)| *loss < at) {
-                self.lose_record(at, end, rule);
-                lost.push(at..end);
+        self.content.position.section = 0;
+        while let Some(loaded) = loader.load() {
+            let content = &mut self.content;
+            content.position.chunk = loaded.number;
+            let chunk = &mut content.chunks[loaded.number];
+            if chunk.section != content.position.section {
+                // A new section starts here, and connection ids are only valid within their
+                // section.
+                (content.position.section, content.ids.current) = (chunk.section, OriginIds::default());
             }
-            let state = self.chunked_mut();
-            let section = state.chunks[number].section;
-            if section != state.section {
-                (state.section, state.now) = (section, super::state::Ids::default());
-            }
-            let chunk = &mut state.chunks[number];
-            chunk.ending = loaded.ending;
+            chunk.status = loaded.result.status;
             let extent = chunk.extent;
-            let index = std::mem::take(&mut chunk.index);
-            let file = &bytes[usize_of(extent.data_at)..usize_of(extent.end)];
-            let data = loaded.data_of(file);
-            let hints = Hints::new(&index, bytes, extent.claimed());
-            let inner = chunk.inner(data, loaded.ending, hints, template);
-            let is_plain = extent.compression == Some(Compression::None);
-            let place = move |at: usize| extent.data_at + if is_plain { at as u64 } else { 0 };
-            let len = data.len();
-            self.chunked_mut().at_hand = number;
-            template = self.learn_chunk(inner, data, place);
-            self.chunked_mut().chunks[number].index = index;
-            self.end_chunk(number, len);
-            self.note_chunk(number, loaded.used, bytes.len() as u64, &mut lost);
-            loader.give_back(loaded);
+            // Move the index data out of the chunk, because `self` is borrowed mutably while the
+            // messages of the chunk are counted.
+            let ranges = std::mem::take(&mut chunk.index.ranges);
+            let data = loaded.data_in(chunk.data(bytes));
+            let hints = Hints::new(&ranges, bytes, extent.declared_len());
+            let records = chunk.records(data, loaded.result.status, hints, template);
+            // Report the losses before this chunk first, so that diagnostics are in file order.
+            while let Some(loss) = between.next_if(|loss| loss.at < extent.at) {
+                self.report_lost_record(loss);
+                lost.push(loss.at..loss.end);
+            }
+            template = self.count_chunk_records(&extent, records, data);
+            self.content.chunks[loaded.number].index.ranges = ranges;
+            self.end_chunk(data.len());
+            self.report_chunk(loaded.number, loaded.result.used, bytes.len() as u64, &mut lost);
+            loader.recycle(loaded);
         }
-        for (at, end, rule) in between {
-            self.lose_record(at, end, rule);
-            lost.push(at..end);
+        for loss in between {
+            self.report_lost_record(loss);
+            lost.push(loss.at..loss.end);
         }
         lost
     }
 
-    /// Everything that can be said when all chunks were read.
-    pub(super) fn settle_chunks(&mut self, end: u64) {
-        let state = self.chunked();
-        let (chunks, records) = (state.chunks.iter(), state.records.all());
-        let closed = chunks.clone().filter(|chunk| !chunk.extent.headless).count();
-        self.ops[usize::from(super::wire::Message::OP)] = chunks.map(|chunk| chunk.messages).sum();
-        self.ops[usize::from(super::wire::Chunk::OP)] = closed as u64;
-        for (all, inside) in self.ops.iter_mut().zip(records) {
-            *all += inside;
+    /// Completes counts and reports problems after all chunks have been scanned.
+    pub(super) fn finish_chunks(&mut self, end: u64) {
+        for chunk in &self.content.chunks {
+            self.ops[usize::from(wire::Message::OP)] += chunk.messages.count;
+            // A chunk whose header is lost is not counted as a chunk record.
+            self.ops[usize::from(wire::Chunk::OP)] += u64::from(!chunk.extent.headless);
         }
-        self.settle_index(end);
-        self.settle_origins();
-        self.settle_tables();
+        self.check_index(end);
+        self.report_connections();
+        self.finish_topics();
     }
 
-    /// What is remarkable about a chunk, and its bytes that are lost.
-    pub(super) fn note_chunk(&mut self, number: usize, used: usize, size: u64, lost: &mut Vec<Range<u64>>) {
-        let chunk = &self.v2.as_deref().expect("a bag of V2.0").chunks[number];
+    /// Reports problems of a chunk, and adds the unreadable bytes of the chunk to `lost`.
+    pub(super) fn report_chunk(&mut self, number: usize, used: usize, size: u64, lost: &mut Vec<Range<u64>>) {
+        let chunk = &self.content.chunks[number];
         let extent = chunk.extent;
         let (at, end) = (extent.at, extent.end);
         let diagnostics = &mut self.diagnostics;
-        note_length(chunk, diagnostics);
+        report_length(chunk, diagnostics);
         let behind = (extent.data_at + used as u64).min(end);
-        let from = extent.kept_to(chunk.ending, used, chunk.messages);
-        let is_plain = extent.compression == Some(Compression::None);
-        match chunk.ending {
-            Ending::Whole => {
-                if u64::from(extent.size) != chunk.unpacked && extent.length == Length::Stored {
+        let from = extent.kept_to(chunk.status, used, chunk.messages.count);
+        let is_plain = extent.is_plain();
+        match chunk.status {
+            DataStatus::Intact => {
+                if u64::from(extent.size) != chunk.decompressed_len && extent.length == LengthSource::Header {
                     diagnostics.push(&rules::CHUNK_SIZE, head_of(&extent), || {
                         format!(
-                            "the header says {} bytes unpacked where there are {}",
-                            extent.size, chunk.unpacked
+                            "the chunk header states {} decompressed bytes, but there are {}",
+                            extent.size, chunk.decompressed_len
                         )
                     });
                 }
             }
-            Ending::Checksum => {
+            DataStatus::Checksum => {
                 diagnostics.push(&rules::CHUNK_CHECKSUM, end..end, || {
                     format!("the chunk at byte {at} fails its checksum: its messages may be wrong")
                 });
                 if behind < end {
                     diagnostics.push(&rules::CHUNK_DAMAGED, behind..end, || {
                         let bytes = text::count(end - behind, "byte");
-                        format!("the chunk at byte {at} has {bytes} behind its compressed data")
+                        format!("the chunk at byte {at} has {bytes} after its compressed data")
                     });
                     lost.push(behind..end);
                 }
             }
-            Ending::Cut if is_plain => {
-                if chunk.lost.is_empty() {
+            DataStatus::Cut if is_plain => {
+                if chunk.lost_ranges.is_empty() {
                     diagnostics.push(&rules::CUT, end..end, || {
                         format!("the file ends inside the chunk at byte {at}, between two records")
                     });
                     lost.push(end..end);
                 }
             }
-            ending => {
-                let rule = match ending {
-                    Ending::Cut if end == size => &rules::CUT,
-                    Ending::Limit => &rules::CHUNK_TOO_LARGE,
-                    Ending::Unknown | Ending::NotPacked => &rules::CHUNK_UNREADABLE,
-                    Ending::Encrypted => &rules::ENCRYPTED,
+            status => {
+                let rule = match status {
+                    DataStatus::Cut if end == size => &rules::CUT,
+                    DataStatus::Limit => &rules::CHUNK_TOO_LARGE,
+                    DataStatus::Unknown | DataStatus::NotPacked => &rules::CHUNK_UNREADABLE,
+                    DataStatus::Encrypted => &rules::ENCRYPTED,
                     _ => &rules::CHUNK_DAMAGED,
                 };
                 diagnostics.push(rule, from..end, || {
                     format!(
                         "the chunk at byte {at} {} {}: {} kept",
-                        if ending == Ending::Unknown { "has an" } else { "is" },
-                        ending.name(),
-                        text::count(chunk.messages, "message")
+                        if status == DataStatus::Unknown { "has an" } else { "is" },
+                        status.name(),
+                        text::count(chunk.messages.count, "message")
                     )
                 });
                 lost.push(from..end);
             }
         }
         if is_plain {
-            let place = |at: u64| extent.data_at + at;
-            lost.extend(chunk.lost.iter().map(|(from, to)| place(*from)..place(*to)));
-        } else if !chunk.lost.is_empty() {
+            let place = |lost: &Range<u64>| extent.data_at + lost.start..extent.data_at + lost.end;
+            lost.extend(chunk.lost_ranges.iter().map(place));
+        } else if !chunk.lost_ranges.is_empty() {
             lost.push(end..end);
         }
     }
 }
 
-/// Returns whether all bytes are zero.
-pub(super) fn is_zeros(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| *byte == 0)
+impl Loss {
+    /// Returns whether the lost `bytes` are all zero. Losses with a more specific rule, such as a
+    /// truncated record, do not count as zero bytes.
+    pub(super) fn is_zeros(&self, bytes: &[u8]) -> bool {
+        self.rule == &rules::LOST && bytes.iter().all(|byte| *byte == 0)
+    }
 }
 
-/// Returns where the header of a chunk is; never empty.
-fn head_of(extent: &Extent) -> Range<u64> {
+/// Returns the range of the chunk header. The range has at least one byte, so that a diagnostic can
+/// refer to it.
+fn head_of(extent: &ChunkExtent) -> Range<u64> {
     extent.at..extent.data_at.max(extent.at + 1)
 }
 
-/// What is remarkable about how the length of a chunk was found.
-fn note_length(chunk: &Chunk, diagnostics: &mut Diagnostics) {
+/// Reports a chunk whose header is lost, or whose header states a wrong length.
+fn report_length(chunk: &Chunk, diagnostics: &mut Diagnostics) {
     let (extent, head) = (chunk.extent, head_of(&chunk.extent));
     let len = extent.end - extent.data_at;
     if extent.headless {
         diagnostics.push(&rules::CHUNK_HEADLESS, extent.at..extent.at + 1, || {
-            format!("{} in no chunk: its header is lost", text::count(chunk.messages, "message"))
+            format!("the header of the chunk with {} is lost", text::count(chunk.messages.count, "message"))
         });
     }
     match extent.length {
-        Length::Unterminated => diagnostics.push(&rules::CHUNK_OPEN, head, || {
-            format!("a chunk that was never closed: {} up to its end", text::count(len, "byte"))
+        LengthSource::Unclosed => diagnostics.push(&rules::CHUNK_OPEN, head, || {
+            format!("the chunk was never closed; it has {} up to its end", text::count(len, "byte"))
         }),
-        Length::Found if !extent.headless => diagnostics.push(&rules::CHUNK_LENGTH, head, || {
-            format!("the header says {} bytes where {} follow", extent.data_len, len)
+        LengthSource::Data if !extent.headless => diagnostics.push(&rules::CHUNK_LENGTH, head, || {
+            format!("the chunk header states {} bytes, but {} follow", extent.data_len, len)
         }),
         _ => {}
     }
-}
-
-fn info_of(section: u32, info: &ChunkInfo<'_>, data: &[u8]) -> Info {
-    let entries = ConnectionCount::all_of(data).iter();
-    let mut counts: Vec<_> = entries.map(|entry| (entry.conn.get(), entry.count.get().into())).collect();
-    counts.sort_unstable();
-    let (chunk_pos, start, end) = (info.chunk_pos.get(), *info.start_time, *info.end_time);
-    Info { section, chunk_pos, start, end, counts }
 }

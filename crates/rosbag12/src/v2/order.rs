@@ -1,374 +1,417 @@
-//! Records in time order or file order: chunks are merged by their times, and no more of them are
-//! unpacked at once than overlap. Above a limit only the next messages of each are held.
+//! Returns records in time order or file order.
+//!
+//! For time order, chunks are loaded by their start time and merged with a priority queue. A chunk
+//! stays in memory only while its time span overlaps with the current time. Example: the chunks A
+//! (0 to 10 s), B (9 to 20 s) and C (30 to 40 s) are read with at most two chunks in memory,
+//! because B is loaded at 9 s, A is dropped at 10 s, and C is loaded after the last message of B.
+//!
+//! If too many chunks overlap, only the next messages of a chunk are kept in memory. The chunk is
+//! loaded again later for its remaining messages. This bounds the memory.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use rovelog_core::{LogReader as _, Record, Result, Select};
+use rovelog_core::{LogReader as _, Record, Result, Select, Topic};
 
-use super::pass::{Loaded, Loader, Met, Way};
-use super::state::Chunk;
+use super::chunks::ChunkScan;
+use super::content::Chunk;
+use super::loader::LoadedChunk;
+use super::loader::Loader;
+use crate::message::MessageRef;
+use crate::message::usize_of;
 use crate::reader::BagReader;
-use crate::tables::usize_of;
 
-/// The share of the limit for unpacked bytes that chunks that overlap may hold.
-const SHARE: u64 = 8;
+/// Overlapping chunks together may occupy the decompression limit divided by this number.
+const ACTIVE_SHARE: u64 = 8;
 
-/// Bytes of payload that are held of each chunk above that share.
-const PART: usize = 64 << 10;
+/// Maximum size in bytes of the payloads kept for a chunk after overlapping chunks exceeded their
+/// memory limit.
+const MAX_PARTIAL_BYTES: usize = 64 << 10;
 
-/// The order of a message: its time, or 0 in file order, and its place in the chunk.
-type Key = (i64, usize);
+/// Key by which the messages of a chunk are sorted: the time of the message (0 in file order), then
+/// the offset of the message.
+type SortKey = (i64, u64);
 
-/// A chunk that is being read.
+/// A chunk in memory whose messages have not all been returned yet.
 #[derive(Debug)]
-struct Active {
-    loaded: Loaded,
-    /// Its messages in their order, or the next of them.
-    due: Vec<Met>,
+struct ActiveChunk {
+    /// Decompressed data of the chunk.
+    loaded: LoadedChunk,
+    /// Sorted messages of the chunk that match the selection. If `is_partial` is true, only the
+    /// next messages are in the list.
+    pending: Vec<MessageRef>,
+    /// Index in `pending` of the message that is returned next.
     next: usize,
-    /// Whether no more of the chunk is held than has to be.
-    is_part: bool,
-    /// The last of `due` if more follow; the chunk is loaded again for these.
-    last: Option<Key>,
+    /// True if only the next messages of the chunk are kept, to save memory.
+    is_partial: bool,
+    /// Key of the last message in `pending`, if the chunk has messages after it. The chunk is
+    /// loaded again for these messages.
+    last: Option<SortKey>,
 }
 
-impl Active {
+impl ActiveChunk {
     fn bytes(&self) -> usize {
-        self.loaded.held() + self.due.capacity() * size_of::<Met>()
+        self.loaded.held_bytes() + self.pending.capacity() * size_of::<MessageRef>()
     }
 }
 
-/// An iterator over records.
-pub(crate) struct InTime<'a> {
+/// Next message of a chunk in memory. Messages are ordered by time, then by the index of their
+/// chunk.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    /// Time of the message.
+    time: i64,
+    /// Index of the chunk that contains the message.
+    chunk: usize,
+    /// Index of the chunk in [`MessageMerge::active`].
+    slot: usize,
+}
+
+/// Iterator that merges the messages of several chunks in time order or file order.
+pub(crate) struct MessageMerge<'a> {
     reader: &'a BagReader,
+    /// Loader of the chunks that have selected messages.
     loader: Loader,
-    way: Way,
+    /// State that is carried from one chunk scan to the next.
+    scan: ChunkScan,
+    /// By index of a connection, true if the messages of the connection are selected.
     wanted: Vec<bool>,
+    /// Topics and times that the caller selected.
     select: Select,
-    /// Whether records come in file order.
-    as_stored: bool,
-    /// Whether the payload of a record is all of it, its head too.
-    is_whole: bool,
-    /// Records of unknown kinds of the chunks loaded so far, where records are whole.
-    others: Vec<Vec<u8>>,
-    active: Vec<Option<Active>>,
-    /// Bytes of the active chunks, and how many they may be before chunks are held in part.
+    /// True if messages are returned in file order, false if they are returned in time order.
+    in_file_order: bool,
+    /// True if each payload is preceded by the head of the message record, that is, by its header
+    /// and length fields.
+    with_head: bool,
+    /// Records of the loaded chunks whose op (record type) is unknown. Collected only if
+    /// `with_head` is true.
+    unknown_records: Vec<Vec<u8>>,
+    /// Chunks in memory. An entry is `None` after all messages of its chunk have been returned.
+    active: Vec<Option<ActiveChunk>>,
+    /// Size in bytes of all chunks in `active`, for comparison with `max_held`.
     held: usize,
-    most: usize,
-    /// The next message of each active chunk: its time, the number of the chunk, its place among
-    /// the active ones.
-    heads: BinaryHeap<Reverse<(i64, usize, usize)>>,
-    /// Records before all others, last first.
-    ready: Vec<Record<'a>>,
+    /// Maximum value of `held`. Above this value, chunks in memory are reduced to their next
+    /// messages.
+    max_held: usize,
+    /// Next message of each chunk in memory.
+    queue: BinaryHeap<Reverse<Next>>,
+    /// Records before the start of the selected time window, in reverse order. The iterator returns
+    /// these records before all others.
+    before_window: Vec<Record<'a>>,
 }
 
 impl BagReader {
-    /// Returns the selected records in time order, those before the window first.
-    pub(crate) fn chunked_in_time<'a>(&'a self, select: &Select) -> InTime<'a> {
-        let mut all = InTime::new(self, select, false, false);
+    /// Returns the selected records in time order. If the selection keeps the last record of a
+    /// topic before the time window, these records come first.
+    pub(crate) fn chunked_by_time<'a>(&'a self, select: &Select) -> MessageMerge<'a> {
+        let mut all = MessageMerge::new(self, select, false, false);
         if let Some(start) = select.start.filter(|_| select.last_before) {
-            all.ready = last_before(self, &Before::of_topics(self, select), start, false);
+            all.before_window = last_before(self, &self.wanted_before(select, false), start, false);
         }
         all
     }
 
-    /// Returns the records before the window that a slice keeps, each with its head in its payload:
-    /// the last one of each selected topic and of each latching publisher. The number is that of
-    /// records that are kept only because their publisher latches.
-    pub(crate) fn whole_before(&self, select: &Select) -> (Vec<Record<'_>>, u64) {
+    /// Returns the records before the selected time window that a slice of the bag keeps: the last
+    /// record of each selected topic and of each latching publisher. A latching publisher is one
+    /// whose last message is also sent to later subscribers. Payloads are preceded by the head of
+    /// their record.
+    ///
+    /// Also returns the number of records that are kept only because their publisher latches.
+    pub(crate) fn records_before(&self, select: &Select) -> (Vec<Record<'_>>, u64) {
         let Some(start) = select.start else { return (Vec::new(), 0) };
-        let of_topics = Before::of_topics(self, select);
-        let asked = last_before(self, &of_topics, start, true).len();
-        let mut records = last_before(self, &of_topics.with_latched(self, select), start, true);
+        let of_topics = last_before(self, &self.wanted_before(select, false), start, true).len();
+        let mut records = last_before(self, &self.wanted_before(select, true), start, true);
         records.reverse();
-        let latched = (records.len() - asked) as u64;
+        let latched = (records.len() - of_topics) as u64;
         (records, latched)
-    }
-
-    /// Returns the selected records, each with its head in its payload. Of all records, those of
-    /// unknown kinds are found too in chunks that have no messages.
-    pub(crate) fn whole_records<'a>(&'a self, select: &Select, as_stored: bool) -> InTime<'a> {
-        InTime::new(self, select, as_stored, true)
-    }
-
-    /// Returns the selected records in file order.
-    pub(crate) fn chunked_as_stored<'a>(&'a self, select: &Select) -> InTime<'a> {
-        InTime::new(self, select, true, false)
     }
 }
 
-impl<'a> InTime<'a> {
-    fn new(reader: &'a BagReader, select: &Select, as_stored: bool, is_whole: bool) -> Self {
+impl<'a> MessageMerge<'a> {
+    /// Returns the selected records. If `with_head` is true, each payload is preceded by the head
+    /// of its record. If also everything is selected, chunks without messages are loaded for their
+    /// records with an unknown op (record type).
+    pub(crate) fn new(reader: &'a BagReader, select: &Select, in_file_order: bool, with_head: bool) -> Self {
         let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
-        let chunks = &reader.scanner.chunked().chunks;
+        let chunks = &reader.scanner.content.chunks;
         let mut plan = reader.selected_chunks(&wanted, select);
-        if is_whole && *select == Select::all() {
-            plan.extend((0..chunks.len()).filter(|n| chunks[*n].has_others && chunks[*n].messages == 0));
+        if with_head && *select == Select::all() {
+            plan.extend(
+                (0..chunks.len())
+                    .filter(|n| chunks[*n].has_unknown_records && chunks[*n].messages.count == 0),
+            );
             plan.sort_unstable();
         }
-        if !as_stored {
-            plan.sort_by_key(|number| (chunks[*number].span, *number));
+        if !in_file_order {
+            // A chunk is needed from its start time on. Chunks with equal time spans stay in file
+            // order.
+            plan.sort_by_key(|number| (chunks[*number].messages.span, *number));
         }
         Self {
             reader,
             loader: reader.loader(plan),
-            way: Way::default(),
+            scan: ChunkScan::default(),
             wanted,
             select: select.clone(),
-            as_stored,
-            is_whole,
-            others: Vec::new(),
+            in_file_order,
+            with_head,
+            unknown_records: Vec::new(),
             active: Vec::new(),
             held: 0,
-            most: usize_of(reader.options.read.limits.unpacked / SHARE),
-            heads: BinaryHeap::new(),
-            ready: Vec::new(),
+            max_held: usize_of(reader.options.read.limits.unpacked / ACTIVE_SHARE),
+            queue: BinaryHeap::new(),
+            before_window: Vec::new(),
         }
     }
 
-    /// Returns the next record; behind the last one, an error if chunks that were read lack messages.
-    pub(crate) fn next_or_loss(&mut self) -> Option<Result<Record<'a>>> {
+    /// Returns the next record. After the last record, returns an error if the index lists messages
+    /// that the chunks do not contain.
+    pub(crate) fn next_or_error(&mut self) -> Option<Result<Record<'a>>> {
         if let Some(record) = self.next() {
             return Some(Ok(record));
         }
-        std::mem::take(&mut self.way.contradicts).then(|| self.reader.found_loss()).flatten().map(Err)
+        std::mem::take(&mut self.scan.has_mismatch).then(|| self.reader.loss_error()).flatten().map(Err)
     }
 
-    /// Returns whether a chunk that is not loaded yet may hold what is due before everything that
-    /// is.
-    fn is_due(&self) -> bool {
+    /// Returns whether the next chunk must be loaded, because it may have a message earlier than
+    /// all messages in memory.
+    fn must_load(&self) -> bool {
         let Some(number) = self.loader.peek() else { return false };
-        let Some(Reverse((time, chunk, _))) = self.heads.peek() else { return true };
-        let span = self.reader.scanner.chunked().chunks[number].span;
-        !self.as_stored && span.is_some_and(|(first, _)| (first, number) < (*time, *chunk))
+        let Some(Reverse(next)) = self.queue.peek() else { return true };
+        let span = self.reader.scanner.content.chunks[number].messages.span;
+        !self.in_file_order && span.is_some_and(|(first, _)| (first, number) < (next.time, next.chunk))
     }
 
-    /// Returns the records of unknown kinds of the chunks loaded since the last call.
-    pub(crate) fn take_others(&mut self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut self.others)
+    /// Returns the records with an unknown op (record type) in the chunks that were loaded since
+    /// the last call of this function.
+    pub(crate) fn take_unknown(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.unknown_records)
     }
 
-    fn key(&self, met: &Met) -> Key {
-        (if self.as_stored { 0 } else { met.time }, met.at)
+    fn key(&self, message: &MessageRef) -> SortKey {
+        (if self.in_file_order { 0 } else { message.time() }, message.at)
     }
 
-    /// Returns the selected messages of a chunk in their order.
-    fn due(&mut self, loaded: &Loaded) -> Vec<Met> {
-        let mut way = std::mem::take(&mut self.way);
-        let mut due = Vec::new();
-        way.visit(self.reader, loaded, |met| {
-            if self.wanted[met.connection as usize] && self.select.keeps_time(met.time) {
-                due.push(met);
+    /// Returns the sorted messages of a chunk that match the selection.
+    fn pending(&mut self, loaded: &LoadedChunk) -> Vec<MessageRef> {
+        let mut scan = std::mem::take(&mut self.scan);
+        let mut pending = Vec::new();
+        // Messages in a chunk are nearly always in time order already, so most chunks need not be
+        // sorted.
+        let (mut last, mut is_sorted) = (i64::MIN, true);
+        scan.visit(self.reader, loaded, |message| {
+            let time = message.time();
+            if self.wanted[message.connection as usize] && self.select.keeps_time(time) {
+                is_sorted &= last <= time;
+                last = time;
+                pending.push(message);
             }
         });
-        self.way = way;
-        if !due.is_sorted_by_key(|met| self.key(met)) {
-            due.sort_by_key(|met| self.key(met));
+        self.scan = scan;
+        if !is_sorted {
+            pending.sort_by_key(|message| self.key(message));
         }
-        due
+        pending
     }
 
     fn load(&mut self) {
-        let Some(loaded) = self.loader.load(&self.reader.scanner.chunked().chunks) else { return };
-        let due = self.due(&loaded);
-        if self.is_whole {
+        let Some(loaded) = self.loader.load() else { return };
+        let pending = self.pending(&loaded);
+        if self.with_head {
             let data = loaded.data(self.reader);
-            self.others.extend(self.way.others.iter().map(|range| data[range.clone()].to_vec()));
+            self.unknown_records
+                .extend(self.scan.unknown_records.iter().map(|range| data[range.clone()].to_vec()));
         }
-        if due.is_empty() {
-            return self.loader.give_back(loaded);
+        if pending.is_empty() {
+            return self.loader.recycle(loaded);
         }
         let place = self.active.iter().position(Option::is_none).unwrap_or(self.active.len());
         if place == self.active.len() {
             self.active.push(None);
         }
-        self.hold(place, loaded, due);
-        while self.held > self.most {
-            // The chunk that is needed last.
-            let whole = |place: &usize| self.active[*place].as_ref().filter(|active| !active.is_part);
-            let next = |active: &Active| active.due[active.next].time;
+        self.hold(place, loaded, pending);
+        while self.held > self.max_held {
+            // Reduce the chunk whose next message has the latest time, because this chunk is needed
+            // last.
+            let is_complete =
+                |place: &usize| self.active[*place].as_ref().filter(|active| !active.is_partial);
+            let next = |active: &ActiveChunk| active.pending[active.next].time();
             let all = 0..self.active.len();
-            let last = all.filter_map(|place| whole(&place).map(|active| (next(active), place))).max();
+            let last = all.filter_map(|place| is_complete(&place).map(|active| (next(active), place))).max();
             let Some((_, place)) = last else { break };
             self.shrink(place);
         }
     }
 
-    /// Puts messages at a place among the active ones.
-    fn hold(&mut self, place: usize, loaded: Loaded, due: Vec<Met>) {
-        if let Some(first) = due.first() {
-            self.heads.push(Reverse((first.time, loaded.number, place)));
-            let active = Active { loaded, due, next: 0, is_part: false, last: None };
+    /// Stores a loaded chunk at index `place` of `active`, and adds its first message to the queue.
+    fn hold(&mut self, place: usize, loaded: LoadedChunk, pending: Vec<MessageRef>) {
+        if let Some(first) = pending.first() {
+            let (time, chunk, slot) = (first.time(), loaded.number, place);
+            self.queue.push(Reverse(Next { time, chunk, slot }));
+            let active = ActiveChunk { loaded, pending, next: 0, is_partial: false, last: None };
             self.held += active.bytes();
             self.active[place] = Some(active);
         }
     }
 
-    /// Keeps only the next messages of a chunk.
+    /// Reduces a chunk in memory to its next messages. The chunk is loaded again later for the
+    /// remaining messages.
     fn shrink(&mut self, place: usize) {
-        let Some(Active { loaded, due, next, .. }) = self.active[place].take() else { return };
-        self.held -= loaded.held() + due.capacity() * size_of::<Met>();
+        let Some(ActiveChunk { loaded, pending, next, .. }) = self.active[place].take() else { return };
+        self.held -= loaded.held_bytes() + pending.capacity() * size_of::<MessageRef>();
         let (mut kept, mut bytes) = (Vec::new(), 0);
-        for met in &due[next..] {
-            bytes += met.end - met.payload_at + size_of::<Met>();
-            if bytes > PART && !kept.is_empty() {
+        for message in &pending[next..] {
+            bytes += message.payload_len as usize + size_of::<MessageRef>();
+            if bytes > MAX_PARTIAL_BYTES && !kept.is_empty() {
                 break;
             }
-            kept.push(*met);
+            kept.push(*message);
         }
-        let last = kept.last().map(|met| self.key(met));
-        let last = last.filter(|_| kept.len() < due.len() - next);
-        let part = loaded.part(&mut kept);
-        self.loader.give_back(loaded);
+        let last = kept.last().map(|message| self.key(message));
+        let last = last.filter(|_| kept.len() < pending.len() - next);
+        let copy = loaded.copy_of(&mut kept);
+        self.loader.recycle(loaded);
+        // `held` includes the unused capacity of vectors. Unused capacity would cause more
+        // reductions than necessary.
         kept.shrink_to_fit();
-        let active = Active { loaded: part, due: kept, next: 0, is_part: true, last };
+        let active = ActiveChunk { loaded: copy, pending: kept, next: 0, is_partial: true, last };
         self.held += active.bytes();
         self.active[place] = Some(active);
     }
 
-    /// Returns the record that is due next of those at hand.
+    /// Returns the next record of the chunks in memory. Returns `None` if no messages are left in
+    /// memory.
     fn pop(&mut self) -> Option<Record<'a>> {
-        let mut head = self.heads.peek_mut()?;
-        let Reverse((_, number, place)) = *head;
-        let active = self.active[place].as_mut()?;
-        let record = active.loaded.record(self.reader, &active.due[active.next], self.is_whole);
+        // Replacing the top of the heap in place reorders the heap once. A pop and a push would
+        // reorder it twice.
+        let mut head = self.queue.peek_mut()?;
+        let Reverse(Next { chunk, slot, .. }) = *head;
+        let active = self.active[slot].as_mut()?;
+        let record = active.loaded.record(self.reader, &active.pending[active.next], self.with_head);
         active.next += 1;
-        if let Some(next) = active.due.get(active.next) {
-            *head = Reverse((next.time, number, place));
+        if let Some(next) = active.pending.get(active.next) {
+            *head = Reverse(Next { time: next.time(), chunk, slot });
         } else {
             PeekMut::pop(head);
-            self.finish(place, number);
+            self.finish(slot, chunk);
         }
         Some(record)
     }
 
-    /// Gives back a chunk whose messages were read; loads it again if it was held in part.
+    /// Frees a chunk in memory after its last message was returned. If the chunk was reduced to its
+    /// next messages, loads it again for the remaining messages.
     fn finish(&mut self, place: usize, number: usize) {
         let Some(done) = self.active[place].take() else { return };
         self.held -= done.bytes();
-        self.loader.give_back(done.loaded);
+        self.loader.recycle(done.loaded);
         let Some(last) = done.last else { return };
-        let again = self.reader.loader(vec![number]).load(&self.reader.scanner.chunked().chunks);
-        let Some(loaded) = again else { return };
-        let mut due = self.due(&loaded);
-        due.drain(..due.partition_point(|met| self.key(met) <= last));
-        self.hold(place, loaded, due);
-        if self.held > self.most {
+        let Some(loaded) = self.reader.loader(vec![number]).load() else { return };
+        let mut pending = self.pending(&loaded);
+        // Skip the messages that the reduced chunk has already returned.
+        pending.drain(..pending.partition_point(|message| self.key(message) <= last));
+        self.hold(place, loaded, pending);
+        if self.held > self.max_held {
             self.shrink(place);
         }
     }
 }
 
-impl<'a> Iterator for InTime<'a> {
+impl<'a> Iterator for MessageMerge<'a> {
     type Item = Record<'a>;
 
     fn next(&mut self) -> Option<Record<'a>> {
-        if let Some(record) = self.ready.pop() {
+        if let Some(record) = self.before_window.pop() {
             return Some(record);
         }
-        while self.is_due() {
+        while self.must_load() {
             self.load();
         }
         self.pop()
     }
 }
 
-/// Which records before a window are wanted.
-struct Before {
-    /// By topic: whether its last record is wanted.
-    topics: Vec<bool>,
-    /// By origin: whether its last record is wanted.
-    origins: Vec<bool>,
-}
-
-/// What the last record is wanted of.
+/// A topic or a publisher whose last record before the time window is searched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Of {
+enum Scope {
+    /// Index of a topic whose last record is searched.
     Topic(u32),
+    /// Index of an origin, that is, of a distinct connection record, which stands for one publisher
+    /// of a topic.
     Origin(u32),
 }
 
-impl Before {
-    fn of_topics(reader: &BagReader, select: &Select) -> Self {
-        let topics = reader.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
-        Self { topics, origins: vec![false; reader.scanner.chunked().origins.len()] }
-    }
-
-    /// Returns the same with the latching publishers of the selected topics, if the selection asks
-    /// for them.
-    fn with_latched(mut self, reader: &BagReader, select: &Select) -> Self {
-        let topics = reader.topics();
-        for (wanted, origin) in self.origins.iter_mut().zip(&reader.scanner.chunked().origins) {
-            let topic = &topics[origin.connection as usize];
-            *wanted = select.latched && origin.publisher.latching && select.keeps_topic(topic);
-        }
-        self
-    }
-
-    /// Returns what is wanted, by connection.
-    fn by_connection(&self, reader: &BagReader) -> Vec<Vec<Of>> {
-        let topics = (0..).zip(&self.topics);
-        let mut wanted: Vec<Vec<Of>> = topics
-            .map(|(number, wanted)| wanted.then_some(Of::Topic(number)).into_iter().collect())
-            .collect();
-        for (number, origin) in (0..).zip(&reader.scanner.chunked().origins) {
-            if self.origins[number as usize] {
-                wanted[origin.connection as usize].push(Of::Origin(number));
+impl BagReader {
+    /// Returns, by index of the connection, the topic and the latching publishers whose last record
+    /// before the selected time window is wanted. A latching publisher is one whose last message is
+    /// also sent to later subscribers. Publishers are included only if `with_latched` is true.
+    fn wanted_before(&self, select: &Select, with_latched: bool) -> Vec<Vec<Scope>> {
+        let scope = |topic: &Topic| select.keeps_last_before(topic).then_some(Scope::Topic(topic.id.0));
+        let mut wanted: Vec<Vec<Scope>> =
+            self.topics().iter().map(|topic| scope(topic).into_iter().collect()).collect();
+        if with_latched && select.latched {
+            for (number, origin) in (0..).zip(&self.scanner.content.origins) {
+                let connection = origin.connection as usize;
+                if origin.publisher.latching && select.keeps_topic(&self.topics()[connection]) {
+                    wanted[connection].push(Scope::Origin(number));
+                }
             }
         }
         wanted
     }
-
-    /// Returns for what the last record may be this one.
-    fn of(&self, met: &Met) -> impl Iterator<Item = Of> + use<> {
-        let topic = self.topics[met.connection as usize].then_some(Of::Topic(met.connection));
-        let origin = self.origins[met.origin as usize].then_some(Of::Origin(met.origin));
-        topic.into_iter().chain(origin)
-    }
 }
 
-/// Returns the last records before `start` that are wanted, each once, the latest one first.
-fn last_before<'a>(reader: &'a BagReader, before: &Before, start: i64, is_whole: bool) -> Vec<Record<'a>> {
-    let by_connection = before.by_connection(reader);
-    let wanted: Vec<bool> = by_connection.iter().map(|wanted| !wanted.is_empty()).collect();
-    let chunks = &reader.scanner.chunked().chunks;
-    let is_before =
-        |chunk: &Chunk| chunk.span.is_some_and(|(first, _)| first < start) && chunk.has_any(&wanted);
+/// Returns the last record before `start` of each wanted topic and publisher, in descending order.
+/// If a record is the last record of its topic and also of its publisher, it is returned once.
+fn last_before<'a>(
+    reader: &'a BagReader,
+    wanted: &[Vec<Scope>],
+    start: i64,
+    with_head: bool,
+) -> Vec<Record<'a>> {
+    let has_wanted: Vec<bool> = wanted.iter().map(|scopes| !scopes.is_empty()).collect();
+    let chunks = &reader.scanner.content.chunks;
+    let is_before = |chunk: &Chunk| {
+        chunk.messages.span.is_some_and(|(first, _)| first < start) && chunk.has_any(&has_wanted)
+    };
     let mut plan: Vec<_> = (0..chunks.len()).filter(|number| is_before(&chunks[*number])).collect();
-    plan.sort_by_key(|number| Reverse((chunks[*number].span.map(|(_, last)| last), *number)));
-    let mut last: BTreeMap<Of, ((i64, usize, usize), Record<'a>)> = BTreeMap::new();
-    let mut way = Way::default();
+    // The latest chunks are searched first, so that most earlier chunks need not be loaded.
+    plan.sort_by_key(|number| Reverse((chunks[*number].messages.span.map(|(_, last)| last), *number)));
+    let mut last: BTreeMap<Scope, ((i64, usize, u64), Record<'a>)> = BTreeMap::new();
+    let mut scan = ChunkScan::default();
     for number in plan {
         let chunk = &chunks[number];
-        let end = chunk.span.map_or(i64::MIN, |(_, end)| end);
-        let may_be_later = |of: &Of| last.get(of).is_none_or(|((time, ..), _)| *time <= end);
-        let mut of_chunk =
-            chunk.counts.iter().flat_map(|(connection, ..)| &by_connection[*connection as usize]);
-        if !of_chunk.any(may_be_later) {
+        let end = chunk.messages.span.map_or(i64::MIN, |(_, end)| end);
+        let may_be_later = |of: &Scope| last.get(of).is_none_or(|((time, ..), _)| *time <= end);
+        let counts = chunk.messages.by_connection.iter();
+        let mut scopes = counts.flat_map(|messages| &wanted[messages.connection as usize]);
+        // For every wanted topic and publisher in this chunk, a later record was already found.
+        if !scopes.any(may_be_later) {
             continue;
         }
-        let Some(loaded) = reader.loader(vec![number]).load(chunks) else { continue };
-        let mut found: BTreeMap<Of, Met> = BTreeMap::new();
-        way.visit(reader, &loaded, |met| {
-            if met.time < start {
-                for of in before.of(&met) {
-                    let known = found.entry(of).or_insert(met);
-                    if (known.time, known.at) < (met.time, met.at) {
-                        *known = met;
+        let Some(loaded) = reader.loader(vec![number]).load() else { continue };
+        let mut found: BTreeMap<Scope, MessageRef> = BTreeMap::new();
+        scan.visit(reader, &loaded, |message| {
+            if message.time() < start {
+                let is_other = |scope: &Scope| matches!(scope, Scope::Origin(n) if *n != message.origin);
+                let scopes = wanted[message.connection as usize].iter();
+                for scope in scopes.filter(|scope| !is_other(scope)) {
+                    let known = found.entry(*scope).or_insert(message);
+                    if (known.time(), known.at) < (message.time(), message.at) {
+                        *known = message;
                     }
                 }
             }
         });
-        for (of, met) in found {
-            let place = (met.time, number, met.at);
+        for (of, message) in found {
+            let place = (message.time(), number, message.at);
             if last.get(&of).is_none_or(|(known, _)| *known < place) {
-                last.insert(of, (place, loaded.record(reader, &met, is_whole)));
+                last.insert(of, (place, loaded.record(reader, &message, with_head)));
             }
         }
     }
-    // The last record of a topic may be that of a publisher too.
+    // A record may be the last record of its topic and also of its publisher. The map by position
+    // of the record removes such duplicates.
     let last: BTreeMap<_, _> = last.into_values().collect();
     last.into_values().rev().collect()
 }

@@ -1,4 +1,5 @@
-//! Bags of V2.0 of which parts are read: the index tells which chunks have the wanted messages.
+//! Reads parts of remote bags. The index lists the chunks that contain the selected messages, and
+//! only these chunks are fetched.
 
 use std::ops::Range;
 
@@ -6,9 +7,9 @@ use rovelog_core::partial::{END, Ranges, Unread};
 use rovelog_core::scan::Window;
 use rovelog_core::{LogReader as _, Result, Select};
 
+use super::content::Chunk;
 use super::probe::{Probe, probe};
-use super::scan::{Extent, Length};
-use super::state::Chunk;
+use super::scan::ChunkExtent;
 use super::wire::Header;
 use crate::options::BagOptions;
 use crate::reader::BagReader;
@@ -16,23 +17,25 @@ use crate::scan::Scanner;
 use crate::version::Version;
 
 /// Maximum size in bytes of an index that is fetched for a summary. A bag of 100 GB has an index of
-/// about this size. A larger one is fetched only with the rest of the bag, which the caller asks for.
+/// about this size. A larger index is fetched only together with the whole bag.
 const MAX_INDEX: u64 = 64 << 20;
 
-/// Fetches the index of the bag, from where the bag header says that it starts.
+/// Fetches the index section of a remote bag. The offset of the index section is in the bag header.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let (size, head) = (file.size(), file.read(0..END)?);
-    // What is wrong with a bag is said where it is opened.
+    // Errors are ignored here, because opening the bag reports the same errors.
     let options = BagOptions::default();
     let Ok(scanner) = Scanner::start(&head[..head.len().min(Scanner::START)], &options) else {
         return Ok(());
     };
-    if scanner.version != Version::V2_0 {
+    if scanner.line.version != Version::V2_0 {
         return Ok(());
     }
     let Ok(Probe::Good(found)) = probe(Window::whole(&head), scanner.line.len) else { return Ok(()) };
     let Header::BagHeader(header) = found.header else { return Ok(()) };
     let index_pos = header.index_pos.get();
+    // A bag that was not closed has index position 0. Such a bag must be fetched completely, so no
+    // index is fetched.
     if index_pos < found.end() || index_pos >= size || size - index_pos > MAX_INDEX {
         return Ok(());
     }
@@ -40,80 +43,85 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
 }
 
 impl Scanner {
-    /// Returns where the next chunk starts, or the index at `index_pos`, by what the index says;
-    /// `None` if all bytes from `at` up to there were read.
-    pub(super) fn unread_chunk(&self, at: u64, index_pos: u64, unread: &Unread) -> Option<u64> {
+    /// If bytes between offset `at` and the next chunk were not fetched, returns the offset of the
+    /// next chunk. After the last chunk, returns `index_pos`, the offset of the index section.
+    /// Returns `None` if all bytes were fetched.
+    pub(super) fn next_chunk_if_unread(&self, at: u64, index_pos: u64, unread: &Unread) -> Option<u64> {
         if unread.is_empty() {
             return None;
         }
-        let infos = &self.chunked().infos_at;
+        let infos = &self.content.info_at_offset;
         let next = infos.range((0, at + 1)..=(0, u64::MAX)).next().map_or(index_pos, |((_, pos), _)| *pos);
         unread.touches(&(at..next)).then_some(next)
     }
 
-    /// Takes a chunk that was not read, with its index data up to `next`, by its chunk info: where the
-    /// next one starts.
-    pub(super) fn believe_chunk(&mut self, at: u64, next: u64, number: usize) -> Option<u64> {
-        let (length, headless) = (Length::Stored, false);
-        let extent =
-            Extent { at, data_at: at, end: next, compression: None, data_len: 0, size: 0, length, headless };
+    /// Adds a chunk that was not fetched, with the message counts of its chunk info. The chunk and
+    /// its index data end at offset `next`. Returns `next`.
+    pub(super) fn add_unread_chunk(&mut self, at: u64, next: u64, number: usize) -> Option<u64> {
+        let extent = ChunkExtent { at, data_at: at, end: next, ..ChunkExtent::default() };
         self.begin_chunk(extent);
-        let state = self.v2.as_deref_mut()?;
-        let info = &state.infos[*state.infos_at.get(&(0, at))?];
-        let (start, end) = (info.start.nanos(), info.end.nanos());
+        let content = &mut self.content;
+        let info = content.info(0, at)?;
         for (id, count) in &info.counts {
-            let origin = &state.origins[state.ids[0].get(*id)? as usize];
+            let origin = &content.origins[content.ids.first[0].get(*id)? as usize];
             let of = &mut self.tables.connections[origin.connection as usize].stats;
             of.count += count;
+            // Every message of a latching publisher is counted as latched, as in a scan. The last
+            // message of a latching publisher is also sent to later subscribers.
             of.latched += if origin.publisher.latching { *count } else { 0 };
         }
-        if !info.counts.is_empty() {
-            let span = state.unread_span.get_or_insert((start, end));
-            *span = (span.0.min(start), span.1.max(end));
-        }
-        state.chunks[number].is_unread = true;
+        content.chunks[number].is_unread = true;
         self.count_chunk(at, number)?;
         Some(next)
     }
 }
 
 impl BagReader {
-    /// Returns the chunks that are still to be fetched for the selected messages, each with its
-    /// index data; `None` of a bag without chunks.
-    pub(crate) fn still_needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
+    /// Returns the byte ranges of the chunks that contain selected messages and have not been
+    /// fetched yet. The ranges include the index data of the chunks. Returns `None` for bags before
+    /// V2.0.
+    pub(crate) fn needed_chunks(&self, select: &Select) -> Option<Vec<Range<u64>>> {
         if self.options.read.unread.is_empty() {
             return Some(Vec::new());
         }
-        let state = self.scanner.v2.as_ref()?;
+        if self.version() != Version::V2_0 {
+            return None;
+        }
+        let content = &self.scanner.content;
         let wanted: Vec<bool> = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         let selected = self.selected_chunks(&wanted, select);
-        let mut chunks: Vec<_> = selected.into_iter().map(|number| &state.chunks[number]).collect();
+        let mut chunks: Vec<_> = selected.into_iter().map(|number| &content.chunks[number]).collect();
         if let Some(start) = select.start.filter(|_| select.last_before) {
             let topics = self.topics().iter().enumerate();
             for (topic, _) in topics.filter(|(_, topic)| select.keeps_last_before(topic)) {
-                chunks.extend(last_before(&state.chunks, topic, start));
+                chunks.extend(last_before(&content.chunks, topic, start));
             }
         }
         if let Some(start) = select.start.filter(|_| select.latched) {
-            // Chunk infos do not tell publishers of one topic apart.
+            // Message counts in a chunk info are added up per topic, so they do not tell latching
+            // publishers of a topic from others.
             let mut latching = vec![false; self.topics().len()];
-            for origin in state.origins.iter().filter(|origin| origin.publisher.latching) {
+            for origin in content.origins.iter().filter(|origin| origin.publisher.latching) {
                 let topic = &self.topics()[origin.connection as usize];
                 latching[origin.connection as usize] |= select.keeps_topic(topic);
             }
-            let is_before = |chunk: &&Chunk| chunk.span.is_some_and(|(first, _)| first < start);
-            chunks.extend(state.chunks.iter().filter(is_before).filter(|chunk| chunk.has_any(&latching)));
+            let is_before = |chunk: &&Chunk| chunk.messages.span.is_some_and(|(first, _)| first < start);
+            chunks.extend(content.chunks.iter().filter(is_before).filter(|chunk| chunk.has_any(&latching)));
         }
         let unread = chunks.into_iter().filter(|chunk| chunk.is_unread);
         Some(unread.map(|chunk| chunk.extent.at..chunk.extent.end).collect())
     }
 }
 
-/// Returns the chunks that may have the last message of a topic before `start`: the last chunk that
-/// ends before, and those that overlap with it or the start.
+/// Returns the chunks that may contain the last message of a topic before the time `start`. These
+/// are the latest chunk that ends before `start`, and all chunks that overlap with this chunk or
+/// with `start`.
 fn last_before(chunks: &[Chunk], topic: usize, start: i64) -> impl Iterator<Item = &Chunk> {
-    let with = chunks.iter().filter(move |chunk| chunk.counts.iter().any(|(of, ..)| *of as usize == topic));
-    let spans = with.filter_map(move |chunk| Some((chunk.span.filter(|(first, _)| *first < start)?, chunk)));
+    let with = chunks.iter().filter(move |chunk| {
+        chunk.messages.by_connection.iter().any(|messages| messages.connection as usize == topic)
+    });
+    let spans =
+        with.filter_map(move |chunk| Some((chunk.messages.span.filter(|(first, _)| *first < start)?, chunk)));
     let sure = spans.clone().filter(|((_, last), _)| *last < start).max_by_key(|((_, last), _)| *last);
     let from = sure.map_or(i64::MIN, |((first, _), _)| first);
     spans.filter(move |((_, last), _)| *last >= from).map(|(_, chunk)| chunk)

@@ -1,36 +1,41 @@
-//! What is at a place of a bag of V2.0, of the file and of an unpacked chunk alike.
+//! Tests whether a V2.0 record starts at a given offset, in a file or in a decompressed chunk.
 
 use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::wire::U32Le;
 
 use super::wire::{Chunk, Header, IndexEntry};
 use crate::headers::Fields;
-use crate::validate::{LEN, MAX_HEADER, MORE_THAN_OP, SEEN, is_beginning, may_start};
+use crate::validate::{LEN, MAX_HEADER, MAX_NAME_LEN, MORE_THAN_OP, is_beginning, may_start};
 use crate::version::{self, Version};
 use crate::wire::list_len;
 
-/// Bytes of a header that is found by searching: no recorder comes near.
-const SEARCHED: u32 = 64 << 10;
+/// Maximum size in bytes of a record header that a search for the next record accepts. Recorders
+/// never write headers of this size.
+const MAX_SEARCHED_HEADER: u32 = 64 << 10;
 
-/// A record up to its data.
+/// The head of a record, that is, its header and length fields. The data of the record need not be
+/// in the window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct ProbedRecord<'a> {
+    /// Parsed header of the record.
     pub(super) header: Header<'a>,
-    /// The op that is meant, if the one that is stored is damaged.
-    pub(super) meant: Option<u8>,
-    /// Fields of its header that are there a second time.
-    pub(super) repeated: u32,
+    /// The right op (record type) according to the header fields, if the stored op is damaged.
+    pub(super) corrected_op: Option<u8>,
+    /// Number of header fields whose name occurs more than once.
+    pub(super) duplicates: u32,
+    /// Offset of the record data.
     pub(super) data_at: u64,
+    /// Size in bytes of the record data.
     pub(super) data_len: u32,
 }
 
-impl Found<'_> {
-    /// Returns where it ends by its lengths.
+impl ProbedRecord<'_> {
+    /// Returns the offset of the end of the record, according to its length fields.
     pub(super) fn end(&self) -> u64 {
         self.data_at + u64::from(self.data_len)
     }
 
-    /// Returns whether such records are between chunks only.
+    /// Returns whether records of this type occur only between chunks, never inside a chunk.
     pub(super) fn is_top(&self) -> bool {
         matches!(
             self.header,
@@ -39,29 +44,32 @@ impl Found<'_> {
     }
 }
 
-/// What is at a place.
+/// Result of testing whether a record starts at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Probe<'a> {
-    /// A record; its data need not be at hand.
-    Good(Found<'a>),
-    /// The beginning of one.
+    /// A record whose head is valid.
+    Good(ProbedRecord<'a>),
+    /// The start of a record that is truncated at the end of the file or chunk.
     Cut,
+    /// Bytes that are not the start of a record.
     Bad,
 }
 
-/// Looks at the head of the record at `at`.
+/// Tests whether the head of a record starts at offset `at`.
 pub(super) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> {
     let Some(len) = window.view::<U32Le>(at)? else {
         let rest = window.upto(at, LEN)?;
         return Ok(if rest.is_empty() { Probe::Bad } else { Probe::Cut });
     };
     let len = len.get();
+    // Every V2.0 record header has at least one field besides the field `op`.
     if !(MORE_THAN_OP..=MAX_HEADER).contains(&len) {
         return Ok(Probe::Bad);
     }
     let end = at + LEN + u64::from(len);
-    // A length that is damaged should not ask for much.
-    let start = window.upto(at + LEN, len.min(SEEN).into())?;
+    // The header length may be damaged. Check the first bytes of the header before requesting all
+    // of them.
+    let start = window.upto(at + LEN, len.min(MAX_NAME_LEN).into())?;
     if !is_beginning(start, len) {
         return Ok(Probe::Bad);
     }
@@ -70,13 +78,19 @@ pub(super) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> 
         return Ok(if is_beginning(rest, len) { Probe::Cut } else { Probe::Bad });
     };
     let Some(fields) = Fields::read(header) else { return Ok(Probe::Bad) };
-    let Some((header, meant)) = Header::meant(&fields) else { return Ok(Probe::Bad) };
+    let Some((header, corrected_op)) = Header::interpret(&fields) else { return Ok(Probe::Bad) };
     let Some(data_len) = window.view::<U32Le>(end)? else { return Ok(Probe::Cut) };
-    let repeated = fields.repeated;
-    Ok(Probe::Good(Found { header, meant, repeated, data_at: end + LEN, data_len: data_len.get() }))
+    let duplicates = fields.duplicates;
+    Ok(Probe::Good(ProbedRecord {
+        header,
+        corrected_op,
+        duplicates,
+        data_at: end + LEN,
+        data_len: data_len.get(),
+    }))
 }
 
-/// Returns whether the window ends at `at`, or another bag starts there.
+/// Returns whether the file ends at offset `at`, or another bag starts there.
 fn ends(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if !window.has(at)? {
         return Ok(at == window.end());
@@ -84,7 +98,7 @@ fn ends(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     is_line(window, at)
 }
 
-/// Returns whether the version line of a bag of V2.0 is at `at`.
+/// Returns whether a version line of a V2.0 bag starts at offset `at`.
 pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if window.upto(at, version::PREFIX.len() as u64)? != version::PREFIX {
         return Ok(false);
@@ -93,8 +107,9 @@ pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(version::parse(head).is_ok_and(|line| line.version == Version::V2_0))
 }
 
-/// Returns the offset of the first record in `head`, the start of a file without a version line: a bag
-/// header or a chunk, or what follows a version line that is not at the start.
+/// Returns the offset of the first record of a file whose version line is damaged. `head` are the
+/// first bytes of the file. The record is a bag header, a chunk, or the first record after a
+/// version line at a later offset.
 pub(crate) fn first_record(head: &[u8]) -> Option<u64> {
     let window = Window::whole(head);
     (0..head.len() as u64).find_map(|at| {
@@ -102,7 +117,7 @@ pub(crate) fn first_record(head: &[u8]) -> Option<u64> {
             let line = version::parse(&head[usize::try_from(at).ok()?..]).ok()?;
             return Some(at + line.len);
         }
-        if !matches!(may_start(window, at, SEARCHED), Ok(true)) {
+        if !matches!(may_start(window, at, MAX_SEARCHED_HEADER), Ok(true)) {
             return None;
         }
         let Ok(Probe::Good(found)) = probe(window, at) else { return None };
@@ -110,8 +125,9 @@ pub(crate) fn first_record(head: &[u8]) -> Option<u64> {
     })
 }
 
-/// Returns whether what is at `at` may follow a record of the file that is no message: such a
-/// record, its beginning, or the end.
+/// Returns whether the bytes at offset `at` can follow a record between chunks. This is the case at
+/// the end of the bag, and at the head of another record between chunks, even if this head is
+/// truncated.
 pub(super) fn follows_top(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(ends(window, at)?
         || match probe(window, at)? {
@@ -121,28 +137,34 @@ pub(super) fn follows_top(window: Window<'_>, at: u64) -> Result<bool, NeedMore>
         })
 }
 
-/// Returns whether what is at `at` may follow any record: another one, its beginning, or the end.
+/// Returns whether the bytes at offset `at` can follow any record. This is the case at the end of
+/// the bag, and at the head of a record, even if this head is truncated.
 pub(super) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(ends(window, at)? || !matches!(probe(window, at)?, Probe::Bad))
 }
 
-/// Returns whether a record starts at `at`, checked strictly enough to go on there after damage. Of
-/// a chunk the header is enough.
+/// Returns whether a record starts at offset `at`. The check is strict, so that reading can resume
+/// at this record after damage. The bytes after the record must be valid too. For a chunk, a valid
+/// head is enough, because the chunk length may be missing.
 pub(super) fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if is_line(window, at)? {
         return Ok(true);
     }
-    if !may_start(window, at, SEARCHED)? {
+    if !may_start(window, at, MAX_SEARCHED_HEADER)? {
         return Ok(false);
     }
     let Probe::Good(found) = probe(window, at)? else { return Ok(false) };
     match found.header {
+        // Without this case, any bytes with a field `op` would count as a record.
         Header::Unknown(_) => Ok(false),
         Header::Chunk(Chunk { .. }) => Ok(true),
         Header::IndexData(index) => {
+            // Recorders before September 2010 stated 20 bytes per index entry but wrote 12 bytes.
+            // Both possible ends of the record are tested (rule K18 in docs/formats/rosbag.md).
             let whole = found.data_at + list_len::<IndexEntry>(index.count.get());
             Ok(follows_top(window, whole)? || follows_top(window, found.end())?)
         }
+        // The length of a record that extends beyond the end of the file is probably damaged.
         _ if window.eof && found.end() > window.end() => Ok(false),
         _ => follows(window, found.end()),
     }

@@ -1,63 +1,55 @@
-//! Bags of V2.0 from a pipe: a chunk at a time.
+//! Reads a V2.0 bag from a stream, one chunk at a time.
 
 use std::io::Read;
-use std::ops::Range;
 
 use rovelog_core::scan::{Scan as _, Source};
 
-use super::buffer::{Buffer, Ending};
-use super::heads::Template;
-use super::inner::{Hints, Item};
-use super::learn::Learned;
-use super::open::is_zeros;
-use super::scan::{Step, TopScan};
-use super::state::State;
-use super::unpack::{Cap, Compression, unpack_chunk};
-use crate::diagnostics as rules;
+use super::buffer::Buffer;
+use super::compression::DecompressionLimit;
+use super::loader::LoadResult;
+use super::records::{ChunkItem, Hints};
+use super::scan::{ChunkExtent, Loss, Step, TopScan};
+use super::template::Template;
 use crate::error::BagError;
+use crate::message::MessageRef;
 use crate::scan::Scanner;
 
-/// A chunk that is being read.
+/// State of the chunk that is being read from the stream.
 #[derive(Clone, Copy, Debug)]
 struct Open {
+    /// Index of the chunk.
     number: usize,
-    /// Position of the next record in the bytes of the chunk.
+    /// Location of the chunk in the stream, and content of the chunk header.
+    extent: ChunkExtent,
+    /// Offset of the next record in the decompressed chunk data.
     at: usize,
-    /// Number of these bytes.
-    len: usize,
-    /// Offset of these bytes in the pipe; `None` if they were unpacked.
-    data_at: Option<u64>,
-    /// Number of stored bytes that they take.
-    used: usize,
+    /// Status and size of the decompressed data.
+    loaded: LoadResult,
 }
 
-/// What reads a pipe.
+/// Reader of the chunks in a stream.
 #[derive(Debug)]
-pub(crate) struct Streamed {
+pub(crate) struct ChunkedStream {
+    /// Scanner of the records between chunks.
     scan: TopScan,
+    /// Buffer for decompressed data.
     buffer: Buffer,
+    /// Chunk that is being read. `None` between chunks.
     open: Option<Open>,
+    /// Template of the header that the latest messages share.
     template: Option<Template>,
-    cap: Cap,
+    /// Limits on the decompressed size of each chunk.
+    cap: DecompressionLimit,
+    /// True after the end of the stream was reached.
     has_ended: bool,
-    /// Zero bytes that may be those in front of the index.
-    zeros: Vec<Range<u64>>,
+    /// Ranges of zero bytes between records. They are not a loss if the index follows, which is
+    /// known only at the end of the stream.
+    zeros: Vec<Loss>,
 }
 
-/// Where the payload of a message is.
-#[derive(Clone, Debug)]
-pub(crate) enum At {
-    InPipe(Range<u64>),
-    Unpacked(Range<usize>),
-}
-
-/// A message of a pipe: what it is, where its record starts, where its payload is.
-pub(crate) type Arrived = (Learned, u64, At);
-
-impl Streamed {
-    pub(crate) fn new(scanner: &mut Scanner, cap: Cap) -> Self {
-        scanner.v2 = Some(Box::new(State::default()));
-        scanner.chunked_mut().begin_section();
+impl ChunkedStream {
+    pub(crate) fn new(scanner: &mut Scanner, cap: DecompressionLimit) -> Self {
+        scanner.content.begin_section();
         let scan = TopScan::new(scanner.line.len, cap);
         Self {
             scan,
@@ -70,22 +62,35 @@ impl Streamed {
         }
     }
 
-    /// Returns the bytes of the chunk that was unpacked last.
-    pub(crate) fn unpacked(&self) -> &[u8] {
-        self.buffer.filled()
+    /// Returns the offset in the stream and the payload of the message that [`next`](Self::next)
+    /// returned last.
+    pub(crate) fn locate<'a, R: Read>(
+        &'a self,
+        source: &'a Source<R>,
+        message: &MessageRef,
+    ) -> Option<(u64, &'a [u8])> {
+        let extent = self.open?.extent;
+        Some(if extent.is_plain() {
+            let file_offset = |at| extent.file_offset(at);
+            let payload = source.bytes(file_offset(message.payload_at()), file_offset(message.end()));
+            (file_offset(message.at), payload)
+        } else {
+            (extent.at, message.payload(self.buffer.filled()))
+        })
     }
 
-    /// Returns the next message; `None` at the end. `fill` reads on.
+    /// Returns the next message, or `None` at the end of the stream. `fill` reads more bytes from
+    /// the input.
     pub(crate) fn next<R: Read>(
         &mut self,
         scanner: &mut Scanner,
         source: &mut Source<R>,
         mut fill: impl FnMut(&mut Source<R>, u64, u64) -> Result<(), BagError>,
-    ) -> Result<Option<Arrived>, BagError> {
+    ) -> Result<Option<MessageRef>, BagError> {
         loop {
             if let Some(open) = self.open {
                 match self.message(scanner, source, open) {
-                    Some(arrived) => return Ok(Some(arrived)),
+                    Some(message) => return Ok(Some(message)),
                     None => continue,
                 }
             }
@@ -99,105 +104,80 @@ impl Streamed {
                 }
             };
             match step {
-                Step::Line { at, end } => scanner.take_line(at, end),
-                Step::Record { at, end } => scanner.take_record(source.window(), at, end),
-                Step::Lost { at, end, rule } if rule == &rules::LOST && is_zeros(source.bytes(at, end)) => {
-                    self.zeros.push(at..end);
-                }
-                Step::Lost { at, end, rule } => scanner.lose_record(at, end, rule),
+                Step::Line { at, end } => scanner.start_section(at, end),
+                Step::Record { at, end } => scanner.add_top_record(source.window(), at, end),
+                // Zero bytes before the index are not a loss, but it is not known yet whether the
+                // index follows. They are reported at the end of the stream.
+                Step::Lost(loss) if loss.is_zeros(source.bytes(loss.at, loss.end)) => self.zeros.push(loss),
+                Step::Lost(loss) => scanner.report_lost_record(loss),
                 Step::Chunk(extent) => {
                     extent.check_built_in()?;
-                    scanner.take_chunk(source.window(), extent);
-                    self.open = Some(self.unpack(scanner, source));
+                    scanner.add_chunk(source.window(), extent);
+                    self.open = Some(self.decompress(scanner, source));
                 }
                 Step::End => {
                     self.has_ended = true;
-                    for Range { start, end } in std::mem::take(&mut self.zeros) {
-                        if scanner.is_before_index(start, end) {
-                            scanner.note_zeros(start, end);
+                    for zeros in std::mem::take(&mut self.zeros) {
+                        if scanner.is_before_index(zeros) {
+                            scanner.report_zeros(zeros);
                         } else {
-                            scanner.lose_record(start, end, &rules::LOST);
+                            scanner.report_lost_record(zeros);
                         }
                     }
-                    scanner.settle_chunks(source.window().end());
+                    scanner.finish_chunks(source.window().end());
                 }
             }
         }
     }
 
-    /// Unpacks the chunk that has just started.
-    fn unpack<R: Read>(&mut self, scanner: &mut Scanner, source: &Source<R>) -> Open {
-        let state = scanner.chunked_mut();
-        let is_encrypted = state.header.as_ref().is_some_and(|header| header.encryption.is_some());
-        let number = state.chunks.len() - 1;
-        state.at_hand = number;
-        let chunk = &mut state.chunks[number];
+    /// Decompresses the chunk that was added last, and returns its state for reading.
+    fn decompress<R: Read>(&mut self, scanner: &mut Scanner, source: &Source<R>) -> Open {
+        let content = &mut scanner.content;
+        let is_encrypted = content.is_encrypted();
+        let number = content.chunks.len() - 1;
+        content.position.chunk = number;
+        let chunk = &mut content.chunks[number];
         let extent = chunk.extent;
         let data = source.bytes(extent.data_at, extent.end);
-        let mut open = Open { number, at: 0, len: data.len(), data_at: None, used: data.len() };
-        chunk.ending = match extent.compression {
-            _ if is_encrypted => Ending::Encrypted,
-            None => Ending::Unknown,
-            Some(Compression::None) => {
-                open.data_at = Some(extent.data_at);
-                if extent.length == super::scan::Length::Cut { Ending::Cut } else { Ending::Whole }
-            }
-            Some(compression) => {
-                let limit = self.cap.limit(extent.size, data.len() as u64);
-                let ending;
-                (ending, open.used) = unpack_chunk(compression, data, limit, &mut self.buffer);
-                open.len = self.buffer.len;
-                ending
-            }
-        };
-        if matches!(chunk.ending, Ending::Encrypted | Ending::Unknown) {
-            open.len = 0;
-        }
-        open
+        let loaded = extent.load(is_encrypted, data, self.cap, &mut self.buffer);
+        chunk.status = loaded.status;
+        Open { number, extent, at: 0, loaded }
     }
 
-    /// Returns the next message of the chunk at hand; `None` where it is another record, or the end
-    /// of it.
-    fn message<R: Read>(&mut self, scanner: &mut Scanner, source: &Source<R>, open: Open) -> Option<Arrived> {
-        let chunk = &scanner.chunked().chunks[open.number];
-        let extent = chunk.extent;
-        let data = match open.data_at {
-            Some(at) => source.bytes(at, at + open.len as u64),
-            None => &self.buffer.bytes[..open.len],
+    /// Returns the next message of the current chunk. Returns `None` if the next record is not a
+    /// message, and at the end of the chunk.
+    fn message<R: Read>(
+        &mut self,
+        scanner: &mut Scanner,
+        source: &Source<R>,
+        open: Open,
+    ) -> Option<MessageRef> {
+        let chunk = &scanner.content.chunks[open.number];
+        let Open { extent, loaded, .. } = open;
+        let data = if extent.is_plain() {
+            source.bytes(extent.data_at, extent.data_at + loaded.len as u64)
+        } else {
+            &self.buffer.bytes[..loaded.len]
         };
-        let mut inner = chunk.inner(data, chunk.ending, Hints::default(), self.template).at(open.at);
-        let item = inner.next();
-        let place = |at: usize| extent.data_at + if open.data_at.is_some() { at as u64 } else { 0 };
-        self.open = Some(Open { at: inner.place(), ..open });
-        self.template = inner.template();
-        if let Some((at, op)) = inner.meant() {
-            scanner.note_op(place(at)..place(at) + 1, "a record in a chunk", op);
-        }
+        let mut records = chunk.records(data, chunk.status, Hints::default(), self.template).at(open.at);
+        let item = records.next();
+        self.open = Some(Open { at: records.place(), ..open });
+        self.template = records.template();
+        scanner.report_op_in_chunk(&extent, records.corrected_op());
         match item {
-            Some(Item::Message(message)) => {
-                let range = message.payload_at..message.end;
-                let at = (place(message.at), place(range.start), place(range.end));
-                let learned = scanner.chunk_message(&message, &data[range.clone()], at);
-                let Some(learned) = learned else {
-                    scanner.refuse_message(at);
-                    return None;
-                };
-                Some(match open.data_at {
-                    Some(_) => (learned, at.0, At::InPipe(at.1..at.2)),
-                    None => (learned, extent.at, At::Unpacked(range)),
-                })
+            Some(ChunkItem::Message(mut message)) => {
+                return scanner.count_chunk_message(&extent, &mut message, data).then_some(message);
             }
-            Some(item) => {
-                scanner.chunk_item(item, data.len(), place);
-                None
-            }
+            Some(item) => scanner.add_item(&extent, item, data.len()),
             None => {
                 self.open = None;
-                scanner.end_chunk(open.number, open.len);
+                scanner.end_chunk(loaded.len);
+                // Before the end of the stream is reached, the end of the file is not known, so no
+                // chunk can end there.
                 let end = if source.window().eof { source.window().end() } else { u64::MAX };
-                scanner.note_chunk(open.number, open.used, end, &mut Vec::new());
-                None
+                scanner.report_chunk(open.number, loaded.used, end, &mut Vec::new());
             }
         }
+        None
     }
 }

@@ -1,5 +1,5 @@
-//! The bytes of a bag of V2.0, declared in the order of the specification ("Bags/Format/2.0" of the
-//! ROS wiki). Records, fields and their lengths are those of [V1.2](crate::wire).
+//! Structures of V2.0 in the order of the specification ("Bags/Format/2.0" in the ROS wiki).
+//! Records and their fields are encoded as in [V1.2](crate::wire).
 
 use rovelog_core::wire::{U32Le, U64Le, whole};
 
@@ -11,82 +11,89 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::headers::{Fields, Name, fields, headers};
 use crate::wire::{Field, fields_of, head_of, padded};
 
-/// "Format": the version line.
+/// Version line at the start of a V2.0 bag, as defined in section "Format" of the specification.
 pub const VERSION_LINE: &[u8; 13] = b"#ROSBAG V2.0\n";
 
-/// "index data version", "chunk info record version": both are 1.
+/// Version number of index data records and chunk info records.
 pub(crate) const VER: u32 = 1;
 
 headers! {
-    /// What a header of V2.0 says, by its op.
+    /// Header of a V2.0 record.
     Header;
 
-    /// "Followed by actual message data"; in chunks only.
+    /// Header of a message record, whose data are a serialized message. Message records occur only
+    /// inside chunks.
     2 Message {
-        /// ID for connection on which message arrived.
+        /// Id of the connection on which the message arrived.
         conn: &'a U32Le = Conn,
         /// Time at which the message was received.
         time: &'a Stamp = Time,
     }
 
-    /// "Stores information about the entire file".
+    /// Header of the bag header record, which describes the entire file.
     3 BagHeader {
-        /// Offset of first record after the chunk section; 0 until the bag is closed.
+        /// Offset of the first record after the chunk section. The value is 0 until the bag is
+        /// closed.
         index_pos: &'a U64Le = IndexPos,
         /// Number of unique connections in the file.
         conn_count: &'a U32Le = ConnCount,
         /// Number of chunk records in the file.
         chunk_count: &'a U32Le = ChunkCount,
-        /// Not in the specification: what encrypts the bag, since 2018.
+        /// Name of the encryption plugin. Recorders have used this field since 2018, but the
+        /// specification does not define it.
         encryptor: Option<&'a [u8]> = Encryptor,
-        /// Not in the specification: for whom the key is encrypted.
+        /// GPG user for whom the encryption key is encrypted. The specification does not define
+        /// this field.
         gpg_user: Option<&'a [u8]> = GpgUser,
     }
 
-    /// "Stores the uncompressed byte offset of message records" of the chunk in front.
-    /// [`IndexEntry`]s follow.
+    /// Header of an index data record, which lists the messages of one connection in the preceding
+    /// chunk. The data of the record are [`IndexEntry`] structures.
     4 IndexData {
-        /// Index data record version.
+        /// Version of the index data record.
         ver: &'a U32Le = Ver,
-        /// Connection ID.
+        /// Id of the connection whose messages are listed.
         conn: &'a U32Le = Conn,
-        /// Number of messages on the connection in the preceding chunk.
+        /// Number of messages of the connection in the preceding chunk.
         count: &'a U32Le = Count,
     }
 
-    /// "Stores connection and message data, which may be compressed".
+    /// Header of a chunk record, whose data are connection and message records. The data may be
+    /// compressed.
     5 Chunk {
-        /// Compression type for the data: `none`, `bz2`, and `lz4` since 2014.
+        /// Compression type of the chunk data: `none`, `bz2`, or (since 2014) `lz4`.
         compression: &'a [u8] = Compression,
-        /// Size in bytes of the uncompressed chunk.
+        /// Size in bytes of the uncompressed chunk data.
         size: &'a U32Le = Size,
     }
 
-    /// "Stores information about each chunk". [`ConnectionCount`]s follow.
+    /// Header of a chunk info record, which describes one chunk. The data of the record are
+    /// [`ConnectionCount`] structures.
     6 ChunkInfo {
-        /// Chunk info record version.
+        /// Version of the chunk info record.
         ver: &'a U32Le = Ver,
-        /// Offset of the chunk record.
+        /// Offset of the chunk record that the chunk info describes.
         chunk_pos: &'a U64Le = ChunkPos,
-        /// Timestamp of earliest message in the chunk.
+        /// Time of the earliest message in the chunk.
         start_time: &'a Stamp = StartTime,
-        /// Timestamp of latest message in the chunk.
+        /// Time of the latest message in the chunk.
         end_time: &'a Stamp = EndTime,
-        /// Number of connections in the chunk.
+        /// Number of connections that have messages in the chunk.
         count: &'a U32Le = Count,
     }
 
-    /// "The topic and type information for a connection". A [`ConnectionHeader`] follows.
+    /// Header of a connection record, which declares the topic and type of a connection. The data
+    /// of the record are a [`ConnectionHeader`].
     7 Connection {
-        /// Unique connection ID.
+        /// Unique id of the connection.
         conn: &'a U32Le = Conn,
-        /// Topic on which the messages are stored.
+        /// Topic on which the messages of the connection are stored.
         topic: &'a [u8] = Topic,
     }
 }
 
 impl Header<'_> {
-    /// Returns the fields of a stored header that these do not replace, as they are stored.
+    /// Returns the encoded fields of the header `stored` whose names do not occur in this header.
     pub(crate) fn others(&self, stored: &[u8]) -> Vec<u8> {
         let mut others = Cursor::new(Vec::new());
         self.write(|own| {
@@ -97,12 +104,13 @@ impl Header<'_> {
         others.into_inner()
     }
 
-    /// Returns the head of a record with this header and [`others`](Self::others).
+    /// Returns the head of a record: this header, extended by the encoded fields `others`, and both
+    /// length fields.
     ///
     /// # Panics
-    /// As [`head_of`].
+    /// Panics in the cases listed at [`head_of`].
     pub(crate) fn head_with(&self, others: &[u8], data_len: u32) -> Vec<u8> {
-        // Hardly any record has others, and messages are many.
+        // Fast path for records without additional fields. Hardly any record has them.
         if others.is_empty() {
             return self.to_head(data_len);
         }
@@ -116,32 +124,35 @@ impl Header<'_> {
 }
 
 fields! {
-    /// The data of a connection record: fields like those of a header, without its length.
+    /// Data of a connection record. The fields are encoded in the same way as the fields of a
+    /// record header.
     #[derive(Default)]
     ConnectionHeader {
-        /// The topic as the publisher named it.
+        /// Topic under which the publisher advertised the messages.
         topic: Option<&'a [u8]> = Topic,
-        /// Message type.
+        /// Name of the message type.
         ty: Option<&'a [u8]> = Type,
         /// md5 sum of the message type.
         md5sum: Option<&'a [u8]> = Md5Sum,
         /// Full text of the message definition.
         message_definition: Option<&'a [u8]> = MessageDefinition,
-        /// Name of the node sending data.
+        /// Name of the node that published the messages.
         callerid: Option<&'a [u8]> = CallerId,
-        /// `1` of a latching publisher.
+        /// `1` if the publisher is latching, that is, if its last message is also sent to later
+        /// subscribers.
         latching: Option<&'a [u8]> = Latching,
     }
 }
 
 impl<'a> ConnectionHeader<'a> {
-    /// Reads the data of a connection record; `None` if they are no fields.
+    /// Reads the data of a connection record. Returns `None` if the data are not a list of fields.
     pub fn read(data: &'a [u8]) -> Option<Self> {
         Self::from_fields(&Fields::read(data)?)
     }
 
-    /// Returns the header of a connection of which no more is known than its topic: `*` is any md5 sum,
-    /// but no reader can make a class of a type of that name.
+    /// Returns the data of a connection of which only the topic is known. The md5 sum `*` matches
+    /// any message type. Readers have no class for the type name, so they do not try to decode the
+    /// messages.
     pub(crate) fn unknown(topic: &'a [u8]) -> Self {
         Self {
             topic: Some(topic),
@@ -152,40 +163,41 @@ impl<'a> ConnectionHeader<'a> {
         }
     }
 
-    /// Returns whether it has the fields without which other readers refuse a bag.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Returns whether the connection data have all fields that other readers require.
+    pub(crate) fn is_complete(&self) -> bool {
         self.ty.is_some() && self.md5sum.is_some() && self.message_definition.is_some()
     }
 
-    /// Returns the data as they are stored, fields in the byte order of their names.
+    /// Returns the encoded connection data. Fields are sorted by name.
     ///
     /// # Panics
-    /// As [`head_of`].
+    /// Panics in the cases listed at [`head_of`].
     pub fn to_data(&self) -> Vec<u8> {
         let mut fields: Vec<_> = self.stored_fields().collect();
         fields.sort_by_key(|field| field.name);
         let mut head = head_of(&fields, 0);
-        // Its length and that of the data are those of the record.
+        // Remove the two length fields. They belong to the head of a record, not to the connection
+        // data.
         head.truncate(head.len() - size_of::<U32Le>());
         head.split_off(size_of::<U32Le>())
     }
 }
 
-/// A time of the specification's type "time": seconds and nanoseconds of the Unix clock.
+/// A value of the type "time" in the specification: seconds and nanoseconds since the Unix epoch.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct Stamp {
-    /// Seconds.
+    /// Seconds since the Unix epoch.
     pub sec: U32Le,
-    /// Nanoseconds.
+    /// Nanoseconds within the second.
     pub nsec: U32Le,
 }
 
 const _: () = assert!(size_of::<Stamp>() == 8);
 
-/// "Occurrences of timestamps, chunk record offsets and message offsets".
+/// Entry in the data of an index data record: the time and offset of one message.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
@@ -199,47 +211,48 @@ pub struct IndexEntry {
 
 const _: () = assert!(size_of::<IndexEntry>() == 12);
 
-/// "Occurrences of conn and count" in a chunk info record.
+/// Entry in the data of a chunk info record: the number of messages of one connection.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct ConnectionCount {
-    /// Connection ID.
+    /// Id of the connection.
     pub conn: U32Le,
-    /// Number of messages that arrived on this connection in the chunk.
+    /// Number of messages of this connection in the chunk.
     pub count: U32Le,
 }
 
 const _: () = assert!(size_of::<ConnectionCount>() == 8);
 
 impl Stamp {
-    /// Makes a time of seconds and nanoseconds.
+    /// Creates a time from seconds and nanoseconds.
     pub fn new(sec: u32, nsec: u32) -> Self {
         Self { sec: U32Le::new(sec), nsec: U32Le::new(nsec) }
     }
 
-    /// Returns the time in nanoseconds; a second or more of nanoseconds is carried.
+    /// Returns the time in nanoseconds since the Unix epoch. A nanosecond value of one second or
+    /// more is added in full.
     pub(crate) fn nanos(self) -> i64 {
-        crate::tables::nanos(self.sec.get(), self.nsec.get())
+        crate::message::nanos(self.sec.get(), self.nsec.get())
     }
 }
 
 impl IndexEntry {
-    /// Returns the entries of an index data record; what is left over at the end is none.
+    /// Returns the entries of an index data record. An incomplete entry at the end is ignored.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
         whole(data)
     }
 }
 
 impl ConnectionCount {
-    /// Returns the entries of a chunk info record; what is left over at the end is none.
+    /// Returns the entries of a chunk info record. An incomplete entry at the end is ignored.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
         whole(data)
     }
 }
 
-/// Returns the bag header record as recorders wrote it: padded with spaces.
+/// Returns a bag header record that is padded with spaces, as in bags from recorders.
 pub(crate) fn bag_header_record(index_pos: u64, conn_count: u32, chunk_count: u32) -> Vec<u8> {
     let (index_pos, conn_count, chunk_count) =
         (U64Le::new(index_pos), U32Le::new(conn_count), U32Le::new(chunk_count));
@@ -259,7 +272,7 @@ mod tests {
     use crate::wire::RecordHead;
 
     #[test]
-    fn headers_are_those_of_the_recorder() {
+    fn headers_match_those_of_the_recorder() {
         let record = bag_header_record(7, 1, 2);
         assert_eq!((record.len(), &record[..4]), (4104, &[69, 0, 0, 0][..]));
         let (conn, time) = (U32Le::new(3), Stamp::new(1, 2));

@@ -1,6 +1,9 @@
-//! New bags of V2.0, as the recorder writes them: chunks of messages with the index of each, then
-//! all connections and a summary of each chunk. The output need not seek, and the bag header at the
-//! start has totals of what comes: a bag is held until it is complete, or laid twice if it is large.
+//! Writes V2.0 bags with the layout of the ROS recorder. The layout is a sequence of chunks, each
+//! followed by its index data, then all connections, then a chunk info for each chunk.
+//!
+//! The bag header at the start contains totals that are known only at the end. The output need not
+//! support seeking, so the bag header cannot be written later. A small bag is therefore buffered in
+//! memory until it is complete, and a large bag is generated twice.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -9,105 +12,130 @@ use rovelog_core::output::FailFast;
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
-use super::unpack::Compression;
+use super::compression::Compression;
 use super::wire::{
     Chunk, ChunkInfo, Connection, ConnectionCount, Header, IndexData, IndexEntry, Message, Stamp, VER,
     VERSION_LINE, bag_header_record,
 };
 use crate::error::BagError;
 
-/// Bytes of messages from which on a chunk is closed, as ROS closes them.
+/// Size in bytes at which a chunk is closed. The ROS recorder uses the same value.
 const CHUNK_SIZE: usize = 768 << 10;
 
-/// Bytes that a chunk may have: its messages are found by offsets of 32 bits.
+/// Maximum size in bytes of a chunk. Larger chunks are not possible, because index data contain
+/// 32-bit offsets.
 const MAX_CHUNK: usize = u32::MAX as usize;
 
-/// A bag of more bytes is not held.
-const HELD: usize = 64 << 20;
+/// Maximum size in bytes of a bag that is buffered in memory until it is complete.
+const MAX_BUFFERED: usize = 64 << 20;
 
-/// What the bag header says of the whole file.
+/// Totals of a bag, which are written to the bag header.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
+    /// Offset of the index section.
     index_pos: u64,
+    /// Number of connections in the bag.
     connections: u32,
+    /// Number of chunks in the bag.
     chunks: u32,
-    /// Bytes of the file.
+    /// Size in bytes of the bag.
     bytes: u64,
 }
 
-/// Writes a bag of what `lay` puts into it, and returns that with the number of bytes. `lay` may be
-/// called twice, and must do the same each time.
+/// Writes a bag with the records that `write_records` adds. Returns the result of `write_records`
+/// and the size of the bag in bytes.
+///
+/// For a large bag, `write_records` is called twice, and must add the same records in both calls.
 ///
 /// # Errors
-/// Returns an error if the output refuses, or `lay` does.
+/// Returns an error if the output or `write_records` returns an error.
 pub fn write<T, E: From<BagError>>(
     out: &mut dyn Write,
     compression: Compression,
-    lay: impl FnMut(&mut Writer<'_>) -> Result<T, E>,
+    write_records: impl FnMut(&mut Writer<'_>) -> Result<T, E>,
 ) -> Result<(T, u64), E> {
-    write_held(HELD, out, compression, lay)
+    write_held(MAX_BUFFERED, out, compression, write_records)
 }
 
 fn write_held<T, E: From<BagError>>(
-    most: usize,
+    max_len: usize,
     out: &mut dyn Write,
     compression: Compression,
-    mut lay: impl FnMut(&mut Writer<'_>) -> Result<T, E>,
+    mut write_records: impl FnMut(&mut Writer<'_>) -> Result<T, E>,
 ) -> Result<(T, u64), E> {
-    let mut held = Held { most, bytes: Some(Vec::new()) };
-    let mut writer = Writer::new(&mut held, compression, Totals::default())?;
-    let mut laid = lay(&mut writer)?;
+    let mut buffer = MemoryBuffer { max_len, bytes: Some(Vec::new()) };
+    let mut writer = Writer::new(&mut buffer, compression, Totals::default())?;
+    let mut result = write_records(&mut writer)?;
     let totals = writer.finish()?;
-    if let Some(body) = held.all() {
+    if let Some(body) = buffer.all() {
         let mut writer = Writer::new(out, compression, totals)?;
         writer.put(body)?;
         writer.out.flush().map_err(BagError::from)?;
     } else {
         let mut writer = Writer::new(out, compression, totals)?;
-        laid = lay(&mut writer)?;
+        result = write_records(&mut writer)?;
         writer.finish()?;
     }
-    Ok((laid, totals.bytes))
+    Ok((result, totals.bytes))
 }
 
-/// Messages of one topic, type and publisher.
+/// A connection of the bag that is written.
 #[derive(Debug)]
-struct Declared {
+struct WriterConnection {
+    /// Encoded connection record. The record is repeated in the index section.
     record: Vec<u8>,
-    /// Its entries in the index of the chunk at hand.
+    /// Index entries for the messages of the connection in the current chunk.
     entries: Vec<IndexEntry>,
 }
 
-/// The topic, the data and the other fields of the record of a connection.
-type Key = (Vec<u8>, Vec<u8>, Vec<u8>);
+/// Content of a connection record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NewConnection {
+    /// Topic in the header of the connection record.
+    pub(crate) topic: Vec<u8>,
+    /// Data of the connection record.
+    pub(crate) data: Vec<u8>,
+    /// Encoded header fields that the specification does not define.
+    pub(crate) other_fields: Vec<u8>,
+}
 
-/// A summary of a chunk.
+/// Content of a chunk info record, which describes one chunk in the index section.
 #[derive(Debug)]
-struct Summary {
+struct ChunkSummary {
+    /// Offset of the chunk record.
     at: u64,
+    /// Lowest and highest message time in the chunk.
     span: (Stamp, Stamp),
+    /// For each connection with messages in the chunk, the number of messages.
     counts: Vec<ConnectionCount>,
 }
 
-/// A bag of V2.0 that is [written](write()). One type for all outputs, so that writing is compiled
-/// once.
+/// Writer of a V2.0 bag, see [`write`](write()).
 pub struct Writer<'a> {
+    /// Destination of the bag. The type is a trait object, so that the writer is compiled only
+    /// once.
     out: FailFast<&'a mut dyn Write>,
+    /// Offset of the next byte in the output.
     at: u64,
+    /// Compression of new chunks.
     compression: Compression,
-    connections: Vec<Declared>,
-    numbers: HashMap<Key, u32>,
-    /// The bytes of the chunk at hand, and the times in it.
+    /// All connections of the bag. The index of a connection is its id.
+    connections: Vec<WriterConnection>,
+    /// Map from the content of a connection record to the id of the connection.
+    numbers: HashMap<NewConnection, u32>,
+    /// Encoded records of the current chunk, uncompressed.
     chunk: Vec<u8>,
+    /// Lowest and highest message time in the current chunk.
     span: Option<(Stamp, Stamp)>,
-    /// Whether it has records of unknown kinds.
-    has_others: bool,
-    chunks: Vec<Summary>,
+    /// True if the current chunk has records with an unknown op (record type).
+    has_unknown_records: bool,
+    /// Content of the chunk info for each chunk written so far.
+    chunks: Vec<ChunkSummary>,
 }
 
 impl<'a> Writer<'a> {
-    /// Starts a bag; `totals` are those that [`finish`](Self::finish) returned for the same
-    /// messages.
+    /// Starts a bag, and writes `totals` to the bag header. The totals were returned by
+    /// [`finish`](Self::finish) of an earlier writer with the same messages.
     fn new(out: &'a mut dyn Write, compression: Compression, totals: Totals) -> Result<Self, BagError> {
         let mut writer = Self {
             out: FailFast::new(out),
@@ -117,7 +145,7 @@ impl<'a> Writer<'a> {
             numbers: HashMap::new(),
             chunk: Vec::new(),
             span: None,
-            has_others: false,
+            has_unknown_records: false,
             chunks: Vec::new(),
         };
         writer.put(VERSION_LINE)?;
@@ -131,47 +159,51 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Starts a connection, whose record is in the chunk before its first message. `data` are those
-    /// of a [`ConnectionHeader`](super::wire::ConnectionHeader). Equal ones are the same
-    /// connection.
+    /// Adds a connection and returns its id. The connection record is written to the current chunk.
+    /// `data` is an encoded [`ConnectionHeader`](super::wire::ConnectionHeader). Another call with
+    /// the same arguments returns the same id.
     ///
     /// # Errors
-    /// Returns an error if there are too many.
+    /// Returns an error if there are too many connections.
     pub fn connect(&mut self, topic: &[u8], data: &[u8]) -> Result<u32, BagError> {
-        self.connect_with(topic, data, &[])
+        let (topic, data) = (topic.to_vec(), data.to_vec());
+        self.connect_with(NewConnection { topic, data, other_fields: Vec::new() })
     }
 
-    /// Starts a connection whose record has these [`others`](Header::others) in its header.
-    pub(crate) fn connect_with(&mut self, topic: &[u8], data: &[u8], others: &[u8]) -> Result<u32, BagError> {
+    /// Adds a connection with additional header fields, and returns the id of the connection.
+    pub(crate) fn connect_with(&mut self, new: NewConnection) -> Result<u32, BagError> {
         let refuse = |why| BagError::BadRecord { what: "a connection".to_owned(), why };
-        let key = (topic.to_vec(), data.to_vec(), others.to_vec());
-        if let Some(number) = self.numbers.get(&key) {
+        let NewConnection { topic, data, other_fields } = &new;
+        // Publishers with equal connection records share one connection.
+        if let Some(number) = self.numbers.get(&new) {
             return Ok(*number);
         }
         let number = u32::try_from(self.connections.len()).map_err(|_| refuse("there are too many"))?;
         let len = u32::try_from(data.len()).map_err(|_| refuse("its data have 4 GiB or more"))?;
         let conn = U32Le::new(number);
-        let mut record = Header::Connection(Connection { conn: &conn, topic }).head_with(others, len);
+        let mut record = Header::Connection(Connection { conn: &conn, topic }).head_with(other_fields, len);
         record.extend_from_slice(data);
+        // The connection record is written before the first message, so that readers of a truncated
+        // bag find it.
         self.chunk.extend_from_slice(&record);
-        self.numbers.insert(key, number);
-        self.connections.push(Declared { record, entries: Vec::new() });
+        self.numbers.insert(new, number);
+        self.connections.push(WriterConnection { record, entries: Vec::new() });
         Ok(number)
     }
 
-    /// Writes a message received at `sec` seconds and `nsec` nanoseconds. Returns false, and writes
-    /// nothing, if it is too large for a chunk.
+    /// Writes a message that was received at `sec` seconds and `nsec` nanoseconds. If the message
+    /// is too large for a chunk, writes nothing and returns false.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if the output returns an error.
     ///
     /// # Panics
-    /// Panics if the connection is not one of this writer.
+    /// Panics if `id` was not returned by this writer.
     pub fn message(&mut self, id: u32, (sec, nsec): (u32, u32), payload: &[u8]) -> Result<bool, BagError> {
         self.message_with(id, Stamp::new(sec, nsec), &[], payload)
     }
 
-    /// Writes a message that has these [`others`](Header::others) in its header.
+    /// Writes a message whose header has the additional encoded fields `others`.
     pub(crate) fn message_with(
         &mut self,
         id: u32,
@@ -193,25 +225,27 @@ impl<'a> Writer<'a> {
         Ok(true)
     }
 
-    /// Writes a record of an unknown kind, as it is, into the chunk at hand. Returns false, and writes
-    /// nothing, if it is too large for a chunk.
+    /// Adds an encoded record with an unknown op (record type) to the current chunk. If the record
+    /// is too large for a chunk, adds nothing and returns false.
     pub(crate) fn other(&mut self, record: &[u8]) -> Result<bool, BagError> {
         let is_written = self.add(record, &[])?.is_some();
-        self.has_others |= is_written;
+        self.has_unknown_records |= is_written;
         self.close_full_chunk()?;
         Ok(is_written)
     }
 
-    /// Writes a record of an unknown kind, as it is, between two chunks.
+    /// Writes an encoded record with an unknown op (record type) between two chunks.
     pub(crate) fn other_between(&mut self, record: &[u8]) -> Result<(), BagError> {
         self.close_chunk()?;
         self.put(record)
     }
 
-    /// Adds a record to the chunk at hand, or to the next one if that is full: where it starts;
-    /// `None` if it fits none.
+    /// Adds a record to the current chunk. If the current chunk is full, starts a new chunk.
+    /// Returns the offset of the record in the chunk. Returns `None` if the record is too large for
+    /// any chunk.
     fn add(&mut self, head: &[u8], data: &[u8]) -> Result<Option<u32>, BagError> {
         let fits = |chunk: usize| data.len() <= MAX_CHUNK.saturating_sub(chunk + head.len());
+        // Start a new chunk if the record does not fit into the rest of the current chunk.
         if !fits(self.chunk.len()) {
             self.close_chunk()?;
         }
@@ -227,16 +261,18 @@ impl<'a> Writer<'a> {
         if self.chunk.len() >= CHUNK_SIZE { self.close_chunk() } else { Ok(()) }
     }
 
-    /// Writes the chunk at hand, if it has more than connections, and the index of its messages.
+    /// Writes the current chunk and its index data. A chunk that contains only connection records
+    /// is kept until it has other records.
     fn close_chunk(&mut self) -> Result<(), BagError> {
-        // Without messages it has no times of its own, and must not widen those of the bag.
+        // The chunk info of a chunk without messages needs a time span too. The end of the previous
+        // chunk is used, which does not change the time span of the bag.
         let end = || self.chunks.last().map_or(Stamp::new(0, 0), |chunk| chunk.span.1);
-        let without_messages = self.has_others.then(|| (end(), end()));
+        let without_messages = self.has_unknown_records.then(|| (end(), end()));
         let Some(span) = self.span.take().or(without_messages) else { return Ok(()) };
-        self.has_others = false;
+        self.has_unknown_records = false;
         let at = self.at;
         let mut chunk = std::mem::take(&mut self.chunk);
-        // Not more than `MAX_CHUNK`.
+        // The chunk has at most `MAX_CHUNK` bytes, so the conversion to 32 bits never fails.
         let size = U32Le::new(u32::try_from(chunk.len()).unwrap_or(u32::MAX));
         let packed = pack(self.compression, &chunk)?;
         let data = packed.as_ref().unwrap_or(&chunk);
@@ -255,7 +291,7 @@ impl<'a> Writer<'a> {
             if entries.is_empty() {
                 continue;
             }
-            // By time, as recorders have them.
+            // Recorders sort the index entries by time.
             entries.sort_by_key(|entry| entry.time.nanos());
             let whole = |n: usize| U32Le::new(u32::try_from(n).unwrap_or(u32::MAX));
             let (conn, count, ver) = (whole(number), whole(entries.len()), U32Le::new(VER));
@@ -267,11 +303,11 @@ impl<'a> Writer<'a> {
             entries.clear();
             self.connections[number].entries = entries;
         }
-        self.chunks.push(Summary { at, span, counts });
+        self.chunks.push(ChunkSummary { at, span, counts });
         Ok(())
     }
 
-    /// Writes what is left, and returns the totals for the bag header.
+    /// Writes the last chunk and the index section. Returns the totals for the bag header.
     fn finish(mut self) -> Result<Totals, BagError> {
         self.close_chunk()?;
         let index_pos = self.at;
@@ -281,7 +317,7 @@ impl<'a> Writer<'a> {
             self.put(&connection.record)?;
         }
         let chunks = std::mem::take(&mut self.chunks);
-        for Summary { at, span: (start_time, end_time), counts } in &chunks {
+        for ChunkSummary { at, span: (start_time, end_time), counts } in &chunks {
             let (ver, chunk_pos, count) =
                 (U32Le::new(VER), U64Le::new(*at), U32Le::new(number(counts.len())));
             let (ver, chunk_pos, count) = (&ver, &chunk_pos, &count);
@@ -300,26 +336,28 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A bag that is held until it is complete, if it is small.
-struct Held {
-    most: usize,
-    /// `None` of one that is larger.
+/// Buffer for a bag that is kept in memory until it is complete.
+struct MemoryBuffer {
+    /// Maximum size in bytes of the bag.
+    max_len: usize,
+    /// Bytes of the bag written so far. `None` after the bag exceeded `max_len`.
     bytes: Option<Vec<u8>>,
 }
 
-impl Held {
-    /// Returns all behind the bag header, which has the wrong totals.
+impl MemoryBuffer {
+    /// Returns all bytes after the bag header. The bag header is left out because its totals are
+    /// not right yet.
     fn all(&self) -> Option<&[u8]> {
         let start = VERSION_LINE.len() + bag_header_record(0, 0, 0).len();
         self.bytes.as_ref().map(|bytes| &bytes[start..])
     }
 }
 
-impl Write for Held {
+impl Write for MemoryBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes = self.bytes.take().filter(|held| held.len() + bytes.len() <= self.most);
-        if let Some(held) = &mut self.bytes {
-            held.extend_from_slice(bytes);
+        self.bytes = self.bytes.take().filter(|buffer| buffer.len() + bytes.len() <= self.max_len);
+        if let Some(buffer) = &mut self.bytes {
+            buffer.extend_from_slice(bytes);
         }
         Ok(bytes.len())
     }
@@ -329,7 +367,7 @@ impl Write for Held {
     }
 }
 
-/// Returns the data of a chunk, compressed; `None` if they stay as they are.
+/// Compresses the data of a chunk. Returns `None` if the data stay uncompressed.
 #[cfg_attr(not(feature = "compressed"), expect(unused_variables, reason = "nothing is packed then"))]
 fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagError> {
     match compression {
@@ -343,7 +381,7 @@ fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagErr
         #[cfg(feature = "compressed")]
         Compression::Lz4 => {
             use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
-            // ROS reads no other frames than these.
+            // The bag reader of ROS accepts only LZ4 frames with these settings.
             let frame = FrameInfo::new()
                 .block_mode(BlockMode::Independent)
                 .block_size(BlockSize::Max1MB)
@@ -364,21 +402,22 @@ fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagErr
 mod tests {
     use super::*;
 
-    /// A message in each of three chunks.
-    fn written(most: usize) -> (Vec<u8>, usize) {
+    /// Writes a bag with one message in each of three chunks. Returns the bag and the number of
+    /// times that the records were written.
+    fn written(max_len: usize) -> (Vec<u8>, usize) {
         let (mut out, mut times) = (Vec::new(), 0);
-        let laid = write_held(most, &mut out, Compression::None, |writer| {
+        let result = write_held(max_len, &mut out, Compression::None, |writer| {
             times += 1;
             let id = writer.connect(b"/a", b"")?;
             (0..3).try_for_each(|sec| writer.message(id, (sec, 0), &vec![7; CHUNK_SIZE]).map(|_| ()))?;
             Ok::<_, BagError>("laid")
         });
-        assert_eq!(laid.unwrap(), ("laid", out.len() as u64));
+        assert_eq!(result.unwrap(), ("laid", out.len() as u64));
         (out, times)
     }
 
     #[test]
-    fn a_bag_is_the_same_held_and_laid_twice() {
+    fn a_buffered_bag_equals_one_generated_twice() {
         let (bag, times) = written(usize::MAX);
         assert_eq!(times, 1);
         assert_eq!(written(bag.len()), (bag.clone(), 1));

@@ -1,5 +1,5 @@
-//! What the tests share next to `rovelog-testing`: how bags are opened, and the picture of what a
-//! reader makes of one.
+//! Functions that several test files use to open bags and to convert the results of a reader to
+//! JSON.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rosbag12::{BagOptions, BagReader, BagStream};
@@ -10,33 +10,33 @@ use serde_json::{Value as Json, json};
 
 pub const LOGS: Logs = rovelog_testing::ROSBAG;
 
-/// Returns how a bag is read: those without a version line on request.
+/// Returns the options for opening the bag `name`. Bags of version V0 are opened only on request.
 pub fn options(name: &str) -> BagOptions {
     let options = BagOptions::default();
     if name.starts_with("v0") { options.as_version_0() } else { options }
 }
 
-/// Returns a bag that may be refused.
+/// Opens a bag. Returns `None` if the bag is rejected.
 pub fn try_open(bytes: &Bytes) -> Option<BagReader> {
     BagReader::new(bytes.clone(), &BagOptions::default()).ok()
 }
 
-/// Returns a bag that must open.
+/// Opens a bag. Panics if the bag is rejected.
 pub fn open(bytes: &Bytes) -> BagReader {
     BagReader::new(bytes.clone(), &BagOptions::default()).expect("a bag that opens")
 }
 
-/// Returns all bags that open, those of the corpus and the real ones.
+/// Returns all bags that can be opened: bags of the corpus and real bags.
 pub fn readable() -> impl Iterator<Item = (Log, BagReader)> {
     let open = |log: &Log| BagReader::new(log.bytes.clone(), &options(&log.name)).ok();
     LOGS.all().into_iter().filter_map(move |log| open(&log).map(|bag| (log, bag)))
 }
 
-/// What the records of one topic have in common.
+/// Header fields that identify the connection of a record.
 const TOPIC: [(&str, &[u8]); 3] =
     [("topic", b"/a"), ("type", b"std_msgs/String"), ("md5", b"992ce8a1687cec8c8bd883ec73ca41d1")];
 
-/// Returns a record of V1.2: fields by name and value, then data.
+/// Returns a V1.2 record with the header fields `fields` and the data `data`.
 pub fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
     let len = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap().to_le_bytes();
     let fields = fields.iter().map(|(name, value)| [name.as_bytes(), b"=", value].concat());
@@ -44,28 +44,29 @@ pub fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
     [&len(&header), &header[..], &len(data), data].concat()
 }
 
-/// Returns a definition of the topic `/a`.
+/// Returns a definition record for the topic `/a`.
 pub fn definition(text: &str) -> Vec<u8> {
     record(&[&TOPIC[..], &[("op", &[1][..]), ("def", text.as_bytes())]].concat(), &[])
 }
 
-/// Returns a message of the topic `/a`, of six bytes.
+/// Returns a message record of the topic `/a` with six bytes of data.
 pub fn message(sec: u32) -> Vec<u8> {
     message_of(&[], sec, b"\x02\0\0\0m0")
 }
 
-/// Returns a message of the topic `/a`, unless the further fields name another one.
+/// Returns a message record of the topic `/a` with the additional header fields `further`. If
+/// `further` contains a topic, this topic is used instead.
 pub fn message_of(further: &[(&str, &[u8])], sec: u32, data: &[u8]) -> Vec<u8> {
     let stamp: [(&str, &[u8]); 3] = [("op", &[2]), ("sec", &sec.to_le_bytes()), ("nsec", &[0; 4])];
     record(&[&TOPIC[..], &stamp, further].concat(), data)
 }
 
-/// Returns a record with its fields; null where the payload is too short for them.
+/// Returns a record as JSON. The value is null if the payload is too short for its definition.
 fn record_json(record: &Record<'_>) -> Json {
     record_with(record, &record.value().map_or(Json::Null, |value| json_of(&value)))
 }
 
-/// Numbers of 64 bits, which values write as texts, as numbers again.
+/// Converts 64-bit numbers back to numbers. In JSON, they are written as strings.
 fn numbers(json: Json) -> Json {
     match json {
         Json::String(text) => text.parse::<u64>().map_or(Json::String(text), Json::from),
@@ -75,13 +76,13 @@ fn numbers(json: Json) -> Json {
     }
 }
 
-/// Seconds and nanoseconds.
+/// Returns a time as JSON: an array of seconds and nanoseconds.
 pub fn stamp(nanos: i64) -> Json {
     json!([nanos / 1_000_000_000, nanos % 1_000_000_000])
 }
 
-/// Returns a value of ours as the expected results spell it; `want` tells whether a list is
-/// shortened.
+/// Returns whether a value equals the expected result. An expected result may contain only the
+/// start of a long array.
 pub fn same(got: &Value, want: &Json) -> bool {
     match (got, want) {
         (Value::Struct(fields), Json::Object(want)) => {
@@ -101,7 +102,7 @@ pub fn same(got: &Value, want: &Json) -> bool {
             Some(digits) => hex(bytes) == digits.as_str().unwrap(),
             None => bytes.len() as u64 == want["len"].as_u64().unwrap() && sha256(bytes) == want["sha256"],
         },
-        // A text that is not UTF-8 is stored as hexadecimal digits there.
+        // In expected results, text that is not valid UTF-8 is written as hexadecimal digits.
         (Value::Text(text), Json::Object(want)) => {
             let digits = want["hex"].as_str().unwrap();
             let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
@@ -127,12 +128,12 @@ fn float(got: f64, want: &Json) -> bool {
     }
 }
 
-/// Returns what both readers say alike.
+/// Returns as JSON the results that must be equal for the random-access reader and the stream.
 fn common(info: &LogInfo, topics: &[Topic], diagnostics: &Diagnostics, records: &[Json]) -> Json {
     let overview = Overview { format: "rosbag", clock: "unix", info, topics, diagnostics };
     let mut json = overview.picture(records);
     sort_notes(&mut json);
-    // A bag without times has still the clock of its version.
+    // Even a bag without messages has the clock of its version.
     if info.start.is_none() && matches!(&*info.version, "1.0" | "0") {
         json["clock"] = "log_start".into();
     }
@@ -164,14 +165,14 @@ fn common(info: &LogInfo, topics: &[Topic], diagnostics: &Diagnostics, records: 
     }
     json["rosbag"] =
         json!({"records": ops, "sections": sections.collect::<Json>(), "connections": connections});
-    // Only bags of V2.0 have chunks.
+    // Only V2.0 bags have chunks.
     if let Some(states) = of("chunks").get_mut("states") {
         json["rosbag"]["chunks"] = numbers(states.take());
     }
     json
 }
 
-/// Everything that the random-access reader makes of a bag, in the form of the expected results.
+/// Returns all results of the random-access reader as JSON, in the form of the expected results.
 pub fn picture(bag: &BagReader) -> Json {
     let records: Vec<_> = bag.records_in_file_order().map(|record| record_json(&record)).collect();
     let mut json = common(bag.info(), bag.topics(), bag.diagnostics(), &records);
@@ -182,13 +183,13 @@ pub fn picture(bag: &BagReader) -> Json {
     json
 }
 
-/// Returns what both readers must agree on, from the random-access reader.
+/// Returns the results of the random-access reader that must be equal to those of a stream.
 pub fn common_of_reader(bag: &BagReader) -> Json {
     let records: Vec<_> = bag.records_in_file_order().map(|record| record_json(&record)).collect();
     common(bag.info(), bag.topics(), bag.diagnostics(), &records)
 }
 
-/// Returns the same from the stream over `input`.
+/// Returns the results of a stream that must be equal to those of the random-access reader.
 pub fn common_of_stream(input: impl std::io::Read + Send, options: &BagOptions) -> Json {
     let mut stream = BagStream::new(input, options).expect("a bag that opens");
     let mut records = Vec::new();

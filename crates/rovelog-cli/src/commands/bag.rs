@@ -1,9 +1,9 @@
-//! `rovelog bag`: commands for ROS bags only.
+//! The command `rovelog bag`, which has a subcommand for ROS bags only.
 
 use clap::Subcommand;
 use rovelog::{AnyLog, Error, LogReader as _};
 
-use crate::chunks::ChunkArgs;
+use crate::compression::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
@@ -58,7 +58,7 @@ fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
     let mut log = input.open(context)?;
     args.chunks.apply(&mut log, &input)?;
     let AnyLog::Rosbag(bag) = &log else {
-        return Err(input.of_another_format(&log, "a ROS bag"));
+        return Err(input.wrong_format(&log, "a ROS bag"));
     };
     context.progress.start(Some(bag.info().size));
     let bytes = bag

@@ -1,4 +1,4 @@
-//! `rovelog cat`: the records of a log in time order.
+//! The command `rovelog cat`, which prints the records of a log in time order.
 
 use std::cell::OnceCell;
 
@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::{Input, LogArgs};
 use crate::records::{Derived, Records};
 use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
-use crate::when::{WindowArgs, note_outside, span};
+use crate::window::{WindowArgs, note_outside, span};
 
 const MORE: &str = "\
 CSV output needs exactly one topic. Stdin is printed in file order. The exit code is 3 if bytes of the log or values were lost; after a failure, a document of JSON has its cause as error.
@@ -49,12 +49,12 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     if input.is_stdin() {
         return stream(args, input, format, context).map_err(|failure| failure.at(&input.path));
     }
-    let log = input.open_part(context, &|log| Ok(selection(args, log, context)?.1))?;
+    let log = input.open_records(context, &|log| Ok(selection(args, log, context)?.1))?;
     let written = file(args, &log, input, format, context).map_err(|failure| failure.at(&input.path))?;
     Ok(written.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
-/// Prints a file in time order.
+/// Prints the records of a file in time order.
 fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Context) -> Outcome {
     let (topics, select, derived) = selection(args, log, context)?;
     note_outside(log.as_log(), &select, context);
@@ -74,7 +74,7 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
     out.finish(written)
 }
 
-/// Returns the selected topics and records, and the further fields.
+/// Returns the topics and records that the options select, and the signals to add as fields.
 fn selection<'a>(
     args: &Args,
     log: &'a AnyLog,
@@ -83,7 +83,8 @@ fn selection<'a>(
     let mut topics = args.topics.pick(log.topics())?;
     let derived = args.fields.derived(&**log, &topics, false)?;
     topics.retain(|topic| {
-        args.fields.keep(topic).is_some() || derived.iter().any(|signal| signal.topics() == [&*topic.name])
+        args.fields.selected_leaves(topic).is_some()
+            || derived.iter().any(|signal| signal.topics() == [&*topic.name])
     });
     let window = args.window.resolve(&context.times(log.info())?, span(&**log))?;
     let select =
@@ -100,7 +101,7 @@ fn one_topic(topics: &[&Topic]) -> Failure {
     Failure::usage(format!("csv needs exactly one topic, but {} are selected", topics.len())).next(next)
 }
 
-/// Prints stdin in file order, record by record.
+/// Prints the records of stdin in file order, as they arrive.
 fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     if !args.last_before.is_empty() {
         return Err(Failure::usage("--latched needs a file: a pipe cannot be read twice"));
@@ -109,8 +110,8 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         return Err(Failure::usage(format!("{text} needs a file: it is computed of a whole topic")));
     }
     let mut stream = input.stream(context)?;
-    // The header and the first record must do: the UTC of a log may only be known at its end, as
-    // the end itself is.
+    // The format of times is determined from the header and the first record. At this time, the
+    // end of the log and, in many logs, the offset to UTC are still unknown.
     let mut info = stream.info();
     info.end = None;
     let times = OnceCell::new();
@@ -126,14 +127,15 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         while let Some(record) = stream.next_record()? {
             context.progress.at(record.offset);
             if resolved.is_none() {
+                // If the header contains no start, the log starts with the first record.
                 info.start = info.start.or(record.time);
             }
             let (window, out) = match &mut resolved {
                 Some(resolved) => resolved,
                 none => none.insert(resolve(&info)?),
             };
-            let inside = record.time.is_none_or(|time| window.keeps(time.nanos));
-            if !inside || !args.topics.keeps(record.topic) {
+            let inside = record.time.is_none_or(|time| window.contains(time.nanos));
+            if !inside || !args.topics.selects(record.topic) {
                 continue;
             }
             if format == Format::Csv {
@@ -156,13 +158,18 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         }
         Ok(())
     };
+    // The output is completed even if reading failed. A JSON document then remains valid and
+    // contains the error message.
     let read = read();
     let (_, out) = resolved.map_or_else(|| resolve(&info), Ok)?;
     let written = out.finish(read)?;
     input.refuse_damage(stream.diagnostics(), context)?;
-    args.topics.demand(stream.topics())?;
-    args.fields
-        .demand(&stream.topics().iter().filter(|topic| args.topics.keeps(topic)).collect::<Vec<_>>())?;
+    // The topics of a log on stdin are known only at its end, so names that match no topic or field
+    // are reported last.
+    args.topics.require_matches(stream.topics())?;
+    args.fields.require_matches(
+        &stream.topics().iter().filter(|topic| args.topics.selects(topic)).collect::<Vec<_>>(),
+    )?;
     context.notices.escaped(&stream.take_escaped_texts(), &input.path);
     let lost = stream.diagnostics().ledger().clone();
     Ok(written.max(context.notices.loss(&lost, &input.path)))

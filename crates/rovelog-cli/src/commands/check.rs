@@ -1,4 +1,4 @@
-//! `rovelog check`: all problems of a log.
+//! The command `rovelog check`, which lists all problems of a log.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ use crate::output::Out;
 use crate::survey::Survey;
 use crate::text::{count, escape};
 use crate::times::Times;
-use crate::when::WindowArgs;
+use crate::window::WindowArgs;
 
 const MORE: &str = "\
 The first line for each log is the health of its times: a gap is longer than three periods of a \
@@ -39,10 +39,10 @@ pub(crate) struct Args {
     window: WindowArgs,
 }
 
-/// The columns of CSV.
+/// Columns of the CSV output.
 const PROBLEM: [&str; 6] = ["code", "name", "severity", "start", "end", "message"];
 
-/// The document `rovelog.check/1`.
+/// JSON document with the schema `rovelog.check/1`, which `rovelog check -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -51,10 +51,11 @@ struct Document<'a> {
     state: &'static str,
     sound: bool,
     lost: LostDoc,
-    /// Number of problems by code, including those past the limit of `problems`.
+    /// Number of problems for each problem code. The list `problems` has an upper limit, so the sum
+    /// of these numbers may be larger than the length of the list.
     counts: std::collections::BTreeMap<&'static str, String>,
     problems: Vec<ProblemDoc<'a>>,
-    /// Gaps, jitter and order of the times of each topic.
+    /// Gaps, jitter and order of the time stamps of each topic.
     health: Option<HealthDoc<'a>>,
 }
 
@@ -85,9 +86,10 @@ fn is_intact(survey: &Survey) -> bool {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    context.parts.are_named();
-    let read = |input: &Input| Survey::of_all(input, context, &args.window);
-    args.logs.each_read(context, read, |input, survey| {
+    // Each line of the output contains the name of its log, so no headings are needed.
+    context.parts.suppress_headings();
+    let read = |input: &Input| Survey::read_all(input, context, &args.window);
+    args.logs.read_parallel(context, read, |input, survey| {
         let status = if is_intact(&survey) { Status::Done } else { Status::Failed };
         let name = input.name();
         let mut out = context.out();
@@ -107,8 +109,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })
 }
 
-/// Prints the problems of a log, and its name with the verdict on one line. With several logs, each
-/// line starts with the name.
+/// Prints a line for each problem of a log, and a last line with the name of the log and the
+/// verdict. If the command checks several logs, each line starts with the name of the log.
 fn text(out: &mut Out, name: &str, survey: &Survey, times: &Times, context: &Context) -> Result<(), Failure> {
     let found = &survey.diagnostics;
     if context.global.quiet && is_intact(survey) {

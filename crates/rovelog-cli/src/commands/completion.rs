@@ -1,4 +1,5 @@
-//! `rovelog completion`: shell completion, including the topics of the named log.
+//! The command `rovelog completion`, which prints a script for a shell. The script completes names
+//! of commands, options, and topics. The topics are read from the log named on the command line.
 
 use std::io::Write as _;
 
@@ -8,8 +9,9 @@ use clap_complete::env::{CompleteEnv, Shells};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 
-/// Environment variable that a completion script sets.
-const ASKED: &str = "ROVELOG_COMPLETE";
+/// Name of the environment variable that the completion script sets to request completions from
+/// `rovelog`.
+const COMPLETION_VARIABLE: &str = "ROVELOG_COMPLETE";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,14 +34,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut script = Vec::new();
     let shells = Shells::builtins();
     let shell = shells.completer(&args.shell).ok_or_else(|| Failure::usage("unknown shell"))?;
-    shell.write_registration(ASKED, "rovelog", "rovelog", "rovelog", &mut script)?;
+    shell.write_registration(COMPLETION_VARIABLE, "rovelog", "rovelog", "rovelog", &mut script)?;
     let mut out = context.out();
     out.write_all(&script)?;
     out.flush()?;
     Ok(Status::Done)
 }
 
-/// If a shell asks for completions of `line`, prints them and ends the process; otherwise returns.
+/// Prints completions for the command line defined by `line` and ends the process, if a shell
+/// requested completions. Otherwise does nothing.
 pub(crate) fn answer(line: fn() -> clap::Command) {
-    CompleteEnv::with_factory(line).var(ASKED).complete();
+    CompleteEnv::with_factory(line).var(COMPLETION_VARIABLE).complete();
 }

@@ -1,4 +1,4 @@
-//! `rovelog du`: size of a log by kind and topic.
+//! The command `rovelog du`, which shows the size of a log by kind of record and topic.
 
 use std::io::Write as _;
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     logs: LogArgs,
 }
 
-/// Bytes of one kind.
+/// Total size of the records that have the same kind and topic.
 #[derive(Serialize)]
 struct UsageDoc<'a> {
     kind: &'a str,
@@ -37,7 +37,7 @@ struct UsageDoc<'a> {
     bytes: String,
 }
 
-/// The document `rovelog.du/1`.
+/// JSON document with the schema `rovelog.du/1`, which `rovelog du -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn one(input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let mut usage = log.usage();
-    // Stable: equal sizes stay in the order of the log.
+    // The sort is stable, so items with equal sizes keep their order in the log.
     usage.sort_by_key(|usage| std::cmp::Reverse(usage.bytes));
     let topic = |usage: &Usage| Some(log.topics()[usage.topic?.index()].name.as_str());
     let docs = usage.iter().map(|usage| UsageDoc {

@@ -1,4 +1,4 @@
-//! `rovelog ingest`: add logs to a lake.
+//! The command `rovelog ingest`, which adds logs to a lake.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     worker: Option<PathBuf>,
 }
 
-/// Engine that makes the tables.
+/// Engine that makes the tables of a lake.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Engine {
     Local,
@@ -69,7 +69,7 @@ enum Engine {
     Sail,
 }
 
-/// A line of the document `rovelog.ingest/1`.
+/// A line of the NDJSON output `rovelog.ingest/1`, which describes the result for one log.
 #[derive(Serialize)]
 struct Line<'a> {
     schema: &'static str,
@@ -80,9 +80,9 @@ struct Line<'a> {
     size: String,
     records: String,
     lost_bytes: String,
-    /// Values that no column of a table can hold.
+    /// Number of values that cannot be represented in any table column.
     lost_values: String,
-    /// Records that cannot be decoded.
+    /// Number of records that cannot be decoded.
     lost_records: String,
     error: Option<&'a str>,
     pack: &'a str,
@@ -107,9 +107,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Refuses options that say how logs are read: the logs of a lake are read in one way, whoever adds
-/// them.
-fn demand_no_reading(global: &Global) -> Result<(), Failure> {
+/// Returns an error if an option changes how logs are read. All logs of a lake must be read in the
+/// same way, independent of who adds them.
+fn refuse_reader_options(global: &Global) -> Result<(), Failure> {
     let given = [
         ("--strict", global.strict),
         ("--input-format", global.input_format.is_some()),
@@ -127,17 +127,19 @@ fn demand_no_reading(global: &Global) -> Result<(), Failure> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Ndjson])?;
-    demand_no_reading(&context.global)?;
+    refuse_reader_options(&context.global)?;
     if args.engine != Engine::Local {
-        return by_engine(args, format, context);
+        return run_engine(args, format, context);
     }
     let mut options = Options::new(worker(args.worker.as_deref())?);
-    // Workers are processes.
+    // Each worker is a separate process with a single thread.
     options.jobs = context.jobs().get();
     options.pack_bytes = args.pack_size.unwrap_or(options.pack_bytes);
     options.retry_quarantined = args.retry_quarantined;
     let lake = Lake::new(&args.output);
     let mut out = context.out();
+    // The callback cannot return an error. A failure to print is stored, and returned after the
+    // run.
     let (mut at, mut printed) = (0, Ok(()));
     let done = lake::ingest(&args.sources, &lake, &options, &mut |progress| match progress {
         lake::Progress::Waiting => context.note("another program writes to this lake: waiting for it"),
@@ -158,7 +160,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             escape(uri)
         )),
         lake::Progress::Log(row) => {
-            tell(row, context);
+            report_log(row, context);
             if format == Format::Ndjson && printed.is_ok() {
                 printed = out.line(&Line::new(row));
             }
@@ -170,8 +172,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(if done.partial + done.failed > 0 { Status::Lost } else { Status::Done })
 }
 
-/// Has the Python package do it, which speaks with the engines.
-fn by_engine(args: &Args, format: Format, context: &Context) -> Outcome {
+/// Runs the Python package, which implements the engines Spark and Sail.
+fn run_engine(args: &Args, format: Format, context: &Context) -> Outcome {
     let engine = if args.engine == Engine::Spark { "spark" } else { "sail" };
     let Some(python) = INTERPRETER.get() else {
         return Err(Failure::failed(format!("{engine} is reached through the Python package")).next(
@@ -196,13 +198,13 @@ fn by_engine(args: &Args, format: Format, context: &Context) -> Outcome {
     match status.code() {
         Some(0) => Ok(Status::Done),
         Some(3) => Ok(Status::Lost),
-        // It has said why.
+        // The Python process has already printed the reason of the failure.
         _ => Ok(Status::Failed),
     }
 }
 
-/// Says what is missing of a log.
-fn tell(row: &LogRow, context: &Context) {
+/// Prints which data of a log is missing in the lake, or why the log was not added.
+fn report_log(row: &LogRow, context: &Context) {
     let uri = escape(&row.uri).into_owned();
     match row.status {
         LogStatus::Ok => {}
@@ -220,15 +222,19 @@ fn tell(row: &LogRow, context: &Context) {
         LogStatus::Partial => context.notices.note(&format!("{uri}: part of the log is missing")),
         LogStatus::Failed => {
             let why = row.error.as_deref().unwrap_or("it cannot be read");
+            // The path of the log is printed after the message, so it is removed from the start of
+            // the message.
             let why = why.strip_prefix(&format!("{}: ", row.uri)).unwrap_or(why);
             context.notices.failure(&Failure::failed(format!("not added: {why}")).at(Path::new(&row.uri)));
         }
     }
 }
 
+/// Prints a summary of all logs in this run.
 fn summarize(done: &Ingested, context: &Context) {
     if done.removed > 0 {
-        context.note(&format!("removed {} of a run that was killed", count(done.removed as u64, "file")));
+        context
+            .note(&format!("removed {} left by a run that was killed", count(done.removed as u64, "file")));
     }
     for split in &done.splits {
         context.note(&escape(&split.to_string()));
@@ -253,7 +259,8 @@ fn summarize(done: &Ingested, context: &Context) {
     }
 }
 
-/// Returns how a worker is started: by this program, or the interpreter that runs it.
+/// Returns the command that starts a worker process. It is `program` if given, otherwise the
+/// current Python interpreter, or the current `rovelog` binary.
 fn worker(program: Option<&Path>) -> Result<Worker, Failure> {
     let serve = ["lake", "worker"].map(str::to_owned);
     if let Some(program) = program {

@@ -1,4 +1,4 @@
-//! `rovelog lake`: checking and cleaning up a lake.
+//! The command `rovelog lake`, which checks or cleans up a lake.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ struct CleanArgs {
     lake: PathBuf,
 }
 
-/// The document `rovelog.lake/1`.
+/// JSON document with the schema `rovelog.lake/1`, which `rovelog lake` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -89,6 +89,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
 }
 
+/// Opens the lake in the folder `path`. Returns an error if the folder is not a lake.
 fn existing(path: &PathBuf) -> Result<Lake, Failure> {
     if path.join("_logs").is_dir() {
         return Ok(Lake::new(path));
@@ -120,7 +121,7 @@ fn check(args: &CheckArgs, context: &Context) -> Outcome {
         }
         for file in &checked.unnamed {
             let word = out.paint.yellow("WARN ");
-            writeln!(out, "{word}  {}: of a run that was killed", escape(file))?;
+            writeln!(out, "{word}  {}: left by a run that was killed", escape(file))?;
         }
         let (logs, files) = (count(checked.logs as u64, "log"), count(checked.files as u64, "file"));
         let failed =

@@ -1,11 +1,11 @@
-//! `rovelog merge`: several logs as one, in time order.
+//! The command `rovelog merge`, which combines several logs into one log in time order.
 
 use std::path::PathBuf;
 
 use rovelog::Align;
 use serde::Serialize;
 
-use crate::chunks::ChunkArgs;
+use crate::compression::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     chunks: ChunkArgs,
 }
 
-/// The document `rovelog.merge/1`.
+/// JSON document with the schema `rovelog.merge/1`, which `rovelog merge -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -47,7 +47,7 @@ struct Document<'a> {
     topics: usize,
     bytes: String,
     left_out: &'a [String],
-    /// Format-specific facts.
+    /// Additional facts about the result. They depend on the log format.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }

@@ -1,4 +1,4 @@
-//! `rovelog messages`: console messages of the device.
+//! The command `rovelog messages`, which shows the console messages that the device logged.
 
 use std::io::Write as _;
 
@@ -10,10 +10,10 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, LogArgs};
 use crate::output::Out;
-use crate::select::part;
+use crate::select::partial_name;
 use crate::text::escape;
 use crate::times::Times;
-use crate::when::WindowArgs;
+use crate::window::WindowArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,18 +33,21 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     level: Option<u8>,
     /// Only messages that match
-    #[arg(short, long, value_name = "REGEX", value_parser = part)]
+    #[arg(short, long, value_name = "REGEX", value_parser = partial_name)]
     grep: Option<Regex>,
     #[command(flatten)]
     window: WindowArgs,
 }
 
-/// Short names of the levels, for text.
+/// Abbreviated names of the severity levels, for text output.
 const SHORT: [&str; 8] = ["EMERG", "ALERT", "CRIT", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG"];
 
-/// Parses a level: its name, a prefix of it (`warn`, `err`), or its number.
+/// Parses a severity level. It is given by its name, by the start of its name (such as `warn` or
+/// `err`), or by its number.
 fn level(text: &str) -> Result<u8, String> {
     let lower = text.to_lowercase();
+    // A single letter is not accepted, because it may be ambiguous. For example, `e` could mean
+    // `emergency` or `error`.
     let by_name =
         rovelog::core::record::LEVELS.iter().position(|name| lower.len() > 1 && name.starts_with(&lower));
     let number = lower.parse::<usize>().ok().filter(|number| *number < SHORT.len());
@@ -54,7 +57,7 @@ fn level(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("expected one of {}", rovelog::core::record::LEVELS.join(", ")))
 }
 
-/// A console line.
+/// A console message in machine-readable output.
 #[derive(Serialize)]
 struct Line<'a> {
     time: Option<String>,
@@ -66,7 +69,7 @@ struct Line<'a> {
     offset: u64,
 }
 
-/// The document `rovelog.messages/1`.
+/// JSON document with the schema `rovelog.messages/1`, which `rovelog messages -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -79,7 +82,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     args.logs.each(context, |input| one(args, input, format, context))
 }
 
-/// Shows the messages of one log.
+/// Shows the console messages of one log.
 fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
@@ -90,17 +93,18 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         ));
     };
     let times = context.times(log.info()).map_err(here)?;
-    // A console line may be older than the first record, so every window is accepted.
+    // A console message may be older than the first record. So the time window is not checked
+    // against the time range of the log.
     let window = args.window.resolve(&times, None).map_err(here)?;
     let keep = |text: &Text| {
         args.level.is_none_or(|level| text.level <= level)
             && args.grep.as_ref().is_none_or(|grep| grep.is_match(&text.text))
-            && text.time.is_none_or(|time| window.keeps(time.nanos))
+            && text.time.is_none_or(|time| window.contains(time.nanos))
     };
     let mut texts = texts.filter(keep);
     let mut out = context.out();
     let line = |text: &Text, out: &mut Out| match format {
-        Format::Text => person(out, text, &times, context),
+        Format::Text => write_text(out, text, &times, context),
         _ => out.line(&machine(text, &times)),
     };
     match format {
@@ -142,8 +146,10 @@ fn machine<'a>(text: &'a Text, times: &Times) -> Line<'a> {
     }
 }
 
-/// Prints `2026-05-20T12:01:05.346000Z  +00:02:33.2  ERROR   [sensors] no barometer found`.
-fn person(out: &mut Out, text: &Text, times: &Times, context: &Context) -> std::io::Result<()> {
+/// Prints one console message as text, for example:
+///
+/// `2026-05-20T12:01:05.346000Z  +00:02:33.2  ERROR   [sensors] no barometer found`
+fn write_text(out: &mut Out, text: &Text, times: &Times, context: &Context) -> std::io::Result<()> {
     let mut time = String::new();
     times.push_text(text.time, &mut time);
     let epoch = |time: Timestamp| times.epoch(time).filter(|_| context.global.verbose);
@@ -158,7 +164,8 @@ fn person(out: &mut Out, text: &Text, times: &Times, context: &Context) -> std::
         _ => level,
     };
     let source = text.source.as_ref().map(|source| format!("{}: ", escape(source))).unwrap_or_default();
-    // Continuation lines are aligned with the first.
+    // All lines of a message after the first are indented, so that they are not mistaken for
+    // separate messages.
     let lines: Vec<_> = text.text.trim_end().lines().map(escape).collect();
     writeln!(out, "{time}  {since}  {level}  {source}{}", lines.join("\n    "))
 }

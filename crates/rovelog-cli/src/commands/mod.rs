@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands of `rovelog`. Each command has its own module.
 
 mod bag;
 mod cat;
@@ -89,14 +89,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns whether a log that is shortened while it is read fails alone: the server goes on with
-    /// the others, and finds the change. Workers of `ingest` may end: they are processes.
+    /// Returns true if the process must keep running when a log file is truncated while it is being
+    /// read. This is the case for the server that `rovelog view` starts. It reports the change and
+    /// continues to serve the remaining logs. A worker of `rovelog ingest` may end, because it is a
+    /// separate process.
     pub(crate) fn outlives_its_logs(&self) -> bool {
         matches!(self, Self::View(_))
     }
 }
 
-/// Returns the command that writes files of this format.
+/// Returns the name of the command that writes files in the output format `format`.
 pub(crate) fn writer_of(format: &str) -> Option<&'static str> {
     if plot::writes(format) {
         return Some("plot");

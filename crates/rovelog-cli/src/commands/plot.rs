@@ -1,4 +1,4 @@
-//! `rovelog plot`: signals over time, in the terminal or as a picture.
+//! The command `rovelog plot`, which draws signals over time in the terminal or as a picture.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::failure::{Failure, Outcome};
 use crate::input::{Input, logs_and_signals};
 use crate::outfile::{OutArgs, unless_stdout};
 use crate::outputs::Outputs;
-use crate::select::{TopicArgs, no_signal};
+use crate::select::{TopicArgs, signal_failure};
 use crate::text::{Paint, count, escape};
 use crate::times::TimeBase;
-use crate::when::{WindowArgs, within};
+use crate::window::{WindowArgs, select_window};
 
 const MORE: &str = "\
 Each signal is drawn in its own panel: TOPIC.FIELD, or FIELD if one topic has it. Names may contain \
@@ -45,8 +45,8 @@ Examples:
   rovelog plot flight.ulg --all -o all.html                everything, with zoom
   rovelog plot flights/ cpuload.load -o plots/ --to png    a picture per log";
 
-/// Maximum number of signals for `--all`: a large flight log has about 2500.
-const MOST_SIGNALS: usize = 10_000;
+/// Maximum number of signals that `--all` plots. A large flight log has about 2500 signals.
+const MAX_SIGNALS: usize = 10_000;
 
 /// Plot fields over time: terminal, SVG, PNG, PDF or HTML with zoom
 #[derive(clap::Args)]
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     /// Pixels per inch of a PNG; default 96
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(24..=1200))]
     dpi: Option<u32>,
-    /// Colours: light or dark; default light, for HTML those of the reader's system
+    /// Colors: light or dark; default light, for HTML those of the reader's system
     #[arg(long, value_name = "NAME", value_parser = theme)]
     theme: Option<Theme>,
     #[command(flatten)]
@@ -83,6 +83,7 @@ pub(crate) struct Args {
     out: OutArgs,
 }
 
+/// Format of the plot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -105,7 +106,7 @@ impl Kind {
 }
 
 impl Args {
-    /// Returns the first option that does not apply to this output.
+    /// Returns the first option given by the user that has no effect on the output format `kind`.
     fn without_effect(&self, kind: Kind) -> Option<&'static str> {
         let is_page = kind == Kind::Html;
         let given = [
@@ -137,7 +138,7 @@ fn kind(name: &str) -> Result<Kind, String> {
     }
 }
 
-/// Returns whether plots are written in this format.
+/// Returns true if `format` is the name of an output format of `rovelog plot`.
 pub(super) fn writes(format: &str) -> bool {
     kind(format).is_ok()
 }
@@ -185,7 +186,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     outputs.each(&logs, context, |input, path| one(args, &signals, input, kind, path, context))
 }
 
-/// Plots signals of one log.
+/// Plots the signals of one log.
 fn one(
     args: &Args,
     signals: &[String],
@@ -194,18 +195,22 @@ fn one(
     path: Option<&Path>,
     context: &Context,
 ) -> Outcome {
-    let log = input.open_part(context, &|log| within(log, &TopicArgs::default(), &args.window, context))?;
+    let log = input
+        .open_records(context, &|log| select_window(log, &TopicArgs::default(), &args.window, context))?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
     let all = report::span(&log).ok_or_else(|| here(Failure::failed("no record in this log has a time")))?;
     let window = args.window.resolve(&times, Some(all)).map_err(here)?;
     let start = window.start.unwrap_or(all.0);
+    // The time window does not include its end, but the time range of the plot does.
     let end = window.end.map_or(all.1, |end| end.saturating_sub(1));
     let width = width(args, kind);
     let mut panels = Vec::new();
     let wanted = wanted(args, signals, &log, context).map_err(here)?;
+    // If the user gave a time window, records outside of it are not expected in the plot, so no
+    // warning is needed.
     if args.window.is_open() {
-        say_what_is_outside(&log, &wanted, context);
+        warn_outside(&log, &wanted, context);
     }
     let signals: Vec<Signal> = wanted.iter().flat_map(|(_, signals)| signals).cloned().collect();
     let mut series = plot::read(&*log, &signals, (start, end), columns(args, kind, width), start)
@@ -265,7 +270,8 @@ fn one(
     Ok(lost())
 }
 
-/// Returns the plot as text. Names come from the log, and may contain control characters.
+/// Returns the plot as text. Names are escaped, because they come from the log and may contain
+/// control characters.
 fn text(mut plot: Plot, width: usize, height: usize, paint: Paint) -> String {
     let plain = |text: &mut String| *text = escape(text).replace('\t', "\\t");
     for panel in &mut plot.panels {
@@ -275,12 +281,13 @@ fn text(mut plot: Plot, width: usize, height: usize, paint: Paint) -> String {
             series.unit.iter_mut().for_each(plain);
         }
     }
-    let colour = |line: usize, text: &str| paint.line(line, text);
-    plot::terminal(&plot, width, height, paint.0.then_some(&colour))
+    let colorize = |line: usize, text: &str| paint.line(line, text);
+    plot::terminal(&plot, width, height, paint.0.then_some(&colorize))
 }
 
-/// Reports the signals with values far outside of all others, which are not drawn.
-fn say_what_is_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Context) {
+/// Warns about topics that have times far outside the time range of all other records. Such records
+/// are not drawn.
+fn warn_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Context) {
     let drawn: HashSet<&str> =
         wanted.iter().flat_map(|(_, signals)| signals).flat_map(Signal::topics).collect();
     for outside in log.info().outside() {
@@ -292,13 +299,16 @@ fn say_what_is_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: 
     }
 }
 
-/// Returns the requested width, or a default.
+/// Returns the width of the plot, which is given by the user or the default.
 fn width(args: &Args, kind: Kind) -> u32 {
     let terminal = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
     args.width.unwrap_or_else(|| if kind == Kind::Text { terminal() } else { 1200 })
 }
 
-/// Returns to how many columns lines are reduced: those of the output at its finest.
+/// Returns the number of steps on the time axis to which each signal is reduced before drawing. It
+/// is the finest resolution of the output. A terminal shows two dots per character, and a bitmap
+/// has one step per pixel. A vector format gets two steps per pixel, because the plot can be
+/// magnified.
 fn columns(args: &Args, kind: Kind, width: u32) -> usize {
     match kind {
         Kind::Text => width as usize * 2,
@@ -307,7 +317,8 @@ fn columns(args: &Args, kind: Kind, width: u32) -> usize {
     }
 }
 
-/// Returns the signals of each panel, with its title. With `--all`, at most as many as the limit.
+/// Returns the title and the signals of each panel in the plot. With `--all`, the number of signals
+/// is limited to [`MAX_SIGNALS`].
 fn wanted(
     args: &Args,
     names: &[String],
@@ -316,7 +327,7 @@ fn wanted(
 ) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
     if args.all {
         let topics = log.topics().iter().filter(|topic| topic.count > 0);
-        let (mut drawn, mut free, mut left_out) = (Vec::new(), MOST_SIGNALS, 0_usize);
+        let (mut drawn, mut free, mut left_out) = (Vec::new(), MAX_SIGNALS, 0_usize);
         for topic in topics {
             if free == 0 {
                 left_out += 1;
@@ -330,7 +341,7 @@ fn wanted(
         }
         if left_out > 0 {
             let text = format!(
-                "only the first {MOST_SIGNALS} signals are drawn; not drawn or incomplete: {}; name the signals to draw",
+                "only the first {MAX_SIGNALS} signals are drawn; not drawn or incomplete: {}; name the signals to draw",
                 count(left_out, "topic")
             );
             context.notices.warn("topics that are not drawn", &text);
@@ -338,11 +349,11 @@ fn wanted(
         return Ok(drawn);
     }
     let signals = Signals::new(&**log);
-    let found = names.iter().map(|text| Ok((text.clone(), signals.find(text).map_err(no_signal)?)));
+    let found = names.iter().map(|text| Ok((text.clone(), signals.find(text).map_err(signal_failure)?)));
     found.collect()
 }
 
-/// Returns the measured fields of a topic that can be drawn.
+/// Returns the fields of a topic that contain measured values.
 fn whole(log: &AnyLog, topic: &Topic) -> Result<Vec<Signal>, Failure> {
     let fields = measured_fields(&**log, topic)?;
     Ok(fields.iter().map(|field| Signal::of(&topic.name, field)).collect())

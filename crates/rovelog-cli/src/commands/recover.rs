@@ -1,4 +1,4 @@
-//! `rovelog recover`: repair of a damaged log.
+//! The command `rovelog recover`, which repairs a damaged log.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use rovelog::{RecoverOptions, Recovery, Segment};
 use serde::Serialize;
 
-use crate::chunks::ChunkArgs;
+use crate::compression::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
@@ -42,13 +42,13 @@ pub(crate) struct Args {
     drop_stale: bool,
 }
 
-/// The document `rovelog.recover/1`.
+/// JSON document with the schema `rovelog.recover/1`, which `rovelog recover -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     file: String,
     output: String,
-    /// True if the log was intact, so that the output is a plain copy.
+    /// True if the log is undamaged. The output then is an exact copy of the log.
     unchanged: bool,
     records: String,
     kept_bytes: String,
@@ -56,7 +56,7 @@ struct Document<'a> {
     stale: StaleDoc,
     left_out: &'a [String],
     stretches: Vec<SegmentDoc>,
-    /// Format-specific facts.
+    /// Additional facts about the result. They depend on the log format.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }
@@ -65,7 +65,7 @@ struct Document<'a> {
 struct LostDoc {
     bytes: String,
     ranges: Vec<[String; 2]>,
-    /// Records that the log counts but does not contain.
+    /// Number of records that are missing according to counts stored in the log.
     missing_records: String,
 }
 
@@ -75,7 +75,7 @@ struct StaleDoc {
     records: String,
 }
 
-/// A segment of the damaged log.
+/// A contiguous segment of the damaged log that was recovered.
 #[derive(Serialize)]
 struct SegmentDoc {
     range: [String; 2],
@@ -91,6 +91,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let example = input.name_for("recovered");
+    // The output is created before the log is read, so that an error about the output appears
+    // immediately.
     let mut out = args.output.create(&example, &input.files(context), context)?;
     let mut log = input.open(context)?;
     args.chunks.apply(&mut log, &input)?;
@@ -107,17 +109,18 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let complete = report.is_complete();
     if !(complete && context.global.quiet) {
-        say(&report, written.as_deref(), &context.notices);
+        print_result(&report, written.as_deref(), &context.notices);
     }
     if report.lost_bytes() == 0 && !report.lost.is_empty() {
-        // Missing data without bytes in the log are not in the count above.
+        // Missing records occupy no bytes of the log, so the list of lost bytes above does not
+        // contain them.
         context.notices.end_of_log(log.as_log(), &input.path);
     }
     Ok(if complete { Status::Done } else { Status::Lost })
 }
 
-/// Prints the result; the last line is the summary.
-fn say(report: &Recovery, written: Option<&Path>, notices: &Notices) {
+/// Prints the result. The last line is a summary.
+fn print_result(report: &Recovery, written: Option<&Path>, notices: &Notices) {
     if report.stale_bytes > 0 {
         let (records, bytes) = (count(report.stale_records, "record"), count(report.stale_bytes, "byte"));
         notices.note(&format!("dropped {records} out of time order ({bytes})"));

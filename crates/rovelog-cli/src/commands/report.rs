@@ -1,4 +1,4 @@
-//! `rovelog report`: a log as an HTML page.
+//! The command `rovelog report`, which describes a log in an HTML page.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use crate::context::{Context, Format};
 use crate::destination::{Destination, OutputArgs};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, LogArgs};
-use crate::need::Need;
 use crate::outputs::Outputs;
+use crate::read_scope::ReadScope;
 
 const MORE: &str = "\
 The report is one HTML file and loads nothing from the network. The same log always gives the same \
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Leave out positions, parameters and everything that identifies the vehicle
     #[arg(long)]
     redact: bool,
-    /// Colours: light or dark; default: those of the reader's system
+    /// Colors: light or dark; default: those of the reader's system
     #[arg(long, value_name = "NAME", value_parser = super::plot::theme)]
     theme: Option<rovelog_export::plot::Theme>,
 }
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         write(args, input, path, context)
     };
-    outputs.each_read(args.logs.paths(), context, context.jobs(), write, |input, _, written| {
+    outputs.read_parallel(args.logs.paths(), context, context.jobs(), write, |input, _, written| {
         if let Some(path) = written.path {
             context.note(&format!("wrote {}", path.display()));
         }
@@ -70,21 +70,21 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })
 }
 
-/// A report that was written.
+/// Facts about a report that was written.
 struct Written {
-    /// Its path, if it is a file.
+    /// Path of the report, or `None` if the report was written to stdout.
     path: Option<PathBuf>,
-    /// What the log has lost.
+    /// Data of the log that could not be read.
     lost: Ledger,
-    /// Fields whose texts are not UTF-8.
+    /// Fields that contain texts that are not valid UTF-8.
     escaped: Vec<EscapedTexts>,
-    /// What the report has lost.
+    /// Values that the report does not contain.
     losses: Vec<Loss>,
 }
 
 /// Writes the report of one log.
 fn write(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> Result<Written, Failure> {
-    let (log, provenance) = input.open_with_provenance(context, &Need::All, true)?;
+    let (log, provenance) = input.open_with_provenance(context, &ReadScope::All, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
     options.theme = args.theme;
@@ -92,7 +92,8 @@ fn write(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> 
         Destination::create(path, "report.html", &input.files(context), args.output.args(), context)?;
     report::write(&log, &provenance, &options, &mut out)
         .map_err(|error| Failure::from(error).at(&input.path))?;
-    // Known once the report has read the columns.
+    // Some losses are only found while the report reads the columns, so they are collected
+    // afterwards.
     let losses = Loss::of_columns(&*log, &Select::all());
     let (path, escaped) = (out.finish()?, log.take_escaped_texts());
     Ok(Written { path, lost: log.losses().clone(), escaped, losses })

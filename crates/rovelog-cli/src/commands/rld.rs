@@ -1,4 +1,4 @@
-//! `rovelog rld`: commands for RocketLogger logs only.
+//! The command `rovelog rld`, which has subcommands for RocketLogger logs only.
 
 use std::io::{Read, Write as _};
 use std::path::PathBuf;
@@ -95,11 +95,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
 }
 
-/// Opens the given file alone: `scrub` and `csv` work on a file, not on a split recording.
+/// Opens a single file. If the file belongs to a recording that is split into several files, the
+/// subcommands `scrub` and `csv` convert only this file.
 fn open(input: &Input, context: &Context) -> Result<RldReader, Failure> {
     match input.open_alone(context)? {
         AnyLog::Rld(log) => Ok(log),
-        other => Err(input.of_another_format(&other, "RLD")),
+        other => Err(input.wrong_format(&other, "RLD")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `rovelog schema`: the fields of the topics.
+//! The command `rovelog schema`, which shows the fields of topics.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -28,8 +28,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files, folders and patterns ('*.ulg'), - for stdin; then names of topics: only these,
-    /// /0 is optional
+    /// Log files, folders and patterns ('*.ulg'), - for stdin; then the topics to show, by exact
+    /// name (imu for imu/0)
     #[arg(value_names = ["FILE", "TOPIC"], num_args = 0..)]
     words: Vec<PathBuf>,
     /// Print the definitions as stored in the log
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     raw: bool,
 }
 
-/// A type, and the topics with this type.
+/// A message type and the topics that have this type.
 struct Kind<'a> {
     name: &'a str,
     schema: Option<&'a Schema>,
@@ -55,7 +55,7 @@ struct Document<'a> {
 struct KindDoc<'a> {
     name: &'a str,
     topics: Vec<&'a str>,
-    /// `null` if the records cannot be decoded.
+    /// Fields of the message type. They are `null` if records of this type cannot be decoded.
     fields: Option<Vec<FieldDoc<'a>>>,
     definition: Option<String>,
 }
@@ -67,7 +67,7 @@ struct FieldDoc<'a> {
     ty: String,
     source_type: &'a str,
     unit: Option<&'a str>,
-    /// The names of its values, if they are states.
+    /// Names of the values of an enumeration. `None` for any other field.
     #[serde(skip_serializing_if = "Option::is_none")]
     values: Option<BTreeMap<i64, &'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Input::each(&inputs, context, |input| one(args.raw, &topics, input, format, context))
 }
 
-/// Shows the fields of the topics of one log.
+/// Shows the fields of the topics in one log.
 fn one(raw: bool, topics: &[String], input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let kinds = kinds(&log, topics).map_err(|failure| failure.at(&input.path))?;
@@ -105,7 +105,7 @@ fn one(raw: bool, topics: &[String], input: &Input, format: Format, context: &Co
             let definition = definition(&log, kind).ok_or_else(|| {
                 Failure::failed(format!("the log has no definition of {}", kind.name)).at(&input.path)
             })?;
-            // The text unchanged: its lines are lines here too.
+            // Each line of the definition is escaped separately, so that the line breaks are kept.
             let mut lines = definition.split_terminator('\n');
             lines.try_for_each(|line| writeln!(out, "{}", escape(line)))?;
         }
@@ -139,13 +139,14 @@ fn one(raw: bool, topics: &[String], input: &Input, format: Format, context: &Co
     Ok(Status::Done)
 }
 
-/// Returns the definition text of a type.
+/// Returns the definition of a message type in the form in which it is stored in the log.
 fn definition(log: &AnyLog, kind: &Kind<'_>) -> Option<String> {
     log.own(kind.topics.first()?).ok()?.definition()
 }
 
-/// Returns the types of a log, or those of some topics, by name; a type that changed during the log
-/// appears twice.
+/// Returns the message types of the topics `names`, sorted by name. If `names` is empty, returns
+/// the types of all topics. If the definition of a type changed during the log, each definition of
+/// the type is listed.
 fn kinds<'a>(log: &'a AnyLog, names: &[String]) -> Result<Vec<Kind<'a>>, Failure> {
     let find = |name: &String| {
         let topic = log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?;
@@ -179,7 +180,7 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
         let topics: Vec<_> = kind.topics.iter().map(|topic| escape(&topic.name)).collect();
         writeln!(out, "{}  ({})", out.paint.bold(&escape(kind.name)), topics.join(", "))?;
         if kind.schema.is_none() {
-            writeln!(out, "cannot be decoded; for the reason: rovelog check")?;
+            writeln!(out, "cannot be decoded; `rovelog check` shows the reason")?;
             continue;
         }
         let rows = rows(kind.schema);
@@ -201,8 +202,8 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns name, type, type in the log, unit and names of the values of every field, followed by those
-/// of its nested type.
+/// Returns a table row for each field, including nested fields. The cells are the name, the type,
+/// the type as written in the log, the unit, and the names of enumeration values.
 fn rows(schema: Option<&Schema>) -> Vec<[String; 5]> {
     fn add(path: &str, schema: &Schema, rows: &mut Vec<[String; 5]>) {
         for field in &schema.fields {

@@ -1,9 +1,9 @@
-//! `rovelog slice`: a part of a log, by time and topic, as a new log.
+//! The command `rovelog slice`, which writes a part of a log as a new log.
 
 use rovelog::{AnyLog, Select};
 use serde::Serialize;
 
-use crate::chunks::ChunkArgs;
+use crate::compression::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
@@ -11,7 +11,7 @@ use crate::input::LogArg;
 use crate::machine::DetailsDoc;
 use crate::select::{LastBeforeArgs, TopicArgs};
 use crate::text::{count, wrote};
-use crate::when::{Window, WindowArgs, note_outside, span};
+use crate::window::{Window, WindowArgs, note_outside, span};
 
 const MORE: &str = "\
 Records keep their bytes and their file order. The new log contains all definitions and info \
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     last_before: LastBeforeArgs,
 }
 
-/// The document `rovelog.slice/1`.
+/// JSON document with the schema `rovelog.slice/1`, which `rovelog slice -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -57,7 +57,7 @@ struct Document<'a> {
     bytes: String,
     start_ns: Option<String>,
     end_ns: Option<String>,
-    /// Format-specific facts.
+    /// Additional facts about the result. They depend on the log format.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }
@@ -66,8 +66,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let example = input.name_for("part");
+    // The output is created before the log is read, so that an error about the output appears
+    // immediately.
     let mut out = args.output.create(&example, &input.files(context), context)?;
-    let mut log = input.open_part(context, &|log| Ok(selection(args, log, context)?.1))?;
+    let mut log = input.open_records(context, &|log| Ok(selection(args, log, context)?.1))?;
     args.chunks.apply(&mut log, &input)?;
     let here = |failure: Failure| failure.at(&input.path);
     let (window, select) = selection(args, &log, context).map_err(here)?;
@@ -104,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
-/// Returns the window and the selected records.
+/// Returns the time window and the selected records.
 fn selection(args: &Args, log: &AnyLog, context: &Context) -> Result<(Window, Select), Failure> {
     let topics = args.topics.pick(log.topics())?;
     let window = args.window.resolve(&context.times(log.info())?, span(&**log))?;

@@ -1,4 +1,4 @@
-//! `rovelog topics`: list of a log's topics.
+//! The command `rovelog topics`, which lists the topics of a log.
 
 use std::io::Write as _;
 
@@ -43,7 +43,7 @@ enum Sort {
     Bytes,
 }
 
-/// The document `rovelog.topics/1`.
+/// JSON document with the schema `rovelog.topics/1`, which `rovelog topics -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -58,12 +58,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 
 /// Lists the topics of one log.
 fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
-    let survey = Survey::of_topics(input, context)?;
+    let survey = Survey::for_topics(input, context)?;
     if survey.info.at_least {
         context.note("counts are those of the parts that were read: --allow-remote-scan counts all");
     }
     let mut topics = args.topics.pick(&survey.topics).map_err(|failure| failure.at(&input.path))?;
-    // Stable: equal topics stay in the order of their names.
+    // The sort is stable, so topics with equal sort keys remain ordered by name.
     match args.sort {
         Sort::Name => {}
         Sort::Count => topics.sort_by_key(|topic| std::cmp::Reverse(topic.count)),
@@ -106,7 +106,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     Ok(Status::Done)
 }
 
-/// Returns the table of topics, as `info` shows it too.
+/// Returns the table of topics, which `rovelog topics` and `rovelog info` print.
 pub(super) fn table(topics: &[&Topic]) -> Table<'static> {
     let mut table = Table::new(&[
         ("TOPIC", Align::Left),
@@ -127,7 +127,8 @@ pub(super) fn table(topics: &[&Topic]) -> Table<'static> {
     table
 }
 
-/// Returns a rate such as `199.9`; slow rates with all necessary digits: `0.017`.
+/// Formats a rate in Hz with one decimal place, such as `199.9`. A rate below 1 Hz has three
+/// decimal places, such as `0.017`.
 pub(super) fn rate(hz: f64) -> String {
     if hz < 0.95 { format!("{hz:.3}") } else { format!("{hz:.1}") }
 }

@@ -1,4 +1,4 @@
-//! `rovelog vel`: commands for VEL only.
+//! The command `rovelog vel`, which has subcommands for VEL logs only.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -47,16 +47,17 @@ struct HashArgs {
     log: Option<PathBuf>,
 }
 
-/// One name, in the document `rovelog.vel.hash/1`.
+/// A message type name in the JSON document `rovelog.vel.hash/1`.
 #[derive(Serialize)]
 struct NameDoc<'a> {
     name: &'a str,
     id: String,
-    /// The published type with this id.
+    /// Name of the published VEL message type that has this id.
     published: Option<&'static str>,
-    /// The declared type with this id.
+    /// Name of the message type that the user declared (`--types`) and that has this id.
     declared: Option<String>,
-    /// True if the id belongs to another name, so that the two types are indistinguishable.
+    /// True if a second name has the same id, so that logs cannot distinguish the two message
+    /// types.
     collides: bool,
     /// Number of records with this id in the log.
     records: Option<String>,
@@ -77,7 +78,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             let input = Input::new(Some(path))?;
             match input.open(context)? {
                 AnyLog::Vel(reader) => Some(reader),
-                other => return Err(input.of_another_format(&other, "VEL")),
+                other => return Err(input.wrong_format(&other, "VEL")),
             }
         }
     };
@@ -103,7 +104,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             },
         ));
     }
-    // Names that were given together may share an id as well.
+    // Two names on the command line may have the same id.
     let shared = |id: u32, name: &str| {
         names
             .iter()

@@ -1,4 +1,5 @@
-//! `rovelog view`: a page in the browser to explore logs.
+//! The command `rovelog view`, which runs a local server with a page to explore logs in the
+//! browser.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use rovelog_view::{View, ViewError, ViewOptions};
 
 use crate::context::{Context, Format, Global};
 use crate::failure::{Failure, Outcome, Status};
-use crate::need::format;
+use crate::read_scope::input_format;
 
 const MORE: &str = "\
 A local page: a tree of topics and signals to search, plots with one cursor and zoom, messages, \
@@ -48,7 +49,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let mut options = ViewOptions::default();
     options.read = context.options.clone();
-    options.format = format(context).map(str::to_owned);
+    options.format = input_format(context).map(str::to_owned);
     options.port = args.port;
     options.arguments = arguments(&context.global);
     let view = View::open(&args.logs, options).map_err(|error| match error {
@@ -62,6 +63,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut out = context.out();
     writeln!(out, "{address}")?;
     out.flush()?;
+    // The browser runs as a detached process. Waiting for it would block the server.
     if !args.no_open && open::that_detached(&address).is_err() {
         context.note("no browser was found; open the address yourself");
     }
@@ -70,7 +72,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(Status::Done)
 }
 
-/// Returns the options of this run with which other commands read the logs in the same way.
+/// Returns the options that affect how logs are read, as the user gave them. The page shows
+/// commands for the user to copy. With these options, the commands read the logs in the same way as
+/// the page.
 fn arguments(global: &Global) -> Vec<String> {
     let path = |path: &PathBuf| {
         std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()

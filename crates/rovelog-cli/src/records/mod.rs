@@ -1,4 +1,8 @@
-//! Writing records as lines of text, JSON objects or CSV rows. Memory does not grow with the log.
+//! Prints records as lines of text, JSON objects or CSV rows.
+//!
+//! Several threads convert batches of records to text. One thread writes these texts in the order
+//! of the records. The number of batches in memory is limited, so memory does not grow with the
+//! size of the log.
 
 mod derived;
 
@@ -8,10 +12,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rovelog::core::parallel::{self, Spare};
-use rovelog::{Record, Schema, Topic, TopicId, Value};
+use rovelog::core::Fields;
+use rovelog::core::layout::Layout;
+use rovelog::core::parallel::{self, BufferPool};
+use rovelog::{FieldType, Record, Schema, Topic, TopicId, Value};
 use rovelog_export::ndjson;
-use rovelog_export::text::{self, Keep};
+use rovelog_export::text::{self, Keep, Selected};
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
@@ -21,35 +27,62 @@ use crate::text::{count, escape, width};
 use crate::times::Times;
 pub(crate) use derived::Derived;
 
-/// Output of one topic's records, decided at its first record.
+/// Plan for printing the records of a topic, which is determined at the first record of the topic.
 enum Plan {
+    /// No record of the topic has been printed yet.
     Unresolved,
-    /// No field is selected.
+    /// The records are not printed, because no field of the topic is selected.
     Skip,
-    Write(Layout),
+    /// The records are printed.
+    Write(TopicPlan),
 }
 
-struct Layout {
+/// How the records of one topic are printed.
+struct TopicPlan {
+    /// The selected leaf fields.
     keep: Keep,
-    /// The topic's name as the format needs it: JSON with its quotes, or text.
+    /// Name of the topic, either as text or as a JSON string with quotes.
     name: String,
-    /// Width of the name in columns.
+    /// Width of the topic's name in columns of the terminal.
     width: usize,
-    /// Fields and number of values per record, if the schema tells them.
+    /// Schema of the topic. `None` if it is not known.
     schema: Option<Arc<Schema>>,
-    leaves: Option<usize>,
+    /// Names of the leaf fields according to the schema.
+    leaves: Vec<String>,
+    /// Layout of the last record, and how it fits the schema.
+    fit: Option<(Arc<Layout>, Fit)>,
 }
 
-/// Writes records in one format.
+/// How a record fits the schema of its topic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// The record has the fields of the schema.
+    Fields,
+    /// The record has the single field `raw` with its bytes, because it does not match an inferred
+    /// definition.
+    Raw,
+    /// The record has other fields.
+    Other,
+}
+
+/// A record that can be printed.
+enum Content<'r> {
+    /// All fields of the record.
+    Whole(Fields<'r>),
+    /// Fields of the record and added ones.
+    Values(Vec<(Arc<str>, Value)>, Fit),
+}
+
+/// Prints the records of a log in one output format.
 pub(crate) struct Records<'a> {
     context: &'a Context,
     file: &'a Path,
     derived: Derived<'a>,
     out: Out,
-    render: Render<'a>,
-    /// True after the first record.
+    render: Renderer<'a>,
+    /// True if a record has been printed.
     started: bool,
-    /// Number of CSV rows without bytes that their records have, by topic.
+    /// For each topic, the number of CSV rows that do not contain the raw bytes of their records.
     raw: BTreeMap<String, u64>,
     status: Status,
 }
@@ -68,8 +101,8 @@ impl<'a> Records<'a> {
             out.json(&file.to_string_lossy())?;
             out.write_all(b",\"records\":[")?;
         }
-        let log = Several { name: context.parts.name(), key: context.parts.key() };
-        let render = Render::new(format, fields, times.clone(), log, context.global.strict);
+        let log = LogName { name: context.parts.name(), key: context.parts.key() };
+        let render = Renderer::new(format, fields, times.clone(), log, context.global.strict);
         let derived = Derived::default();
         Ok(Self {
             context,
@@ -83,29 +116,31 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Adds further fields.
+    /// Adds derived fields and expressions to the records of their topics.
     pub(crate) fn with_derived(mut self, derived: Derived<'a>) -> Self {
-        self.render.further = derived.counts();
+        self.render.added = derived.counts();
         self.derived = derived;
         self
     }
 
-    /// Widens the column of topics for the name of `topic`.
+    /// Makes the column of topics wide enough for the name of `topic`.
     pub(crate) fn expect(&mut self, topic: &Topic) {
         self.render.width = self.render.width.max(width(&escape(&topic.name)));
     }
 
-    /// Writes the first row of CSV, which depends on `topic`; nothing in other formats.
+    /// Writes the CSV header, which depends on the fields of `topic`. Does nothing if the output
+    /// format is not CSV.
     pub(crate) fn head(&mut self, topic: &Topic) -> Result<(), Failure> {
         if self.render.format != Format::Csv {
             return Ok(());
         }
         let Some(schema) = &topic.schema else {
             return Err(Failure::failed(format!("the records of {} cannot be decoded", topic.name))
-                .next("for the reason: rovelog check FILE")
+                .next("show the reason: rovelog check FILE")
                 .at(self.file));
         };
-        let keep = self.render.keep(topic).unwrap_or(Keep::All);
+        let keep = self.render.selected_leaves(topic).unwrap_or(Keep::All);
+        // If a field of the log is called `time` or `t_ns` too, it gets another name.
         let mut taken = BTreeSet::from(["time", "t_ns"].map(str::to_owned));
         let mut head = vec!["time".to_owned(), "t_ns".to_owned()];
         if self.render.log.name.is_some() {
@@ -115,7 +150,7 @@ impl<'a> Records<'a> {
         let derived = self.derived.names(topic.id).iter().map(|name| (**name).to_owned());
         let names = text::columns(schema, &keep).into_iter().chain(derived);
         head.extend(names.map(|name| rovelog_export::table::free_name(&mut taken, &name)));
-        if self.context.parts.takes_head(&head.iter().map(String::as_str).collect::<Vec<_>>())? {
+        if self.context.parts.needs_header(&head.iter().map(String::as_str).collect::<Vec<_>>())? {
             let mut csv = csv::Writer::from_writer(&mut self.out);
             csv.write_record(&head)?;
             csv.flush()?;
@@ -123,21 +158,21 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Writes one record.
+    /// Prints one record.
     pub(crate) fn write(&mut self, record: &Record<'_>) -> Result<(), Failure> {
-        let further = self.derived.of(record)?;
-        let rendered = self.render.records(std::slice::from_ref(record), &further, Vec::new())?;
-        self.put(rendered, &Spare::default())
+        let added = self.derived.values(record)?;
+        let rendered = self.render.records(std::slice::from_ref(record), &added, Vec::new())?;
+        self.write_rendered(rendered, &BufferPool::default())
     }
 
-    /// Writes all records of a log, with several threads; with one, if fields are added, whose values
-    /// depend on the records before.
+    /// Prints all records of a log, using several threads. With added fields, only one thread is
+    /// used, because their values depend on previous records.
     pub(crate) fn write_all<'l>(
         &mut self,
         records: impl Iterator<Item = rovelog::Result<Record<'l>>>,
     ) -> Result<(), Failure> {
         let context = self.context;
-        if !self.render.further.is_empty() {
+        if !self.render.added.is_empty() {
             for record in records {
                 let record = record?;
                 context.progress.at(record.offset);
@@ -145,33 +180,35 @@ impl<'a> Records<'a> {
             }
             return Ok(());
         }
-        let render = self.render.again();
-        let spare: Spare<Vec<u8>> = Spare::default();
+        let render = self.render.for_thread();
+        let spare: BufferPool<Vec<u8>> = BufferPool::default();
         parallel::in_order(
             context.jobs(),
-            || render.again(),
+            || render.for_thread(),
             |render, records: Vec<Record<'_>>| render.records(&records, &[], spare.take()),
             |push| {
-                ndjson::batches(records, &mut |batch| {
+                ndjson::for_each_batch(records, &mut |batch| {
                     if let Some(record) = batch.last() {
                         context.progress.at(record.offset);
                     }
                     push(batch)
                 })
             },
-            |rendered| self.put(rendered?, &spare),
+            |rendered| self.write_rendered(rendered?, &spare),
         )
     }
 
-    /// Writes rendered records, and what there is to say about them.
-    fn put(&mut self, rendered: Rendered, spare: &Spare<Vec<u8>>) -> Result<(), Failure> {
+    /// Writes the text of converted records, and prints the warnings about these records.
+    fn write_rendered(&mut self, rendered: Rendered, spare: &BufferPool<Vec<u8>>) -> Result<(), Failure> {
         let Rendered { mut text, lost, raw, failure } = rendered;
+        // In JSON, the text of each record starts with a comma. The comma of the first record is
+        // skipped.
         let comma = if self.render.format == Format::Json && !self.started { COMMA.len() } else { 0 };
         self.started |= !text.is_empty();
         self.out.write_all(text.get(comma..).unwrap_or_default())?;
         self.out.end_record()?;
         text.clear();
-        spare.keep(text);
+        spare.put(text);
         for text in lost {
             self.context.notices.warn("records cannot be decoded", &text);
             self.status = Status::Lost;
@@ -186,8 +223,9 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Ends the output after records were `written`, or after a failure to: a document of JSON says
-    /// then why it has no more. Returns whether data was lost.
+    /// Completes the output and returns the status. `written` is the result of printing the
+    /// records. If it is a failure, its message is added to a JSON document, so that the document
+    /// remains valid JSON.
     pub(crate) fn finish(mut self, written: Result<(), Failure>) -> Outcome {
         let ended = self.end(written.as_ref().err());
         for (topic, rows) in &self.raw {
@@ -206,9 +244,9 @@ impl<'a> Records<'a> {
     fn end(&mut self, failure: Option<&Failure>) -> Result<(), Failure> {
         if self.render.format == Format::Json {
             self.out.write_all(b"]")?;
-            if let Some(Failure::Said(said)) = failure {
+            if let Some(Failure::Message(message)) = failure {
                 self.out.write_all(b",\"error\":")?;
-                self.out.json(&said.cause)?;
+                self.out.json(&message.cause)?;
             }
             self.out.write_all(b"}\n")?;
         }
@@ -219,95 +257,99 @@ impl<'a> Records<'a> {
 /// Text between two records of a JSON document.
 const COMMA: &[u8] = b",\n";
 
-/// Records as text.
+/// A batch of records that was converted to text.
 #[derive(Default)]
 struct Rendered {
     text: Vec<u8>,
-    /// Warnings about records that cannot be decoded.
+    /// Warnings about records that could not be decoded.
     lost: Vec<String>,
-    /// Topics of rows without the bytes that their records have.
+    /// Topic of each CSV row that does not contain the raw bytes of its record.
     raw: Vec<String>,
-    /// Why nothing more is written.
+    /// Message of the failure that ended the conversion, if there was one.
     failure: Option<String>,
 }
 
-/// The log, if there are several, and its key in NDJSON.
+/// Name of the log, and the NDJSON key with this name. Both are `None` if the command reads a
+/// single log.
 #[derive(Clone)]
-struct Several {
+struct LogName {
     name: Option<String>,
     key: Option<String>,
 }
 
-/// Makes text of records; one for each thread.
-struct Render<'a> {
+/// Converts records to text. Each thread has its own converter.
+struct Renderer<'a> {
     format: Format,
     fields: &'a FieldArgs,
     times: Times,
-    log: Several,
-    /// True if a record that cannot be decoded is a failure.
+    log: LogName,
+    /// True if a record that cannot be decoded is a failure. This is the case with `--strict`.
     strict: bool,
-    /// Width of the column of topics, in text.
+    /// Width of the column with topic names in text output.
     width: usize,
-    /// Number of further fields by topic.
-    further: HashMap<TopicId, usize>,
-    /// Plan by topic.
+    /// Number of added fields for each topic.
+    added: HashMap<TopicId, usize>,
+    /// Plan for each topic, by the index of the topic.
     plans: Vec<Plan>,
     lines: ndjson::Lines,
     line: String,
 }
 
-/// Further fields of a record.
-type Further = [(Arc<str>, Value)];
+/// Added fields of a record, as pairs of name and value.
+type AddedFields = [(Arc<str>, Value)];
 
-impl<'a> Render<'a> {
-    fn new(format: Format, fields: &'a FieldArgs, times: Times, log: Several, strict: bool) -> Self {
-        let (further, plans) = (HashMap::new(), Vec::new());
+impl<'a> Renderer<'a> {
+    fn new(format: Format, fields: &'a FieldArgs, times: Times, log: LogName, strict: bool) -> Self {
+        let (added, plans) = (HashMap::new(), Vec::new());
         let (lines, line) = (ndjson::Lines::default(), String::new());
-        Self { format, fields, times, log, strict, width: 0, further, plans, lines, line }
+        Self { format, fields, times, log, strict, width: 0, added, plans, lines, line }
     }
 
-    /// Returns the same for another thread, without further fields.
-    fn again(&self) -> Self {
+    /// Returns a copy of the converter for another thread. The copy adds no fields to the records.
+    fn for_thread(&self) -> Self {
         let (times, log) = (self.times.clone(), self.log.clone());
         Self { width: self.width, ..Self::new(self.format, self.fields, times, log, self.strict) }
     }
 
-    /// Returns the text of records with these further fields, which only one record can have.
+    /// Converts records and appends their text to `text`. If `added` is not empty, there is a
+    /// single record, and `added` contains its added fields.
     fn records(
         &mut self,
         records: &[Record<'_>],
-        further: &Further,
+        added: &AddedFields,
         text: Vec<u8>,
     ) -> Result<Rendered, Failure> {
         let mut rendered = Rendered { text, ..Rendered::default() };
-        if self.format == Format::Csv {
-            let mut csv = csv::Writer::from_writer(std::mem::take(&mut rendered.text));
-            for record in records {
-                let done = self.row(record, further, &mut csv, &mut rendered.raw)?;
-                if self.note(record, done, &mut rendered) {
-                    break;
+        let csv = (self.format == Format::Csv).then(|| std::mem::take(&mut rendered.text));
+        let mut csv = csv.map(csv::Writer::from_writer);
+        for record in records {
+            self.resolve(record.topic);
+            match self.content(record, added) {
+                Ok(content) => match (&mut csv, content) {
+                    (_, None) => {}
+                    (Some(csv), Some(Content::Values(fields, fit))) => {
+                        if self.row(record, &fields, fit, csv)? {
+                            rendered.raw.push(record.topic.name.clone());
+                        }
+                    }
+                    (_, Some(content)) => self.print(record, &content, &mut rendered.text)?,
+                },
+                Err(why) => {
+                    if self.record_failure(record, &why, &mut rendered) {
+                        break;
+                    }
                 }
             }
-            csv.flush()?;
-            rendered.text = csv.into_inner().map_err(|error| Failure::from(error.into_error()))?;
-            return Ok(rendered);
         }
-        for record in records {
-            let start = rendered.text.len();
-            let done = self.record(record, further, &mut rendered.text)?;
-            if done.is_err() {
-                rendered.text.truncate(start);
-            }
-            if self.note(record, done, &mut rendered) {
-                break;
-            }
+        if let Some(csv) = csv {
+            rendered.text = csv.into_inner().map_err(|error| Failure::from(error.into_error()))?;
         }
         Ok(rendered)
     }
 
-    /// Notes why a record could not be decoded. Returns whether that is the end.
-    fn note(&self, record: &Record<'_>, done: Result<(), String>, rendered: &mut Rendered) -> bool {
-        let Err(why) = done else { return false };
+    /// Records the reason why a record could not be decoded. Returns true if the conversion must
+    /// stop.
+    fn record_failure(&self, record: &Record<'_>, why: &str, rendered: &mut Rendered) -> bool {
         let text = format!(
             "record {} of {} (byte {}) cannot be decoded: {why}",
             record.seq, record.topic.name, record.offset
@@ -320,74 +362,80 @@ impl<'a> Render<'a> {
         false
     }
 
-    /// Writes a record as text or JSON; returns why it cannot be decoded.
-    fn record(
+    /// Returns the part of a record to print, or `None` if no field is selected. The error is the
+    /// reason why the record cannot be decoded.
+    fn content<'r>(
         &mut self,
-        record: &Record<'_>,
-        further: &Further,
-        out: &mut Vec<u8>,
-    ) -> Result<Result<(), String>, Failure> {
-        self.resolve(record.topic)?;
-        let Plan::Write(plan) = &self.plans[record.topic.id.index()] else { return Ok(Ok(())) };
-        if self.format != Format::Text {
-            if self.format == Format::Json {
-                out.extend_from_slice(COMMA);
-            }
-            let inside = out.len() + 1;
-            self.times.head(record, &plan.name, &mut self.lines, out);
-            if let (Format::Ndjson, Some(key)) = (self.format, &self.log.key) {
-                out.splice(inside..inside, key.bytes());
-            }
-            // Records with all of their fields are written straight from their bytes.
-            if further.is_empty() && plan.is_whole(record) {
-                if let Err(error) = self.lines.data(record, out) {
-                    return Ok(Err(error.to_string()));
-                }
-            } else {
-                let (value, schema) = match plan.value(record, further) {
-                    Ok(value) => value,
-                    Err(why) => return Ok(Err(why)),
-                };
-                match (&plan.keep, &value) {
-                    (Keep::Leaves(_), Value::Struct(fields)) => {
-                        text::some_fields(fields, schema, &plan.keep, out)?;
-                    }
-                    _ => serde_json::to_writer(&mut *out, &value)?,
-                }
-            }
-            out.extend_from_slice(if self.format == Format::Ndjson { b"}\n" } else { b"}" });
-            return Ok(Ok(()));
+        record: &'r Record<'_>,
+        added: &AddedFields,
+    ) -> Result<Option<Content<'r>>, String> {
+        let Plan::Write(plan) = &mut self.plans[record.topic.id.index()] else { return Ok(None) };
+        let fields = record.fields().map_err(|error| error.to_string())?;
+        let fit = plan.fit(&fields);
+        // Names and values are paired by position, so a record with another number of fields cannot
+        // be printed.
+        if fit == Fit::Other {
+            return Err("its fields differ from its schema".to_owned());
         }
-        let (value, schema) = match plan.value(record, further) {
-            Ok(value) => value,
-            Err(why) => return Ok(Err(why)),
-        };
-        self.line.clear();
-        self.times.push_text(record.time, &mut self.line);
-        self.line.push_str("  ");
-        self.line.push_str(&plan.name);
-        let blanks = self.width.saturating_sub(plan.width) + 2;
-        self.line.extend(std::iter::repeat_n(' ', blanks));
-        text::fields(&value, schema, &plan.keep, &mut self.line);
-        self.line.push('\n');
-        out.extend_from_slice(self.line.as_bytes());
-        Ok(Ok(()))
+        // Building a value tree takes much longer than converting the bytes directly. The tree is
+        // needed only for a part of the fields.
+        let is_json = matches!(self.format, Format::Json | Format::Ndjson);
+        if is_json && plan.keep == Keep::All && added.is_empty() {
+            return Ok(Some(Content::Whole(fields)));
+        }
+        let Ok(Value::Struct(mut values)) = fields.value() else { return Ok(None) };
+        if fit == Fit::Fields && plan.schema.is_some() {
+            values.extend(added.iter().cloned());
+        }
+        Ok(Some(Content::Values(values, fit)))
     }
 
-    /// Writes a record as a row of CSV; returns why it cannot be decoded.
+    /// Converts a record to text or JSON.
+    fn print(
+        &mut self,
+        record: &Record<'_>,
+        content: &Content<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let Plan::Write(plan) = &self.plans[record.topic.id.index()] else { return Ok(()) };
+        if let (Format::Text, Content::Values(fields, fit)) = (self.format, content) {
+            self.line.clear();
+            self.times.push_text(record.time, &mut self.line);
+            self.line.push_str("  ");
+            self.line.push_str(&plan.name);
+            let blanks = self.width.saturating_sub(plan.width) + 2;
+            self.line.extend(std::iter::repeat_n(' ', blanks));
+            text::fields(&plan.selected(fields, *fit), &mut self.line);
+            self.line.push('\n');
+            out.extend_from_slice(self.line.as_bytes());
+            return Ok(());
+        }
+        if self.format == Format::Json {
+            out.extend_from_slice(COMMA);
+        }
+        // The key with the name of the log is inserted after the opening brace.
+        let inside = out.len() + 1;
+        self.times.head(record, &plan.name, &mut self.lines, out);
+        if let (Format::Ndjson, Some(key)) = (self.format, &self.log.key) {
+            out.splice(inside..inside, key.bytes());
+        }
+        match content {
+            Content::Whole(fields) => self.lines.data(record.topic.id, fields, out)?,
+            Content::Values(fields, fit) => text::json(&plan.selected(fields, *fit), out),
+        }
+        out.extend_from_slice(if self.format == Format::Ndjson { b"}\n" } else { b"}" });
+        Ok(())
+    }
+
+    /// Converts a record to a CSV row. Returns true if bytes were left out.
     fn row(
         &mut self,
         record: &Record<'_>,
-        further: &Further,
+        fields: &AddedFields,
+        fit: Fit,
         csv: &mut csv::Writer<Vec<u8>>,
-        raw: &mut Vec<String>,
-    ) -> Result<Result<(), String>, Failure> {
-        self.resolve(record.topic)?;
-        let Plan::Write(plan) = &self.plans[record.topic.id.index()] else { return Ok(Ok(())) };
-        let (value, schema) = match plan.value(record, further) {
-            Ok(value) => value,
-            Err(why) => return Ok(Err(why)),
-        };
+    ) -> Result<bool, Failure> {
+        let Plan::Write(plan) = &self.plans[record.topic.id.index()] else { return Ok(false) };
         if let Some(log) = &self.log.name {
             csv.write_field(log)?;
         }
@@ -401,19 +449,22 @@ impl<'a> Render<'a> {
         }
         csv.write_field(&*cell)?;
         let date = |nanos, cell: &mut String| times.push_date(nanos, cell);
-        let has_bytes =
-            text::row(&value, schema, &plan.keep, &date, cell, &mut |cell| Ok(csv.write_field(cell)?))?;
+        let mut written = Ok(());
+        let has_bytes = text::row(&plan.selected(fields, fit), &date, cell, &mut |cell| {
+            if written.is_ok() {
+                written = csv.write_field(cell);
+            }
+        });
+        written?;
         csv.write_record(None::<&[u8]>)?;
-        if has_bytes {
-            raw.push(record.topic.name.clone());
-        }
-        Ok(Ok(()))
+        Ok(has_bytes)
     }
 
-    /// Returns the selected leaves of a topic's records, then those that are added.
-    fn keep(&self, topic: &Topic) -> Option<Keep> {
-        let keep = self.fields.keep(topic);
-        let Some(more) = self.further.get(&topic.id) else { return keep };
+    /// Returns the selected leaf fields of a topic, followed by its added fields, which are always
+    /// selected.
+    fn selected_leaves(&self, topic: &Topic) -> Option<Keep> {
+        let keep = self.fields.selected_leaves(topic);
+        let Some(more) = self.added.get(&topic.id) else { return keep };
         let leaves = topic.schema.as_deref().map_or(0, |schema| text::names(schema).len());
         let mut kept: Vec<bool> =
             (0..leaves).map(|place| keep.as_ref().is_some_and(|keep| keep.leaf(place))).collect();
@@ -421,58 +472,58 @@ impl<'a> Render<'a> {
         Some(Keep::Leaves(kept))
     }
 
-    /// Makes the plan of a topic.
-    fn resolve(&mut self, topic: &Topic) -> Result<(), Failure> {
+    /// Determines the plan of a topic at its first record.
+    fn resolve(&mut self, topic: &Topic) {
         let index = topic.id.index();
         if self.plans.len() <= index {
             self.plans.resize_with(index + 1, || Plan::Unresolved);
         }
         if !matches!(self.plans[index], Plan::Unresolved) {
-            return Ok(());
+            return;
         }
-        self.plans[index] = match self.keep(topic) {
+        self.plans[index] = match self.selected_leaves(topic) {
             None => Plan::Skip,
             Some(keep) => {
                 let name = match self.format {
                     Format::Text => escape(&topic.name).into_owned(),
-                    _ => serde_json::to_string(&topic.name)?,
+                    _ => serde_json::Value::from(&*topic.name).to_string(),
                 };
                 let width = width(&name);
                 let schema = topic.schema.clone();
-                let leaves = schema.as_deref().map(|schema| text::names(schema).len());
-                Plan::Write(Layout { keep, name, width, schema, leaves })
+                let leaves = schema.as_deref().map(text::names).unwrap_or_default();
+                Plan::Write(TopicPlan { keep, name, width, schema, leaves, fit: None })
             }
         };
-        Ok(())
     }
 }
 
-impl Layout {
-    /// Returns whether all fields are written, and the record has just those of the schema.
-    fn is_whole(&self, record: &Record<'_>) -> bool {
-        let is_own = |schema| record.layout().is_some_and(|layout| Arc::ptr_eq(layout.schema(), schema));
-        self.keep == Keep::All && self.schema.as_ref().is_some_and(is_own)
+impl TopicPlan {
+    /// Returns how a record with these fields fits the schema.
+    fn fit(&mut self, fields: &Fields<'_>) -> Fit {
+        if let Some((layout, fit)) = &self.fit
+            && Arc::ptr_eq(layout, fields.layout)
+        {
+            return *fit;
+        }
+        let fit = match (&self.schema, fields.layout.schema()) {
+            (None, _) => Fit::Fields,
+            (Some(schema), found) if Arc::ptr_eq(schema, found) => Fit::Fields,
+            (Some(schema), found) if is_raw(found) && !is_raw(schema) => Fit::Raw,
+            (Some(_), found) if text::names(found).len() == self.leaves.len() => Fit::Fields,
+            _ => Fit::Other,
+        };
+        self.fit = Some((Arc::clone(fields.layout), fit));
+        fit
     }
 
-    /// Returns the value of a record and its further fields, with its schema if it has just the
-    /// fields of that; or why it cannot be decoded.
-    fn value(&self, record: &Record<'_>, further: &Further) -> Result<(Value, Option<&Schema>), String> {
-        let mut value = record.value().map_err(|error| error.to_string())?;
-        // Records that do not fit an inferred definition are written as bytes.
-        let schema = self.schema.as_deref().filter(|schema| !is_raw(&value, schema));
-        if self.leaves.is_some_and(|leaves| schema.is_some() && leaves != text::count(&value, schema)) {
-            return Err("its fields differ from its schema".to_owned());
-        }
-        if let (Some(_), Value::Struct(fields)) = (schema, &mut value) {
-            fields.extend(further.iter().cloned());
-        }
-        Ok((value, schema))
+    /// Returns the selected leaves of a record.
+    fn selected<'a>(&'a self, fields: &'a AddedFields, fit: Fit) -> Selected<'a> {
+        let schema = self.schema.as_deref().filter(|_| fit == Fit::Fields);
+        Selected { fields, schema, keep: &self.keep, names: schema.map_or(&[], |_| &self.leaves) }
     }
 }
 
-/// Returns whether a value is the bytes of a record that does not fit its schema.
-fn is_raw(value: &Value, schema: &Schema) -> bool {
-    let Value::Struct(fields) = value else { return false };
-    matches!(&fields[..], [(name, Value::Bytes(_))] if &**name == "raw")
-        && !matches!(&schema.fields[..], [field] if &*field.name == "raw")
+/// Returns true if the only field is the bytes of a record.
+fn is_raw(schema: &Schema) -> bool {
+    matches!(&schema.fields[..], [field] if &*field.name == "raw" && field.ty == FieldType::Bytes)
 }

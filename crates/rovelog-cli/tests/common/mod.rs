@@ -1,8 +1,8 @@
-//! Runs the command line in the folder of the corpus, so that paths are short.
-// Each test file is a separate crate and uses a part of this one.
+//! Helpers that run the command line in a folder of the corpus, so that paths in outputs are short.
+// Each test file is a separate crate, which uses only some of these helpers.
 #![allow(dead_code, unused_imports, unused_macros)]
 
-// Pages and snapshots of fewer commands would be rewritten as if the others did not exist.
+// With fewer features, the generated pages and snapshots would lack the missing commands.
 #[cfg(not(feature = "full"))]
 compile_error!("the tests of the command line need all features: -p rovelog-cli --features full");
 
@@ -12,7 +12,7 @@ use std::process::Output;
 
 use assert_cmd::Command;
 
-/// The corpus format of PX4 logs.
+/// Folder of PX4 logs in the corpus.
 const ULOG: &str = "ulog";
 
 /// Returns the folder of the corpus with the logs of a format.
@@ -24,7 +24,7 @@ pub(crate) fn corpus() -> PathBuf {
     folder(ULOG)
 }
 
-/// Returns the command line in a folder, independent of the tester's terminal.
+/// Returns the command line in a folder. The settings of the tester's terminal do not affect it.
 fn rovelog_at(folder: &Path) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rovelog"));
     command.current_dir(folder).env_remove("NO_COLOR").env("COLUMNS", "100");
@@ -35,7 +35,7 @@ pub(crate) fn rovelog() -> Command {
     rovelog_at(&corpus())
 }
 
-/// Runs a line as a shell would split it at spaces; a quoted part is one argument.
+/// Runs a command line, which is split at spaces. A quoted part is a single argument.
 fn run_at(folder: &Path, line: &str, stdin: &[u8]) -> Output {
     let arguments = line.split('\'').enumerate().flat_map(|(i, part)| {
         let blank = |c: char| i % 2 == 0 && c == ' ';
@@ -44,7 +44,8 @@ fn run_at(folder: &Path, line: &str, stdin: &[u8]) -> Output {
     rovelog_at(folder).args(arguments).write_stdin(stdin).output().unwrap()
 }
 
-/// Returns a run as text: the line, both outputs, the exit code; binary output is left out.
+/// Returns the transcript of a run: the command line, both outputs and the exit code. Binary output
+/// is left out.
 fn shown_at(folder: &Path, line: &str, stdin: &[u8]) -> String {
     let output = run_at(folder, line, stdin);
     let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
@@ -58,7 +59,7 @@ pub(crate) fn run_in(format: &str, line: &str, stdin: &[u8]) -> Output {
     run_at(&folder(format), line, stdin)
 }
 
-/// Returns a run in the corpus of a format as text.
+/// Returns the transcript of a run in a folder of the corpus.
 pub(crate) fn shown_in(format: &str, line: &str, stdin: &[u8]) -> String {
     shown_at(&folder(format), line, stdin)
 }
@@ -91,8 +92,7 @@ pub(crate) fn code(line: &str) -> i32 {
     run(line).status.code().unwrap()
 }
 
-/// A separate folder for runs that write, with some logs of the corpus, so that outputs have short
-/// names.
+/// A temporary folder with some logs of the corpus, for runs that write files.
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -120,7 +120,7 @@ impl Place {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Returns the names in a folder.
+    /// Returns the sorted file names in a folder.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).unwrap();
         let mut names: Vec<_> =
@@ -130,9 +130,9 @@ impl Place {
     }
 }
 
-/// Checks that every command prints `words` about a log whose data is lost or left out, and ends
-/// with 3; and that `--strict` refuses it. `commands` have `LOG` in place of its name.
-pub(crate) fn said_by_all(format: &str, log: &str, commands: &[&str], words: &str) {
+/// Checks that every command prints `words` about a log with lost data and ends with exit code 3.
+/// With `--strict`, the command must fail. `LOG` in `commands` is replaced by the name of the log.
+pub(crate) fn assert_reported_by_all(format: &str, log: &str, commands: &[&str], words: &str) {
     for command in commands {
         let line = command.replace("LOG", log);
         let output = run_in(format, &line, b"");
@@ -144,7 +144,7 @@ pub(crate) fn said_by_all(format: &str, log: &str, commands: &[&str], words: &st
         assert_eq!(output.status.code(), Some(1), "{line} --strict: {said}");
         assert!(output.stdout.is_empty() && said.contains("error:"), "{line} --strict: {said}");
     }
-    // From a pipe, too.
+    // The log is also read from a pipe.
     let bytes = fs::read(folder(format).join(log)).unwrap();
     let output = run_in(format, "cat -", &bytes);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -161,7 +161,7 @@ pub(crate) fn said_by_all(format: &str, log: &str, commands: &[&str], words: &st
     assert!(["missing", "left out", "not readable"].iter().any(|word| state.contains(word)), "{state}");
 }
 
-/// A named snapshot.
+/// Compares a text with the snapshot of this name.
 macro_rules! snapshot {
     ($name:expr, $runs:expr) => {
         insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
@@ -171,7 +171,7 @@ macro_rules! snapshot {
 }
 pub(crate) use snapshot;
 
-/// One snapshot of several runs in the corpus of a format, for comparison.
+/// Defines a test that compares the transcripts of several runs with one snapshot.
 macro_rules! runs {
     (in $format:literal; $($name:ident: $($line:literal),+ $(,)?;)*) => { $(
         #[test]

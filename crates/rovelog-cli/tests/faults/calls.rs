@@ -1,12 +1,12 @@
-//! System calls that fail once: `strace` returns an error instead of calling the system.
+//! System calls that fail once. `strace` returns an error without executing the call.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::jobs::{Site, said_well};
+use crate::jobs::{Site, check_failure};
 use crate::{Tally, each, full, has};
 
-/// A call, its error, what the message says about it, and whether the call is tried again.
+/// A system call, its error, the text in the message, and whether the program tries the call again.
 struct Fault {
     call: &'static str,
     error: &'static str,
@@ -19,7 +19,7 @@ const fn fault(call: &'static str, error: &'static str, said: &'static str) -> F
 }
 
 impl Fault {
-    /// Its name in the tables.
+    /// Returns the name of the fault in the tables.
     fn name(&self) -> String {
         format!("`{}`: {}", self.call, self.error)
     }
@@ -36,15 +36,15 @@ const FAULTS: &[Fault] = &[
     fault("openat", "ENOSPC", "No space left on device"),
     fault("openat", "EROFS", "Read-only file system"),
     fault("openat", "EMFILE", "Too many open files"),
-    // A file system without hard links: the file is renamed instead.
+    // These errors occur on a file system without hard links. The program then renames the file.
     Fault { again: true, ..fault("linkat", "EPERM", "") },
     Fault { again: true, ..fault("linkat", "EOPNOTSUPP", "") },
     fault("unlink", "EIO", "Input/output error"),
     fault("mkdir", "ENOSPC", "No space left on device"),
 ];
 
-/// Returns the paths that a run writes, under both of their names, as the command names them and as
-/// the system names open files.
+/// Returns the paths that a run writes. Each path is given relative, as the command uses it, and
+/// absolute, as the system reports it for open files.
 fn paths(site: &Site) -> Vec<String> {
     let folder = site.folder();
     let mut paths = Vec::new();
@@ -58,7 +58,7 @@ fn paths(site: &Site) -> Vec<String> {
     paths
 }
 
-/// Returns the words of a run under strace, which looks at these paths only.
+/// Returns the arguments that run a command under strace, restricted to these paths.
 fn traced(paths: &[String], options: &[&str]) -> Vec<String> {
     let mut words: Vec<String> = ["strace", "-f", "-qq"].map(str::to_owned).to_vec();
     words.extend(options.iter().map(|&option| option.to_owned()));
@@ -69,7 +69,7 @@ fn traced(paths: &[String], options: &[&str]) -> Vec<String> {
     words
 }
 
-/// Returns how often each thread makes each call on the outputs; the most of all threads.
+/// Counts the system calls on the outputs. Returns the maximum over all threads for each call.
 fn counted(site: &Site, paths: &[String], line: &str) -> BTreeMap<String, usize> {
     let report = site.folder().join("trace");
     let report = report.to_str().unwrap();
@@ -91,7 +91,8 @@ fn counted(site: &Site, paths: &[String], line: &str) -> BTreeMap<String, usize>
     most
 }
 
-/// Returns which of `count` calls fail: all, or some of many.
+/// Returns the indices of the calls that fail. If there are many calls, only some of them are
+/// tested.
 fn turns(count: usize) -> Vec<usize> {
     let most = if full().is_some() { 12 } else { 2 };
     let mut turns: Vec<_> = if count <= most {
@@ -103,7 +104,7 @@ fn turns(count: usize) -> Vec<usize> {
     turns
 }
 
-/// Lets each of these calls of a job fail once.
+/// Runs a job once for each system call, which fails.
 fn fail_each(site: &Site, faults: &[Fault], line: &str, tallies: &mut BTreeMap<String, Tally>) {
     let paths = paths(site);
     let counts = counted(site, &paths, line);
@@ -118,7 +119,7 @@ fn fail_each(site: &Site, faults: &[Fault], line: &str, tallies: &mut BTreeMap<S
             let output = site.run(&words, line);
             let trace = fs::read_to_string(&report).unwrap();
             fs::remove_file(&report).unwrap();
-            // Threads share the work differently in each run.
+            // The threads divide the work differently in each run, so the call may not occur.
             if !trace.contains("(INJECTED)") {
                 site.clear();
                 continue;
@@ -143,12 +144,12 @@ fn a_failing_system_call_is_an_error() {
     let mut number = 0;
     each(|site| {
         number += 1;
-        // The short run lets every fourth command fail.
+        // In the short run, only every fourth command is tested.
         if full().is_some() || number % 4 == 1 {
             fail_each(site, FAULTS, site.job.line, &mut tallies);
         }
     });
-    // The full plan has a run for each of them.
+    // The full plan has a run for each command.
     if full().is_some() {
         for fault in FAULTS {
             tallies.entry(fault.name()).or_default();
@@ -173,7 +174,7 @@ fn a_failing_rename_keeps_the_old_file() {
             fs::write(&path, "old").unwrap();
             let inject = format!("inject=rename:error={error}");
             let output = site.run(&["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject], &line);
-            let mut result = said_well(&output, said, "next: ", ": out");
+            let mut result = check_failure(&output, said, "next: ", ": out");
             let mut after = site.tree();
             let old = after.remove(name);
             if result.is_ok() && (old != Some(Some(b"old".to_vec())) || after != site.before) {
@@ -185,9 +186,9 @@ fn a_failing_rename_keeps_the_old_file() {
     Tally::end(&[("`rename` over an old file: EIO, ENOSPC".to_owned(), tally)], "2-rename");
 }
 
-/// The output is complete, but its folder may not be on the disk: the message says both.
+/// The output is complete, but the list of files may not be on the disk. The message states both.
 #[test]
-fn an_unsynced_folder_is_said() {
+fn an_unsynced_folder_is_reported() {
     if !has("strace", &["-o", "/dev/null", "true"]) {
         return rovelog_testing::skipped("strace is not there, or may not trace");
     }

@@ -1,18 +1,20 @@
-//! A file system that is full: a small one in memory, seen by this run only.
+//! A full file system. A small file system in memory is mounted, which only this run can see.
 
 use std::fs;
 
-use crate::jobs::{Site, said_well};
+use crate::jobs::{Site, check_failure};
 use crate::{Tally, each, full, has};
 
-/// Mounts a file system of `$1` bytes at `out`, lets the output be in it, and lists what is left.
+/// Mounts a file system of `$1` bytes, runs the job with its output there, and lists the remaining
+/// files.
 const SCRIPT: &str = "mount -t tmpfs -o size=$1 tmpfs disk || exit 99; shift; \"$@\"; code=$?; \
                       find disk -mindepth 1 > left; exit $code";
 
-/// Bytes that a file system of memory uses at once.
+/// Allocation unit in bytes of a file system in memory.
 const PAGE: u64 = 4096;
 
-/// Runs the job with its output on a disk of this size. Returns the output and what is left.
+/// Runs the job with its output on a disk of `bytes` bytes. Returns the output of the command and
+/// the list of remaining files.
 fn on_disk(site: &Site, bytes: u64) -> (std::process::Output, String) {
     let bytes = bytes.to_string();
     let line = site.job.line.replace("-o out", "-o disk/out");
@@ -30,7 +32,7 @@ fn a_full_disk_is_an_error() {
     }
     let mut tally = Tally::default();
     each(|site| {
-        // A command with an output below a page always finds space.
+        // An output smaller than a page always fits.
         let sum: u64 = site.whole.values().flatten().map(|bytes| bytes.len() as u64).sum();
         let half = sum / 2 / PAGE * PAGE;
         let mut sizes = vec![PAGE, half];
@@ -43,7 +45,7 @@ fn a_full_disk_is_an_error() {
         for size in sizes {
             let (output, left) = on_disk(site, size);
             let mut result =
-                said_well(&output, "No space left on device", "next: free disk space", ": disk/out");
+                check_failure(&output, "No space left on device", "next: free disk space", ": disk/out");
             if result.is_ok() && !left.is_empty() {
                 result = Err(format!("left {left}"));
             }

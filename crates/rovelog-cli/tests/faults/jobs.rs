@@ -1,4 +1,4 @@
-//! Every command that writes a file, and the place where it does.
+//! Every command that writes a file, with its inputs and expected outputs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 
 use crate::common::Place;
 
-/// Rows of the long ULog in a short run; the full plan uses ten times as many.
+/// Number of rows in the long ULog of a short run. The full plan uses ten times as many.
 const ROWS: u64 = 6_000;
 
-/// A command that writes: the corpus folder, its logs, and the line.
+/// A command that writes files: the folder in the corpus, its logs, and the command line.
 pub(crate) struct Job {
     pub(crate) format: &'static str,
     logs: &'static [&'static str],
@@ -21,7 +21,7 @@ const fn job(format: &'static str, logs: &'static [&'static str], line: &'static
     Job { format, logs, line }
 }
 
-/// A long log with one topic, made by [`Site::new`].
+/// Name of a long log with one topic, which [`Site::new`] writes.
 const LONG: &[&str] = &["one-topic.ulg"];
 const FIX: &[&str] = &["utc-gps-int32.ulg"];
 const V4: &[&str] = &["v4.rld"];
@@ -29,7 +29,7 @@ const BAG: &[&str] = &["v2.0+several-chunks.bag", "v2.0.bag"];
 const OLD: &[&str] = &["recorded+two-topics.bag"];
 const VEL: &[&str] = &["all-kinds.vel", "velodyne-vlp16.vel"];
 
-/// Every command that writes files. The output is called `out`.
+/// All commands that write files. Their output is called `out`.
 pub(crate) const JOBS: &[Job] = &[
     job("ulog", LONG, "recover long.ulg -o out.ulg"),
     job("ulog", LONG, "slice long.ulg -o out.ulg"),
@@ -82,23 +82,23 @@ pub(crate) const JOBS: &[Job] = &[
     job("vel", VEL, "export all-kinds.vel -o out --to csv"),
 ];
 
-/// Files by path, with their bytes; folders have none.
+/// Content of all files by path. Folders have no content.
 pub(crate) type Tree = BTreeMap<String, Option<Vec<u8>>>;
 
-/// A job in a folder with its inputs, and what it writes there.
+/// A folder in which a job is run, with the expected result.
 pub(crate) struct Site {
     pub(crate) job: &'static Job,
     place: Place,
-    /// The folder before the run.
+    /// Content of the folder before a run.
     pub(crate) before: Tree,
-    /// The files of a run without failures, by their paths in the folder.
+    /// Files that a run without faults writes, by their paths in the folder.
     pub(crate) whole: Tree,
-    /// How the run without failures ends: 0, or 3 for a log that was damaged before.
+    /// Exit code of a run without faults. It is 0, or 3 for a log that was damaged before.
     pub(crate) code: Option<i32>,
 }
 
 impl Site {
-    /// Runs the job once without failures.
+    /// Creates the folder and runs the job once without faults.
     pub(crate) fn new(job: &'static Job) -> Self {
         let place = Place::new(job.format, job.logs);
         match job.format {
@@ -128,12 +128,13 @@ impl Site {
         self.place.path(".").canonicalize().unwrap()
     }
 
-    /// Runs a line in the folder, behind `wrapper`.
+    /// Runs a command line in the folder, started by the program `wrapper`.
     pub(crate) fn run(&self, wrapper: &[&str], line: &str) -> Output {
         self.command(wrapper, line).output().unwrap()
     }
 
-    /// Returns the command of a line in the folder, behind `wrapper`.
+    /// Returns the command that runs a command line in the folder, started by the program
+    /// `wrapper`.
     pub(crate) fn command(&self, wrapper: &[&str], line: &str) -> Command {
         let binary = assert_cmd::cargo::cargo_bin!("rovelog");
         let mut command = match wrapper {
@@ -149,12 +150,12 @@ impl Site {
         command
     }
 
-    /// Returns everything in the folder.
+    /// Returns the content of the folder.
     pub(crate) fn tree(&self) -> Tree {
         tree(&self.folder())
     }
 
-    /// Removes everything that a run wrote.
+    /// Removes everything that a run has written.
     pub(crate) fn clear(&self) {
         for (path, bytes) in self.tree().into_iter().rev() {
             let there = self.folder().join(&path);
@@ -165,16 +166,16 @@ impl Site {
         }
     }
 
-    /// Size of the largest file of a run without failures.
+    /// Returns the size of the largest file that a run without faults writes.
     pub(crate) fn largest(&self) -> u64 {
         self.whole.values().flatten().map(|bytes| bytes.len() as u64).max().unwrap_or(0)
     }
 
-    /// Returns what is wrong with a run that should have failed: the code, the message, what it
-    /// left. `cause` is one of the texts that the message must have.
+    /// Checks a run that must fail: its exit code, its message and the remaining files. The message
+    /// must contain the text `cause`.
     pub(crate) fn failed_well(&self, output: &Output, cause: &str) -> Result<(), String> {
         let said = String::from_utf8_lossy(&output.stderr);
-        said_well(output, cause, "next: ", ": out")?;
+        check_failure(output, cause, "next: ", ": out")?;
         let after = self.tree();
         let left: Vec<_> = after.keys().filter(|path| !self.before.contains_key(*path)).collect();
         if !left.is_empty() {
@@ -183,7 +184,7 @@ impl Site {
         if after == self.before { Ok(()) } else { Err(format!("an input has changed: {said}")) }
     }
 
-    /// Returns what is wrong with a run that should have succeeded.
+    /// Checks a run that must succeed.
     pub(crate) fn succeeded(&self, output: &Output) -> Result<(), String> {
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.code() != self.code {
@@ -195,8 +196,8 @@ impl Site {
     }
 }
 
-/// Returns what is wrong with the code or the message of a run that should have failed.
-pub(crate) fn said_well(output: &Output, cause: &str, next: &str, path: &str) -> Result<(), String> {
+/// Checks the exit code and the message of a run that must fail.
+pub(crate) fn check_failure(output: &Output, cause: &str, next: &str, path: &str) -> Result<(), String> {
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() != Some(1) {
         return Err(format!("ended with {}: {said}", output.status));
@@ -212,7 +213,7 @@ pub(crate) fn said_well(output: &Output, cause: &str, next: &str, path: &str) ->
     Ok(())
 }
 
-/// Returns everything below a folder.
+/// Returns the content of a folder and its subfolders.
 fn tree(folder: &Path) -> Tree {
     let mut found = Tree::new();
     let mut folders = vec![PathBuf::new()];
@@ -232,7 +233,7 @@ fn tree(folder: &Path) -> Tree {
     found
 }
 
-/// Returns a log with its last row repeated every millisecond.
+/// Returns a log whose last row is repeated every millisecond.
 fn long_log(one: &[u8], rows: u64) -> Vec<u8> {
     let row = &one[one.len() - 17..];
     let last = u64::from_le_bytes(row[5..13].try_into().unwrap());
@@ -246,7 +247,7 @@ fn long_log(one: &[u8], rows: u64) -> Vec<u8> {
     long
 }
 
-/// Returns a log with data of a GPS receiver.
+/// Returns a log with raw data of a GPS receiver.
 fn gps_dump() -> Vec<u8> {
     let mut log = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
     let mut message = |kind: u8, payload: &[u8]| {

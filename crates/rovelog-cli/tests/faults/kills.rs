@@ -1,4 +1,4 @@
-//! Commands that are killed at any time.
+//! Commands that are killed with SIGKILL at any time.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use rovelog_testing::Random;
 use crate::jobs::{Site, Tree};
 use crate::{each, full};
 
-/// What was found after the kills of all commands.
+/// Numbers of runs by the state in which they left their outputs.
 #[derive(Default)]
 struct Found {
     kills: usize,
@@ -19,13 +19,13 @@ struct Found {
     whole: usize,
 }
 
-/// Returns how often each command is killed.
+/// Returns the number of times that each command is killed.
 fn kills() -> usize {
     let number = std::env::var("ROVELOG_KILLS").ok().and_then(|number| number.parse().ok());
     number.unwrap_or(if full().is_some() { 200 } else { 2 })
 }
 
-/// Returns the time of a run without a kill.
+/// Returns the duration of a run that is not killed.
 fn duration(site: &Site) -> Duration {
     let start = Instant::now();
     assert_eq!(site.run(&[], site.job.line).status.code(), site.code);
@@ -34,7 +34,8 @@ fn duration(site: &Site) -> Duration {
     took
 }
 
-/// Counts what a killed run left. Every file has all of its bytes, or is called `.partial`.
+/// Counts the outputs that a killed run left behind. Each file must be complete or have the
+/// extension `.partial`.
 fn look(site: &Site, after: &Tree, found: &mut Found) {
     let line = site.job.line;
     for (path, bytes) in &site.before {
@@ -73,13 +74,13 @@ fn a_killed_command_leaves_a_complete_output_or_none() {
             let mut child = site.command(&[], site.job.line).spawn().unwrap();
             let micros = usize::try_from(most.as_micros()).unwrap();
             std::thread::sleep(Duration::from_micros(random.below(micros) as u64));
-            // SIGKILL; a run that has ended is one of those that are complete.
+            // `kill` sends SIGKILL. A run that has ended before is counted as complete.
             child.kill().unwrap();
             let output = child.wait_with_output().unwrap();
             found.kills += 1;
             found.ended += usize::from(output.status.code().is_some());
             look(site, &site.tree(), &mut found);
-            // What it left does not stop the next run: every second one starts over it.
+            // Files left behind must not prevent the next run. Every second run starts with them.
             if random.below(2) == 0 {
                 let again = site.run(&[], &format!("{} --force", site.job.line));
                 site.succeeded(&again).unwrap_or_else(|why| panic!("{}: {why}", site.job.line));

@@ -1,4 +1,5 @@
-//! Lakes under the same failures: a lake is valid after each, and the next run completes it.
+//! Lakes under the same faults. A lake must be valid after each fault, and the next run must
+//! complete it.
 
 use std::fs;
 use std::process::Command;
@@ -17,7 +18,7 @@ fn place() -> Place {
     place
 }
 
-/// Runs the ingestion behind a wrapper.
+/// Runs `ingest`, started by the program `wrapper`.
 fn ingest(place: &Place, wrapper: &[&str]) -> Command {
     let mut command = Command::new(wrapper[0]);
     command.args(&wrapper[1..]).arg(assert_cmd::cargo::cargo_bin!("rovelog"));
@@ -25,16 +26,16 @@ fn ingest(place: &Place, wrapper: &[&str]) -> Command {
     command
 }
 
-/// Checks what is there after a failure, and that the next run completes it.
+/// Checks the lake after a fault, and that the next run completes it.
 fn check(place: &Place, fault: &str) {
     if place.path("lake").exists() {
         let output = place.run("lake check lake");
         let found = [output.stdout, output.stderr].concat();
         let found = String::from_utf8_lossy(&found).into_owned();
-        // A run that failed leaves what a killed one does: files that belong to no log yet. If it
-        // ended before the first log, there is a folder, but no lake yet.
+        // A failed run may leave files that do not belong to a log yet, like a killed run. If it
+        // ended before the first log, the folder exists but is not a lake yet.
         let empty = found.contains("it has no table _logs");
-        let left = found.lines().filter(|line| line.ends_with(": of a run that was killed")).count();
+        let left = found.lines().filter(|line| line.ends_with(": left by a run that was killed")).count();
         assert_eq!(output.status.code(), Some(i32::from(left > 0 || empty)), "{fault}: {found}");
         assert!(!found.contains("ERROR"), "{fault}: {found}");
     }

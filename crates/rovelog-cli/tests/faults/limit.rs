@@ -1,12 +1,13 @@
-//! Writes that fail after a number of bytes: the limit of file sizes.
+//! The limit of file sizes, at which writing fails.
 
 use crate::jobs::Site;
 use crate::{Tally, each, full, has};
 
-/// What the system says at the limit.
+/// Error text of the system at the limit.
 const CAUSE: &str = "File too large";
 
-/// Returns the sizes at which writing fails: at the ends of blocks, in the middle, before the end.
+/// Returns the limits to test: at the ends of blocks, in the middle of the file, and just before
+/// its end.
 fn limits(largest: u64) -> Vec<u64> {
     let mut limits = if full().is_some() {
         vec![0, 1, 4095, 4096, 65_536, largest / 4, largest / 2, largest * 3 / 4, largest - 1]
@@ -19,8 +20,8 @@ fn limits(largest: u64) -> Vec<u64> {
     limits
 }
 
-/// Runs the job with a limit. By default the system ends a program at the limit by a signal;
-/// `ignored`: the caller has turned it off.
+/// Runs the job with a limit. By default, the system ends a program at the limit with SIGXFSZ. If
+/// `ignored` is true, the parent process ignores this signal.
 fn limited(site: &Site, limit: u64, ignored: bool) -> std::process::Output {
     let limit = format!("--fsize={limit}:{limit}");
     if ignored {
@@ -31,7 +32,7 @@ fn limited(site: &Site, limit: u64, ignored: bool) -> std::process::Output {
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_an_error() {
+fn exceeding_the_file_size_limit_is_an_error() {
     if !has("prlimit", &["--version"]) {
         return rovelog_testing::skipped("the program prlimit is not there");
     }
@@ -41,7 +42,7 @@ fn a_limit_of_file_sizes_is_an_error() {
             let result = site.failed_well(&limited(site, limit, number.is_multiple_of(2)), CAUSE);
             tally.refused(site, &format!("a limit of {limit} bytes"), result);
         }
-        // The harness itself: the largest file fits exactly.
+        // The run succeeds if the largest file just fits, so the limit is measured correctly.
         let result = site.succeeded(&limited(site, site.largest(), false));
         tally.whole(site, "a limit at the size", result);
     });

@@ -1,8 +1,9 @@
-//! Every write fails once, and every command is killed at any time: outputs are complete or absent.
+//! Faults while writing: every write fails once, and every command is killed at any time. An output
+//! must be complete or absent.
 //!
-//! The binary runs unchanged: limits of file sizes, failing system calls (strace), a full file
-//! system and SIGKILL come from outside. A small part runs with the tests; `cargo xtask faults`
-//! runs all of it, and names in `ROVELOG_FAULTS` the folder for its tables.
+//! The binary is not changed for these tests. The faults are a file size limit, failing system
+//! calls (strace), a full file system, and SIGKILL. A small part of them runs with the other tests.
+//! `cargo xtask faults` runs all of them, and passes the folder for its tables in `ROVELOG_FAULTS`.
 #![cfg(target_os = "linux")]
 
 #[path = "../common/mod.rs"]
@@ -22,30 +23,30 @@ use std::process::{Command, Stdio};
 
 use jobs::{JOBS, Site};
 
-/// Returns the folder for the tables if the full plan is wanted.
+/// Returns the folder for the tables if all faults are tested.
 pub(crate) fn full() -> Option<PathBuf> {
     std::env::var_os("ROVELOG_FAULTS").map(PathBuf::from)
 }
 
-/// Returns whether a program can be started.
+/// Returns true if a program can be started.
 pub(crate) fn has(program: &str, args: &[&str]) -> bool {
     let run = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
     run.is_ok_and(|status| status.success())
 }
 
-/// Counts of the runs of one kind of failure.
+/// Numbers of runs for one kind of fault.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) runs: usize,
-    /// Runs that ended with an error and nothing written.
+    /// Number of runs that ended with an error and wrote nothing.
     pub(crate) refused: usize,
-    /// Runs that tried again, and have the whole output.
+    /// Number of runs that tried again and wrote the complete output.
     pub(crate) whole: usize,
     broken: Vec<String>,
 }
 
 impl Tally {
-    /// Counts a run that has to fail.
+    /// Counts a run that must fail.
     pub(crate) fn refused(&mut self, site: &Site, fault: &str, result: Result<(), String>) {
         self.runs += 1;
         match result {
@@ -55,7 +56,7 @@ impl Tally {
         site.clear();
     }
 
-    /// Counts a run that has to succeed.
+    /// Counts a run that must succeed.
     pub(crate) fn whole(&mut self, site: &Site, fault: &str, result: Result<(), String>) {
         self.runs += 1;
         match result {
@@ -71,7 +72,7 @@ impl Tally {
         format!("| {what} | {runs} | {refused} | {whole} | {} |\n", broken.len())
     }
 
-    /// Writes rows for `cargo xtask faults`, and panics if a run did not end as it has to.
+    /// Writes rows for `cargo xtask faults`. Panics if a run did not end as it must.
     pub(crate) fn end(tallies: &[(String, Self)], name: &str) {
         if let Some(folder) = full() {
             let rows: String = tallies.iter().map(|(what, tally)| tally.row(what)).collect();
@@ -87,7 +88,7 @@ impl Tally {
     }
 }
 
-/// Runs `test` for each command, in its own folder.
+/// Calls `test` for each command in its own folder.
 pub(crate) fn each(mut test: impl FnMut(&Site)) {
     for job in JOBS {
         test(&Site::new(job));

@@ -1,28 +1,33 @@
-//! The copies that collecting is made of: a piece of each row, one behind the other.
+//! Loops that copy a field of many rows to a contiguous column.
+//!
+//! In all functions, `data` contains the rows. `starts` has the offset of each row in `data`. The
+//! next argument is the offset of the field within a row.
 
-/// Rows that are copied column by column at a time: few enough to stay in the first-level cache.
+/// Number of rows that are copied for one column before the next column is copied. The rows of such
+/// a group stay in the first-level cache until all of their columns have been copied.
 pub(super) const GROUP: usize = 128;
 
-/// Copies `N` bytes at `piece` of each row. Widths known to the compiler are single moves.
-pub(super) fn fixed<const N: usize>(data: &[u8], starts: &[usize], piece: usize, out: &mut [u8]) {
+/// Copies a field of `N` bytes from each row to `out`. The size is a constant, so that the compiler
+/// uses a single load and store for each row.
+pub(super) fn fixed<const N: usize>(data: &[u8], starts: &[usize], offset: usize, out: &mut [u8]) {
     let (out, _) = out.as_chunks_mut::<N>();
     for (out, start) in out.iter_mut().zip(starts) {
-        let at = start + piece;
+        let at = start + offset;
         out.copy_from_slice(&data[at..at + N]);
     }
 }
 
-/// Copies `K` neighbours of four bytes each, from `piece` of each row on, to as many columns: one
-/// look at the row for all of them.
-pub(super) fn neighbours<const K: usize>(
+/// Copies `K` adjacent fields of 4 bytes from each row to `K` columns. `offset` is the offset of
+/// the first field. All fields are copied in one pass, so that each row is loaded only once.
+pub(super) fn copy_adjacent<const K: usize>(
     data: &[u8],
     starts: &[usize],
-    piece: usize,
+    offset: usize,
     columns: [&mut [u8]; K],
 ) {
     let mut columns = columns.map(|column| &mut column.as_chunks_mut::<4>().0[..starts.len()]);
     for (row, start) in starts.iter().enumerate() {
-        let at = start + piece;
+        let at = start + offset;
         let (cells, _) = data[at..at + 4 * K].as_chunks::<4>();
         for (column, cell) in columns.iter_mut().zip(cells) {
             column[row] = *cell;
@@ -30,12 +35,12 @@ pub(super) fn neighbours<const K: usize>(
     }
 }
 
-/// Returns the truth values at `piece` of each row of one group, a bit each.
-pub(super) fn truths(data: &[u8], starts: &[usize], piece: usize) -> [u8; GROUP / 8] {
+/// Returns the Boolean field of at most [`GROUP`] rows as bits. Any byte other than 0 is true.
+pub(super) fn pack_bools(data: &[u8], starts: &[usize], offset: usize) -> [u8; GROUP / 8] {
     let mut packed = [0; GROUP / 8];
     for (packed, starts) in packed.iter_mut().zip(starts.chunks(8)) {
         for (bit, start) in starts.iter().enumerate() {
-            *packed |= u8::from(data[start + piece] != 0) << bit;
+            *packed |= u8::from(data[start + offset] != 0) << bit;
         }
     }
     packed

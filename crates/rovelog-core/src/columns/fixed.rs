@@ -1,8 +1,21 @@
-//! Columns of records that all have one size, copied column by column: the fast path.
+//! Fast conversion of records with a fixed size to columns.
 //!
-//! A [`Plan`] is compiled once from the layout. [`FixedBuilder`] then copies records column by
-//! column: a few hundred at a time, while they are still in the processor's cache, into buffers
-//! that are reused once the consumer has let go of the last batch.
+//! A [`Plan`] is compiled once from the layout of a topic. It lists the leaves, which are the
+//! numbers, Booleans and texts in a row, with the offsets of their bytes. [`FixedBuilder`] copies
+//! the rows of a batch to the columns in groups of 128 rows. The rows of a group stay in the
+//! first-level cache until all of their columns have been copied. Buffers are reused after the
+//! consumer has dropped the last batch.
+//!
+//! For example, a layout has the fields `uint16 x` and `Point e[2]`, and `Point` has the fields
+//! `uint8 a` and `bool ok`. A row has 6 bytes. The plan has three leaves:
+//!
+//! | leaf | offsets in a row | bytes at each offset |
+//! |--------|------------------|----------------------|
+//! | `x` | 0 | 2 |
+//! | `e.a` | 2, 4 | 1 |
+//! | `e.ok` | 3, 5 | 1 |
+//!
+//! The column `e` is a list of 2 structs, which are assembled from the leaves `e.a` and `e.ok`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,67 +36,84 @@ use crate::text::up_to_nul;
 use crate::wire::U64Le;
 use crate::{Scalar, Select};
 
-/// How the rows of a topic become columns.
+/// Compiled conversion from the rows of a topic to columns.
 #[derive(Debug)]
 pub struct Plan {
+    /// Schema of the resulting batches.
     schema: SchemaRef,
+    /// Columns after the time column.
     parts: Vec<Part>,
+    /// Leaves that the columns contain. Columns refer to them by index.
     leaves: Vec<Leaf>,
 }
 
-/// A column, as a tree over the leaves.
+/// A column, as a tree of structs and lists. The leaves of the tree are indices into
+/// [`Plan::leaves`].
 #[derive(Debug)]
 enum Part {
+    /// A leaf, given by its index in [`Plan::leaves`].
     Leaf(usize),
+    /// A struct with its fields.
     Struct(Fields, Vec<Part>),
-    /// A fixed number of elements, each a part.
+    /// A list with a fixed number of elements. The number is the list size, and the box contains
+    /// the element.
     List(Arc<Field>, usize, Box<Part>),
 }
 
-/// Bytes to copy from each row.
+/// Values that are copied from each row to a single array.
 #[derive(Debug)]
 struct Leaf {
+    /// Type of the values.
     kind: LeafKind,
-    /// Offsets of the pieces within a row; one, but for fields of arrays of structs.
-    pieces: Vec<usize>,
-    /// Bytes of a piece.
+    /// Offsets of the values within a row. If the field is inside an array of structs, there is one
+    /// offset for each struct. Otherwise, there is a single offset.
+    offsets: Vec<usize>,
+    /// Number of bytes that are copied from each offset.
     run: usize,
-    /// How many leaves from this one on are numbers of four bytes side by side, copied together.
-    together: usize,
+    /// Number of leaves that are copied in one pass, including this leaf. The number is above 1 if
+    /// this leaf and the next leaves are adjacent numbers of 4 bytes.
+    adjacent_count: usize,
 }
 
-/// Leaves that are copied together at most.
-const TOGETHER: usize = 4;
+/// Maximum number of leaves that are copied in one pass.
+const MAX_ADJACENT: usize = 4;
 
+/// Type of the values in a leaf.
 #[derive(Debug)]
 enum LeafKind {
+    /// Numbers of this type.
     Number(Scalar),
+    /// Booleans, which Arrow stores as bits.
     Bool,
+    /// Texts, which are decoded one after the other.
     Text(TextDecoder),
 }
 
 impl Plan {
-    /// Returns the plan for records with this layout, the fields that are selected; `metadata` goes
-    /// into the Arrow schema. `None` where records differ in size.
+    /// Compiles the conversion of the selected fields of records with this layout. `metadata` is
+    /// added to the Arrow schema. Returns `None` if the records do not have a fixed size.
     pub fn new(layout: &Layout, select: &Select, metadata: HashMap<String, String>) -> Option<Self> {
         layout.size()?;
         let mut leaves = Vec::new();
         let (mut fields, parts) = compile_fields(layout, "", select, &[0], &mut leaves)?;
         fields.insert(0, Arc::new(Field::new(TIME_COLUMN, DataType::Int64, true)));
+        // Adjacent 32-bit floats are common, for example as the components of a vector. If they are
+        // copied together, each row is read once instead of once for each column.
         for first in 0..leaves.len() {
-            let neighbours = leaves[first..].windows(2).take_while(|pair| pair[0].is_beside(&pair[1]));
-            leaves[first].together = (1 + neighbours.count()).min(TOGETHER);
+            let adjacent = leaves[first..].windows(2).take_while(|pair| pair[0].is_beside(&pair[1]));
+            leaves[first].adjacent_count = (1 + adjacent.count()).min(MAX_ADJACENT);
         }
         Some(Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), parts, leaves })
     }
 
-    /// Returns the schema of the batches.
+    /// Returns the schema of the resulting batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 }
 
-/// Compiles the selected fields of a layout that occurs at `bases` within a record.
+/// Compiles the selected fields of a struct. `bases` are the offsets of the struct within a row. An
+/// array of structs has one offset for each element.
 fn compile_fields(
     layout: &Layout,
     path: &str,
@@ -103,7 +133,8 @@ fn compile_fields(
     Some((fields, parts))
 }
 
-/// Compiles a field; `None` for what [`VariableBuilder`](super::VariableBuilder) alone can hold.
+/// Compiles a field. Returns `None` if [`VariableBuilder`](super::VariableBuilder) is required for
+/// it.
 fn compile(
     slot: &Slot,
     path: &str,
@@ -120,17 +151,17 @@ fn compile(
     };
     Some(match &slot.element {
         Element::Scalar(scalar) => {
-            // Truth values as their bytes, where they are asked for.
+            // If columns are read in the same way as by pyulog, Booleans are bytes.
             let is_byte = *scalar == Scalar::Bool && select.like_pyulog;
             let scalar = if is_byte { Scalar::Int8 } else { *scalar };
             let run = scalar.size() * len.unwrap_or(1);
             let kind = if scalar == Scalar::Bool { LeafKind::Bool } else { LeafKind::Number(scalar) };
-            leaves.push(Leaf { kind, pieces: at, run, together: 1 });
+            leaves.push(Leaf { kind, offsets: at, run, adjacent_count: 1 });
             listed(arrow_type(scalar), Part::Leaf(leaves.len() - 1), len)?
         }
         Element::Char(text) => {
             let kind = LeafKind::Text(text.clone());
-            leaves.push(Leaf { kind, pieces: at, run: len.unwrap_or(1), together: 1 });
+            leaves.push(Leaf { kind, offsets: at, run: len.unwrap_or(1), adjacent_count: 1 });
             (DataType::Utf8, Part::Leaf(leaves.len() - 1))
         }
         Element::Struct(inner) => {
@@ -145,7 +176,8 @@ fn compile(
     })
 }
 
-/// Wraps a part as a list of fixed size where there is a length.
+/// Returns the column as the element of a list with `len` elements. If `len` is `None`, returns the
+/// column unchanged.
 fn listed(data_type: DataType, part: Part, len: Option<usize>) -> Option<(DataType, Part)> {
     let Some(len) = len else { return Some((data_type, part)) };
     let item = Arc::new(Field::new_list_field(data_type, false));
@@ -153,48 +185,57 @@ fn listed(data_type: DataType, part: Part, len: Option<usize>) -> Option<(DataTy
     Some((DataType::FixedSizeList(Arc::clone(&item), size), Part::List(item, len, Box::new(part))))
 }
 
-/// Where the times of rows come from.
+/// Source of the times of appended rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Times<'a> {
-    /// Each row holds unsigned microseconds of 64 bits at this offset; what nanoseconds cannot hold
-    /// is null.
+    /// Each row contains its time at this offset, as a 64-bit unsigned number of microseconds. A
+    /// time becomes null if its nanoseconds do not fit into 64 bits.
     MicrosAt(usize),
-    /// Nanoseconds, one per row; `None` is null.
+    /// A list with the time of each row in nanoseconds. `None` becomes null.
     Given(&'a [Option<i64>]),
 }
 
-/// Columns that are being filled.
+/// Builder of record batches. Rows are appended to it, and [`finish`](Self::finish) returns them as
+/// a batch.
 #[derive(Debug)]
 pub struct FixedBuilder {
+    /// Compiled conversion from rows to columns.
     plan: Arc<Plan>,
+    /// Values of the time column in nanoseconds.
     times: ReusableBuffer,
-    /// Which rows have a time; empty as long as all have.
+    /// For each row, true if it has a time. The list is empty as long as all rows have a time.
     timed: Vec<bool>,
+    /// Values of each leaf in the plan.
     stores: Vec<Store>,
+    /// Number of rows that have been appended.
     rows: usize,
 }
 
+/// Values of a leaf that have been appended.
 #[derive(Debug)]
 enum Store {
+    /// Numbers, as bytes.
     Number(ReusableBuffer),
+    /// Booleans, as bits.
     Bool(BooleanBufferBuilder),
+    /// UTF-8 texts. `offsets` starts with 0, followed by the end of each text in `bytes`.
     Text { offsets: Vec<i32>, bytes: Vec<u8> },
 }
 
 impl FixedBuilder {
-    /// Creates empty columns.
+    /// Creates a builder without rows.
     pub fn new(plan: Arc<Plan>) -> Self {
         Self::with_rows(plan, 0)
     }
 
-    /// Creates empty columns with space for `rows` rows, so that columns that keep all of them are
-    /// allocated once.
+    /// Creates a builder with capacity for `rows` rows. Use it to avoid reallocation if all rows
+    /// are collected in one batch.
     pub fn with_rows(plan: Arc<Plan>, rows: usize) -> Self {
         let store = |leaf: &Leaf| match leaf.kind {
             LeafKind::Number(_) => {
-                Store::Number(ReusableBuffer::with_bytes(rows * leaf.pieces.len() * leaf.run))
+                Store::Number(ReusableBuffer::with_bytes(rows * leaf.offsets.len() * leaf.run))
             }
-            LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(rows * leaf.pieces.len() * leaf.run)),
+            LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(rows * leaf.offsets.len() * leaf.run)),
             LeafKind::Text(_) => Store::Text { offsets: vec![0], bytes: Vec::new() },
         };
         let stores = plan.leaves.iter().map(store).collect();
@@ -202,26 +243,29 @@ impl FixedBuilder {
         Self { plan, times, timed: Vec::new(), stores, rows: 0 }
     }
 
-    /// Makes space for so many rows altogether.
+    /// Increases the capacity to `rows` rows in total.
     pub fn reserve(&mut self, rows: usize) {
         for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
             if let Store::Number(buffer) = store {
-                buffer.reserve(rows * leaf.pieces.len() * leaf.run);
+                buffer.reserve(rows * leaf.offsets.len() * leaf.run);
             }
         }
         self.times.reserve(rows * size_of::<i64>());
     }
 
-    /// Returns the rows collected so far.
+    /// Returns the number of rows that have been appended.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Collects rows that begin at `starts` within `data`.
+    /// Appends the rows that start at the offsets `starts` in `data`.
     ///
     /// # Panics
-    /// Panics if a row passes the end of `data`: rows are checked against their layout before.
+    /// Panics if a row extends beyond `data`. The caller must have checked the rows against the
+    /// layout.
     pub fn append(&mut self, data: &[u8], starts: &[usize], times: Times<'_>) {
+        // All columns of a group of rows are copied before the next group, so that the rows stay in
+        // the cache.
         for (group, starts) in starts.chunks(GROUP).enumerate() {
             match times {
                 Times::MicrosAt(offset) => self.gather_micros(data, starts, offset),
@@ -229,20 +273,23 @@ impl FixedBuilder {
             }
             let (mut leaves, mut stores) = (&self.plan.leaves[..], &mut self.stores[..]);
             while let Some(leaf) = leaves.first() {
-                match leaf.together {
-                    4 => leaf.neighbours::<4>(data, starts, stores),
-                    3 => leaf.neighbours::<3>(data, starts, stores),
-                    2 => leaf.neighbours::<2>(data, starts, stores),
+                match leaf.adjacent_count {
+                    4 => leaf.copy_adjacent::<4>(data, starts, stores),
+                    3 => leaf.copy_adjacent::<3>(data, starts, stores),
+                    2 => leaf.copy_adjacent::<2>(data, starts, stores),
                     _ => leaf.append(data, starts, &mut stores[0]),
                 }
-                leaves = &leaves[leaf.together..];
-                stores = &mut stores[leaf.together..];
+                leaves = &leaves[leaf.adjacent_count..];
+                stores = &mut stores[leaf.adjacent_count..];
             }
             self.rows += starts.len();
         }
     }
 
+    /// Appends the times of rows that contain their times as microseconds.
     fn gather_micros(&mut self, data: &[u8], starts: &[usize], offset: usize) {
+        // If a time is out of range, the product wraps around. Such times are rare. They are
+        // checked after the loop, so that the loop has no branches.
         let (out, _) = self.times.extend(size_of::<i64>() * starts.len()).as_chunks_mut::<8>();
         let mut out_of_range = false;
         for (out, start) in out.iter_mut().zip(starts) {
@@ -258,6 +305,7 @@ impl FixedBuilder {
         }
     }
 
+    /// Appends times that are given in nanoseconds.
     fn gather_times(&mut self, times: &[Option<i64>]) {
         if times.iter().any(Option::is_none) || !self.timed.is_empty() {
             self.timed.resize(self.rows, true);
@@ -269,10 +317,10 @@ impl FixedBuilder {
         }
     }
 
-    /// Returns the rows collected so far as a batch; the columns are empty again.
+    /// Returns the rows as a batch. The builder is empty afterwards.
     ///
     /// # Errors
-    /// Returns an error if texts of more than 2 GiB were collected.
+    /// Returns an error if the texts of a column exceed 2 GiB.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         let valid = std::mem::take(&mut self.timed);
@@ -293,7 +341,8 @@ impl FixedBuilder {
 }
 
 impl Store {
-    /// Space for `bytes` more of numbers.
+    /// Appends `bytes` bytes to the numbers of a leaf, and returns these bytes so that the caller
+    /// overwrites them.
     fn extend(&mut self, bytes: usize) -> &mut [u8] {
         match self {
             Self::Number(buffer) => buffer.extend(bytes),
@@ -303,76 +352,82 @@ impl Store {
 }
 
 impl Leaf {
-    /// Returns whether `next` is the next number of four bytes of the same struct.
+    /// Returns whether this leaf and `next` are numbers of 4 bytes, and `next` directly follows
+    /// this leaf in each row.
     fn is_beside(&self, next: &Self) -> bool {
         let cell = |leaf: &Self| matches!(leaf.kind, LeafKind::Number(_)) && leaf.run == 4;
         let adjacent = |at: &[usize], next: &[usize]| matches!((at, next), ([a], [b]) if a + 4 == *b);
-        cell(self) && cell(next) && adjacent(&self.pieces, &next.pieces)
+        cell(self) && cell(next) && adjacent(&self.offsets, &next.offsets)
     }
 
-    /// Collects this leaf and those next to it.
-    fn neighbours<const K: usize>(&self, data: &[u8], starts: &[usize], stores: &mut [Store]) {
+    /// Copies this leaf and the next `K - 1` leaves to their columns in one pass.
+    fn copy_adjacent<const K: usize>(&self, data: &[u8], starts: &[usize], stores: &mut [Store]) {
         let stores = stores.first_chunk_mut::<K>().expect("there are as many leaves");
         let columns = stores.each_mut().map(|store| store.extend(4 * starts.len()));
-        copy::neighbours(data, starts, self.pieces[0], columns);
+        copy::copy_adjacent(data, starts, self.offsets[0], columns);
     }
 
+    /// Copies this leaf from all rows to its column.
     fn append(&self, data: &[u8], starts: &[usize], store: &mut Store) {
         match store {
             Store::Number(buffer) => {
-                self.copy(data, starts, buffer.extend(starts.len() * self.pieces.len() * self.run));
+                self.copy(data, starts, buffer.extend(starts.len() * self.offsets.len() * self.run));
             }
             Store::Bool(bits) => {
-                if let ([piece], 1) = (&self.pieces[..], self.run) {
-                    bits.append_packed_range(0..starts.len(), &copy::truths(data, starts, *piece));
+                if let ([offset], 1) = (&self.offsets[..], self.run) {
+                    bits.append_packed_range(0..starts.len(), &copy::pack_bools(data, starts, *offset));
                 } else {
                     self.each(data, starts, |bytes| bytes.iter().for_each(|byte| bits.append(*byte != 0)));
                 }
             }
             Store::Text { offsets, bytes } => {
                 let LeafKind::Text(text) = &self.kind else { unreachable!("stores follow the leaves") };
-                self.each(data, starts, |piece| {
-                    bytes.extend_from_slice(text.decode(up_to_nul(piece)).as_bytes());
+                self.each(data, starts, |value| {
+                    bytes.extend_from_slice(text.decode(up_to_nul(value)).as_bytes());
+                    // If the texts exceed 2 GiB, the offset is wrong, and `finish` reports the
+                    // error.
                     offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
                 });
             }
         }
     }
 
-    /// Hands the pieces of each row to `take`.
+    /// Calls `take` with the bytes of this leaf, for each of its offsets in each row.
     fn each(&self, data: &[u8], starts: &[usize], mut take: impl FnMut(&[u8])) {
         for start in starts {
-            for piece in &self.pieces {
-                take(&data[start + piece..][..self.run]);
+            for offset in &self.offsets {
+                take(&data[start + offset..][..self.run]);
             }
         }
     }
 
-    /// Copies the pieces of each row to `out`, one behind the other.
+    /// Copies the bytes of this leaf to `out`, for each of its offsets in each row.
     fn copy(&self, data: &[u8], starts: &[usize], out: &mut [u8]) {
+        // An array of length 0 has no bytes, and `chunks_exact_mut` rejects the size 0.
         if self.run == 0 {
             return;
         }
-        let [piece] = self.pieces[..] else {
+        let [offset] = self.offsets[..] else {
             let mut out = out.chunks_exact_mut(self.run);
-            self.each(data, starts, |bytes| out.next().expect("as many pieces").copy_from_slice(bytes));
+            self.each(data, starts, |bytes| out.next().expect("as many offsets").copy_from_slice(bytes));
             return;
         };
         match self.run {
-            1 => copy::fixed::<1>(data, starts, piece, out),
-            2 => copy::fixed::<2>(data, starts, piece, out),
-            4 => copy::fixed::<4>(data, starts, piece, out),
-            8 => copy::fixed::<8>(data, starts, piece, out),
-            12 => copy::fixed::<12>(data, starts, piece, out),
-            16 => copy::fixed::<16>(data, starts, piece, out),
+            1 => copy::fixed::<1>(data, starts, offset, out),
+            2 => copy::fixed::<2>(data, starts, offset, out),
+            4 => copy::fixed::<4>(data, starts, offset, out),
+            8 => copy::fixed::<8>(data, starts, offset, out),
+            12 => copy::fixed::<12>(data, starts, offset, out),
+            16 => copy::fixed::<16>(data, starts, offset, out),
             run => {
                 for (out, start) in out.chunks_exact_mut(run).zip(starts) {
-                    out.copy_from_slice(&data[start + piece..][..run]);
+                    out.copy_from_slice(&data[start + offset..][..run]);
                 }
             }
         }
     }
 
+    /// Returns the appended values of this leaf as an array. `store` is empty afterwards.
     fn finish(&self, store: &mut Store) -> Result<ArrayRef, ArrowError> {
         Ok(match store {
             Store::Number(buffer) => {
@@ -392,7 +447,7 @@ impl Leaf {
     }
 }
 
-/// Returns the array of a part with `len` elements.
+/// Creates the array for a column. `len` is the number of values in the array.
 fn assemble(part: &Part, len: usize, leaves: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
     Ok(match part {
         Part::Leaf(leaf) => Arc::clone(&leaves[*leaf]),
@@ -406,7 +461,8 @@ fn assemble(part: &Part, len: usize, leaves: &[ArrayRef]) -> Result<ArrayRef, Ar
         }
         Part::List(item, size, part) => {
             let values = assemble(part, len * size, leaves)?;
-            // Without elements only a null buffer can tell how many lists there are.
+            // A list of empty arrays has no values, so only the validity bitmap stores the number
+            // of lists.
             let nulls = (*size == 0).then(|| NullBuffer::new_valid(len));
             let size = i32::try_from(*size).expect("arrays have at most 65535 elements");
             Arc::new(FixedSizeListArray::try_new(Arc::clone(item), size, values, nulls)?)
@@ -459,8 +515,9 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_and_truths_are_gathered_like_all_others() {
-        // Rows of one to six numbers of four bytes, then a truth value; more rows than a group has.
+    fn adjacent_numbers_and_booleans_are_copied_correctly() {
+        // Each row has one to six adjacent numbers of 4 bytes, followed by a Boolean. The number of
+        // rows exceeds the size of a group.
         for fields in 1..=6 {
             let mut layout = Layout::builder("row");
             for i in 0..fields {
@@ -486,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_reused_when_its_batch_is_gone_and_never_before() {
+    fn a_buffer_is_reused_only_after_its_batch_is_dropped() {
         let mut columns = FixedBuilder::new(plan());
         let mut address = |rows: &[usize]| {
             columns.append(ROWS, rows, Times::Given(&vec![Some(0); rows.len()]));

@@ -1,10 +1,18 @@
-//! Records as Arrow columns, by their [`Layout`](crate::layout::Layout).
+//! Conversion of records to Arrow columns. The columns are derived from the
+//! [`Layout`](crate::layout::Layout) of the records.
 //!
-//! [`FixedBuilder`] is for records of one size: they are copied column by column.
-//! [`VariableBuilder`] is for records of any size, which come one by one. Both give the same schema
-//! for the same layout.
+//! - [`FixedBuilder`] is for layouts whose records all have the same size. Each value is at the
+//!   same offset in every record, so each column is filled by a loop of copies.
+//! - [`VariableBuilder`] is for all other layouts. It decodes one record after the other, and
+//!   appends each value to its column.
+//!
+//! Both builders create the same schema for the same layout. For example, a layout with the fields
+//! `float x` and `uint8 flags[2]` has records of 6 bytes. The schema has the columns `x` and
+//! `flags`. The values of `flags` are lists of 2 elements. For 100 records, [`FixedBuilder`] copies
+//! 4 bytes at offset 0 of each record to `x`, then 2 bytes at offset 4 of each record to `flags`.
 
-// The bytes of a log become those of a column; Arrow has them in the order of the machine.
+// The bytes of values are copied to Arrow buffers without conversion. Logs are little-endian, and
+// Arrow uses the byte order of the machine.
 #[cfg(target_endian = "big")]
 compile_error!("the feature `arrow` needs a little-endian machine; records can be read without it");
 
@@ -28,10 +36,10 @@ pub use variable::VariableBuilder;
 
 use crate::{Scalar, TopicId};
 
-/// The name of the column of times: nanoseconds of the log's clock, exact.
+/// Name of the time column. It contains integer nanoseconds on the log's clock.
 pub const TIME_COLUMN: &str = "t_ns";
 
-/// Returns the Arrow type of a scalar.
+/// Returns the Arrow type for a scalar type of a schema.
 pub fn arrow_type(scalar: Scalar) -> DataType {
     match scalar {
         Scalar::Bool => DataType::Boolean,
@@ -48,22 +56,25 @@ pub fn arrow_type(scalar: Scalar) -> DataType {
     }
 }
 
-/// Returns pairs as the metadata of a schema or a field.
+/// Converts pairs to the metadata of an Arrow schema or field.
 pub fn metadata<'a, V: Into<String>>(
     pairs: impl IntoIterator<Item = (&'a str, V)>,
 ) -> HashMap<String, String> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()
 }
 
-/// Record batches of one topic, out of batches that are all of it.
+/// Converts an iterator over (topic, batch) pairs to a record batch reader. All batches must belong
+/// to the same topic.
 #[derive(Debug)]
 pub struct OneTopic<I> {
+    /// Schema that all batches have.
     schema: SchemaRef,
+    /// Iterator over pairs of a topic and a batch.
     batches: I,
 }
 
 impl<I> OneTopic<I> {
-    /// Wraps the `batches` of one topic, whose schema is `schema`.
+    /// Wraps `batches`. All of them must have the schema `schema` and belong to the same topic.
     pub fn new(schema: SchemaRef, batches: I) -> Self {
         Self { schema, batches }
     }
@@ -83,8 +94,8 @@ impl<I: Iterator<Item = Result<(TopicId, RecordBatch), ArrowError>>> RecordBatch
     }
 }
 
-/// Returns a field as a column: how the log spells its type, its unit and the names of its values
-/// (`0=Manual|1=Altitude`) are kept as metadata.
+/// Creates the Arrow field for a field of the schema. The metadata of the Arrow field contains the
+/// type as spelled in the log, the unit, and the names of values, such as `0=Manual|1=Altitude`.
 fn column(field: &crate::Field, data_type: DataType) -> Arc<Field> {
     let mut pairs = metadata([("source_type", field.source_type.as_str())]);
     pairs.extend(field.unit.iter().map(|unit| ("unit".to_owned(), unit.clone())));
@@ -93,12 +104,12 @@ fn column(field: &crate::Field, data_type: DataType) -> Arc<Field> {
     Arc::new(Field::new(&*field.name, data_type, false).with_metadata(pairs))
 }
 
-/// Returns the path of a field under `path`, by which it is selected.
+/// Returns the path of a field inside the struct at `path`, as used in selections.
 fn path_of(path: &str, field: &crate::Field) -> String {
     if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) }
 }
 
-/// Returns the array of the little-endian numbers in `buffer`.
+/// Creates an array from the bytes of little-endian numbers.
 pub fn numbers(scalar: Scalar, buffer: Buffer) -> ArrayRef {
     macro_rules! array {
         ($ty:ty) => {
@@ -107,7 +118,7 @@ pub fn numbers(scalar: Scalar, buffer: Buffer) -> ArrayRef {
     }
     match scalar {
         Scalar::Int8 => array!(Int8Type),
-        // Truth values have stores of their own.
+        // The builders collect Booleans as bits and do not call this function for them.
         Scalar::UInt8 | Scalar::Bool => array!(UInt8Type),
         Scalar::Int16 => array!(Int16Type),
         Scalar::UInt16 => array!(UInt16Type),

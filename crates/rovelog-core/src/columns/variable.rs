@@ -1,4 +1,13 @@
-//! Records of any size, one by one: structs, lists, times, bytes as binary.
+//! Conversion of records of variable size to columns. Supports lists, texts, times and structs.
+//!
+//! [`VariableBuilder`] decodes a record from its first to its last byte, because the offset of a
+//! field depends on the lengths of earlier fields. The values of each column are appended to a
+//! [`Store`]. Fields that are not selected are skipped.
+//!
+//! For example, the record `02 00 00 00 | 05 06 | 07` has a list of bytes with a count, and a
+//! number. The count is 2, so `05 06` is appended to the bytes of the first column, and 2 is
+//! appended to the offsets of this column. The number `07` follows at offset 6 and is appended to
+//! the second column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,33 +25,49 @@ use arrow_array::{
 use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
-/// Columns that records are appended to one by one.
+/// Builder of record batches from records of any size.
 pub struct VariableBuilder {
+    /// Schema of the resulting batches.
     schema: SchemaRef,
+    /// Times of the appended records in nanoseconds.
     times: Vec<i64>,
+    /// Columns in the order of the layout's fields.
     columns: Vec<Column>,
 }
 
-/// A field: where its values go, or that it is passed.
+/// Destination of a field's values.
 enum Column {
+    /// The field is not selected.
     Skipped,
+    /// The field is selected, and its values are appended to this store.
     Kept(Store),
 }
 
-/// The values of one field.
+/// The values of a column. The variant depends on the type of the column.
 enum Store {
+    /// Numbers of this type, as bytes.
     Number(Scalar, MutableBuffer),
+    /// Booleans, as bits.
     Bool(BooleanBufferBuilder),
+    /// Times in nanoseconds.
     Time(Vec<i64>),
+    /// Durations in nanoseconds.
     Duration(Vec<i64>),
+    /// Bytes of all texts, and the offset at which each text ends.
     Text(Offsets, Vec<u8>),
+    /// Bytes of all binary values, and the offset at which each value ends.
     Bytes(Offsets, Vec<u8>),
+    /// Structs. `len` is the number of structs. It is stored separately, because all fields may be
+    /// skipped.
     Struct { fields: Fields, columns: Vec<Column>, len: usize },
+    /// Lists of variable size. `child` contains the elements of all lists.
     List { field: Arc<Field>, offsets: Offsets, child: Box<Store> },
+    /// Lists of a fixed size. `len` is the number of lists, and `child` contains the elements of
+    /// all lists.
     Fixed { field: Arc<Field>, size: i32, len: usize, child: Box<Store> },
 }
 
-/// Where each value of variable length ends.
+/// Offsets at which values of variable length end, in the format of Arrow. The first offset is 0.
 struct Offsets(Vec<i32>);
 
 impl Offsets {
@@ -50,12 +75,14 @@ impl Offsets {
         Self(vec![0])
     }
 
-    /// A batch ends long before its offsets do; a single message of more is refused when the batch
-    /// is made.
+    /// Appends the offset at which a value ends. Arrow's offsets cannot exceed 2 GiB. Batches are
+    /// much smaller, but a single message may have such a size. In this case, an invalid offset is
+    /// appended, and [`take`](Self::take) returns an error.
     fn push(&mut self, end: usize) {
         self.0.push(i32::try_from(end).unwrap_or(-1));
     }
 
+    /// Returns the offsets. Afterwards, the list only contains the first offset 0.
     fn take(&mut self) -> Result<OffsetBuffer<i32>, ArrowError> {
         let offsets = std::mem::replace(&mut self.0, vec![0]);
         if offsets.is_sorted() {
@@ -66,39 +93,39 @@ impl Offsets {
 }
 
 impl VariableBuilder {
-    /// Columns for records with this layout, the fields that are selected; `metadata` goes into the
-    /// Arrow schema.
+    /// Creates columns for the selected fields of records with this layout. `metadata` is added to
+    /// the Arrow schema.
     pub fn new(layout: &Layout, select: &Select, metadata: HashMap<String, String>) -> Self {
         let mut fields = vec![Arc::new(Field::new(TIME_COLUMN, DataType::Int64, true))];
         let columns = columns(layout, "", select, &mut fields);
         Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), times: Vec::new(), columns }
     }
 
-    /// Returns the schema of the batches.
+    /// Returns the schema of the resulting batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// Returns the records taken so far.
+    /// Returns the number of records that have been appended.
     pub fn rows(&self) -> usize {
         self.times.len()
     }
 
-    /// Adds a record of the layout that the columns were made for.
+    /// Appends a record. `layout` must be the layout for which the columns were created.
     ///
     /// # Panics
-    /// Panics if the record ends before its fields do: records are [measured](Layout::decodes)
-    /// before.
+    /// Panics if the record ends before its last field. The caller must check the record with
+    /// [`Layout::decodes`] first.
     pub fn push(&mut self, layout: &Layout, record: &[u8], time: i64) {
         self.times.push(time);
         let mut at = 0;
-        take_fields(layout, &mut self.columns, record, &mut at);
+        append_fields(layout, &mut self.columns, record, &mut at);
     }
 
-    /// Returns the records as a batch; the columns are empty again.
+    /// Returns the records as a batch. The builder is empty afterwards.
     ///
     /// # Errors
-    /// Returns an error if one column would hold more than 2 GiB.
+    /// Returns an error if the values of a column exceed 2 GiB.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let times = std::mem::take(&mut self.times);
         let rows = times.len();
@@ -113,6 +140,8 @@ impl VariableBuilder {
     }
 }
 
+/// Creates the columns for the fields of a struct. The Arrow fields of the selected fields are
+/// appended to `fields`.
 fn columns(layout: &Layout, path: &str, select: &Select, fields: &mut Vec<Arc<Field>>) -> Vec<Column> {
     let kept = |(field, slot): (&crate::Field, &Slot)| {
         let path = path_of(path, field);
@@ -126,14 +155,18 @@ fn columns(layout: &Layout, path: &str, select: &Select, fields: &mut Vec<Arc<Fi
     layout.fields().map(kept).collect()
 }
 
-/// Returns the Arrow type of a field, and its empty store.
+/// Returns the Arrow type of a field and an empty store for its values.
 fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
     let (data_type, one) = match &slot.element {
         Element::Char(_) => return (DataType::Utf8, Store::Text(Offsets::new(), Vec::new())),
+        // An array of bytes becomes a single binary value instead of a list of numbers.
         Element::Byte if slot.len != Len::One => {
             return (DataType::Binary, Store::Bytes(Offsets::new(), Vec::new()));
         }
-        Element::Packed(_) => return (DataType::Binary, Store::Bytes(Offsets::new(), Vec::new())),
+        // A computed record has no columns.
+        Element::Packed(_) | Element::Optional(_) => {
+            return (DataType::Binary, Store::Bytes(Offsets::new(), Vec::new()));
+        }
         Element::Byte => (DataType::UInt8, Store::Number(Scalar::UInt8, MutableBuffer::new(0))),
         Element::Scalar(Scalar::Bool) | Element::WideBool => {
             (DataType::Boolean, Store::Bool(BooleanBufferBuilder::new(0)))
@@ -152,7 +185,8 @@ fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
     let field = Arc::new(Field::new_list_field(data_type.clone(), false));
     let fixed = match slot.len {
         Len::One => return (data_type, one),
-        // Arrow's fixed lists are not longer.
+        // Arrow stores the size of a fixed-size list as `i32`. A longer array becomes a list of
+        // variable size.
         Len::Fixed(size) => i32::try_from(size).ok(),
         Len::Counted | Len::Field(_) => None,
     };
@@ -165,7 +199,8 @@ fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
     }
 }
 
-/// Returns the next `len` bytes; the record was measured.
+/// Returns the next `len` bytes of the record and advances `at`. The caller has checked that the
+/// record contains these bytes.
 #[inline]
 fn take<'a>(record: &'a [u8], at: &mut usize, len: usize) -> &'a [u8] {
     let bytes = &record[*at..*at + len];
@@ -173,12 +208,14 @@ fn take<'a>(record: &'a [u8], at: &mut usize, len: usize) -> &'a [u8] {
     bytes
 }
 
+/// Reads the 32-bit number of elements at offset `at`, and advances `at`.
 #[inline]
 fn count(record: &[u8], at: &mut usize) -> usize {
     U32Le::first(take(record, at, 4)).map_or(0, |count| count.get() as usize)
 }
 
-/// Returns how many elements the field at `at` has; `integers` are those of the fields before it.
+/// Returns the number of elements in the field at offset `at`. `integers` are the values of the
+/// integer fields before it.
 #[inline]
 fn elements(slot: &Slot, integers: &[u64], record: &[u8], at: &mut usize) -> usize {
     match slot.len {
@@ -189,7 +226,8 @@ fn elements(slot: &Slot, integers: &[u64], record: &[u8], at: &mut usize) -> usi
     }
 }
 
-/// Hands each field to `visit`, which takes or passes so many elements of it.
+/// Calls `visit` for each field with its index, its slot in the layout, and its number of elements.
+/// `visit` must advance the offset past the field.
 #[inline]
 fn each_field(
     layout: &Layout,
@@ -200,6 +238,7 @@ fn each_field(
     let mut integers = Vec::new();
     for (i, slot) in layout.slots().iter().enumerate() {
         *at += slot.padding;
+        // Only linked layouts have fields whose length is the value of an earlier field.
         if layout.is_linked() {
             integers.push(slot.integer(record, *at as u64));
         }
@@ -208,15 +247,16 @@ fn each_field(
     }
 }
 
-fn take_fields(layout: &Layout, columns: &mut [Column], record: &[u8], at: &mut usize) {
+/// Appends the selected fields of a struct to their columns, and skips all other fields.
+fn append_fields(layout: &Layout, columns: &mut [Column], record: &[u8], at: &mut usize) {
     each_field(layout, record, at, |i, slot, len, at| match &mut columns[i] {
         Column::Kept(store) => store.take(&slot.element, len, record, at),
-        Column::Skipped => pass(&slot.element, len, record, at),
+        Column::Skipped => skip(&slot.element, len, record, at),
     });
 }
 
-/// Steps over `len` elements.
-fn pass(element: &Element, len: usize, record: &[u8], at: &mut usize) {
+/// Advances `at` past `len` elements of a field that is not selected.
+fn skip(element: &Element, len: usize, record: &[u8], at: &mut usize) {
     if let Some(size) = element.size() {
         *at += len * usize::try_from(size).expect("the record was measured");
         return;
@@ -224,7 +264,7 @@ fn pass(element: &Element, len: usize, record: &[u8], at: &mut usize) {
     for _ in 0..len {
         match element {
             Element::Struct(layout) => {
-                each_field(layout, record, at, |_, slot, len, at| pass(&slot.element, len, record, at));
+                each_field(layout, record, at, |_, slot, len, at| skip(&slot.element, len, record, at));
                 *at += layout.tail();
             }
             _ => *at += count(record, at),
@@ -233,7 +273,7 @@ fn pass(element: &Element, len: usize, record: &[u8], at: &mut usize) {
 }
 
 impl Store {
-    /// Takes a field of `len` elements.
+    /// Appends a field with `len` elements as one value.
     fn take(&mut self, element: &Element, len: usize, record: &[u8], at: &mut usize) {
         match self {
             Self::Bytes(offsets, bytes) => {
@@ -242,21 +282,21 @@ impl Store {
                 offsets.push(bytes.len());
             }
             Self::List { offsets, child, .. } => {
-                child.take_many(element, len, record, at);
+                child.append_many(element, len, record, at);
                 let end = child.len();
                 offsets.push(end);
             }
             Self::Fixed { len: lists, child, .. } => {
                 *lists += 1;
-                child.take_many(element, len, record, at);
+                child.append_many(element, len, record, at);
             }
-            one => one.take_many(element, len, record, at),
+            one => one.append_many(element, len, record, at),
         }
     }
 
-    /// Takes `n` elements one behind the other.
+    /// Appends `n` consecutive elements as `n` separate values.
     #[inline]
-    fn take_many(&mut self, element: &Element, n: usize, record: &[u8], at: &mut usize) {
+    fn append_many(&mut self, element: &Element, n: usize, record: &[u8], at: &mut usize) {
         match (self, element) {
             (Self::Number(scalar, buffer), _) => {
                 buffer.extend_from_slice(take(record, at, n * scalar.size()));
@@ -286,7 +326,7 @@ impl Store {
             }
             (Self::Struct { columns, len, .. }, Element::Struct(layout)) => {
                 for _ in 0..n {
-                    take_fields(layout, columns, record, at);
+                    append_fields(layout, columns, record, at);
                     *at += layout.tail();
                 }
                 *len += n;
@@ -295,7 +335,7 @@ impl Store {
         }
     }
 
-    /// Elements taken so far, of what a list can hold.
+    /// Returns the number of values in the store. A list uses this number as an offset.
     fn len(&self) -> usize {
         match self {
             Self::Number(scalar, buffer) => buffer.len() / scalar.size(),
@@ -308,6 +348,7 @@ impl Store {
         }
     }
 
+    /// Returns the values in the store as an array. The store is empty afterwards.
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             Self::Number(scalar, buffer) => numbers(*scalar, std::mem::take(buffer).into()),
@@ -347,7 +388,8 @@ impl Store {
             Self::Fixed { field, size, len, child } => {
                 let values = child.finish()?;
                 let len = std::mem::take(len);
-                // Without elements only a null buffer can tell how many lists there are.
+                // A list of empty arrays has no values, so only the validity bitmap stores the
+                // number of lists.
                 let nulls = (*size == 0).then(|| NullBuffer::new_valid(len));
                 Arc::new(FixedSizeListArray::try_new(Arc::clone(field), *size, values, nulls)?)
             }
@@ -355,7 +397,7 @@ impl Store {
     }
 }
 
-/// Seconds and nanoseconds, as nanoseconds.
+/// Converts pairs of seconds and nanoseconds to nanoseconds.
 fn pairs<T: Number + Into<i64>>(bytes: &[u8]) -> impl Iterator<Item = i64> + '_ {
     let number = |bytes: &[u8]| T::from_wire(bytes).map_or(0, Into::into);
     bytes.chunks_exact(8).map(move |pair| number(pair) * 1_000_000_000 + number(&pair[4..]))

@@ -1,12 +1,16 @@
-//! Health of the times of a log: gaps, jitter, times that fall or repeat, and topics that stop.
+//! Health of the timestamps in a log: gaps, jitter, decreasing or repeated times, and topics that
+//! stop early.
 //!
-//! All of it is about the intervals from one record of a topic to the next one in the file. The
-//! intervals of a topic are counted by their length, so that their median and deviation are exact
-//! without keeping all of them.
+//! All results are based on the intervals between consecutive records of a topic. The intervals are
+//! counted by their length, so that the median and the deviation need little memory.
 //!
-//! A gap of one topic alone is no sign of lost records: many programs publish a topic only in some
-//! modes. A gap is confirmed by an interruption, which is a dropout or a range of lost bytes, or by
-//! other topics that have a gap at the same time.
+//! For example, a topic has a record every 10 ms from 0 ms to 190 ms, and every 10 ms from 230 ms
+//! on. The median of the intervals is 10 ms, which is the period. The interval of 40 ms is longer
+//! than three periods, so it is a gap in which 3 records may be missing.
+//!
+//! A gap in a single topic does not prove that records are missing, because many programs publish a
+//! topic only in some modes. A gap is confirmed by an interruption of the log, such as a dropout or
+//! lost bytes, or by gaps in most other topics at the same time.
 
 mod pace;
 #[cfg(test)]
@@ -23,134 +27,142 @@ use crate::{Topic, TopicId};
 /// A gap between two records of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The time of the record before it, nanoseconds.
+    /// Time of the record before the gap in nanoseconds.
     pub start: i64,
-    /// Nanoseconds to the next record.
+    /// Nanoseconds from the record before the gap to the record after the gap.
     pub length: i64,
 }
 
-/// The times of a topic: intervals are those from one record to the next in the file, nanoseconds.
+/// Health of the timestamps of a topic. An interval is the time in nanoseconds between a record and
+/// the next record of the topic in the file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TopicHealth {
-    /// The topic.
+    /// Index of the topic.
     pub topic: TopicId,
-    /// The number of records with a time.
+    /// Number of records that have a time.
     pub count: u64,
-    /// The time of the first of them in the file.
+    /// Time of the first record in the file.
     pub first: Option<i64>,
-    /// The latest time.
+    /// Latest time of any record.
     pub latest: Option<i64>,
-    /// The median of the intervals above zero; of an even number, the lower one of the middle two.
+    /// Median of the positive intervals. If the number of intervals is even, it is the lower of the
+    /// two intervals in the middle.
     pub period: Option<i64>,
-    /// Whether the topic has a rate: at least ten intervals above zero, of which four of five are
-    /// between half and one and a half of the period, and these cover at least half of the time of
-    /// all. Only such a topic has gaps.
+    /// True if the topic has a steady rate. Only such a topic can have gaps.
+    ///
+    /// The rate is steady if three conditions hold: there are at least ten positive intervals, 80 %
+    /// of them are between 0.5 and 1.5 periods long, and these 80 % cover at least half of the
+    /// total time.
     pub steady: bool,
-    /// The shortest interval above zero.
+    /// Shortest positive interval in nanoseconds.
     pub shortest: Option<i64>,
-    /// The longest interval.
+    /// Longest interval in nanoseconds.
     pub longest: Option<i64>,
-    /// The standard deviation of the intervals above zero without the gaps.
+    /// Standard deviation of the positive intervals in nanoseconds. Gaps are excluded.
     pub jitter: Option<f64>,
-    /// The number of gaps: intervals longer than three periods.
+    /// Number of gaps. A gap is an interval that is longer than three periods.
     pub gaps: u64,
-    /// Number of gaps that are confirmed by a dropout, by lost bytes, or by gaps of other topics.
+    /// Number of gaps that are confirmed by a dropout, by lost bytes, or by gaps in other topics.
     pub confirmed: u64,
-    /// The longest confirmed gap.
+    /// Longest gap that is confirmed.
     pub longest_confirmed: Option<Gap>,
-    /// Number of records that would fill the confirmed gaps.
+    /// Number of records that would fill all confirmed gaps.
     pub missing: u64,
-    /// The longest gaps, up to 16, longest first.
+    /// The longest gaps, at most 16, in descending order of length.
     pub longest_gaps: Vec<Gap>,
-    /// The number of records that are earlier than the one before.
+    /// Number of records that are earlier than the previous record of the topic in the file.
     pub falling: u64,
-    /// The time of the first of them.
+    /// Time of the first record that is earlier than the previous record in the file.
     pub first_fall: Option<i64>,
-    /// The number of records with the time of the one before.
+    /// Number of records with the same time as the previous record.
     pub repeated: u64,
-    /// The time from the last record to the end of the log's data, if a steady topic stops: more
-    /// than a second, and than ten periods.
+    /// Nanoseconds from the last record to the end of the log's data, if a steady topic stops
+    /// early. `None` if this time is at most a second or at most ten periods.
     pub silent: Option<i64>,
-    /// Whether ten records or more all have one time.
+    /// True if the topic has at least ten records and all of them have the same time.
     pub is_stuck: bool,
 }
 
 impl TopicHealth {
-    /// Returns the rate in Hz that the period means, of a steady topic.
+    /// Returns the rate of the topic in Hz, computed from its period. Returns `None` if the rate is
+    /// not steady.
     pub fn nominal_hz(&self) -> Option<f64> {
         self.period.filter(|_| self.steady).map(|period| 1e9 / period as f64)
     }
 
-    /// Returns whether something is to be said about the topic.
+    /// Returns whether the timestamps of the topic have a problem that should be reported.
     pub fn is_remarkable(&self) -> bool {
         self.gaps > 0 || self.falling > 0 || self.is_stuck || self.silent.is_some()
     }
 }
 
-/// The health of a log's times, topic by topic.
+/// Health of the timestamps in a log.
 #[derive(Clone, Debug)]
 pub struct Health {
-    /// The topics that have records with a time, in the order of the log.
+    /// Health of each topic that has records with a time, in the order of the topics' indices.
     pub topics: Vec<TopicHealth>,
 }
 
 impl Health {
-    /// Returns the health of a log, or of a part of a log, whose data ends at `end`. `paces` are the
-    /// times of its topics, in the order of the topics. `interruptions` are spans of time from which
-    /// the log itself says that it lacks records.
+    /// Computes the health of the timestamps in a log or in a part of it.
+    ///
+    /// - `paces` has the times of each topic, in the order of the topics' indices.
+    /// - `end` is the time at which the log's data ends.
+    /// - `interruptions` are time spans in which records are missing according to the log itself.
     pub fn new(paces: &[Pace], end: Option<i64>, interruptions: &[Range<i64>]) -> Self {
         let timed = paces.iter().enumerate().filter(|(_, pace)| pace.count > 0);
         let id = |index: usize| TopicId(u32::try_from(index).unwrap_or(u32::MAX));
-        let mut topics: Vec<_> = timed.map(|(index, pace)| pace.judge(id(index), end)).collect();
+        let mut topics: Vec<_> = timed.map(|(index, pace)| pace.evaluate(id(index), end)).collect();
         witness::confirm(&mut topics, interruptions);
-        Self { topics: topics.into_iter().map(|judged| judged.health).collect() }
+        Self { topics: topics.into_iter().map(|result| result.health).collect() }
     }
 
-    /// Returns the health of a topic.
+    /// Returns the health of a topic, or `None` if none of its records has a time.
     pub fn of(&self, topic: &Topic) -> Option<&TopicHealth> {
-        let place = self.topics.binary_search_by_key(&topic.id, |health| health.topic).ok()?;
-        Some(&self.topics[place])
+        let index = self.topics.binary_search_by_key(&topic.id, |health| health.topic).ok()?;
+        Some(&self.topics[index])
     }
 
-    /// Returns the health in one sentence: `2 of 14 steady topics lack records (longest gap 0.566 s,
-    /// in imu/0); 1 topic stops before the end`.
+    /// Returns a summary such as `2 of 14 steady topics lack records (longest gap 0.566 s, in
+    /// imu/0); 1 topic stops before the end`. `name` returns the name of a topic.
     pub fn sentence<'a>(&self, name: &dyn Fn(TopicId) -> &'a str) -> String {
         let seconds = |nanos: i64| format!("{:.3} s", nanos as f64 / 1e9);
         let number = |is: fn(&TopicHealth) -> bool| self.topics.iter().filter(|topic| is(topic)).count();
         let steady = number(|topic| topic.steady);
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         let lacking = number(|topic| topic.confirmed > 0);
         let longest = |topic: &TopicHealth| topic.longest_confirmed.map(|gap| (gap.length, topic.topic));
-        // Of equally long gaps, the one of the first topic.
+        // `max_by_key` returns the last maximum. If several topics have the longest gap, the
+        // reverse order selects the first of these topics.
         if let Some((length, topic)) = self.topics.iter().rev().filter_map(longest).max_by_key(|gap| gap.0) {
             let lack = if lacking == 1 { "lacks" } else { "lack" };
-            said.push(format!(
+            parts.push(format!(
                 "{lacking} of {} {lack} records (longest gap {}, in {})",
                 count(steady, "steady topic"),
                 seconds(length),
                 name(topic)
             ));
         } else if number(|topic| topic.gaps > 0) > 0 {
-            said.push(format!("no common gaps in {}", count(steady, "steady topic")));
+            parts.push(format!("no common gaps in {}", count(steady, "steady topic")));
         } else if steady > 0 {
-            said.push(format!("no gaps in {}", count(steady, "steady topic")));
+            parts.push(format!("no gaps in {}", count(steady, "steady topic")));
         } else {
-            said.push("no topic has a steady rate".to_owned());
+            parts.push("no topic has a steady rate".to_owned());
         }
         let of = |number: usize, verb: [&str; 2], rest: &str| {
             let verb = verb[usize::from(number != 1)];
             (number > 0).then(|| format!("{} {verb} {rest}", count(number, "topic")))
         };
-        said.extend(of(number(|topic| topic.silent.is_some()), ["stops", "stop"], "before the end"));
-        said.extend(of(number(|topic| topic.falling > 0), ["has", "have"], "times that fall"));
-        said.extend(of(number(|topic| topic.is_stuck), ["has", "have"], "one time in all records"));
-        said.join("; ")
+        parts.extend(of(number(|topic| topic.silent.is_some()), ["stops", "stop"], "before the end"));
+        parts.extend(of(number(|topic| topic.falling > 0), ["has", "have"], "times that fall"));
+        parts.extend(of(number(|topic| topic.is_stuck), ["has", "have"], "one time in all records"));
+        parts.join("; ")
     }
 }
 
-/// Returns the health of the selected records of a log. `dropouts` are the spans of time in which the
-/// log says that its recorder could not write.
+/// Computes the health of the timestamps of the selected records. `dropouts` are the time spans in
+/// which the recorder could not write, according to the log.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read.
@@ -167,8 +179,8 @@ pub fn of(
     Ok(Health::new(&paces, end, &dropouts))
 }
 
-/// Returns the times of the selected records of a log, by topic, in the order of the file; of
-/// records that cannot be decoded, in time order.
+/// Collects the times of the selected records by topic. The times of each topic are in file order,
+/// or in time order if some of its records cannot be decoded.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read.
@@ -180,6 +192,7 @@ fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Result<Ve
     use crate::{Error, ErrorKind, Select};
 
     let mut paces = vec![Pace::default(); log.topics().len()];
+    // No field has an empty name, so this selection only reads the time column.
     let columns = select.clone().with_fields([""]);
     for batch in log.batches(&columns) {
         let failed = |error: String| Error::new(log.format().id, ErrorKind::Malformed, None, error);
@@ -189,8 +202,9 @@ fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Result<Ve
         let times = times.ok_or_else(|| failed("a batch without times".to_owned()))?;
         times.as_primitive::<Int64Type>().iter().flatten().for_each(|nanos| pace.push(nanos));
     }
-    // Topics without columns, those whose records have several rows, and those with records that
-    // cannot be decoded, which have none. A window may have fewer rows than its topic.
+    // The records of some topics must be read instead of their columns: topics without columns,
+    // topics with several rows per record, and topics with records that cannot be decoded. Topics
+    // of the last kind have fewer rows than records. In a time window, fewer rows are normal.
     let is_all = select.start.is_none() && select.end.is_none();
     let rest = log.topics().iter().filter(|topic| {
         let rows = paces[topic.id.index()].count;
@@ -202,7 +216,8 @@ fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Result<Ve
         for (id, _) in &rest {
             paces[id.index()] = Pace::default();
         }
-        // Names are looked up one by one.
+        // Each name in a selection has to be looked up. If all topics are selected, a selection
+        // without names is faster.
         let is_all = rest.len() == log.topics().len();
         let names = rest.into_iter().map(|(_, name)| name);
         let topics = if is_all { Select::all() } else { Select::topics(names) };

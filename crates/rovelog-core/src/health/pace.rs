@@ -1,4 +1,12 @@
-//! The times of one topic: intervals counted by length, and the longest ones with their places.
+//! Statistics of the times of one topic, with bounded memory.
+//!
+//! [`Pace`] counts the intervals by their length, so that the median and the deviation can be
+//! computed at the end. For example, a topic has the times 0, 10, 20, 30, 70 and 80 ms. The counts
+//! are 4 intervals of 10 ms and 1 interval of 40 ms. The median, which is the period, is 10 ms.
+//!
+//! A topic with jitter may have millions of different lengths. If more than 65536 lengths are
+//! counted, all lengths are divided by 2, and lengths that are now equal are merged. For example,
+//! the lengths 1001 ns and 1000 ns are both counted as 500, which stands for 1000 ns.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -6,59 +14,72 @@ use std::collections::HashMap;
 use super::{Gap, TopicHealth};
 use crate::TopicId;
 
-/// The most different lengths of intervals that are counted of one topic; past it, they are rounded
-/// down to a multiple of a power of two, a doubled one each time, but never to 0.
-const MOST_LENGTHS: usize = 1 << 16;
+/// Maximum number of different interval lengths that are counted. If there are more lengths, all of
+/// them are rounded to multiples of the next power of two. A positive length is never rounded to 0.
+const MAX_LENGTHS: usize = 1 << 16;
 
-/// Maximum number of gaps of a topic that are kept with their places. Further ones are shorter, and
-/// are only counted.
-const MOST_GAPS: usize = 1024;
+/// Maximum number of gaps of a topic that are stored. Shorter gaps are only counted.
+const MAX_GAPS: usize = 1024;
 
 /// Maximum number of gaps in [`TopicHealth::longest_gaps`].
 const LISTED_GAPS: usize = 16;
 
-/// The fewest intervals that tell a rate.
-const FEWEST: u64 = 10;
+/// Minimum number of positive intervals for a steady rate.
+const MIN_INTERVALS: u64 = 10;
 
-/// A gap is longer than this many periods.
-pub(super) const GAP: i64 = 3;
+/// An interval is a gap if it is longer than this number of periods.
+pub(super) const GAP_PERIODS: i64 = 3;
 
-/// The lengths of intervals that are counted without a lookup: those of a steady topic are few.
-const USUAL: usize = 8;
+/// Number of interval lengths in a cache of counts. A steady topic has few different lengths, so
+/// the cache avoids most lookups in the hash map.
+const CACHE_LEN: usize = 8;
 
-/// A topic that stops for this long before the end of the log, and for ten periods.
-const STOPPED: i64 = 1_000_000_000;
+/// Minimum time in nanoseconds between the last record of a topic and the end of the log for which
+/// the topic counts as stopped. The time must also be longer than ten periods.
+const MIN_SILENCE: i64 = 1_000_000_000;
 
-/// The times of one topic, as they come in the file.
+/// Statistics of the times of a topic. Times are added in file order.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
+    /// Number of records whose times were added.
     pub(super) count: u64,
+    /// Time of the first record that was added.
     first: i64,
+    /// Time of the last record that was added.
     last: i64,
+    /// Latest time of all records.
     latest: i64,
+    /// Number of records that are earlier than the previous record.
     falling: u64,
+    /// Time of the first record that is earlier than the previous record.
     first_fall: Option<i64>,
+    /// Number of records with the same time as the previous record.
     repeated: u64,
-    /// Number of intervals above zero by their length, divided by 2 to the power of `coarse`.
+    /// For each length, the number of positive intervals. The lengths are divided by 2 to the power
+    /// of `shift`.
     lengths: HashMap<i64, u64>,
-    coarse: u32,
-    /// Numbers that are still to be added to `lengths`, each at a place that its length gives.
-    usual: [(i64, u64); USUAL],
-    /// The longest intervals; sorted and cut to [`MOST_GAPS`] whenever there are twice as many.
+    /// Number of times that all lengths were divided by 2.
+    shift: u32,
+    /// Cache of lengths and counts that have not been added to `lengths` yet. The position of a
+    /// length in the cache is the remainder of its division by the size of the cache.
+    cached: [(i64, u64); CACHE_LEN],
+    /// Longest intervals. When the list has twice [`MAX_GAPS`] intervals, it is sorted and cut to
+    /// [`MAX_GAPS`].
     longest: Vec<Gap>,
-    /// Length up to which further intervals are not among the longest.
-    too_short: i64,
+    /// Length that an interval must exceed to be among the longest intervals.
+    min_length: i64,
 }
 
-/// The health of a topic, and its gaps.
-pub(super) struct Judged {
+/// Health of the timestamps of a topic, and the gaps of the topic.
+pub(super) struct TopicResult {
+    /// Results that are returned to the caller.
     pub(super) health: TopicHealth,
-    /// Longest first; at most [`MOST_GAPS`].
+    /// Gaps in descending order of length, at most [`MAX_GAPS`].
     pub(super) gaps: Vec<Gap>,
 }
 
 impl Pace {
-    /// Takes the time of the next record.
+    /// Adds the time of the next record in the file.
     #[inline]
     pub fn push(&mut self, nanos: i64) {
         self.count += 1;
@@ -71,8 +92,10 @@ impl Pace {
         self.latest = self.latest.max(nanos);
     }
 
+    /// Adds the interval between the previous record and a record at `nanos`.
     fn interval(&mut self, nanos: i64) {
         let length = nanos.saturating_sub(self.last);
+        // An interval that is not positive says nothing about the rate, so it is only counted.
         if length <= 0 {
             if length == 0 {
                 self.repeated += 1;
@@ -82,54 +105,58 @@ impl Pace {
             }
             return;
         }
-        let counted = length >> self.coarse;
-        let usual = &mut self.usual[usize::try_from(counted).unwrap_or_default() % USUAL];
-        if usual.0 == counted {
-            usual.1 += 1;
+        let counted = length >> self.shift;
+        let cached = &mut self.cached[usize::try_from(counted).unwrap_or_default() % CACHE_LEN];
+        if cached.0 == counted {
+            cached.1 += 1;
         } else {
-            let (before, count) = std::mem::replace(usual, (counted, 1));
+            let (before, count) = std::mem::replace(cached, (counted, 1));
             self.count_lengths(before, count);
         }
-        if length > self.too_short {
+        // The list is only sorted when it is full, so the cost for each interval is small.
+        if length > self.min_length {
             self.longest.push(Gap { start: self.last, length });
-            if self.longest.len() == 2 * MOST_GAPS {
+            if self.longest.len() == 2 * MAX_GAPS {
                 sort_longest(&mut self.longest);
-                self.too_short = self.longest.last().map_or(0, |shortest| shortest.length);
+                self.min_length = self.longest.last().map_or(0, |shortest| shortest.length);
             }
         }
     }
 
-    /// Adds intervals of one length, as it is counted.
+    /// Adds `count` intervals of the same length. `length` is already divided by 2 to the power of
+    /// `shift`.
     fn count_lengths(&mut self, length: i64, count: u64) {
         if count == 0 {
             return;
         }
         *self.lengths.entry(length).or_default() += count;
-        if self.lengths.len() > MOST_LENGTHS {
-            self.coarse += 1;
-            let usual = std::mem::take(&mut self.usual).into_iter().filter(|usual| usual.1 > 0);
+        if self.lengths.len() > MAX_LENGTHS {
+            self.shift += 1;
+            let cached = std::mem::take(&mut self.cached).into_iter().filter(|cached| cached.1 > 0);
             let finer = std::mem::take(&mut self.lengths);
-            for (length, count) in finer.into_iter().chain(usual) {
+            for (length, count) in finer.into_iter().chain(cached) {
                 *self.lengths.entry(length >> 1).or_default() += count;
             }
         }
     }
 
-    /// Returns the lengths of the intervals with their numbers, shortest first.
+    /// Returns the lengths of the positive intervals with their counts, in ascending order.
     fn sorted_lengths(&self) -> Vec<(i64, u64)> {
         let mut lengths = self.lengths.clone();
-        for (length, count) in self.usual.iter().filter(|usual| usual.1 > 0) {
+        for (length, count) in self.cached.iter().filter(|cached| cached.1 > 0) {
             *lengths.entry(*length).or_default() += count;
         }
-        // A length that was rounded down to nothing is above zero all the same.
-        let lengths = lengths.into_iter().map(|(length, count)| ((length << self.coarse).max(1), count));
+        // A positive length may have become 0 by division. It is counted as 1, because it must stay
+        // positive.
+        let lengths = lengths.into_iter().map(|(length, count)| ((length << self.shift).max(1), count));
         let mut lengths: Vec<_> = lengths.collect();
         lengths.sort_unstable();
         lengths
     }
 
-    /// Returns the health of a topic whose log's data ends at `end`. No gap is confirmed yet.
-    pub(super) fn judge(&self, topic: TopicId, end: Option<i64>) -> Judged {
+    /// Computes the health of the topic. `end` is the time at which the log's data ends. No gap is
+    /// confirmed yet.
+    pub(super) fn evaluate(&self, topic: TopicId, end: Option<i64>) -> TopicResult {
         let lengths = self.sorted_lengths();
         let intervals: u64 = lengths.iter().map(|length| length.1).sum();
         let mut before = 0;
@@ -138,7 +165,7 @@ impl Pace {
             before > intervals.saturating_sub(1) / 2
         });
         let period = median.map(|median| median.0);
-        let limit = period.map_or(i64::MAX, |period| period.saturating_mul(GAP));
+        let limit = period.map_or(i64::MAX, |period| period.saturating_mul(GAP_PERIODS));
         let near =
             |period: i64, length: i64| length >= period / 2 && length <= period.saturating_add(period / 2);
         let regular: Vec<_> = lengths
@@ -147,11 +174,12 @@ impl Pace {
             .filter(|(length, _)| period.is_some_and(|period| near(period, *length)))
             .collect();
         let regular_count: u64 = regular.iter().map(|length| length.1).sum();
-        // A topic that is published on demand comes in bursts: most of its intervals are regular, but
-        // they cover little of its time.
-        let steady = intervals >= FEWEST
+        // A topic that is published on demand has bursts of records. Most of its intervals are
+        // regular, but the pauses between bursts take most of the time. These pauses are not gaps.
+        let steady = intervals >= MIN_INTERVALS
             && regular_count * 5 >= intervals * 4
             && total_time(&regular) * 2 >= total_time(&lengths);
+        // Gaps are not jitter, so they are excluded from the deviation.
         let (gaps, others): (Vec<_>, Vec<_>) =
             lengths.iter().copied().partition(|(length, _)| steady && *length > limit);
         let mut longest = self.longest.clone();
@@ -179,27 +207,29 @@ impl Pace {
             first_fall: self.first_fall,
             repeated: self.repeated,
             silent: silence
-                .filter(|(silent, period)| *silent > STOPPED.max(period.saturating_mul(10)))
+                .filter(|(silent, period)| *silent > MIN_SILENCE.max(period.saturating_mul(10)))
                 .map(|(silent, _)| silent),
-            is_stuck: self.count >= FEWEST && self.repeated + 1 == self.count,
+            is_stuck: self.count >= MIN_INTERVALS && self.repeated + 1 == self.count,
         };
-        Judged { health, gaps: longest }
+        TopicResult { health, gaps: longest }
     }
 }
 
-/// Sorts intervals, the longest first and equally long ones in file order, and cuts them to
-/// [`MOST_GAPS`].
+/// Sorts intervals by descending length, and cuts the list to [`MAX_GAPS`]. Intervals of the same
+/// length stay in file order.
 fn sort_longest(intervals: &mut Vec<Gap>) {
     intervals.sort_by_key(|interval| Reverse(interval.length));
-    intervals.truncate(MOST_GAPS);
+    intervals.truncate(MAX_GAPS);
 }
 
-/// Returns the time that intervals cover together, in nanoseconds.
+/// Returns the total time of all intervals in nanoseconds. `lengths` has each length with its
+/// count.
 fn total_time(lengths: &[(i64, u64)]) -> i128 {
     lengths.iter().map(|(length, count)| i128::from(*length) * i128::from(*count)).sum()
 }
 
-/// Returns the standard deviation of lengths with their numbers, in nanoseconds.
+/// Returns the standard deviation of the intervals in nanoseconds. `lengths` has each length with
+/// its count.
 fn deviation(lengths: &[(i64, u64)]) -> Option<f64> {
     let number: u64 = lengths.iter().map(|length| length.1).sum();
     if number == 0 {

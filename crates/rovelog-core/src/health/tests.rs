@@ -1,4 +1,4 @@
-//! Gaps, their witnesses, and the sentence.
+//! Tests of gaps, of their confirmation, and of the summary.
 
 #![allow(
     clippy::single_range_in_vec_init,
@@ -12,13 +12,13 @@ use crate::Topic;
 fn health(times: impl IntoIterator<Item = i64>, end: i64) -> TopicHealth {
     let mut pace = Pace::default();
     times.into_iter().for_each(|nanos| pace.push(nanos));
-    pace.judge(TopicId(0), Some(end)).health
+    pace.evaluate(TopicId(0), Some(end)).health
 }
 
 const MS: i64 = 1_000_000;
 
 #[test]
-fn times_at_the_ends_of_the_range_do_no_harm() {
+fn extreme_times_do_not_overflow() {
     let found = health([i64::MIN, i64::MAX, 0, i64::MAX, i64::MIN], i64::MAX);
     assert_eq!((found.count, found.period, found.steady), (5, Some(i64::MAX), false));
     let far = health((0..20).chain([i64::MAX - 1]), i64::MIN);
@@ -33,7 +33,7 @@ fn a_gap_is_longer_than_three_periods_of_a_steady_topic() {
     let gaps: Vec<_> = found.longest_gaps.iter().map(|gap| (gap.start, gap.length)).collect();
     assert_eq!(gaps, [(390 * MS, 50 * MS), (190 * MS, 40 * MS)]);
     assert_eq!((found.jitter, found.silent), (Some(0.0), None));
-    // Two lost records are no gap yet.
+    // If two records are missing, the interval is exactly three periods, which is not a gap.
     assert_eq!(health((0..20).chain(22..40).map(|i| i * 10 * MS), 0).gaps, 0);
 }
 
@@ -45,8 +45,9 @@ fn a_topic_without_a_rate_has_no_gaps() {
 }
 
 #[test]
-fn a_topic_that_comes_in_bursts_has_no_gaps() {
-    // Eleven records in 100 ms, then silence; regular intervals cover half of the time, or less.
+fn a_topic_with_bursts_has_no_gaps() {
+    // A burst has eleven records in 100 ms. In the first log, the regular intervals cover half of
+    // the time. In the second log, they cover less.
     let bursts =
         |silence: i64| (0..4).flat_map(move |burst| (0..11).map(move |i| burst * (10 + silence) + i));
     let found = health(bursts(13).map(|i| i * 10 * MS), 0);
@@ -56,7 +57,7 @@ fn a_topic_that_comes_in_bursts_has_no_gaps() {
 }
 
 #[test]
-fn times_fall_repeat_and_stop() {
+fn decreasing_repeated_and_missing_times_are_counted() {
     let found = health((0..20).chain([18, 18, 18]).chain(19..30).map(|i| i * 10 * MS), 2_000 * MS);
     assert_eq!((found.falling, found.first_fall, found.repeated), (1, Some(180 * MS), 2));
     assert_eq!(found.silent, Some(1_710 * MS));
@@ -64,7 +65,7 @@ fn times_fall_repeat_and_stop() {
 }
 
 #[test]
-fn memory_is_bounded_by_rounding_and_the_order_does_not_matter() {
+fn many_different_intervals_are_rounded() {
     let mut time = 0;
     let found = health(
         (0..200_000).map(|i| {
@@ -78,7 +79,7 @@ fn memory_is_bounded_by_rounding_and_the_order_does_not_matter() {
 }
 
 #[test]
-fn intervals_that_are_rounded_down_to_nothing_are_above_zero() {
+fn rounded_intervals_stay_positive() {
     let mut time = 0;
     let mut pass = |length: i64| {
         time += length;
@@ -89,7 +90,7 @@ fn intervals_that_are_rounded_down_to_nothing_are_above_zero() {
     assert_eq!((found.period, found.shortest, found.steady), (Some(1), Some(1), false));
 }
 
-/// Returns the times of a topic with a period of `period` ms, without those in the gaps.
+/// Returns the times of a topic with a period of `period` ms and with these gaps.
 fn pace(period: i64, gaps: &[Range<i64>]) -> Pace {
     let mut pace = Pace::default();
     let times = (0..=3_000 / period).map(|i| i * period);
@@ -97,7 +98,7 @@ fn pace(period: i64, gaps: &[Range<i64>]) -> Pace {
     pace
 }
 
-/// Returns gaps, confirmed gaps and missing records of each topic.
+/// For each topic, returns the numbers of gaps, of confirmed gaps and of missing records.
 fn confirmed(paces: &[Pace], interruptions: &[Range<i64>]) -> Vec<(u64, u64, u64)> {
     let interruptions: Vec<_> = interruptions.iter().map(|span| span.start * MS..span.end * MS).collect();
     let health = Health::new(paces, Some(3_000 * MS), &interruptions);
@@ -105,7 +106,7 @@ fn confirmed(paces: &[Pace], interruptions: &[Range<i64>]) -> Vec<(u64, u64, u64
 }
 
 #[test]
-fn a_gap_of_one_topic_alone_is_no_loss() {
+fn a_gap_of_a_single_topic_is_not_confirmed() {
     let paces = [pace(10, &[1_000..1_200]), pace(10, &[]), pace(20, &[])];
     assert_eq!(confirmed(&paces, &[]), [(1, 0, 0), (0, 0, 0), (0, 0, 0)]);
     let health = Health::new(&paces, None, &[]);
@@ -114,37 +115,37 @@ fn a_gap_of_one_topic_alone_is_no_loss() {
 }
 
 #[test]
-fn a_dropout_confirms_a_gap_that_it_explains() {
-    // From 990 ms to 1200 ms.
+fn a_dropout_confirms_the_gap_that_it_explains() {
+    // The gap is from 990 ms to 1200 ms.
     let paces = [pace(10, &[1_000..1_200]), pace(10, &[])];
     assert_eq!(confirmed(&paces, &[1_000..1_190]), [(1, 1, 20), (0, 0, 0)]);
     assert_eq!(confirmed(&paces, &[1_010..1_190]), [(1, 1, 20), (0, 0, 0)], "three periods are no gap");
     assert_eq!(confirmed(&paces, &[1_011..1_190]), [(1, 0, 0), (0, 0, 0)]);
-    // Two that overlap, and one elsewhere.
+    // Two dropouts overlap each other in the gap, and a third dropout is at another time.
     assert_eq!(confirmed(&paces, &[1_090..1_190, 500..600, 1_010..1_100]), [(1, 1, 20), (0, 0, 0)]);
     assert_eq!(confirmed(&paces, &[500..600]), [(1, 0, 0), (0, 0, 0)]);
 }
 
 #[test]
-fn a_gap_of_most_topics_is_a_loss() {
+fn a_gap_of_most_topics_is_confirmed() {
     let gap = 1_000..1_200;
     let two = [pace(10, &[gap.clone()]), pace(20, &[gap.clone()])];
     assert_eq!(confirmed(&two, &[]), [(1, 1, 20), (1, 1, 10)]);
-    // Half of the topics are not most of them.
+    // Half of the topics are not a majority.
     let four = [pace(10, &[gap.clone()]), pace(20, &[gap.clone()]), pace(10, &[]), pace(20, &[])];
     assert!(confirmed(&four, &[]).iter().all(|topic| topic.1 == 0));
-    // Topics that are too slow for such a gap, or end before it, are not asked.
+    // A topic is not considered if its period is too long for such a gap, or if it ends earlier.
     let mut ended = Pace::default();
     (0..50).for_each(|i| ended.push(i * 10 * MS));
     let others = [pace(10, &[gap.clone()]), pace(20, &[gap.clone()]), pace(100, &[]), ended];
     assert_eq!(confirmed(&others, &[])[..2], [(1, 1, 20), (1, 1, 10)]);
-    // A long gap that contains a short common one is not confirmed by it.
+    // A short gap that most topics have does not confirm a long gap that contains it.
     let long = [pace(10, &[500..1_500]), pace(10, &[gap.clone()]), pace(10, &[gap])];
     assert_eq!(confirmed(&long, &[]), [(1, 0, 0), (1, 1, 20), (1, 1, 20)]);
 }
 
 #[test]
-fn the_sentence_names_the_longest_confirmed_gap() {
+fn the_summary_has_the_longest_confirmed_gap() {
     let paces = [pace(10, &[500..600]), pace(10, &[500..600]), pace(10, &[500..600, 1_000..2_000])];
     let topics = ["a", "b", "c"].map(|name| Topic::new(TopicId(0), name.to_owned(), String::new(), None));
     let name = |id: TopicId| topics[id.index()].name.as_str();
@@ -158,7 +159,7 @@ fn the_sentence_names_the_longest_confirmed_gap() {
 }
 
 #[test]
-fn many_gaps_are_kept_in_bounded_memory() {
+fn the_longest_of_many_gaps_are_stored() {
     let mut times = Vec::new();
     let mut time = 0;
     for i in 0..3_000 {
@@ -170,7 +171,7 @@ fn many_gaps_are_kept_in_bounded_memory() {
     }
     let found = health(times, time);
     assert_eq!((found.steady, found.gaps, found.longest_gaps.len()), (true, 2_999, 16));
-    // The longest ones, in file order.
+    // The list has the longest gaps in file order.
     assert!(found.longest_gaps.iter().all(|gap| gap.length == 56));
     assert!(found.longest_gaps.is_sorted_by_key(|gap| gap.start));
     assert_eq!(found.longest_gaps[0].start, 955);

@@ -1,27 +1,32 @@
-//! Values into the bytes of a record.
+//! Encoding of values to the bytes of a record.
+//!
+//! Encoding is the inverse of decoding. For example, the layout has the fields `uint16 n`, one byte
+//! of padding and `string name`. The value `{"n":5,"name":"ab"}` becomes
+//! `05 00 | 00 | 02 00 00 00 61 62`.
 
-use super::scalar::{Number as _, encode_scalar};
+use super::scalar::{Number as _, encode_scalar, length};
 use super::types::{Element, Layout, Len};
-use super::value::length;
 use crate::text::count;
 use crate::{Scalar, Value};
 
-/// A value that a field cannot hold.
+/// Error for a value that the type of a field cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {why}")]
 pub struct Misfit {
-    /// The field: `esc[3].esc_rpm`.
+    /// Path of the field, such as `esc[3].esc_rpm`.
     pub path: String,
-    /// What is wrong, in words.
+    /// Reason why the field cannot represent the value.
     pub why: String,
 }
 
 impl Misfit {
+    /// Creates an error. The path is added later by [`within`](Self::within).
     fn new(why: impl Into<String>) -> Self {
         Self { path: String::new(), why: why.into() }
     }
 
-    /// Returns the same under `outer`: the path grows on the way out.
+    /// Prepends `outer` to the path of the field. Each level of nesting adds its name when it
+    /// returns the error.
     fn within(mut self, outer: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{outer}{dot}{}", self.path);
@@ -30,18 +35,18 @@ impl Misfit {
 }
 
 impl Layout {
-    /// Adds the bytes of a record with these values to `out`; padding is zeros, and none behind the
-    /// last field.
+    /// Encodes a record with this value and appends its bytes to `out`. Padding bytes are zero.
+    /// There is no padding after the last field.
     ///
     /// # Errors
-    /// Returns an error if a field has no value, or one of another type or length.
+    /// Returns an error if a field has no value, or if a value has the wrong type or length.
     pub fn encode(&self, record: &Value, out: &mut Vec<u8>) -> Result<(), Misfit> {
         let named = |why: &str| Misfit { path: self.schema.name.clone(), why: why.to_owned() };
         let Value::Struct(values) = record else {
             return Err(named("its value is a struct with its fields"));
         };
         for (i, (field, slot)) in self.fields().enumerate() {
-            // In the order of the layout they are found at once.
+            // Values are usually in the order of the layout, so they are rarely searched by name.
             let value = match values.get(i) {
                 Some((known, value)) if *known == field.name => Some(value),
                 _ => record.get(&field.name),
@@ -59,9 +64,13 @@ impl Layout {
                 let len = len.map_err(|_| Misfit::new("it has 4294967296 elements or more"))?;
                 len.to_wire(out);
             }
+            // For an element of a field with the source type `float[4]`, the source type is
+            // `float`.
             let source = field.source_type.split('[').next().unwrap_or_default();
             encode_field(&slot.element, wanted, value, source, out).map_err(|why| why.within(&field.name))?;
         }
+        // All fields of the layout were found. If there are more values, one is unknown or a
+        // duplicate.
         if values.len() > self.slots.len() {
             let is_known = |name: &str| self.schema.fields.iter().any(|field| *field.name == *name);
             let unknown = values.iter().find(|(name, _)| !is_known(name));
@@ -73,7 +82,7 @@ impl Layout {
     }
 }
 
-/// Returns the elements of a list, or of bytes.
+/// Returns the number of elements in a list value or a bytes value.
 fn elements(element: &Element, value: &Value) -> u64 {
     match value {
         Value::List(values) => values.len() as u64,
@@ -82,6 +91,8 @@ fn elements(element: &Element, value: &Value) -> u64 {
     }
 }
 
+/// Appends the bytes of a field. `len` is the number of elements, or `None` if the field is a
+/// single element.
 fn encode_field(
     element: &Element,
     len: Option<u64>,
@@ -113,6 +124,7 @@ fn encode_field(
     }
 }
 
+/// Appends the bytes of a text in a field of fixed size. The rest of the field is filled with NUL.
 fn encode_chars(len: u64, value: &Value, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let Some(bytes) = text_bytes(value) else { return Err(misfit(value, "text")) };
     let space = usize::try_from(len).ok().and_then(|len| len.checked_sub(bytes.len()));
@@ -125,6 +137,7 @@ fn encode_chars(len: u64, value: &Value, out: &mut Vec<u8>) -> Result<(), Misfit
     Ok(())
 }
 
+/// Appends the bytes of a single element.
 fn encode_one(element: &Element, value: &Value, source: &str, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let done = match element {
         Element::Scalar(scalar) => encode_scalar(*scalar, value, out),
@@ -141,6 +154,14 @@ fn encode_one(element: &Element, value: &Value, source: &str, out: &mut Vec<u8>)
             _ => None,
         },
         Element::Char(_) => None,
+        Element::Optional(scalar) => {
+            out.push(u8::from(value != &Value::Null));
+            if value == &Value::Null {
+                out.resize(out.len() + scalar.size(), 0);
+                return Ok(());
+            }
+            encode_scalar(*scalar, value, out)
+        }
         Element::Time => encode_pair(Scalar::UInt32, value, out),
         Element::Duration => encode_pair(Scalar::Int32, value, out),
         Element::Text(_) => text_bytes(value).and_then(|bytes| {
@@ -157,11 +178,13 @@ fn encode_one(element: &Element, value: &Value, source: &str, out: &mut Vec<u8>)
     done.ok_or_else(|| misfit(value, source))
 }
 
+/// Appends the bytes of a time or duration: seconds and nanoseconds.
 fn encode_pair(scalar: Scalar, value: &Value, out: &mut Vec<u8>) -> Option<()> {
     encode_scalar(scalar, value.get("sec")?, out)?;
     encode_scalar(scalar, value.get("nsec")?, out)
 }
 
+/// Returns the bytes of a text. A bytes value is accepted, too, because a text may not be UTF-8.
 fn text_bytes(value: &Value) -> Option<&[u8]> {
     match value {
         Value::Text(text) => Some(text.as_bytes()),
@@ -170,6 +193,7 @@ fn text_bytes(value: &Value) -> Option<&[u8]> {
     }
 }
 
+/// Creates an error for a value of the wrong type. A long value is truncated in the message.
 fn misfit(value: &Value, wanted: &str) -> Misfit {
     let mut json = value.to_json();
     if json.len() > 40 {
@@ -185,14 +209,14 @@ mod tests {
     use super::super::samples::{named, point, type_of};
     use super::*;
 
-    /// Returns what is wrong with the value of a field.
+    /// Returns the error message for a field that cannot represent a value.
     fn error(element: Element, len: Len, value: Value) -> String {
         let layout = type_of(&[("field", element, len)]);
         layout.encode(&Value::record([("field", value)]), &mut Vec::new()).unwrap_err().to_string()
     }
 
     fn bytes(layout: &Layout, value: &Value) -> Vec<u8> {
-        // What is there already stays.
+        // Bytes that are already in the output must not change.
         let mut out = vec![99];
         layout.encode(value, &mut out).unwrap();
         assert_eq!(out.remove(0), 99);
@@ -204,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_zeros_and_none_is_behind_the_last_field() {
+    fn padding_is_zero_and_omitted_after_the_last_field() {
         let point_of = |a| Value::record([("a", Value::UInt(a, 16)), ("b", Value::Bool(true))]);
         assert_eq!(bytes(&point(), &point_of(0x201)), [1, 2, 0, 1]);
         let points = type_of(&[("points", Element::Struct(point()), Len::Fixed(2))]);
@@ -215,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn values_may_be_in_another_order_than_the_fields() {
+    fn values_are_found_in_any_order() {
         let layout = type_of(&[("a", Element::Byte, Len::One), ("b", Element::Byte, Len::One)]);
         let value = Value::record([("b", Value::UInt(2, 8)), ("a", Value::UInt(1, 8))]);
         assert_eq!(bytes(&layout, &value), [1, 2]);
     }
 
     #[test]
-    fn lists_and_texts_have_their_lengths_before_them() {
+    fn lists_and_texts_start_with_their_lengths() {
         let layout = type_of(&[
             ("chunks", Element::Packed(2), Len::Counted),
             ("list", Element::Scalar(Scalar::Int16), Len::Counted),
@@ -240,13 +264,13 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_does_not_fit_is_refused() {
+    fn a_value_that_does_not_fit_is_rejected() {
         let short = Element::Scalar(Scalar::Int16);
         let list = |len| Value::List(vec![Value::Int(1, 16); len]);
         assert_eq!(error(short.clone(), Len::Fixed(2), list(3)), "field: 3 elements given for 2");
         assert_eq!(error(short.clone(), Len::Fixed(2), list(1)), "field: 1 element given for 2");
         let bytes = |len| Value::Bytes(vec![0; len]);
-        // Bytes are given for bytes only.
+        // A bytes value must be accepted only for a field of bytes or text.
         assert_eq!(
             error(short.clone(), Len::Fixed(2), bytes(4)),
             r#"field: "AAAAAA==" is no value for a list"#
@@ -270,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_field_inside() {
+    fn an_error_has_the_path_of_the_nested_field() {
         let point_of = |b| Value::record([("a", Value::UInt(1, 16)), ("b", b)]);
         let points = Value::List(vec![point_of(Value::Bool(true)), point_of(Value::Null)]);
         let element = Element::Struct(point());
@@ -297,7 +321,7 @@ mod tests {
         let x = |n: usize| "x".repeat(n);
         assert_eq!(message(x(38)), format!(r#"field: "{}" is no value for type"#, x(38)));
         assert_eq!(message(x(39)), format!(r#"field: "{}... is no value for type"#, x(39)));
-        // Not inside a character.
+        // The message must not truncate the text inside a character.
         assert_eq!(message(x(38) + "ü"), format!(r#"field: "{}... is no value for type"#, x(38)));
     }
 }

@@ -1,32 +1,48 @@
-//! How long a record is, without decoding it.
+//! Determining the size of a record without decoding it.
+//!
+//! A layout is compiled to a list of [`Step`]s. For example, the fields `uint16 n`, one byte of
+//! padding and `string name` need two steps:
+//!
+//! 1. `Skip(3)` skips `n` and the padding.
+//! 2. `Counted(1)` reads a count and skips one byte for each character.
+//!
+//! The record `05 00 | ff | 02 00 00 00 61 62` has 9 bytes. The first step arrives at offset 3. The
+//! second step reads the count 2 at offset 3, and arrives at offset 9, which is the end of the
+//! record. If the last byte is missing, the text that starts at offset 3 is incomplete, so the
+//! result is `Short(3)`.
+//!
+//! Steps cannot express a count that is stored in another field. Layouts with such counts are
+//! measured field by field.
 
 use std::sync::Arc;
 
-use super::scalar::scalar_value;
+use super::scalar::{length, scalar_value};
 use super::types::{Element, Layout, Len, Slot, Step};
-use super::value::length;
 use crate::Scalar;
 use crate::wire::U32Le;
 
-/// Steps that are copied into the layout around them; larger layouts are stepped into.
-const INLINE: usize = 256;
+/// Maximum number of steps in a layout after the steps of a nested type are copied into it. If
+/// there would be more steps, a single step refers to the nested type. Otherwise, the number of
+/// steps could grow exponentially with the nesting depth.
+const MAX_STEPS: usize = 256;
 
-/// How the length of a record fits its layout.
+/// Result of comparing the size of a record with its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// Every byte is part of a field.
+    /// Every byte of the record is part of a field or of padding.
     Exact,
-    /// So many bytes are left over.
+    /// This number of bytes follows the last field of the record.
     Surplus(u64),
-    /// The record ends inside a field that starts at this byte of it.
+    /// The record ends inside the field that starts at this offset.
     Short(u64),
 }
 
 impl Layout {
-    /// Measures a record: every byte of it must be part of a field.
+    /// Compares the size of a record with the layout.
     #[inline]
     pub fn fit(&self, record: &[u8]) -> Fit {
         let len = record.len() as u64;
+        // Most records have a fixed layout, and their size is right.
         if self.is_fixed && len == self.min_size {
             return Fit::Exact;
         }
@@ -37,48 +53,58 @@ impl Layout {
         }
     }
 
-    /// Returns whether a record has the bytes of all fields, and, unless it may have a surplus,
-    /// none behind them. A decoder of such a record runs against no end, and its lists have not
-    /// more elements than the record has space for.
+    /// Returns whether a record can be decoded completely. Bytes after the last field are accepted
+    /// only if `may_have_surplus` is true.
+    ///
+    /// If the result is true, a decoder of the record needs no more checks: no field extends beyond
+    /// the record, and the sizes of lists are plausible.
     pub fn decodes(&self, record: &[u8], may_have_surplus: bool) -> bool {
         let fits = match self.fit(record) {
             Fit::Exact => true,
             Fit::Surplus(_) => may_have_surplus,
             Fit::Short(_) => false,
         };
+        // The size of a record does not limit the length of a list whose elements have no bytes.
+        // The record is decoded once to check such lists.
         fits && (!self.is_hollow || self.value(record).is_ok())
     }
 
+    /// Adds a slot to the layout, and updates the steps and sizes.
     pub(super) fn take(&mut self, slot: Slot) {
         let (element, len, size) = (&slot.element, slot.len, slot.element.size());
         match len {
-            // Its count is known only to who reads the fields before it.
+            // The number of elements is known only after earlier fields have been read, so there is
+            // no step for this slot.
             Len::Field(_) => self.is_linked = true,
             Len::One => match (element, size) {
-                (_, Some(size)) => self.pass(size),
+                (_, Some(size)) => self.skip(size),
                 (Element::Struct(layout), None)
-                    if self.steps.len() + layout.steps.len() < INLINE && !layout.is_linked =>
+                    if self.steps.len() + layout.steps.len() < MAX_STEPS && !layout.is_linked =>
                 {
                     for step in &layout.steps {
                         match step {
-                            Step::Pass(bytes) => self.pass(*bytes),
+                            Step::Skip(bytes) => self.skip(*bytes),
                             step => self.steps.push(step.clone()),
                         }
                     }
-                    self.pass(layout.tail);
+                    self.skip(layout.tail);
                 }
-                (Element::Struct(layout), None) => self.steps.push(Step::Each(Some(1), Arc::clone(layout))),
+                (Element::Struct(layout), None) => {
+                    self.steps.push(Step::Structs(Some(1), Arc::clone(layout)));
+                }
                 _ => self.steps.push(Step::Counted(1)),
             },
             Len::Fixed(len) => match (element, size) {
-                (_, Some(size)) => self.pass(size.saturating_mul(len.into())),
+                (_, Some(size)) => self.skip(size.saturating_mul(len.into())),
                 (_, None) if len == 0 => {}
-                (Element::Struct(layout), None) => self.steps.push(Step::Each(Some(len), Arc::clone(layout))),
+                (Element::Struct(layout), None) => {
+                    self.steps.push(Step::Structs(Some(len), Arc::clone(layout)));
+                }
                 _ => self.steps.push(Step::Texts(Some(len))),
             },
             Len::Counted => match (element, size) {
                 (_, Some(size)) => self.steps.push(Step::Counted(size)),
-                (Element::Struct(layout), None) => self.steps.push(Step::Each(None, Arc::clone(layout))),
+                (Element::Struct(layout), None) => self.steps.push(Step::Structs(None, Arc::clone(layout))),
                 _ => self.steps.push(Step::Texts(None)),
             },
         }
@@ -86,7 +112,8 @@ impl Layout {
             Len::One => (element.min_size(), element.values(), size.is_some()),
             Len::Fixed(len) => {
                 let n = u64::from(len);
-                // Elements with bytes are as many as the record has space for; others count here.
+                // The size of the record limits the number of elements that have bytes. Only
+                // structs can be without bytes, so only the values of structs are counted.
                 let values = match element {
                     Element::Struct(_) => element.values().saturating_mul(n),
                     _ => 0,
@@ -106,16 +133,19 @@ impl Layout {
         self.slots.push(slot);
     }
 
-    pub(super) fn pass(&mut self, bytes: u64) {
+    /// Adds a step that skips `bytes` bytes. If the last step also skips bytes, it is extended
+    /// instead.
+    pub(super) fn skip(&mut self, bytes: u64) {
         match self.steps.last_mut() {
-            Some(Step::Pass(known)) => *known = known.saturating_add(bytes),
-            _ if bytes > 0 => self.steps.push(Step::Pass(bytes)),
+            Some(Step::Skip(known)) => *known = known.saturating_add(bytes),
+            // A field without bytes needs no step.
+            _ if bytes > 0 => self.steps.push(Step::Skip(bytes)),
             _ => {}
         }
     }
 
-    /// Returns where the value that starts at `at` ends; the offset of what is cut where the record
-    /// ends before.
+    /// Returns the offset at which the record that starts at `at` ends. If `record` is too short,
+    /// the error is the offset of the incomplete field.
     fn end(&self, record: &[u8], mut at: u64) -> Result<u64, u64> {
         if self.is_linked {
             return self.linked_end(record, at);
@@ -123,20 +153,22 @@ impl Layout {
         let len = record.len() as u64;
         for step in &self.steps {
             match step {
-                Step::Pass(bytes) => at = pass(at, *bytes, len)?,
+                Step::Skip(bytes) => at = skip(at, *bytes, len)?,
                 Step::Counted(size) => {
                     let (count, behind) = count(record, at)?;
-                    at = pass(behind, u64::from(count).saturating_mul(*size), len).map_err(|_| at)?;
+                    // If the elements are incomplete, the error is the offset of the count, because
+                    // the field starts there.
+                    at = skip(behind, u64::from(count).saturating_mul(*size), len).map_err(|_| at)?;
                 }
                 Step::Texts(fixed) => {
                     let (texts, behind) = counted(*fixed, record, at)?;
                     at = texts_end(record, behind, texts.into())?;
                 }
-                Step::Each(fixed, layout) => {
+                Step::Structs(fixed, layout) => {
                     let (values, behind) = counted(*fixed, record, at)?;
                     at = behind;
                     for _ in 0..values {
-                        at = pass(layout.end(record, at)?, layout.tail, len)?;
+                        at = skip(layout.end(record, at)?, layout.tail, len)?;
                     }
                 }
             }
@@ -144,7 +176,8 @@ impl Layout {
         Ok(at)
     }
 
-    /// Returns the same for layouts with lengths in other fields.
+    /// Implements [`end`](Self::end) for layouts in which the value of a field is the number of
+    /// elements of another field.
     #[cold]
     fn linked_end(&self, record: &[u8], mut at: u64) -> Result<u64, u64> {
         let mut integers = Vec::new();
@@ -154,9 +187,10 @@ impl Layout {
         Ok(at)
     }
 
-    /// Returns the size in bytes of the struct at the start of `bytes`, with its trailing padding.
+    /// Returns the size in bytes of the struct at the start of `bytes`, including the padding after
+    /// its last field.
     pub(super) fn full_end(&self, bytes: &[u8]) -> Result<u64, u64> {
-        pass(self.end(bytes, 0)?, self.tail, bytes.len() as u64)
+        skip(self.end(bytes, 0)?, self.tail, bytes.len() as u64)
     }
 }
 
@@ -164,7 +198,7 @@ impl Element {
     /// Returns the size in bytes of the element at the start of `bytes`.
     pub(super) fn end(&self, bytes: &[u8]) -> Result<u64, u64> {
         match (self, self.size()) {
-            (_, Some(size)) => pass(0, size, bytes.len() as u64),
+            (_, Some(size)) => skip(0, size, bytes.len() as u64),
             (Self::Struct(layout), None) => layout.full_end(bytes),
             (_, None) => texts_end(bytes, 0, 1),
         }
@@ -172,12 +206,15 @@ impl Element {
 }
 
 impl Slot {
-    /// Returns the offset behind this field, whose padding starts at `at`. `integers` has one entry
-    /// for each field of the struct that was passed before, and gets the entry of this field. It
-    /// grows with the bytes, because a layout may have more fields than the record has bytes.
+    /// Returns the offset at which a field ends. `at` is the offset of the padding before the
+    /// field.
+    ///
+    /// `integers` has the values of the earlier fields in the same struct, and the value of this
+    /// field is appended. The list is not allocated in advance, because a layout may have more
+    /// fields than the record has bytes.
     pub(super) fn end(&self, record: &[u8], at: u64, integers: &mut Vec<u64>) -> Result<u64, u64> {
         let len = record.len() as u64;
-        let at = pass(at, self.padding as u64, len)?;
+        let at = skip(at, self.padding as u64, len)?;
         integers.push(self.integer(record, at));
         let (n, start) = match self.len {
             Len::One => (1, at),
@@ -186,11 +223,11 @@ impl Slot {
             Len::Field(field) => (integers.get(field).copied().unwrap_or(0), at),
         };
         match (&self.element, self.element.size()) {
-            (_, Some(size)) => pass(start, n.saturating_mul(size), len).map_err(|_| at),
+            (_, Some(size)) => skip(start, n.saturating_mul(size), len).map_err(|_| at),
             (Element::Struct(layout), None) => {
                 let mut end = start;
                 for _ in 0..n {
-                    end = pass(layout.end(record, end)?, layout.tail, len)?;
+                    end = skip(layout.end(record, end)?, layout.tail, len)?;
                 }
                 Ok(end)
             }
@@ -198,8 +235,9 @@ impl Slot {
         }
     }
 
-    /// Returns what the field at `at` says as the length of others; more than there can be where it
-    /// is negative, 0 where it is none or cut.
+    /// Returns the value of the field at offset `at`, which is the number of elements of another
+    /// field. A negative value becomes the maximum, which is more than any record can have. The
+    /// value is 0 if the field is incomplete or not an integer.
     pub(crate) fn integer(&self, record: &[u8], at: u64) -> u64 {
         let scalar = match (&self.element, self.len) {
             (Element::Scalar(scalar), Len::One) => *scalar,
@@ -214,11 +252,13 @@ impl Slot {
     }
 }
 
-fn pass(at: u64, bytes: u64, len: u64) -> Result<u64, u64> {
+/// Returns the offset `at + bytes` in a record of `len` bytes. If the record is too short, the
+/// error is `at`.
+fn skip(at: u64, bytes: u64, len: u64) -> Result<u64, u64> {
     if bytes > len - at { Err(at) } else { Ok(at + bytes) }
 }
 
-/// Returns the count at `at`, and where the elements begin.
+/// Reads the 32-bit count at offset `at`. Returns the count and the offset of the first element.
 #[inline]
 fn count(record: &[u8], at: u64) -> Result<(u32, u64), u64> {
     let start = usize::try_from(at).map_err(|_| at)?;
@@ -226,15 +266,18 @@ fn count(record: &[u8], at: u64) -> Result<(u32, u64), u64> {
     Ok((U32Le::first(rest).ok_or(at)?.get(), at + 4))
 }
 
+/// Returns the number of elements and the offset of the first element. If `fixed` is `None`, the
+/// number is read from the record.
 fn counted(fixed: Option<u32>, record: &[u8], at: u64) -> Result<(u32, u64), u64> {
     fixed.map_or_else(|| count(record, at), |fixed| Ok((fixed, at)))
 }
 
-/// Returns where `texts` texts end that begin at `at`.
+/// Returns the offset at which several texts end. `texts` is the number of texts, and `at` is the
+/// offset of the first text.
 fn texts_end(record: &[u8], mut at: u64, texts: u64) -> Result<u64, u64> {
     for _ in 0..texts {
         let (chars, behind) = count(record, at)?;
-        at = pass(behind, chars.into(), record.len() as u64).map_err(|_| at)?;
+        at = skip(behind, chars.into(), record.len() as u64).map_err(|_| at)?;
     }
     Ok(at)
 }
@@ -247,7 +290,7 @@ mod tests {
     use crate::Value;
 
     #[test]
-    fn a_record_is_as_long_as_its_fields() {
+    fn the_size_of_a_record_fits_its_layout() {
         let (builder, values) = fixed();
         let mut types = vec![(Arc::new(builder.finish()), Value::record(values))];
         types.extend([variable(false), variable(true)]);
@@ -266,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_cut_says_where() {
+    fn a_short_record_has_the_offset_of_the_cut_field() {
         let layout = type_of(&[
             ("a", Element::Scalar(Scalar::UInt16), Len::One),
             ("list", Element::Scalar(Scalar::UInt16), Len::Counted),
@@ -279,29 +322,31 @@ mod tests {
         }
     }
 
-    /// Numbers of bytes and of values, and the steps that pass a record without decoding it.
+    /// A field must have the right size, number of values and steps for each type of element and
+    /// each length.
     #[test]
     fn a_field_has_a_size_and_steps() {
         let number = Element::Scalar(Scalar::UInt16);
         let text = Element::Text(TextDecoder::LATIN1);
         let (empty, point, named) = (type_of(&[]), point(), named());
-        let each = |count, layout: &Arc<Layout>| vec![Step::Each(count, Arc::clone(layout))];
+        let each = |count, layout: &Arc<Layout>| vec![Step::Structs(count, Arc::clone(layout))];
         let (hollow, structs) = (Element::Struct(Arc::clone(&empty)), Element::Struct(Arc::clone(&named)));
         let points = Element::Struct(point);
-        // Values: one for the field, and those of elements whose number the layout says.
+        // The field itself counts as one value. If the number of elements is fixed, their values
+        // are added.
         for (element, len, min_size, values, is_fixed, steps) in [
-            (number.clone(), Len::One, 2, 1, true, vec![Step::Pass(2)]),
-            (number.clone(), Len::Fixed(3), 6, 1, true, vec![Step::Pass(6)]),
+            (number.clone(), Len::One, 2, 1, true, vec![Step::Skip(2)]),
+            (number.clone(), Len::Fixed(3), 6, 1, true, vec![Step::Skip(6)]),
             (number.clone(), Len::Fixed(0), 0, 1, true, vec![]),
             (number.clone(), Len::Counted, 4, 1, false, vec![Step::Counted(2)]),
             (text.clone(), Len::One, 4, 1, false, vec![Step::Counted(1)]),
             (text.clone(), Len::Fixed(2), 8, 1, false, vec![Step::Texts(Some(2))]),
             (text.clone(), Len::Fixed(0), 0, 1, true, vec![]),
             (text.clone(), Len::Counted, 4, 1, false, vec![Step::Texts(None)]),
-            (points.clone(), Len::One, 6, 3, true, vec![Step::Pass(6)]),
-            (points.clone(), Len::Fixed(3), 18, 10, true, vec![Step::Pass(18)]),
+            (points.clone(), Len::One, 6, 3, true, vec![Step::Skip(6)]),
+            (points.clone(), Len::Fixed(3), 18, 10, true, vec![Step::Skip(18)]),
             (points.clone(), Len::Counted, 4, 1, false, vec![Step::Counted(6)]),
-            (structs.clone(), Len::One, 7, 3, false, vec![Step::Counted(1), Step::Pass(3)]),
+            (structs.clone(), Len::One, 7, 3, false, vec![Step::Counted(1), Step::Skip(3)]),
             (structs.clone(), Len::Fixed(2), 14, 7, false, each(Some(2), &named)),
             (structs.clone(), Len::Fixed(0), 0, 1, true, vec![]),
             (structs.clone(), Len::Counted, 4, 1, false, each(None, &named)),
@@ -328,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_passed_at_once() {
+    fn adjacent_fields_share_a_step() {
         let number = Element::Scalar(Scalar::UInt16);
         let mut builder = Layout::builder("t");
         builder.field("a", number.clone(), Len::One, String::new());
@@ -336,12 +381,13 @@ mod tests {
         builder.field("named", Element::Struct(named()), Len::One, String::new());
         builder.field("b", number, Len::One, String::new());
         let steps = builder.finish().steps;
-        assert_eq!(steps, [Step::Pass(6), Step::Counted(1), Step::Pass(5)]);
+        assert_eq!(steps, [Step::Skip(6), Step::Counted(1), Step::Skip(5)]);
     }
 
-    /// A few nested types can have millions of fields: large ones are not copied into others.
+    /// A few nested types can describe millions of fields, so only the steps of small types must be
+    /// copied.
     #[test]
-    fn small_types_are_part_of_the_types_around_them() {
+    fn steps_of_small_types_are_inlined() {
         let texts = |n: usize| {
             let mut builder = Layout::builder("t");
             for _ in 0..n {
@@ -354,18 +400,19 @@ mod tests {
             outer.field("inner", Element::Struct(Arc::new(texts(inner).finish())), Len::One, String::new());
             assert_eq!(outer.finish().steps.len(), steps);
         }
-        // With a length in another field, the steps do not say all.
+        // If the value of a field is the number of elements of another field, the steps of the type
+        // are incomplete. They must never be copied.
         let linked = type_of(&[
             ("n", Element::Byte, Len::One),
             ("list", Element::Byte, Len::Field(0)),
             ("text", Element::Text(TextDecoder::UTF8), Len::One),
         ]);
         let outer = type_of(&[("inner", Element::Struct(Arc::clone(&linked)), Len::One)]);
-        assert_eq!(outer.steps, [Step::Each(Some(1), linked)]);
+        assert_eq!(outer.steps, [Step::Structs(Some(1), linked)]);
         assert_eq!(outer.fit(&[2, 9, 9, 1, 0, 0, 0, b'a']), Fit::Exact);
     }
 
-    /// Numbers, lists of values and visits agree on what a length is.
+    /// Measuring, decoding and visiting a record must interpret a count in the same way.
     #[test]
     fn any_integer_can_be_the_length_of_a_list() {
         for (element, count, len) in [
@@ -373,7 +420,8 @@ mod tests {
             (Element::Scalar(Scalar::UInt8), vec![2], Some(2)),
             (Element::Scalar(Scalar::Int16), vec![2, 0], Some(2)),
             (Element::Scalar(Scalar::UInt64), vec![2, 0, 0, 0, 0, 0, 0, 0], Some(2)),
-            // None of another type, and a negative one is more than there can be.
+            // A value that is not an integer counts as 0. A negative value is more than the number
+            // of elements that a record can have.
             (Element::Scalar(Scalar::Float32), vec![0, 0, 0, 64], Some(0)),
             (Element::WideBool, vec![1, 0, 0, 0], Some(0)),
             (Element::Scalar(Scalar::Int8), vec![255], None),

@@ -1,13 +1,30 @@
-//! What a record looks like, as data: one description from which its schema, its values, single
-//! fields, its length, its bytes and its Arrow columns are made.
+//! Layouts: descriptions of how the bytes of a record become values.
 //!
-//! A format describes a type with a [`Builder`]: ULog out of its format definitions, bags out of
-//! message definitions, VEL out of its declarations. Nothing else knows how the bytes of a record
-//! become values.
+//! A format creates a [`Layout`] for each record type with a [`Builder`]: ULog from its format
+//! definitions, bags from message definitions, VEL from its declarations. All other code does not
+//! depend on the format. The schema, the values, single fields, the size of a record, its bytes and
+//! its Arrow columns are all derived from the layout.
+//!
+//! For example, a type has a field `uint16 n`, one byte of padding and a field `string name`. Its
+//! layout has two slots:
+//!
+//! | field | padding before | offset | element | length |
+//! |--------|----------------|--------|--------------------|--------|
+//! | `n` | 0 | 0 | scalar of 16 bits | one |
+//! | `name` | 1 | 3 | text with a count | one |
+//!
+//! The record `05 00 | ff | 02 00 00 00 61 62` has this layout:
+//!
+//! - [`Layout::value`] returns the struct `{"n":5,"name":"ab"}`.
+//! - [`Layout::visit`] passes `n` and `name` to a consumer such as a JSON writer. [`Layout::value`]
+//!   uses this function, too.
+//! - [`Layout::fit`] skips 3 bytes, reads the count 2, skips 2 bytes and arrives at the end of the
+//!   record, so it returns [`Fit::Exact`].
+//! - [`Layout::place`] finds `n` at offset 0, and [`Row::read`] reads the number there.
+//! - [`Layout::encode`] writes the value with a zero as padding.
 
 mod encode;
 mod measure;
-mod plan;
 mod row;
 mod scalar;
 mod text;
@@ -16,19 +33,18 @@ mod typed;
 mod typed_tests;
 mod types;
 mod value;
+mod visit;
 
 pub use encode::Misfit;
 pub use measure::Fit;
-#[doc(hidden)]
-pub use plan::{At, Leaf, Plan, Plans, Visit};
 pub use row::{Place, Row};
 pub use scalar::{Number, encode_scalar, scalar_of, scalar_value};
 pub use text::{EscapedTexts, TextDecoder, TextDecoding, TextEncoding};
 pub use typed::{TypedError, TypedReader};
 pub use types::{Builder, Declared, DeclaredField, Element, Layout, Len, Slot};
-pub use value::{DecodeError, MAX_VALUES};
+pub use visit::{At, DecodeError, FieldKeys, KeyCache, KeyTable, Keys, Leaf, MAX_VALUES, Visit};
 
-/// Types and records of them, for the tests of this module.
+/// Sample record types and records for the tests of the module `layout`.
 #[cfg(test)]
 mod samples {
     use std::sync::Arc;
@@ -42,14 +58,15 @@ mod samples {
         }
     }
 
-    /// Returns a type of these fields.
+    /// Returns a record type that has these fields.
     pub(super) fn type_of(fields: &[(&'static str, Element, Len)]) -> Arc<Layout> {
         let mut builder = Layout::builder("t");
         add(&mut builder, fields);
         Arc::new(builder.finish())
     }
 
-    /// Returns a struct of six bytes: two numbers, and padding before and behind the second one.
+    /// Returns a struct of six bytes: a number, a byte of padding, a Boolean and two bytes of
+    /// padding.
     pub(super) fn point() -> Arc<Layout> {
         let mut builder = Layout::builder("point");
         add(&mut builder, &[("a", Element::Scalar(Scalar::UInt16), Len::One)]);
@@ -63,7 +80,7 @@ mod samples {
         Value::record([("a", Value::UInt(a, 16)), ("b", Value::Bool(true))])
     }
 
-    /// Returns a struct that is as long as its text.
+    /// Returns a struct whose size depends on the length of its text.
     pub(super) fn named() -> Arc<Layout> {
         let mut builder = Layout::builder("named");
         add(&mut builder, &[("name", Element::Text(TextDecoder::LATIN1), Len::One)]);
@@ -85,7 +102,8 @@ mod samples {
         Value::record([("sec", sec), ("nsec", nsec)])
     }
 
-    /// Returns fields of all kinds, of the same number of bytes in each record, and their values.
+    /// Returns fields of all kinds that have the same size in each record, together with their
+    /// values.
     pub(super) fn fixed() -> (Builder, Vec<(&'static str, Value)>) {
         let mut builder = Layout::builder("all");
         add(&mut builder, &[("n", Element::Scalar(Scalar::UInt16), Len::One)]);
@@ -129,8 +147,8 @@ mod samples {
         (builder, values)
     }
 
-    /// Returns the same with fields whose number of bytes is in the record; those of `linked` have
-    /// as many elements as the first field says.
+    /// Returns the fields of [`fixed`] and additional fields of variable size. If `linked` is true,
+    /// the number of elements of some fields is the value of the first field.
     pub(super) fn variable(linked: bool) -> (Arc<Layout>, Value) {
         let (mut builder, mut values) = fixed();
         let latin1 = Element::Text(TextDecoder::LATIN1);
@@ -187,7 +205,7 @@ mod samples {
         (Arc::new(builder.finish()), Value::record(values))
     }
 
-    /// Returns the bytes of a record with these values.
+    /// Returns the bytes of a record with this value.
     pub(super) fn record(layout: &Layout, value: &Value) -> Vec<u8> {
         let mut bytes = Vec::new();
         layout.encode(value, &mut bytes).unwrap();

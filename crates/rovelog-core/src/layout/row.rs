@@ -1,63 +1,78 @@
-//! Single fields of a record, read in place.
+//! Reading single fields of a record without decoding the other fields.
+//!
+//! [`Layout::place`] resolves a flat name to an offset and a type. For example, `points` is an
+//! array of structs at offset 31, each struct has 6 bytes, and the field `b` of the struct is at
+//! offset 3. The name `points[2].b` then has the offset 31 + 2 * 6 + 3 = 46. [`Row::read`] reads
+//! the field of any record at this offset.
 
 use super::scalar::{Number, scalar_value};
 use super::types::{Element, Layout, Len};
 use crate::text::up_to_nul;
 use crate::{Scalar, Value};
 
-/// One record's bytes with their layout.
+/// The bytes of a record together with their layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
+    /// Layout of the record.
     layout: &'a Layout,
+    /// Bytes of the record.
     bytes: &'a [u8],
 }
 
-/// The place of a field, looked up once and used for every record of its topic.
+/// The position and type of a field. A caller looks them up once and uses them for all records of
+/// the topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
+    /// Offset of the field's first byte in a record.
     offset: usize,
-    /// `None` for text.
+    /// Type of an element, or `None` if the field is a text.
     scalar: Option<Scalar>,
+    /// Number of elements in an array, or number of bytes in a text. `None` if the field is a
+    /// single element.
     len: Option<usize>,
 }
 
 impl Place {
-    /// Returns whether the field is one value of type `scalar`.
+    /// Returns whether the field is a single value of type `scalar`.
     pub fn is_scalar(&self, scalar: Scalar) -> bool {
         self.scalar == Some(scalar) && self.len.is_none()
     }
 
-    /// Returns the offset of its first byte in a record.
+    /// Returns the offset of the field's first byte in a record.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Returns the type of one element; `None` for text.
+    /// Returns the type of an element, or `None` if the field is a text.
     pub fn scalar(&self) -> Option<Scalar> {
         self.scalar
     }
 
-    /// Returns how many elements it has, or bytes of text; `None` for one.
+    /// Returns the number of elements in an array, or the number of bytes in a text. Returns `None`
+    /// if the field is a single element.
     pub fn elements(&self) -> Option<usize> {
         self.len
     }
 }
 
 impl Layout {
-    /// Finds a field by its flat name: `x`, `q` (the whole array), `q[2]`, `esc[3].esc_rpm`,
-    /// `pos.x`. A struct as a whole has no place, its fields do; nor has what is behind a field of
-    /// variable length.
+    /// Finds a field by its flat name, such as `x`, `q` (the whole array), `q[2]`, `esc[3].esc_rpm`
+    /// or `pos.x`.
+    ///
+    /// Returns `None` if the name denotes a whole struct, or a field after a field of variable
+    /// size.
     pub fn place(&self, path: &str) -> Option<Place> {
         self.locate(path).map(|(place, _)| place)
     }
 
-    /// Returns the place of a field and what its elements are.
+    /// Returns the position of a field and the type of its elements.
     fn locate(&self, path: &str) -> Option<(Place, &Element)> {
         let (mut layout, mut base, mut rest) = (self, 0, path);
-        // Bounded by the nesting of the layout.
+        // Each iteration goes one level deeper, so the number of iterations is limited by the
+        // nesting depth of the layout.
         loop {
             let named = |name: &str| layout.schema.fields.iter().position(|field| *field.name == *name);
-            // A log may have a field `x.y` or `x[1]`.
+            // The name of a field may look like a path, such as `x.y` or `x[1]`.
             let (field, index, tail) = if let Some(field) = named(rest) {
                 (field, None, None)
             } else {
@@ -79,6 +94,7 @@ impl Layout {
                 Len::Counted | Len::Field(_) => return None,
             };
             if let Some(index) = index {
+                // A single byte of a text is not a field.
                 if index >= len? || matches!(slot.element, Element::Char(_)) {
                     return None;
                 }
@@ -101,7 +117,7 @@ impl Layout {
 }
 
 impl<'a> Row<'a> {
-    /// Returns a record, which has the bytes that the layout asks for.
+    /// Creates a row. `bytes` must match the layout.
     pub fn new(layout: &'a Layout, bytes: &'a [u8]) -> Self {
         Self { layout, bytes }
     }
@@ -111,12 +127,13 @@ impl<'a> Row<'a> {
         self.layout
     }
 
-    /// Returns the bytes of the record, padding included.
+    /// Returns the bytes of the record, including padding.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Reads a scalar; `None` where the field is not of type `T` or is an array.
+    /// Reads a single number or Boolean. Returns `None` if the field is an array, or if its type is
+    /// not `T`.
     #[inline]
     pub fn read<T: Number>(&self, place: Place) -> Option<T> {
         if place.scalar != Some(T::SCALAR) || place.len.is_some() {
@@ -125,7 +142,8 @@ impl<'a> Row<'a> {
         T::from_wire(self.bytes.get(place.offset..)?)
     }
 
-    /// Reads the elements of an array; `None` where the field is not an array of type `T`.
+    /// Reads the elements of an array. Returns `None` if the field is not an array, or if its
+    /// elements do not have the type `T`.
     #[expect(clippy::missing_panics_doc, reason = "a chunk has the size of one element")]
     pub fn read_array<T: Number>(
         &self,
@@ -139,7 +157,7 @@ impl<'a> Row<'a> {
         Some(bytes.chunks_exact(size).map(|chunk| T::from_wire(chunk).expect("a chunk is one element")))
     }
 
-    /// Returns the bytes of a text field up to the first NUL; `None` where it is not text.
+    /// Returns the bytes of a text before the first NUL. Returns `None` if the field is not a text.
     pub fn text_bytes(&self, place: Place) -> Option<&'a [u8]> {
         if place.scalar.is_some() {
             return None;
@@ -148,9 +166,9 @@ impl<'a> Row<'a> {
         Some(up_to_nul(bytes))
     }
 
-    /// Looks a field up by its flat name and gives its value; structs and arrays included.
+    /// Finds a field by its flat name and returns its value. The value can be a struct or an array.
     ///
-    /// For many records, look the field up once with [`Layout::place`] and use
+    /// To read the same field of many records, find the field once with [`Layout::place`] and use
     /// [`read`](Self::read).
     pub fn get(&self, name: &str) -> Option<Value> {
         if let Some((place, element)) = self.layout.locate(name) {
@@ -169,17 +187,18 @@ impl<'a> Row<'a> {
                 }
             });
         }
+        // The field has no fixed offset or is a struct, so it is decoded to a value.
         let field = self.layout.schema.fields.iter().position(|field| *field.name == *name)?;
         self.layout.field_value(field, self.bytes).ok()
     }
 
-    /// Returns all fields, as a [`Value::Struct`]; [`Value::Null`] where the record ends before its
-    /// fields do.
+    /// Decodes all fields to a [`Value::Struct`]. Returns [`Value::Null`] if the record ends before
+    /// its last field.
     pub fn value(&self) -> Value {
         self.layout.value(self.bytes).map_or(Value::Null, |(value, _)| value)
     }
 
-    /// Returns one line of JSON: 64-bit integers as strings, NaN and infinities as strings.
+    /// Returns the record as JSON on one line. See [`Value`] for the representation of numbers.
     pub fn to_json(&self) -> String {
         self.value().to_json()
     }
@@ -191,7 +210,8 @@ mod tests {
     use super::super::{Element, Layout, Len, Row, TextDecoder};
     use crate::{Scalar, Value};
 
-    /// Fields before those of the sample, some with names that are paths.
+    /// Returns the fields of the sample, with other fields before them. Some field names look like
+    /// paths.
     fn layout() -> Layout {
         let mut builder = Layout::builder("row");
         let float = Element::Scalar(Scalar::Float32);

@@ -1,14 +1,14 @@
-//! Numbers as values, and back.
+//! Conversion of numbers between bytes and values.
 
 use crate::{Scalar, Value};
 
-/// A Rust type that a field of the same width can be read as.
+/// A Rust type that represents numbers of a scalar type.
 pub trait Number: Copy {
-    /// The field type that it is.
+    /// Scalar type that the Rust type represents.
     const SCALAR: Scalar;
-    /// Reads a value from the first bytes of `bytes`.
+    /// Reads a number from the start of `bytes`. Returns `None` if there are too few bytes.
     fn from_wire(bytes: &[u8]) -> Option<Self>;
-    /// Adds the value's bytes to `out`.
+    /// Appends the bytes of the number to `out`.
     fn to_wire(self, out: &mut Vec<u8>);
 }
 
@@ -35,7 +35,7 @@ numbers! {
 
 impl Number for bool {
     const SCALAR: Scalar = Scalar::Bool;
-    /// Any byte but 0 is true: real logs hold others than 1.
+    /// Any byte other than 0 is true, because real logs contain Booleans other than 0 and 1.
     #[inline]
     fn from_wire(bytes: &[u8]) -> Option<Self> {
         Some(*bytes.first()? != 0)
@@ -46,16 +46,17 @@ impl Number for bool {
     }
 }
 
-/// Returns the value of a scalar at the start of `bytes`.
+/// Decodes a number or Boolean at the start of `bytes`.
 ///
 /// # Panics
-/// Panics if there are fewer bytes than it has.
+/// Panics if `bytes` is shorter than the scalar.
 #[inline]
 pub fn scalar_value(scalar: Scalar, bytes: &[u8]) -> Value {
     with_scalar(scalar, bytes, |value| value)
 }
 
-/// Hands the value to `take`, which is compiled for each kind of scalar by itself.
+/// Decodes a number or Boolean and passes its value to `take`. The function is inlined, so `take`
+/// is compiled separately for each type. No [`Value`] has to be created only to be matched again.
 #[inline(always)]
 pub(super) fn with_scalar<T>(scalar: Scalar, bytes: &[u8], take: impl FnOnce(Value) -> T) -> T {
     macro_rules! read {
@@ -78,7 +79,8 @@ pub(super) fn with_scalar<T>(scalar: Scalar, bytes: &[u8], take: impl FnOnce(Val
     }
 }
 
-/// Returns the scalar that a value is by its own width.
+/// Returns the scalar type with the type and width of `value`. Returns `None` if the value is not a
+/// number or Boolean.
 pub fn scalar_of(value: &Value) -> Option<Scalar> {
     Some(match value {
         Value::Bool(_) => Scalar::Bool,
@@ -96,13 +98,16 @@ pub fn scalar_of(value: &Value) -> Option<Scalar> {
     })
 }
 
-/// Adds the bytes of a number to `out` without losing anything of it: integers of any width that
-/// fit, floats as they are, a truth value as its byte. `None` for what is no value of `scalar`.
+/// Appends the bytes of a number to `out` if the type `scalar` represents the number exactly.
+///
+/// An integer of any width is accepted if it fits. A Boolean is written as one byte. Returns `None`
+/// if the value cannot be represented.
 pub fn encode_scalar(scalar: Scalar, value: &Value, out: &mut Vec<u8>) -> Option<()> {
     let integer = match *value {
         Value::Int(v, _) => Some(i128::from(v)),
         Value::UInt(v, _) => Some(i128::from(v)),
-        // A byte that is neither 0 nor 1 is kept where there is one.
+        // An integer is also accepted for a Boolean field, because real logs have Booleans other
+        // than 0 and 1.
         Value::Bool(v) if scalar == Scalar::Bool => Some(v.into()),
         _ => None,
     };
@@ -126,6 +131,7 @@ pub fn encode_scalar(scalar: Scalar, value: &Value, out: &mut Vec<u8>) -> Option
         },
         Scalar::Float64 => match *value {
             Value::F64(v) => v.to_wire(out),
+            // A double can represent every single-precision float.
             Value::F32(v) => f64::from(v).to_wire(out),
             _ => return None,
         },
@@ -133,11 +139,22 @@ pub fn encode_scalar(scalar: Scalar, value: &Value, out: &mut Vec<u8>) -> Option
     Some(())
 }
 
+/// Converts the value of a field to the number of elements of another field. A negative value
+/// becomes the maximum, which is more than any record can have. A value that is not an integer
+/// becomes 0.
+pub(super) fn length(value: &Value) -> u64 {
+    match value {
+        Value::UInt(n, _) => *n,
+        Value::Int(n, _) => u64::try_from(*n).unwrap_or(u64::MAX),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The largest values of each type, with their bytes.
+    /// Returns values of each scalar type with their bytes.
     fn values() -> Vec<(Scalar, Value, Vec<u8>)> {
         vec![
             (Scalar::Bool, Value::Bool(true), vec![1]),
@@ -164,7 +181,7 @@ mod tests {
             assert_eq!((encode_scalar(scalar, &value, &mut out), out), (Some(()), bytes));
         }
         assert_eq!((scalar_of(&Value::Null), scalar_of(&Value::Int(1, 24))), (None, None));
-        // Real logs have other truth values than 0 and 1.
+        // Real logs have Booleans other than 0 and 1.
         assert_eq!((bool::from_wire(&[2]), bool::from_wire(&[])), (Some(true), None));
         let mut out = Vec::new();
         true.to_wire(&mut out);
@@ -172,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_written_only_where_it_fits() {
+    fn a_number_is_written_only_if_it_fits() {
         let written = |scalar, value| {
             let mut out = Vec::new();
             encode_scalar(scalar, &value, &mut out).map(|()| out)
@@ -192,5 +209,12 @@ mod tests {
         ] {
             assert_eq!(written(scalar, value.clone()), None, "{value:?} as {scalar:?}");
         }
+    }
+
+    #[test]
+    fn only_integers_count_as_lengths() {
+        let lengths = [Value::UInt(7, 8), Value::Int(7, 8), Value::F32(7.0), Value::Null].map(|n| length(&n));
+        assert_eq!(lengths, [7, 7, 0, 0]);
+        assert_eq!(length(&Value::Int(-1, 8)), u64::MAX);
     }
 }

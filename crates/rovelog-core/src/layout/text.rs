@@ -1,5 +1,9 @@
-//! Decoding of text fields. Text is UTF-8. Other bytes are escaped as `\xcf`, so that no output
-//! loses them, or decoded by an encoding that the user names.
+//! Decoding of text fields.
+//!
+//! Text in logs should be UTF-8, but often is not. Bytes that are not UTF-8 are decoded with an
+//! encoding that the user chose. If the user chose no encoding, these bytes are escaped as `\xcf`,
+//! so that no output loses them. For example, the bytes `cf f0 e8` are `При` with the encoding
+//! `cp1251`, and `\xcf\xf0\xe8` without an encoding.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,80 +22,93 @@ use crate::text::escape_bytes;
 /// assert_eq!(TextEncoding::named("utf-16"), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextEncoding(Known);
+pub struct TextEncoding(EncodingKind);
 
+/// Implementation of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
-    /// Every byte is the character with its number. `encoding_rs` reads this name as windows-1252,
-    /// which differs in the bytes 0x80 to 0x9f.
+enum EncodingKind {
+    /// ISO 8859-1, in which each byte is the character with the same number. Rovelog implements
+    /// this encoding itself, because `encoding_rs` replaces it with windows-1252, which differs in
+    /// the bytes 0x80 to 0x9f.
     Latin1,
+    /// An encoding that the crate `encoding_rs` implements.
     Other(&'static Encoding),
 }
 
 impl TextEncoding {
-    /// Finds an encoding by its name, as web pages or Python spell it: `cp1251`, `gbk`, `latin-1`.
-    /// Encodings in which ASCII text has other bytes, such as UTF-16, are not supported.
+    /// Finds an encoding by its name on web pages or in Python, such as `cp1251`, `gbk` or
+    /// `latin-1`. Encodings that do not contain ASCII, such as UTF-16, are not supported.
     pub fn named(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase().replace('_', "-");
         let found = match &*name {
-            "latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" | "l1" => return Some(Self(Known::Latin1)),
+            "latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" | "l1" => {
+                return Some(Self(EncodingKind::Latin1));
+            }
             "cp932" => "shift_jis",
             "cp936" => "gbk",
             "cp949" => "euc-kr",
             "cp950" => "big5",
             other => other,
         };
+        // Some spellings contain hyphens that are missing in the list of web encodings.
         let encoding = Encoding::for_label(found.as_bytes())
             .or_else(|| Encoding::for_label(found.replace('-', "").as_bytes()))?;
-        encoding.is_ascii_compatible().then_some(Self(Known::Other(encoding)))
+        encoding.is_ascii_compatible().then_some(Self(EncodingKind::Other(encoding)))
     }
 
-    /// Returns the name of the encoding on web pages.
+    /// Returns the name of the encoding as used on web pages.
     pub fn name(self) -> &'static str {
         match self.0 {
-            Known::Latin1 => "iso-8859-1",
-            Known::Other(encoding) => encoding.name(),
+            EncodingKind::Latin1 => "iso-8859-1",
+            EncodingKind::Other(encoding) => encoding.name(),
         }
     }
 
-    /// Decodes a text; `None` if its bytes are not valid in this encoding.
+    /// Decodes a text. Returns `None` if the bytes are not valid in the encoding.
     fn decode(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
         match self.0 {
-            Known::Latin1 => Some(latin1(bytes)),
-            Known::Other(encoding) => encoding.decode_without_bom_handling_and_without_replacement(bytes),
+            EncodingKind::Latin1 => Some(latin1(bytes)),
+            EncodingKind::Other(encoding) => {
+                encoding.decode_without_bom_handling_and_without_replacement(bytes)
+            }
         }
     }
 }
 
+/// Decodes Latin-1 (ISO 8859-1), in which each byte is the character with the same number.
 fn latin1(bytes: &[u8]) -> Cow<'_, str> {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// Number of texts of one field in which bytes were escaped.
+/// Number of texts with escaped bytes in a field. Bytes that are not UTF-8 are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EscapedTexts {
-    /// Type and name of the field, such as `std_msgs/String.data`.
+    /// Name of the type and name of the field, such as `std_msgs/String.data`.
     pub field: String,
-    /// Number of texts.
+    /// Number of texts with escaped bytes.
     pub count: u64,
 }
 
-/// How the texts of one log are decoded. Clones share the counts of escaped texts.
+/// Text decoding for all fields of a log. Clones share the counters of texts with escaped bytes.
 #[derive(Clone, Debug, Default)]
 pub struct TextDecoding {
+    /// Encoding for texts that are not UTF-8. If it is `None`, bytes that are not UTF-8 are
+    /// escaped.
     encoding: Option<TextEncoding>,
+    /// Number of texts with escaped bytes in each field.
     escaped: Arc<Mutex<BTreeMap<String, u64>>>,
 }
 
 impl TextDecoding {
-    /// Uses `encoding` for texts that are not UTF-8; `None` escapes their bytes.
+    /// Creates a text decoding. `encoding` is used for texts that are not UTF-8. If it is `None`,
+    /// bytes that are not UTF-8 are escaped.
     pub fn new(encoding: Option<TextEncoding>) -> Self {
         Self { encoding, ..Self::default() }
     }
 
-    /// Decodes a text of `field`, and counts it if bytes are escaped.
+    /// Decodes a text in the field `field`. If bytes are escaped, the text is counted.
     pub fn decode<'a>(&self, field: &str, bytes: &'a [u8]) -> Cow<'a, str> {
-        if let Some(text) = self.known(bytes) {
+        if let Some(text) = self.decode_valid(bytes) {
             return text;
         }
         let mut escaped = self.escaped.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,55 +119,64 @@ impl TextDecoding {
         Cow::Owned(escape_bytes(bytes))
     }
 
-    /// Decodes a text that is no field of a record, such as a constant of the log.
+    /// Decodes a text that is not a field of a record, such as a constant in a definition. The text
+    /// is not counted.
     pub fn decode_uncounted<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
-        self.known(bytes).unwrap_or_else(|| Cow::Owned(escape_bytes(bytes)))
+        self.decode_valid(bytes).unwrap_or_else(|| Cow::Owned(escape_bytes(bytes)))
     }
 
-    /// Decodes a text whose encoding is known: UTF-8, or the one that the user named.
-    fn known<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, str>> {
+    /// Decodes a text without escaping bytes. Returns `None` if the text is neither valid UTF-8 nor
+    /// valid in the user's encoding.
+    fn decode_valid<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, str>> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Some(Cow::Borrowed(text)),
             Err(_) => self.encoding?.decode(bytes),
         }
     }
 
-    /// Returns the decoder of a field of a type.
+    /// Creates a decoder for the field `field` of the type `ty`.
     pub(super) fn decoder(&self, ty: &str, field: &str) -> TextDecoder {
         let field = format!("{ty}.{field}");
-        TextDecoder(Rule::Field(Arc::new(TextField { field, decoding: self.clone() })))
+        TextDecoder(Fallback::Field(Arc::new(TextField { field, decoding: self.clone() })))
     }
 
-    /// Returns the fields of which texts were escaped since the last call, by name.
+    /// Returns the fields in which bytes were escaped since the last call, sorted by name.
     pub fn take_escaped(&self) -> Vec<EscapedTexts> {
         let escaped = std::mem::take(&mut *self.escaped.lock().unwrap_or_else(PoisonError::into_inner));
         escaped.into_iter().map(|(field, count)| EscapedTexts { field, count }).collect()
     }
 }
 
-/// How the texts of one field are decoded. All consumers of records decode text with it: values,
-/// structs, JSON, and columns.
+/// Text decoding for one field. All outputs of the field use it: values, structs, JSON and columns.
 #[derive(Clone, Debug)]
-pub struct TextDecoder(Rule);
+pub struct TextDecoder(Fallback);
 
+/// What a decoder does with a text that is not UTF-8.
 #[derive(Clone, Debug)]
-enum Rule {
+enum Fallback {
+    /// Escape the bytes that are not UTF-8.
     Utf8,
+    /// Decode the text as Latin-1.
     Latin1,
+    /// Decode the text with the encoding that the user chose for the log. If bytes are escaped,
+    /// count the text.
     Field(Arc<TextField>),
 }
 
+/// A field, for which texts with escaped bytes are counted.
 #[derive(Debug)]
 struct TextField {
+    /// Name of the type and name of the field, such as `std_msgs/String.data`.
     field: String,
+    /// Text decoding of the log.
     decoding: TextDecoding,
 }
 
 impl TextDecoder {
-    /// UTF-8; other bytes are escaped.
-    pub const UTF8: Self = Self(Rule::Utf8);
-    /// UTF-8, or else Latin-1.
-    pub const LATIN1: Self = Self(Rule::Latin1);
+    /// Decoder for UTF-8. Bytes that are not UTF-8 are escaped.
+    pub const UTF8: Self = Self(Fallback::Utf8);
+    /// Decoder for UTF-8. A text that is not UTF-8 is decoded as Latin-1.
+    pub const LATIN1: Self = Self(Fallback::Latin1);
 
     /// Decodes a text.
     #[inline]
@@ -161,23 +187,25 @@ impl TextDecoder {
         }
     }
 
+    /// Decodes a text that is not UTF-8.
     #[cold]
     fn decode_other<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
         match &self.0 {
-            Rule::Utf8 => Cow::Owned(escape_bytes(bytes)),
-            Rule::Latin1 => latin1(bytes),
-            Rule::Field(field) => field.decoding.decode(&field.field, bytes),
+            Fallback::Utf8 => Cow::Owned(escape_bytes(bytes)),
+            Fallback::Latin1 => latin1(bytes),
+            Fallback::Field(field) => field.decoding.decode(&field.field, bytes),
         }
     }
 }
 
-/// Two decoders are equal if they use the same encoding: the field is not part of a type.
+/// Decoders are equal if they use the same encoding. Their field names are not compared, so that
+/// layouts with equal fields are equal.
 impl PartialEq for TextDecoder {
     fn eq(&self, other: &Self) -> bool {
         let encoding = |decoder: &Self| match &decoder.0 {
-            Rule::Utf8 => None,
-            Rule::Latin1 => Some(TextEncoding(Known::Latin1)),
-            Rule::Field(field) => field.decoding.encoding,
+            Fallback::Utf8 => None,
+            Fallback::Latin1 => Some(TextEncoding(EncodingKind::Latin1)),
+            Fallback::Field(field) => field.decoding.encoding,
         };
         encoding(self) == encoding(other)
     }
@@ -203,12 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn an_encoding_decodes_what_is_not_utf_8() {
+    fn an_encoding_decodes_text_that_is_not_utf_8() {
         assert_eq!(decode(Some("cp1251"), CP1251), ("Привет".to_owned(), 0));
         assert_eq!(decode(Some("cp1251"), "größe".as_bytes()), ("größe".to_owned(), 0));
         assert_eq!(decode(Some("GBK"), b"\xd6\xd0\xce\xc4"), ("中文".to_owned(), 0));
         assert_eq!(decode(Some("latin-1"), b"\x80\xe9"), ("\u{80}é".to_owned(), 0));
-        // A text that is cut within a character is not valid.
+        // A text that ends inside a character is not valid in the encoding.
         assert_eq!(decode(Some("gbk"), b"a\xd6"), (r"a\xd6".to_owned(), 1));
     }
 
@@ -234,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_by_field_and_are_taken_once() {
+    fn escaped_texts_are_counted_by_field_and_reset() {
         let decoding = TextDecoding::default();
         let (a, b) = (decoding.decoder("t", "a"), decoding.decoder("t", "b"));
         for decoder in [&b, &a, &b] {

@@ -1,17 +1,19 @@
-//! Records as structs of the caller, through serde.
+//! Deserialization of records to structs of the caller, with serde.
 //!
-//! A derived `Deserialize` names the fields that it wants as a static list. The first record of a
-//! topic maps this list to the fields of the layout; all further records use the map, so no name
-//! is compared per record. Fields that the struct does not name are not decoded.
+//! A struct that derives `Deserialize` passes the names of its fields as a static list. At the
+//! first record of a topic, this list is mapped to the fields of the layout. All later records use
+//! this map, so no names are compared. Fields of the layout that the struct does not have are not
+//! decoded.
 //!
-//! Example: a topic has the fields `timestamp: u64`, `q: f32[4]`, `delta: f32[4]`, and the struct
-//! wants `q` and `timestamp`. The map is `[(slot 0, field 1), (slot 1, field 0)]`, in the order of
-//! the bytes. For each record serde is given field 1 from byte 0, then field 0 from byte 8.
+//! For example, a topic has the fields `timestamp: u64`, `q: f32[4]` and `delta: f32[4]`, and the
+//! struct has the fields `q` and `timestamp`. The map is `[(slot 0, field 1), (slot 1, field 0)]`,
+//! in the order of the bytes. For each record, serde receives field 1 from offset 0, then field 0
+//! from offset 8.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
-use serde_core::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer, U64Deserializer};
+use serde_core::de::value::{MapDeserializer, StrDeserializer, U64Deserializer, UnitDeserializer};
 use serde_core::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
 };
@@ -20,16 +22,18 @@ use serde_core::forward_to_deserialize_any;
 use super::scalar::Number;
 use super::text::TextDecoder;
 use super::types::{Element, Layout, Len};
-use super::value::MAX_VALUES;
+use super::visit::MAX_VALUES;
 use crate::text::up_to_nul;
 use crate::wire::U32Le;
-use crate::{Record, Scalar, Value};
+use crate::{Record, Scalar};
 
-/// Why a record cannot be read as a struct.
+/// Reason why a record cannot be deserialized to a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedError {
-    /// Path of the field, such as `esc[2].rpm`, with its type in the log; empty for the record.
+    /// Path of the field, such as `esc[2].rpm`, and the type of the field in the log. `None` if the
+    /// error concerns the whole record.
     field: Option<(String, String)>,
+    /// Description of the problem.
     why: String,
 }
 
@@ -51,12 +55,13 @@ impl serde_core::de::Error for TypedError {
 }
 
 impl TypedError {
-    /// The record ends inside a field that starts at this byte of it.
+    /// Creates an error for a record that ends inside the field that starts at offset `at`.
     fn short(at: u64) -> Self {
         Self::custom(format_args!("the payload ends inside the field at byte {at}"))
     }
 
-    /// Adds the field in which the error occurred; outer fields are added after inner ones.
+    /// Prepends the field in which the error occurred to the path. Inner fields are prepended
+    /// before outer fields.
     fn within(mut self, name: &str, ty: &str) -> Self {
         self.field = Some(match self.field {
             None => (name.to_owned(), ty.to_owned()),
@@ -66,7 +71,7 @@ impl TypedError {
         self
     }
 
-    /// Adds the number of the list element in which the error occurred.
+    /// Prepends the index of the list element in which the error occurred to the path.
     fn within_element(mut self, index: u64) -> Self {
         if let Some((path, _)) = &mut self.field {
             *path = format!("[{index}].{path}");
@@ -75,23 +80,29 @@ impl TypedError {
     }
 }
 
-/// Fields that a struct wants from a layout.
+/// Map from the fields of a layout to the fields of a struct.
 #[derive(Debug)]
 pub(super) struct FieldMap {
+    /// Layout of the records.
     layout: Arc<Layout>,
-    /// The static list of a derived `Deserialize`; `None` for a map, which takes all fields.
+    /// Names of the struct's fields. `None` if the target has no fixed fields, as for a map. All
+    /// fields of the layout are then passed to the target.
     names: Option<&'static [&'static str]>,
+    /// Fields that both the layout and the struct have, in the order of their bytes.
     wanted: Vec<Wanted>,
 }
 
+/// A field that both the layout and the struct have.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
+    /// Index of the field in the layout.
     slot: usize,
-    /// Position in the list of names.
+    /// Index of the field in the struct.
     field: usize,
 }
 
 impl FieldMap {
+    /// Maps each field of a layout to the field of the struct with the same name.
     fn new(layout: &Arc<Layout>, names: Option<&'static [&'static str]>) -> Self {
         let field = |(slot, name): (usize, &str)| {
             let field = names.map_or(Some(slot), |names| names.iter().position(|wanted| *wanted == name))?;
@@ -102,37 +113,37 @@ impl FieldMap {
     }
 }
 
-/// Reads records of one topic as structs. It keeps the field maps of all nested types.
+/// Deserializes the records of a topic. The reader stores the field maps of the topic's type and of
+/// all nested types.
 #[derive(Debug, Default)]
 pub struct TypedReader {
+    /// Field maps that have been created. There are only a few, so they are searched linearly.
     maps: Vec<FieldMap>,
 }
 
 impl TypedReader {
-    /// Reads a record.
+    /// Deserializes a record.
     ///
     /// # Errors
-    /// Returns an error if a field has a type that does not fit the struct, a field that is no
-    /// `Option` is missing, or the payload ends before its fields do.
+    /// Returns an error if a field is missing that is not an `Option`, if the type of a field does
+    /// not fit the struct, or if the record ends before its last field.
     pub fn read<T: DeserializeOwned>(&mut self, record: &Record<'_>) -> Result<T, TypedError> {
-        let Some(layout) = record.layout() else {
-            // Formats such as RLD compute their values, so there are no bytes to read in place.
-            let value = record.value().map_err(TypedError::custom)?;
-            return T::deserialize(ValueReader(&value));
-        };
+        let fields = record.fields().map_err(TypedError::custom)?;
         T::deserialize(FieldReader {
             maps: &mut self.maps,
-            element: Content::Struct(layout),
+            element: Content::Struct(fields.layout),
             count: None,
-            bytes: &record.payload,
+            bytes: &fields.bytes,
         })
     }
 }
 
-/// Type of one element of a field.
+/// Type of the elements in a field that is being deserialized.
 #[derive(Clone, Copy)]
 pub(super) enum Content<'l> {
+    /// A struct with this layout.
     Struct(&'l Arc<Layout>),
+    /// An element that is not a struct.
     Other(&'l Element),
 }
 
@@ -145,23 +156,27 @@ impl<'l> From<&'l Element> for Content<'l> {
     }
 }
 
-/// Deserializer for one field, or for the record itself.
+/// Deserializer for a field, or for a whole record.
 pub(super) struct FieldReader<'m, 'l, 'de> {
+    /// Field maps of the topic's type and of all nested types.
     pub(super) maps: &'m mut Vec<FieldMap>,
+    /// Type of an element in the field.
     pub(super) element: Content<'l>,
-    /// Number of elements; `None` if the field is no list.
+    /// Number of elements in the field, or `None` if the field is a single element.
     pub(super) count: Option<u64>,
-    /// The field's bytes, and possibly more.
+    /// Bytes of the record from the start of the field. They may extend beyond the end of the
+    /// field.
     pub(super) bytes: &'de [u8],
 }
 
 impl<'l, 'de> FieldReader<'_, 'l, 'de> {
+    /// Returns the first `len` bytes of the field.
     fn take(&self, len: u64) -> Result<&'de [u8], TypedError> {
         let len = usize::try_from(len).ok();
         len.and_then(|len| self.bytes.get(..len)).ok_or_else(|| TypedError::short(0))
     }
 
-    /// Returns the bytes of a text or of a list of bytes; `None` for any other field.
+    /// Returns the bytes of a text or of a list of bytes. Returns `None` if the field is neither.
     fn flat_bytes(&self) -> Option<Result<&'de [u8], TypedError>> {
         let Content::Other(element) = self.element else { return None };
         Some(match (element, self.count) {
@@ -176,7 +191,7 @@ impl<'l, 'de> FieldReader<'_, 'l, 'de> {
         })
     }
 
-    /// Returns the decoder of a text; `None` for any other field.
+    /// Returns the decoder of a text field. Returns `None` if the field is not a text.
     fn text(&self) -> Option<&'l TextDecoder> {
         match (self.element, self.count) {
             (Content::Other(Element::Text(text)), None) | (Content::Other(Element::Char(text)), _) => {
@@ -186,7 +201,8 @@ impl<'l, 'de> FieldReader<'_, 'l, 'de> {
         }
     }
 
-    /// Returns seconds and nanoseconds; `None` if the field is neither a time nor a duration.
+    /// Returns the seconds and nanoseconds of a time or duration. Returns `None` if the field is
+    /// neither.
     fn time(&self) -> Result<Option<[i64; 2]>, TypedError> {
         let (Content::Other(element), None) = (self.element, self.count) else { return Ok(None) };
         let word = |bytes: &[u8]| match element {
@@ -200,15 +216,17 @@ impl<'l, 'de> FieldReader<'_, 'l, 'de> {
         Ok(word(bytes).zip(word(&bytes[4..])).map(|(sec, nsec)| [sec, nsec]))
     }
 
-    /// Returns the type of a field that is a single number.
+    /// Returns the type of a single number. Returns `None` if the field is not a single number.
     fn scalar(&self) -> Option<Scalar> {
         match (self.element, self.count) {
-            (Content::Other(Element::Scalar(scalar)), None) => Some(*scalar),
+            (Content::Other(Element::Scalar(scalar) | Element::Optional(scalar)), None) => Some(*scalar),
             (Content::Other(Element::Byte), None) => Some(Scalar::UInt8),
             _ => None,
         }
     }
 
+    /// Deserializes a struct. `names` is the static list of the target's field names, if the target
+    /// has one.
     fn visit_struct<V: Visitor<'de>>(
         self,
         layout: &Arc<Layout>,
@@ -230,8 +248,9 @@ impl<'l, 'de> FieldReader<'_, 'l, 'de> {
         })
     }
 
+    /// Deserializes a list that has `count` elements.
     fn visit_list<V: Visitor<'de>>(self, count: u64, visitor: V) -> Result<V::Value, TypedError> {
-        // A count is checked before its elements are read: a damaged record can claim any number.
+        // A damaged record can have any count, so the count is checked before memory is allocated.
         let min_size = match self.element {
             Content::Struct(layout) => layout.min_size(),
             Content::Other(element) => element.min_size(),
@@ -254,7 +273,8 @@ impl<'l, 'de> FieldReader<'_, 'l, 'de> {
     }
 }
 
-/// Reports whether a number of this type is exact as a float with this many bits of mantissa.
+/// Returns whether a float with `mantissa` mantissa bits can represent all numbers of a scalar type
+/// exactly.
 fn is_exact(scalar: Scalar, mantissa: usize) -> bool {
     match scalar {
         Scalar::Bool => false,
@@ -264,6 +284,7 @@ fn is_exact(scalar: Scalar, mantissa: usize) -> bool {
     }
 }
 
+/// Creates an error for a field whose type does not fit the struct.
 fn mismatch(found: impl Display, wanted: &str) -> TypedError {
     TypedError::custom(format_args!("invalid type: {found}, expected {wanted}"))
 }
@@ -348,7 +369,7 @@ impl<'de> Deserializer<'de> for FieldReader<'_, '_, 'de> {
         self.deserialize_bytes(visitor)
     }
 
-    /// A time is also an integer: its nanoseconds.
+    /// A time can also be deserialized as an integer number of nanoseconds.
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypedError> {
         match self.time()? {
             Some([sec, nsec]) => visitor.visit_i64(sec * 1_000_000_000 + nsec),
@@ -360,7 +381,8 @@ impl<'de> Deserializer<'de> for FieldReader<'_, '_, 'de> {
         self.deserialize_i64(visitor)
     }
 
-    /// serde rounds a wider number without an error, so only numbers that stay exact are accepted.
+    /// Integers and doubles that `f32` may not represent exactly are rejected. serde would round
+    /// them without an error.
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypedError> {
         match self.scalar() {
             Some(scalar) if !is_exact(scalar, 24) => Err(mismatch(scalar.name(), "f32")),
@@ -396,30 +418,38 @@ impl<'de> Deserializer<'de> for FieldReader<'_, '_, 'de> {
     }
 }
 
-/// Place in a struct while its fields are read in the order of their bytes.
+/// Position in a struct whose fields are read in the order of their bytes.
 #[derive(Default)]
 struct Position {
-    /// Offset behind the fields passed so far.
+    /// Offset at which the last measured field ends.
     at: u64,
-    /// Value of each field passed so far, which may be the length of a later one.
+    /// Values of the fields that have been measured. Each value may be the number of elements of a
+    /// later field.
     lengths: Vec<u64>,
 }
 
-/// Fields of a struct as a map, in the order of their bytes.
+/// Map access to the fields of a struct, in the order of their bytes.
 struct StructFields<'m, 'l, 'de> {
+    /// Field maps of the topic's type and of all nested types.
     maps: &'m mut Vec<FieldMap>,
+    /// Index of the struct's field map in `maps`.
     map: usize,
+    /// Layout of the struct.
     layout: &'l Arc<Layout>,
+    /// Bytes of the record from the start of the struct.
     bytes: &'de [u8],
-    /// Position in the list of wanted fields.
+    /// Index of the next field in the field map.
     next: usize,
+    /// Position after the fields that have been measured.
     position: Position,
 }
 
 impl StructFields<'_, '_, '_> {
-    /// Returns the offset of a slot. Fields before it are measured where their sizes differ from
-    /// record to record.
+    /// Returns the offset of a slot in the struct. If earlier fields have variable sizes, they are
+    /// measured.
     fn start(&mut self, slot: usize) -> Result<u64, TypedError> {
+        // In a linked layout, the value of any earlier field may be the length of a later field, so
+        // all earlier fields are read.
         if let (Some(offset), false) = (self.layout.slots()[slot].offset, self.layout.is_linked()) {
             return Ok(offset as u64);
         }
@@ -437,7 +467,8 @@ impl<'de> MapAccess<'de> for StructFields<'_, '_, 'de> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, TypedError> {
         let map = &self.maps[self.map];
         let Some(wanted) = map.wanted.get(self.next) else { return Ok(None) };
-        // A derived struct accepts the position of a field in place of its name.
+        // A struct that derives `Deserialize` accepts the index of a field instead of its name.
+        // With the index, no names are compared.
         if map.names.is_some() {
             return seed.deserialize(U64Deserializer::new(wanted.field as u64)).map(Some);
         }
@@ -461,18 +492,30 @@ impl<'de> MapAccess<'de> for StructFields<'_, '_, 'de> {
                 Some(count.get().into())
             }
         };
+        if let Element::Optional(_) = slot.element {
+            let Some((is_present, number)) = bytes.split_first() else { return Err(TypedError::short(at)) };
+            if *is_present == 0 {
+                return seed.deserialize(UnitDeserializer::new());
+            }
+            bytes = number;
+        }
         let reader = FieldReader { maps: self.maps, element: (&slot.element).into(), count, bytes };
         let field = &self.layout.schema().fields[wanted.slot];
         seed.deserialize(reader).map_err(|error| error.within(&field.name, &field.source_type))
     }
 }
 
-/// Elements of a list.
+/// Sequence access to the elements of a list.
 struct Elements<'m, 'l, 'de> {
+    /// Field maps of the topic's type and of all nested types.
     maps: &'m mut Vec<FieldMap>,
+    /// Type of an element in the list.
     element: Content<'l>,
+    /// Bytes of the record from the start of the next element.
     bytes: &'de [u8],
+    /// Index of the next element in the list.
     next: u64,
+    /// Number of elements in the list.
     count: u64,
 }
 
@@ -501,54 +544,5 @@ impl<'de> SeqAccess<'de> for Elements<'_, '_, 'de> {
 
     fn size_hint(&self) -> Option<usize> {
         usize::try_from(self.count - self.next).ok()
-    }
-}
-
-/// Deserializer for a value that was decoded.
-pub(super) struct ValueReader<'a>(pub(super) &'a Value);
-
-impl<'de> Deserializer<'de> for ValueReader<'_> {
-    type Error = TypedError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypedError> {
-        match self.0 {
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Int(value, _) => visitor.visit_i64(*value),
-            Value::UInt(value, _) => visitor.visit_u64(*value),
-            Value::F32(value) => visitor.visit_f32(*value),
-            Value::F64(value) => visitor.visit_f64(*value),
-            Value::Text(text) => visitor.visit_str(text),
-            Value::Bytes(bytes) => visitor.visit_bytes(bytes),
-            Value::List(items) => visitor.visit_seq(SeqDeserializer::new(items.iter().map(ValueReader))),
-            Value::Struct(fields) => {
-                let fields = fields.iter().map(|(name, value)| (&**name, ValueReader(value)));
-                visitor.visit_map(MapDeserializer::new(fields))
-            }
-        }
-    }
-
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypedError> {
-        match self.0 {
-            Value::F64(_) => Err(mismatch("float64", "f32")),
-            _ => self.deserialize_any(visitor),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypedError> {
-        if self.0 == &Value::Null { visitor.visit_none() } else { visitor.visit_some(self) }
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f64 char str string bytes byte_buf unit unit_struct
-        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-impl serde_core::de::IntoDeserializer<'_, TypedError> for ValueReader<'_> {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
     }
 }

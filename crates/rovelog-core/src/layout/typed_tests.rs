@@ -1,4 +1,4 @@
-//! Tests of reading records as structs.
+//! Tests of deserializing records to structs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_core::de::DeserializeOwned;
 
 use super::samples::{fixed, point, record, type_of, variable};
-use super::typed::{Content, FieldReader, TypedError, ValueReader};
+use super::typed::{Content, FieldReader, TypedError};
 use super::{Element, Layout, Len};
 use crate::{Scalar, Value};
 
@@ -52,7 +52,7 @@ struct Fixed {
 }
 
 #[test]
-fn a_struct_gets_the_fields_that_it_names() {
+fn a_struct_receives_the_fields_that_it_has() {
     let expected = Fixed {
         n: 2,
         wides: vec![false, true],
@@ -94,7 +94,7 @@ struct Variable {
 }
 
 #[test]
-fn fields_behind_lists_of_any_length_are_found() {
+fn fields_after_variable_lists_are_found() {
     let (layout, value) = variable(true);
     let named = |name: &str| Named { name: name.to_owned(), n: 7 };
     let bytes = record(&layout, &value);
@@ -114,14 +114,14 @@ fn fields_behind_lists_of_any_length_are_found() {
 }
 
 #[test]
-fn a_map_gets_all_fields() {
+fn a_map_receives_all_fields() {
     let layout = point();
     let fields: BTreeMap<String, serde_json::Value> = read(&layout, &[1, 1, 0, 1]).unwrap();
     assert_eq!(serde_json::to_string(&fields).unwrap(), r#"{"a":257,"b":true}"#);
 }
 
 #[test]
-fn a_mismatch_names_the_field_and_both_types() {
+fn a_mismatch_states_the_field_and_both_types() {
     #[derive(Deserialize)]
     #[expect(dead_code, reason = "only the errors are of interest")]
     struct Wanted<T> {
@@ -155,7 +155,7 @@ fn a_mismatch_names_the_field_and_both_types() {
 }
 
 #[test]
-fn a_list_that_claims_more_than_the_record_holds_is_refused() {
+fn a_list_with_too_large_a_count_is_rejected() {
     #[derive(Debug, Deserialize, PartialEq)]
     struct Wanted {
         x: Vec<u16>,
@@ -166,13 +166,21 @@ fn a_list_that_claims_more_than_the_record_holds_is_refused() {
 }
 
 #[test]
-fn a_decoded_value_is_read_as_a_struct() {
+fn a_missing_number_is_none() {
     #[derive(Debug, Deserialize, PartialEq)]
     struct Wanted {
         a: u16,
         b: Option<bool>,
         c: Option<f64>,
     }
+    let optional = |scalar| Element::Optional(scalar);
+    let layout = type_of(&[
+        ("a", optional(Scalar::UInt16), Len::One),
+        ("b", optional(Scalar::Bool), Len::One),
+        ("c", optional(Scalar::Float64), Len::One),
+    ]);
     let value = Value::record([("a", Value::UInt(7, 16)), ("b", Value::Null), ("c", Value::F64(0.5))]);
-    assert_eq!(Wanted::deserialize(ValueReader(&value)), Ok(Wanted { a: 7, b: None, c: Some(0.5) }));
+    let bytes = record(&layout, &value);
+    assert_eq!(layout.value(&bytes), Ok((value, bytes.len())));
+    assert_eq!(read(&layout, &bytes), Ok(Wanted { a: 7, b: None, c: Some(0.5) }));
 }

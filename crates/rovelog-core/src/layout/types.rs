@@ -1,4 +1,4 @@
-//! The description itself: fields, what they consist of, and how they are put together.
+//! Layouts of record types, and the builder that creates a layout.
 
 use std::sync::Arc;
 
@@ -6,88 +6,102 @@ use super::text::{TextDecoder, TextDecoding};
 use crate::schema::ValueNames;
 use crate::{Field, FieldType, Scalar, Schema};
 
-/// The fields of one type of record, and where their bytes are.
+/// The fields of a record type, with the positions of their bytes in a record.
 #[derive(Debug, PartialEq)]
 pub struct Layout {
+    /// Names and types of the fields.
     pub(super) schema: Arc<Schema>,
+    /// Positions and elements of the fields, in the order of `schema`.
     pub(super) slots: Vec<Slot>,
-    /// How to pass a record without decoding it.
+    /// Steps that find the end of a record without decoding it.
     pub(super) steps: Vec<Step>,
-    /// Bytes of the smallest record, without [`tail`](Self::tail).
+    /// Size in bytes of the smallest record, without the padding after the last field.
     pub(super) min_size: u64,
-    /// Whether all records are that long.
+    /// True if all records have the size `min_size`.
     pub(super) is_fixed: bool,
-    /// Bytes of padding behind the last field: part of a struct that is a field, not of a record.
+    /// Number of bytes of padding after the last field. A nested struct contains this padding, but
+    /// a record does not.
     pub(super) tail: u64,
-    /// Values in a record whose lists are empty.
+    /// Number of values in a record if all of its lists are empty.
     pub(super) values: u64,
-    /// Whether there are lists of values without bytes: their counts are bounded by nothing in the
-    /// record.
+    /// True if the type has lists whose elements have no bytes. The size of a record does not limit
+    /// the number of elements in such a list.
     pub(super) is_hollow: bool,
-    /// Whether the number of elements of some field is in another field.
+    /// True if the value of a field is the number of elements of another field.
     pub(super) is_linked: bool,
 }
 
-/// Where one field is, and what it consists of.
+/// Position of a field in a record, and the type of its elements.
 #[derive(Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Slot {
-    /// Bytes of padding before it.
+    /// Number of bytes of padding before the field.
     pub padding: usize,
-    /// The offset of its first byte in the record; `None` behind a field of variable length.
+    /// Offset of the field's first byte in the record. `None` if a field of variable size precedes
+    /// the field.
     pub offset: Option<usize>,
-    /// What one element is.
+    /// Type of one element of the field.
     pub element: Element,
-    /// How many elements there are.
+    /// Number of elements in the field.
     pub len: Len,
+    /// True if the value of this field is the number of elements of a later field.
+    pub(super) is_length: bool,
 }
 
-/// How many elements a field has.
+/// Number of elements in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Len {
-    /// One: no array.
+    /// A single element. The field is not an array.
     One,
-    /// So many, in every record.
+    /// An array with this number of elements in every record.
     Fixed(u32),
-    /// As many as the 32 bits before the first one say.
+    /// A list whose number of elements is stored as 32 bits before its first element.
     Counted,
-    /// As many as an earlier field of integers says, by its number.
+    /// A list whose number of elements is the value of an earlier integer field. The number is the
+    /// index of that field.
     Field(usize),
 }
 
-/// What one element of a field is. All numbers are little-endian.
+/// Type of one element of a field. All numbers are little-endian.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Element {
-    /// A number, or a truth value of one byte: any but 0 is true.
+    /// A number, or a Boolean of one byte. In a Boolean, any byte other than 0 is true.
     Scalar(Scalar),
-    /// A truth value of four bytes: any number but 0 is true.
+    /// A Boolean of four bytes. Any number other than 0 is true.
     WideBool,
-    /// An unsigned number of 8 bits; an array of these are bytes without fields of their own.
+    /// A number that may be missing. A byte precedes the number and is 0 if the number is missing.
+    /// This type is only for single fields of records that a format computes. Such records have no
+    /// Arrow columns.
+    #[doc(hidden)]
+    Optional(Scalar),
+    /// An unsigned 8-bit integer. An array of such integers is a value of the type bytes.
     Byte,
-    /// So many bytes that are not taken apart; all of the field are bytes.
+    /// This number of bytes without further structure. An array of such elements is a value of the
+    /// type bytes.
     Packed(u32),
-    /// A byte of text; all of the field are one text, which ends at the first NUL.
+    /// A byte of a text. An array of such bytes is a text, which ends at the first NUL.
     Char(TextDecoder),
-    /// Seconds and nanoseconds of the Unix clock, each 32 bits without sign.
+    /// A point in time on the Unix clock, as unsigned seconds and nanoseconds of 32 bits each.
     Time,
-    /// Seconds and nanoseconds, each 32 bits with sign.
+    /// A duration, as signed seconds and nanoseconds of 32 bits each.
     Duration,
-    /// A length of 32 bits and as many bytes of text.
+    /// A text. Its length is stored as 32 bits before the text.
     Text(TextDecoder),
-    /// The fields of another type.
+    /// A struct with the fields of another type.
     Struct(Arc<Layout>),
 }
 
-/// Type of a field of a declared structure, as a field of a layout.
+/// A Rust type that can be the type of a field in a declared structure.
 pub trait Declared {
-    /// Type of one element.
+    /// Type of one element of the field.
     const ELEMENT: Element;
-    /// Number of elements.
+    /// Number of elements of the field.
     const LEN: Len;
 }
 
 /// Lists the fields of a declared structure for a [`Layout`], in order, with the units that the
-/// specification names. The list is checked: a field that is missing does not compile.
+/// specification states. If a field of the structure is missing in the list, the code does not
+/// compile.
 ///
 /// ```
 /// use rovelog_core::layout::DeclaredField;
@@ -110,28 +124,34 @@ macro_rules! declared_fields {
     }};
 }
 
-/// A field of a declared structure.
+/// Description of a field in a declared structure, from which a layout is created.
 #[derive(Debug)]
 pub struct DeclaredField {
+    /// Name of the field.
     name: &'static str,
+    /// Type of one element of the field.
     element: Element,
+    /// Number of elements in the field.
     len: Len,
+    /// Unit of the field's values. Empty if they have no unit.
     unit: &'static str,
 }
 
 impl DeclaredField {
-    /// Returns a field of type `T`; its unit may be empty.
+    /// Creates a field of the Rust type `T`. The unit may be empty.
     pub const fn new<T: Declared>(name: &'static str, unit: &'static str) -> Self {
         Self { name, element: T::ELEMENT, len: T::LEN, unit }
     }
 
-    /// Returns the field of structure `S` that the function selects.
+    /// Creates a field of the structure `S`. The function argument selects the field, which
+    /// determines its type. The function is not called.
     #[doc(hidden)]
     pub const fn of<S, T: Declared>(name: &'static str, unit: &'static str, _: fn(&S) -> &T) -> Self {
         Self::new::<T>(name, unit)
     }
 
-    /// Returns a list whose number of elements is in an earlier field, given by its position.
+    /// Makes the field a list. Its number of elements is the value of an earlier field, whose index
+    /// is `field`.
     #[must_use]
     pub const fn counted_by(mut self, field: usize) -> Self {
         self.len = Len::Field(field);
@@ -150,34 +170,37 @@ impl<T: Declared, const N: usize> Declared for [T; N] {
     const LEN: Len = Len::Fixed(N as u32);
 }
 
-/// How to pass a field without decoding it.
+/// A step towards the end of a record. Adjacent fields of fixed size share one step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// So many bytes.
-    Pass(u64),
-    /// A count, then so many bytes for each.
+    /// Skip this number of bytes.
+    Skip(u64),
+    /// Read a 32-bit count, then skip this number of bytes for each element.
     Counted(u64),
-    /// Texts: as many, or as many as the count says.
+    /// Skip several texts, each of which stores its length. If the number of texts is `None`, it is
+    /// read from the record.
     Texts(Option<u32>),
-    /// Values of another type, likewise.
-    Each(Option<u32>, Arc<Layout>),
+    /// Skip several structs of variable size. If the number of structs is `None`, it is read from
+    /// the record.
+    Structs(Option<u32>, Arc<Layout>),
 }
 
 impl Element {
-    /// Returns the number of bytes of one element; `None` where they differ.
+    /// Returns the size of an element in bytes. Returns `None` if elements have different sizes.
     pub fn size(&self) -> Option<u64> {
         match self {
             Self::Scalar(scalar) => Some(scalar.size() as u64),
             Self::Byte | Self::Char(_) => Some(1),
             Self::Packed(bytes) => Some((*bytes).into()),
             Self::WideBool => Some(4),
+            Self::Optional(scalar) => Some(1 + scalar.size() as u64),
             Self::Time | Self::Duration => Some(8),
             Self::Text(_) => None,
             Self::Struct(layout) => layout.full_size(),
         }
     }
 
-    /// Returns the number of bytes of the smallest element.
+    /// Returns the size in bytes of the smallest possible element.
     pub(super) fn min_size(&self) -> u64 {
         match self {
             Self::Text(_) => 4,
@@ -186,19 +209,20 @@ impl Element {
         }
     }
 
-    /// Values that one element is made of, lists being empty.
+    /// Returns the number of values in an element if all of its lists are empty.
     pub(super) fn values(&self) -> u64 {
         if let Self::Struct(layout) = self { layout.values.saturating_add(1) } else { 1 }
     }
 
-    /// Returns the type of a field of so many elements.
+    /// Returns the schema type of a field whose elements have this type. `len` is the number of
+    /// elements.
     fn field_type(&self, len: Len) -> FieldType {
         let one = match self {
             Self::Char(_) => return FieldType::Text,
             Self::Byte if len != Len::One => return FieldType::Bytes,
             Self::Packed(_) => return FieldType::Bytes,
             Self::Byte => FieldType::Scalar(Scalar::UInt8),
-            Self::Scalar(scalar) => FieldType::Scalar(*scalar),
+            Self::Scalar(scalar) | Self::Optional(scalar) => FieldType::Scalar(*scalar),
             Self::WideBool => FieldType::Scalar(Scalar::Bool),
             Self::Time => FieldType::Time,
             Self::Duration => FieldType::Duration,
@@ -214,7 +238,7 @@ impl Element {
 }
 
 impl Layout {
-    /// Returns a layout whose type has this name, without fields yet.
+    /// Creates a builder for a record type. `name` is the name of the type.
     pub fn builder(name: impl Into<String>) -> Builder {
         let schema = Schema { name: name.into(), fields: Vec::new() };
         Builder {
@@ -234,78 +258,91 @@ impl Layout {
         }
     }
 
-    /// Returns the fields, in the words of all formats.
+    /// Returns a layout for records that cannot be decoded. Its single field has the name `name`
+    /// and contains the bytes of the record.
+    pub fn of_bytes(name: &str) -> Arc<Self> {
+        let mut builder = Self::builder(name);
+        builder.field(name, Element::Byte, Len::Counted, String::new());
+        Arc::new(builder.finish())
+    }
+
+    /// Returns the names and types of the fields.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// Returns the fields with their places, in the order of their bytes: that of the schema.
+    /// Returns the positions of the fields, in the order of the schema.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// Returns the fields of the schema, each with its place.
+    /// Returns the fields of the schema, each with its position.
+    #[inline]
     pub fn fields(&self) -> impl Iterator<Item = (&Field, &Slot)> {
         self.schema.fields.iter().zip(&self.slots)
     }
 
-    /// Returns the number of bytes of every record, padding behind the last field left out; `None`
-    /// where they differ.
+    /// Returns the size of a record in bytes, without padding after the last field. Returns `None`
+    /// if records have different sizes.
     pub fn size(&self) -> Option<u64> {
         self.is_fixed.then_some(self.min_size)
     }
 
-    /// Returns the number of bytes of a struct that is a field, all padding included; `None` where
-    /// they differ.
+    /// Returns the size in bytes of a nested struct, including all padding. Returns `None` if
+    /// structs of this type have different sizes.
     pub(crate) fn full_size(&self) -> Option<u64> {
         self.size().map(|size| size.saturating_add(self.tail))
     }
 
-    /// Returns the number of bytes of padding behind the last field of a struct that is a field.
+    /// Returns the number of bytes of padding after the last field of a nested struct.
     #[cfg(feature = "arrow")]
     pub(crate) fn tail(&self) -> usize {
         usize::try_from(self.tail).unwrap_or(usize::MAX)
     }
 
-    /// Returns whether the number of elements of some field is in another field.
+    /// Returns whether the value of a field is the number of elements of another field.
     pub(crate) fn is_linked(&self) -> bool {
         self.is_linked
     }
 
-    /// Returns the number of bytes of the smallest record.
+    /// Returns the size in bytes of the smallest possible record.
     pub fn min_size(&self) -> u64 {
         self.min_size
     }
 
-    /// Returns the number of values in a record whose lists are empty.
+    /// Returns the number of values in a record if all of its lists are empty.
     pub fn values(&self) -> u64 {
         self.values
     }
 }
 
-/// A [`Layout`] in the making: fields in the order of their bytes.
+/// Builder of a [`Layout`]. Fields are added in the order of their bytes.
 #[derive(Debug)]
 pub struct Builder {
+    /// Fields that have been added.
     fields: Vec<Field>,
-    /// How texts are decoded; `None` leaves it to their elements.
+    /// Text decoding for all fields. If it is `None`, each element uses its own decoder.
     decoding: Option<TextDecoding>,
+    /// Layout of the fields that have been added. Its schema is empty until
+    /// [`finish`](Self::finish).
     layout: Layout,
 }
 
 impl Builder {
-    /// Decodes the texts of all fields by `decoding`, which counts those that are escaped.
+    /// Sets the text decoding for all fields. It also counts texts with escaped bytes.
     #[must_use]
     pub fn with_text_decoding(mut self, decoding: &TextDecoding) -> Self {
         self.decoding = Some(decoding.clone());
         self
     }
 
-    /// Adds bytes that belong to no field.
+    /// Adds padding: bytes that belong to no field.
     pub fn padding(&mut self, bytes: u64) {
         self.layout.tail = self.layout.tail.saturating_add(bytes);
     }
 
-    /// Adds the fields of a declared structure; `spelled` gives their types as the log spells them.
+    /// Adds the fields of a declared structure. `spelled` returns the type of a field as a log
+    /// would spell it.
     pub fn declared(&mut self, fields: &[DeclaredField], spelled: impl Fn(&Element, Len) -> String) {
         for DeclaredField { name, element, len, unit } in fields {
             self.field(*name, element.clone(), *len, spelled(element, *len));
@@ -315,8 +352,8 @@ impl Builder {
         }
     }
 
-    /// Adds a field; `source_type` is its type as the log spells it. A length in an earlier field
-    /// is the number of that field.
+    /// Adds a field. `source_type` is the type of the field as spelled in the log. If `len` is
+    /// [`Len::Field`], its number is the index of an earlier field.
     pub fn field(&mut self, name: impl Into<Arc<str>>, mut element: Element, len: Len, source_type: String) {
         let name: Arc<str> = name.into();
         if let (Some(decoding), Element::Text(decoder) | Element::Char(decoder)) =
@@ -326,12 +363,20 @@ impl Builder {
         }
         self.fields.push(Field::new(name, element.field_type(len), source_type));
         let layout = &mut self.layout;
+        // Padding after the last field becomes padding before the new field.
         let padding = std::mem::take(&mut layout.tail);
-        layout.pass(padding);
+        layout.skip(padding);
+        // Definitions in a log can describe types of any size, so all additions saturate.
         layout.min_size = layout.min_size.saturating_add(padding);
         let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        // After a field of variable size, the offset of a field differs between records.
         let offset = layout.size().map(index);
-        layout.take(Slot { padding: index(padding), offset, element, len });
+        if let Len::Field(length) = len
+            && let Some(length) = layout.slots.get_mut(length)
+        {
+            length.is_length = true;
+        }
+        layout.take(Slot { padding: index(padding), offset, element, len, is_length: false });
     }
 
     /// Sets the unit of the field that was added last.
@@ -348,17 +393,17 @@ impl Builder {
         }
     }
 
-    /// Returns the fields so far, with their places.
+    /// Returns the positions of the fields that have been added.
     pub fn slots(&self) -> &[Slot] {
         &self.layout.slots
     }
 
-    /// Returns the number of a field by its name.
+    /// Returns the index of the field with the name `name`.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| *field.name == *name)
     }
 
-    /// Returns the layout.
+    /// Returns the layout of all fields that have been added.
     pub fn finish(self) -> Layout {
         let Self { fields, mut layout, .. } = self;
         layout.schema = Arc::new(Schema { name: layout.schema.name.clone(), fields });
@@ -393,7 +438,7 @@ mod tests {
                 assert_eq!(element.field_type(len), FieldType::List(Box::new(one.clone())));
             }
         }
-        // Arrays of these are one value.
+        // An array of bytes or characters is a single value.
         for len in [Len::Fixed(3), Len::Counted, Len::Field(0)] {
             let types = [Element::Byte, Element::Packed(5), Element::Char(TextDecoder::UTF8)]
                 .map(|one| one.field_type(len));
@@ -408,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_before_a_field_or_behind_all() {
+    fn padding_precedes_a_field_or_ends_the_struct() {
         let layout = point();
         let places: Vec<_> =
             layout.fields().map(|(field, slot)| (&*field.name, slot.padding, slot.offset)).collect();
@@ -423,7 +468,7 @@ mod tests {
 
     #[cfg(feature = "arrow")]
     #[test]
-    fn columns_know_padding_and_lengths_in_other_fields() {
+    fn layouts_report_trailing_padding_and_linked_lengths() {
         assert_eq!((point().tail(), type_of(&[]).tail()), (2, 0));
         let number = || Element::Scalar(Scalar::UInt16);
         assert!(type_of(&[("n", number(), Len::One), ("list", number(), Len::Field(0))]).is_linked());
@@ -453,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn units_and_names_are_those_of_the_last_field() {
+    fn units_and_names_apply_to_the_last_field() {
         let (mut builder, values) = fixed();
         builder.unit("m");
         builder.names(&[(1, "one")]);

@@ -1,219 +1,138 @@
-//! Records as values.
+//! Decoding of records to values.
 
 use std::sync::{Arc, LazyLock};
 
 use super::scalar::{Number as _, scalar_value, with_scalar};
-use super::types::{Element, Layout, Len};
-use crate::text::up_to_nul;
-use crate::wire::U32Le;
-use crate::{Scalar, Value};
+use super::types::{Layout, Len};
+use super::visit::{At, DecodeError, FieldKeys, Leaf, Visit, Walk};
+use crate::{Field, Scalar, Value};
 
-/// Values that a record may have without any byte for them: fields of types without fields.
-pub const MAX_VALUES: u64 = 1 << 20;
-
-/// The names in a time.
+/// Names of the two fields of a time. All decoded times share them.
 static SEC: LazyLock<Arc<str>> = LazyLock::new(|| "sec".into());
 static NSEC: LazyLock<Arc<str>> = LazyLock::new(|| "nsec".into());
 
-/// Why a record cannot be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// It ends inside a field.
-    #[error("the payload ends inside the field at byte {0}")]
-    Short(u64),
-    /// It claims more elements than bytes could be for.
-    #[error("at byte {0} of the payload, an array claims more empty elements than are sensible")]
-    TooMany(u64),
-}
-
-/// A place in a record.
-pub(super) struct Cursor<'a> {
-    pub(super) record: &'a [u8],
-    pub(super) at: usize,
-    /// Values that may still be made.
-    budget: u64,
-}
-
 impl Layout {
-    /// Returns the fields of a record, and how many of its bytes they are.
+    /// Decodes the fields of a record. Also returns the number of bytes that the fields occupy.
     ///
     /// # Errors
-    /// Returns an error if it ends before they do, or has lists of more empty elements than are
-    /// sensible.
+    /// Returns an error if the record ends before its last field, or if a list has too many
+    /// elements without bytes.
     pub fn value(&self, record: &[u8]) -> Result<(Value, usize), DecodeError> {
-        let mut cursor = Cursor::new(record, 0);
-        Ok((cursor.fields(self)?, cursor.at))
+        let mut values = Values::of(self.slots.len());
+        let end = self.visit(record, &FieldKeys, &mut values)?;
+        Ok((Value::Struct(values.fields), end))
     }
 
-    /// Returns the value of field number `field` of a record.
+    /// Decodes the field with the index `field`.
     ///
     /// # Errors
-    /// As [`value`](Self::value). Where fields of variable length are before it, all of them are
-    /// decoded.
+    /// Returns the same errors as [`value`](Self::value). If a field of variable size precedes this
+    /// field, all fields are decoded.
     pub fn field_value(&self, field: usize, record: &[u8]) -> Result<Value, DecodeError> {
         let slot = &self.slots[field];
+        let mut values = Values::of(1);
         if let (Some(at), Len::One | Len::Fixed(_) | Len::Counted) = (slot.offset, slot.len) {
-            return Cursor::new(record, at).field(&slot.element, slot.len, &[]);
+            let key = &self.schema.fields[field];
+            Walk::new(record, at).field(slot, key, &FieldKeys, 0, &mut values)?;
+            return Ok(values.fields.swap_remove(0).1);
         }
-        match self.value(record)?.0 {
-            Value::Struct(mut fields) => Ok(fields.swap_remove(field).1),
-            other => Ok(other),
+        self.visit(record, &FieldKeys, &mut values)?;
+        Ok(values.fields.swap_remove(field).1)
+    }
+}
+
+/// Builds a [`Value`] from the visited fields.
+struct Values {
+    /// Fields of the innermost struct that is being built.
+    fields: Vec<(Arc<str>, Value)>,
+    /// Fields of the structs that contain the innermost struct, starting with the outermost struct.
+    outer: Vec<Vec<(Arc<str>, Value)>>,
+    /// Elements of the lists that are not complete yet, starting with the outermost list.
+    lists: Vec<Vec<Value>>,
+}
+
+impl Values {
+    /// Starts a struct that has `len` fields.
+    fn of(len: usize) -> Self {
+        Self { fields: Vec::with_capacity(len), outer: Vec::new(), lists: Vec::new() }
+    }
+
+    #[inline]
+    fn put(&mut self, field: &Field, at: At, value: Value) {
+        match (at, self.lists.last_mut()) {
+            (At::First | At::Next, Some(list)) => list.push(value),
+            _ => self.fields.push((Arc::clone(&field.name), value)),
         }
     }
 }
 
-impl<'a> Cursor<'a> {
-    pub(super) fn new(record: &'a [u8], at: usize) -> Self {
-        Self { record, at, budget: MAX_VALUES + 2 * record.len() as u64 }
-    }
-
+impl Visit<Field> for Values {
     #[inline]
-    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
-        let bytes = self.record.get(self.at..).and_then(|rest| rest.get(..len));
-        let bytes = bytes.ok_or(DecodeError::Short(self.at as u64))?;
-        self.at += len;
-        Ok(bytes)
+    fn scalar(&mut self, field: &Field, scalar: Scalar, bytes: &[u8]) {
+        // The value is created in its final location. Moving it there would take longer than
+        // decoding it.
+        with_scalar(scalar, bytes, |value| self.fields.push((Arc::clone(&field.name), value)));
     }
 
-    /// Returns the length that is written before a list or text.
-    #[inline]
-    pub(super) fn len(&mut self) -> Result<usize, DecodeError> {
-        let at = self.at as u64;
-        let len = U32Le::first(self.take(4)?).ok_or(DecodeError::Short(at))?;
-        Ok(len.get() as usize)
+    /// Floats are handled separately. They are the most common numbers, and a constant size makes
+    /// the loop faster.
+    fn scalars(&mut self, field: &Field, scalar: Scalar, bytes: &[u8]) {
+        let sized = |size| bytes.chunks_exact(size);
+        let values = match scalar {
+            Scalar::Float32 => sized(4).filter_map(f32::from_wire).map(Value::F32).collect(),
+            Scalar::Float64 => sized(8).filter_map(f64::from_wire).map(Value::F64).collect(),
+            _ => sized(scalar.size()).map(|bytes| scalar_value(scalar, bytes)).collect(),
+        };
+        self.fields.push((Arc::clone(&field.name), Value::List(values)));
     }
 
-    /// The recursion follows the layout, whose depth is limited.
-    fn fields(&mut self, layout: &Layout) -> Result<Value, DecodeError> {
-        let mut fields = Vec::with_capacity(layout.slots.len());
-        for (field, slot) in layout.fields() {
-            if slot.padding > 0 {
-                self.take(slot.padding)?;
-            }
-            let name = Arc::clone(&field.name);
-            if let (Element::Scalar(scalar), Len::One) = (&slot.element, slot.len) {
-                // Made where it is kept: a value that is moved there costs more than it takes to read it.
-                with_scalar(*scalar, self.take(scalar.size())?, |value| fields.push((name, value)));
-                continue;
-            }
-            let value = self.field(&slot.element, slot.len, &fields)?;
-            fields.push((name, value));
-        }
-        Ok(Value::Struct(fields))
+    fn leaf(&mut self, field: &Field, at: At, leaf: Leaf<'_>) {
+        self.put(field, at, leaf.into());
     }
 
-    #[inline]
-    fn field(
-        &mut self,
-        element: &Element,
-        len: Len,
-        before: &[(Arc<str>, Value)],
-    ) -> Result<Value, DecodeError> {
-        match (element, len) {
-            (Element::Char(text), _) => {
-                let len = if let Len::Fixed(len) = len { len as usize } else { 1 };
-                Ok(Value::Text(text.decode(up_to_nul(self.take(len)?)).into_owned()))
-            }
-            (_, Len::One) => self.one(element),
-            (_, Len::Fixed(len)) => self.many(element, u64::from(len)),
-            (_, Len::Counted) => {
-                let len = self.len()?;
-                self.many(element, len as u64)
-            }
-            (_, Len::Field(field)) => self.many(element, before.get(field).map_or(0, |(_, n)| length(n))),
-        }
+    fn open(&mut self, field: &Field, _: At) {
+        let len = field.ty.nested().map_or(0, |schema| schema.fields.len());
+        self.outer.push(std::mem::replace(&mut self.fields, Vec::with_capacity(len)));
     }
 
-    #[inline]
-    fn one(&mut self, element: &Element) -> Result<Value, DecodeError> {
-        Ok(match element {
-            Element::Scalar(scalar) => scalar_value(*scalar, self.take(scalar.size())?),
-            Element::Byte => scalar_value(Scalar::UInt8, self.take(1)?),
-            Element::WideBool => Value::Bool(self.take(4)?.iter().any(|byte| *byte != 0)),
-            Element::Packed(bytes) => Value::Bytes(self.take(*bytes as usize)?.to_vec()),
-            Element::Char(text) => Value::Text(text.decode(up_to_nul(self.take(1)?)).into_owned()),
-            Element::Time => self.pair(Scalar::UInt32)?,
-            Element::Duration => self.pair(Scalar::Int32)?,
-            Element::Text(text) => {
-                let start = self.at;
-                let len = self.len()?;
-                let bytes = self.take(len).map_err(|_| DecodeError::Short(start as u64))?;
-                Value::Text(text.decode(bytes).into_owned())
-            }
-            Element::Struct(layout) => {
-                let value = self.fields(layout)?;
-                self.take(usize::try_from(layout.tail).unwrap_or(usize::MAX))?;
-                value
-            }
-        })
+    fn close(&mut self, field: &Field, at: At) {
+        let outer = self.outer.pop().unwrap_or_default();
+        let value = Value::Struct(std::mem::replace(&mut self.fields, outer));
+        self.put(field, at, value);
     }
 
-    /// Returns the length of a list, if the record has bytes for so many elements of this size, and
-    /// may have so many of so many values each: nothing is reserved for others.
-    pub(super) fn granted(&mut self, len: u64, min_size: u64, values: u64) -> Result<usize, DecodeError> {
-        let left = (self.record.len() - self.at) as u64;
-        let short = DecodeError::Short(self.at as u64);
-        if min_size.saturating_mul(len) > left {
-            return Err(short);
-        }
-        let values = values.saturating_mul(len);
-        self.budget = self.budget.checked_sub(values).ok_or(DecodeError::TooMany(self.at as u64))?;
-        usize::try_from(len).map_err(|_| short)
+    fn list(&mut self, _: &Field, len: usize) {
+        self.lists.push(Vec::with_capacity(len));
     }
 
-    fn many(&mut self, element: &Element, len: u64) -> Result<Value, DecodeError> {
-        let values = if let Element::Struct(_) = element { element.values() } else { 0 };
-        let len = self.granted(len, element.min_size(), values)?;
-        match element {
-            Element::Byte => return Ok(Value::Bytes(self.take(len)?.to_vec())),
-            Element::Packed(bytes) => return Ok(Value::Bytes(self.take(len * *bytes as usize)?.to_vec())),
-            Element::Scalar(scalar) => {
-                return Ok(Value::List(scalars(*scalar, self.take(len * scalar.size())?)));
-            }
-            _ => {}
-        }
-        let mut items = Vec::with_capacity(len);
-        for _ in 0..len {
-            items.push(self.one(element)?);
-        }
-        Ok(Value::List(items))
-    }
-
-    fn pair(&mut self, scalar: Scalar) -> Result<Value, DecodeError> {
-        let sec = scalar_value(scalar, self.take(4)?);
-        let nsec = scalar_value(scalar, self.take(4)?);
-        Ok(Value::Struct(vec![(Arc::clone(&SEC), sec), (Arc::clone(&NSEC), nsec)]))
+    fn end_list(&mut self, field: &Field) {
+        let items = self.lists.pop().unwrap_or_default();
+        self.fields.push((Arc::clone(&field.name), Value::List(items)));
     }
 }
 
-/// Returns a length as a field has it: more than there can be where it is negative, 0 where it is
-/// none.
-pub(super) fn length(value: &Value) -> u64 {
-    match value {
-        Value::UInt(n, _) => *n,
-        Value::Int(n, _) => u64::try_from(*n).unwrap_or(u64::MAX),
-        _ => 0,
-    }
-}
-
-/// Scalars one behind the other. The widths known to the compiler are single moves.
-fn scalars(scalar: Scalar, bytes: &[u8]) -> Vec<Value> {
-    let sized = |size| bytes.chunks_exact(size);
-    match scalar {
-        Scalar::Float32 => sized(4).filter_map(f32::from_wire).map(Value::F32).collect(),
-        Scalar::Float64 => sized(8).filter_map(f64::from_wire).map(Value::F64).collect(),
-        _ => sized(scalar.size()).map(|bytes| scalar_value(scalar, bytes)).collect(),
+impl From<Leaf<'_>> for Value {
+    fn from(leaf: Leaf<'_>) -> Self {
+        match leaf {
+            Leaf::Text(text) => Self::Text(text.into_owned()),
+            Leaf::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            Leaf::Null => Self::Null,
+            Leaf::Pair(scalar, bytes) => {
+                let part = |at: usize| scalar_value(scalar, &bytes[at..]);
+                Self::Struct(vec![(Arc::clone(&SEC), part(0)), (Arc::clone(&NSEC), part(4))])
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::TextDecoder;
     use super::super::samples::{fixed, record, type_of, variable};
+    use super::super::{Element, MAX_VALUES, TextDecoder};
     use super::*;
 
     #[test]
-    fn a_record_has_the_values_that_were_encoded() {
+    fn decoding_returns_the_encoded_values() {
         let (builder, values) = fixed();
         let mut types = vec![(Arc::new(builder.finish()), Value::record(values))];
         types.extend([variable(false), variable(true)]);
@@ -232,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_little_endian_and_padding_is_left_out() {
+    fn values_are_little_endian_without_padding() {
         let mut builder = Layout::builder("t");
         builder.field("a", Element::Scalar(Scalar::UInt16), Len::One, String::new());
         builder.padding(2);
@@ -260,9 +179,10 @@ mod tests {
         assert_eq!(value(TextDecoder::LATIN1), Ok(Value::Text("\u{e9}x".to_owned())));
     }
 
-    /// Nothing is reserved for a list that cannot be there.
+    /// If the elements of a list do not fit into the record, no memory must be allocated for the
+    /// list.
     #[test]
-    fn a_list_is_refused_at_its_start_if_its_elements_have_no_space() {
+    fn a_list_that_does_not_fit_the_record_is_rejected() {
         let layout = type_of(&[("texts", Element::Text(TextDecoder::UTF8), Len::Counted)]);
         let record = |count| [&[count, 0, 0, 0][..], &[0; 8]].concat();
         assert!(layout.value(&record(2)).is_ok());
@@ -274,18 +194,11 @@ mod tests {
         let empty = type_of(&[]);
         let layout = type_of(&[("list", Element::Struct(empty), Len::Counted)]);
         let list = |count: u64| u32::try_from(count).unwrap().to_le_bytes();
-        // Two more for each byte of the record.
+        // Each byte of the record allows two more values than the maximum.
         let most = MAX_VALUES + 8;
         let Ok((value, 4)) = layout.value(&list(most)) else { panic!("a list of empty elements") };
         let Some(Value::List(items)) = value.get("list") else { panic!("a list") };
         assert_eq!(items.len() as u64, most);
         assert_eq!(layout.value(&list(most + 1)), Err(DecodeError::TooMany(4)));
-    }
-
-    #[test]
-    fn a_length_is_an_integer_that_is_not_negative() {
-        let lengths = [Value::UInt(7, 8), Value::Int(7, 8), Value::F32(7.0), Value::Null].map(|n| length(&n));
-        assert_eq!(lengths, [7, 7, 0, 0]);
-        assert_eq!(length(&Value::Int(-1, 8)), u64::MAX);
     }
 }

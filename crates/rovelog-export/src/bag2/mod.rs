@@ -1,6 +1,7 @@
-//! ROS bags V2.0, which ROS reads since 2010, from bags of any version.
+//! Converts bags of any version to ROS bags V2.0, the only version that ROS has read since 2010.
 //!
-//! Payloads stay byte for byte, and messages are in time order. The output may be a pipe.
+//! The payloads are copied byte for byte. The messages are written in time order. The output does
+//! not have to be seekable, so it may be a pipe.
 
 use std::io::Write;
 
@@ -11,32 +12,35 @@ use rovelog::rosbag12::v2::{self, Writer};
 use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{LogReader as _, Select};
 
-use crate::ros::{ByPublisher, Line};
+use crate::ros::{ByPublisher, ExportedTopic};
 use crate::{ExportError, Exported, Loss};
 
-/// How a bag of V2.0 is written.
+/// Options for writing a bag.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Bag2Options {
-    /// Use the new names of message types that were renamed without other changes.
+    /// True to use the current names of message types that were renamed without other changes.
     pub modernize: bool,
     /// Compression of the chunks.
     pub compression: Compression,
 }
 
-/// What became of the messages of a topic.
+/// Numbers of messages of one topic that cannot be written, by reason.
 #[derive(Clone, Copy, Default)]
 struct Tally {
+    /// Number of messages that do not fit the definition of their type.
     misfits: u64,
+    /// Number of messages with a time that a bag cannot represent.
     out_of_range: u64,
+    /// Number of messages that exceed the maximum size of a record.
     too_large: u64,
 }
 
-/// Writes the selected messages.
+/// Writes the selected messages of a bag as a V2.0 bag.
 ///
 /// # Errors
-/// Returns an error if writing to the output fails, the bag cannot be read, or no selected topic has
-/// a definition.
+/// Returns an error if writing to the output fails, the bag cannot be read, or no selected topic
+/// has a definition.
 pub fn write<W: Write>(
     bag: &BagReader,
     select: &Select,
@@ -56,40 +60,48 @@ fn write_all(
 ) -> Result<Exported<()>, ExportError> {
     let selected =
         bag.topics().iter().map(|topic| (select.keeps_topic(topic) && topic.count > 0).then_some(topic));
-    let lines: Vec<_> =
-        selected.map(|topic| topic.map(|topic| Line::new(bag, topic, options.modernize))).collect();
-    let mut found = lines.iter().flatten();
+    let exported_topics: Vec<_> =
+        selected.map(|topic| topic.map(|topic| ExportedTopic::new(bag, topic, options.modernize))).collect();
+    let mut found = exported_topics.iter().flatten();
     if found.clone().count() > 0 && found.all(Result::is_err) {
         let why = "no selected topic has a definition, which a V2.0 bag requires";
         return Err(ExportError::Format(why.to_owned()));
     }
-    // A large bag is laid twice.
+    // The bag header contains the offset of the index, which follows the messages. For a bag that
+    // is too large to be built in memory, the writer calls this closure twice: first to compute the
+    // offset, then to write the messages. Each call reports half of the progress.
     let (size, mut half) = (bag.info().size, 0);
     let ((messages, tallies), _) = v2::write(out, options.compression, |writer| {
-        let laid = lay(bag, select, &lines, writer, &mut |at| progress(u64::midpoint(half, at)));
+        let written = write_messages(bag, select, &exported_topics, writer, &mut |at| {
+            progress(u64::midpoint(half, at));
+        });
         half = size;
-        laid
+        written
     })?;
-    Ok(Exported { out: (), messages, losses: losses(bag, &lines, &tallies), notes: Vec::new() })
+    Ok(Exported { out: (), messages, losses: losses(bag, &exported_topics, &tallies), notes: Vec::new() })
 }
 
-type Lines<'a> = [Option<Result<Line<'a>, Loss>>];
+/// The export status of each topic of the bag. An entry is `None` if the topic is not selected. It
+/// is an error if the message type is unknown, because all messages of the topic are then lost.
+type ExportedTopics<'a> = [Option<Result<ExportedTopic<'a>, Loss>>];
 
-fn lay<'a>(
+/// Writes the selected messages. Returns the number of messages written. For each topic, it also
+/// returns the numbers of messages that could not be written.
+fn write_messages<'a>(
     bag: &BagReader,
     select: &Select,
-    lines: &'a Lines<'a>,
+    exported_topics: &'a ExportedTopics<'a>,
     writer: &mut Writer<'_>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(u64, Vec<Tally>), ExportError> {
     let mut connections = ByPublisher::new(bag);
-    let mut tallies = vec![Tally::default(); lines.len()];
+    let mut tallies = vec![Tally::default(); exported_topics.len()];
     let mut messages = 0;
     for record in bag.intact_records(select) {
         let record = record?;
         progress(record.offset);
         let topic = record.topic.id.index();
-        let Some(Ok(line)) = &lines[topic] else { continue };
+        let Some(Ok(exported)) = &exported_topics[topic] else { continue };
         let tally = &mut tallies[topic];
         let nanos = record.time.map_or(0, |time| time.nanos);
         let (sec, nsec) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
@@ -97,11 +109,11 @@ fn lay<'a>(
             tally.out_of_range += 1;
             continue;
         };
-        if !line.carries(&record.payload) {
+        if !exported.accepts(&record.payload) {
             tally.misfits += 1;
             continue;
         }
-        let id = *connections.of(bag, &record, |publisher| connect(writer, line, publisher))?;
+        let id = *connections.of(bag, &record, |publisher| connect(writer, exported, publisher))?;
         if writer.message(id, (sec, nsec), &record.payload)? {
             messages += 1;
         } else {
@@ -111,27 +123,33 @@ fn lay<'a>(
     Ok((messages, tallies))
 }
 
-/// Starts a connection by what was said when the publisher connected.
-fn connect(writer: &mut Writer<'_>, line: &Line<'_>, publisher: &Publisher) -> Result<u32, ExportError> {
-    let text = line.text();
-    let said = ConnectionHeader {
+/// Adds a connection to the output. The connection header repeats the fields that the publisher
+/// sent when it connected.
+fn connect(
+    writer: &mut Writer<'_>,
+    exported: &ExportedTopic<'_>,
+    publisher: &Publisher,
+) -> Result<u32, ExportError> {
+    let text = exported.text();
+    let header = ConnectionHeader {
         callerid: publisher.callerid.as_ref().map(String::as_bytes),
         latching: publisher.latching.then_some(b"1"),
-        md5sum: Some(line.sum.as_bytes()),
+        md5sum: Some(exported.sum.as_bytes()),
         message_definition: Some(text.as_bytes()),
-        topic: Some(line.topic.as_bytes()),
-        ty: Some(line.type_name.as_bytes()),
+        topic: Some(exported.topic.as_bytes()),
+        ty: Some(exported.type_name.as_bytes()),
     };
-    Ok(writer.connect(line.topic.as_bytes(), &said.to_data())?)
+    Ok(writer.connect(exported.topic.as_bytes(), &header.to_data())?)
 }
 
-fn losses(bag: &BagReader, lines: &Lines<'_>, tallies: &[Tally]) -> Vec<Loss> {
+/// Returns the losses of all topics, that is, the messages that could not be written.
+fn losses(bag: &BagReader, exported_topics: &ExportedTopics<'_>, tallies: &[Tally]) -> Vec<Loss> {
     let mut losses = Vec::new();
-    for ((topic, line), tally) in bag.topics().iter().zip(lines).zip(tallies) {
-        match line {
-            Some(Ok(line)) => {
-                losses.extend(line.losses.iter().cloned());
-                losses.extend(line.contradiction().map(|why| Loss::new(&topic.name, "", why)));
+    for ((topic, exported), tally) in bag.topics().iter().zip(exported_topics).zip(tallies) {
+        match exported {
+            Some(Ok(exported)) => {
+                losses.extend(exported.losses.iter().cloned());
+                losses.extend(exported.contradiction().map(|why| Loss::new(&topic.name, "", why)));
             }
             Some(Err(loss)) => losses.push(loss.clone()),
             None => {}

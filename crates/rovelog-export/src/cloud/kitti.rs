@@ -1,5 +1,5 @@
-//! Point clouds as KITTI `.bin`: x, y, z and intensity of each point as 32-bit floats, without a
-//! header.
+//! Writes point clouds in the format of the KITTI data set. A file has no header. Each point
+//! consists of x, y, z and intensity as 32-bit floats.
 
 use std::io::{self, Write};
 
@@ -9,6 +9,7 @@ use super::point::bytes;
 
 pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
     for point in points {
+        // The first 16 bytes of a point are x, y, z and intensity.
         out.write_all(&bytes(point)[..16])?;
     }
     Ok(())

@@ -1,7 +1,9 @@
-//! Point clouds as LAS 1.4 and LAZ (compressed LAS), with points of format 6.
+//! Writes point clouds as LAS 1.4 or LAZ, which is compressed LAS. The points have LAS point format
+//! 6.
 //!
-//! Coordinates are stored in units of 0.1 mm, and intensities as integers. The laser ring is an
-//! extra field. The GPS time field holds seconds since the start of the cloud.
+//! Coordinates are integers in units of 0.1 mm, and intensities are integers. LAS has no field for
+//! the number of the laser ring, so the ring is declared as an extra field. The field for GPS times
+//! contains seconds since the start of the cloud.
 
 use std::io::{self, Cursor, Write};
 
@@ -11,10 +13,10 @@ use rovelog::vel_format::velodyne;
 
 use super::point::seconds;
 
-/// Meters per coordinate unit.
+/// Size of a coordinate unit in meters.
 const UNIT: f64 = 1e-4;
 
-/// Record id that declares extra fields in the header.
+/// Identifier of the header record that declares extra fields.
 const EXTRA_BYTES: u16 = 4;
 
 pub(super) fn write(
@@ -30,12 +32,14 @@ pub(super) fn write(
     builder.point_format.is_compressed = compressed;
     let transform = Transform { scale: UNIT, offset: 0.0 };
     builder.transforms = Vector { x: transform, y: transform, z: transform };
-    // A date would make the output differ from day to day.
+    // The library would set the current date by default, so the same points would give different
+    // files on different days.
     builder.date = None;
     builder.system_identifier = text(comment);
     builder.generating_software = text(concat!("rovelog ", env!("CARGO_PKG_VERSION")));
     builder.vlrs.push(ring());
-    // The writer seeks back to its header, so the file is built in memory.
+    // The writer updates the file header at the end, so it needs a seekable output. `out` may be a
+    // pipe, so the file is built in memory first.
     let mut writer =
         Writer::new(Cursor::new(Vec::new()), builder.into_header().map_err(bad)?).map_err(bad)?;
     for point in points {
@@ -44,6 +48,8 @@ pub(super) fn write(
     out.write_all(writer.into_inner().map_err(bad)?.get_ref())
 }
 
+/// Converts a point to LAS. LAS counts the returns (echoes) of a laser pulse from 1. Each Velodyne
+/// point is stored as the only return of its pulse.
 fn las_point(point: &velodyne::Point) -> Point {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     let intensity = point.intensity.round().clamp(0.0, 65535.0) as u16;
@@ -60,16 +66,17 @@ fn las_point(point: &velodyne::Point) -> Point {
     }
 }
 
-/// Truncates a text to the length of a header field.
+/// Truncates a text to the 32 bytes of a header field. Characters outside of ASCII are omitted.
 fn text(text: &str) -> String {
     text.chars().filter(char::is_ascii).take(32).collect()
 }
 
-/// Returns the record that declares the ring, see "Extra Bytes" in the specification. It has 192
-/// bytes per field.
+/// Returns the header record that declares the laser ring as an extra field. The declaration has
+/// 192 bytes. See section "Extra Bytes" of the LAS 1.4 specification.
 fn ring() -> Vlr {
     let mut data = vec![0; 192];
-    // Data type 3 is an unsigned 16-bit integer.
+    // In the declaration, data type 3 means an unsigned 16-bit integer. The name of the field
+    // starts at byte 4, and the description at byte 160.
     data[2] = 3;
     for (at, text) in [(4, "ring"), (160, "ring of lasers, 0 the lowest")] {
         data[at..at + text.len()].copy_from_slice(text.as_bytes());

@@ -1,5 +1,7 @@
-//! Point cloud files: PLY, PCD, LAS and NPZ with every field, and KITTI `.bin` without ring and
-//! time. All are little endian.
+//! Writes point clouds as PLY, PCD, LAS, LAZ, NPZ and KITTI `.bin`.
+//!
+//! All formats are little-endian and contain all fields of a point, except for KITTI `.bin`, which
+//! has neither the laser ring nor the time of a point.
 
 mod kitti;
 #[cfg(feature = "las")]
@@ -23,11 +25,11 @@ use crate::ExportError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// Stanford PLY 1.0.
+    /// PLY 1.0, the Stanford triangle format.
     Ply,
     /// PCD 0.7, the format of the Point Cloud Library.
     Pcd,
-    /// KITTI `.bin`, which has neither ring nor time.
+    /// KITTI `.bin`, which stores neither the laser ring nor the time of a point.
     Kitti,
     /// NPZ, an archive of `numpy` arrays.
     Npz,
@@ -38,10 +40,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// All formats.
+    /// All file formats for point clouds.
     pub const ALL: [Self; 6] = [Self::Ply, Self::Pcd, Self::Kitti, Self::Npz, Self::Las, Self::Laz];
 
-    /// Returns the name used in command-line options.
+    /// Returns the name of the format in command-line options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kitti => "kitti",
@@ -49,7 +51,8 @@ impl Format {
         }
     }
 
-    /// Returns the missing feature if this build cannot write the format, otherwise `None`.
+    /// Returns the Cargo feature that is required for this format, if the crate was built without
+    /// that feature.
     pub const fn missing(self) -> Option<&'static str> {
         match self {
             Self::Las | Self::Laz if cfg!(not(feature = "las")) => Some("las"),
@@ -57,7 +60,7 @@ impl Format {
         }
     }
 
-    /// Returns the file extension.
+    /// Returns the extension of files in this format, without the dot.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Ply => "ply",
@@ -69,20 +72,22 @@ impl Format {
         }
     }
 
-    /// Returns the format with this option name or file extension.
+    /// Returns the format with the option name or file extension `name`, ignoring case.
     pub fn by_name(name: &str) -> Option<Self> {
         let called = |known: &str| known.eq_ignore_ascii_case(name);
         Self::ALL.into_iter().find(|format| called(format.name()) || called(format.extension()))
     }
 }
 
-/// Writes a point cloud. Point times count from the start of the cloud. `comment` is a single line,
-/// which is written if the format has a place for comments. The output is reproducible.
+/// Writes a point cloud. Times of points are counted from the start of the cloud. `comment` is a
+/// single line, which is omitted if the format does not support comments. The same points always
+/// give the same file.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails.
 pub fn write(points: &[Point], format: Format, comment: &str, out: impl Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
+    // A line break in the comment would add lines to the headers of PLY and PCD.
     let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match format {
         Format::Ply => out.write_all(ply::header(points.len(), &comment).as_bytes())?,

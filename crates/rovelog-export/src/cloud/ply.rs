@@ -1,7 +1,9 @@
-//! Point clouds as PLY, the Stanford triangle format, with vertices only.
+//! Writes the header of point clouds in PLY, the Stanford triangle format. The points are vertices
+//! without faces.
 
 use super::point::{FIELDS, Numeric};
 
+/// Returns the header of a PLY file. `points` is the number of points.
 pub(super) fn header(points: usize, comment: &str) -> String {
     let property = |(name, ty): (&str, Numeric)| {
         let ty = if ty == Numeric::UInt16 { "ushort" } else { "float" };

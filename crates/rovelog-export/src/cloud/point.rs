@@ -1,8 +1,8 @@
-//! Binary form of a point in cloud files.
+//! Binary encoding of a point, which most point cloud formats share.
 
 use rovelog::vel_format::velodyne::Point;
 
-/// Size in bytes of a point.
+/// Size in bytes of an encoded point.
 pub(crate) const POINT: usize = 22;
 
 /// Returns the time of a point in seconds since the start of the cloud.
@@ -12,7 +12,7 @@ pub(super) fn seconds(point: &Point) -> f32 {
     seconds
 }
 
-/// Encodes the [`FIELDS`] of a point.
+/// Encodes the [`FIELDS`] of a point in little-endian order, without padding.
 pub(crate) fn bytes(point: &Point) -> [u8; POINT] {
     let mut bytes = [0; POINT];
     for (i, value) in [point.x, point.y, point.z, point.intensity].into_iter().enumerate() {
@@ -23,7 +23,7 @@ pub(crate) fn bytes(point: &Point) -> [u8; POINT] {
     bytes
 }
 
-/// Type of a field.
+/// Type of a point's field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numeric {
     /// Unsigned 16-bit integer.
@@ -33,6 +33,7 @@ pub(crate) enum Numeric {
 }
 
 impl Numeric {
+    /// Returns the size of a value in bytes.
     pub(crate) const fn size(self) -> usize {
         match self {
             Self::UInt16 => 2,
@@ -40,6 +41,7 @@ impl Numeric {
         }
     }
 
+    /// Returns the name of the type in `numpy`.
     pub(super) const fn numpy(self) -> &'static str {
         match self {
             Self::UInt16 => "<u2",
@@ -48,7 +50,7 @@ impl Numeric {
     }
 }
 
-/// Fields of a point, in storage order.
+/// Names and types of a point's fields in the order in which they are stored.
 pub(crate) const FIELDS: [(&str, Numeric); 6] = [
     ("x", Numeric::Float32),
     ("y", Numeric::Float32),

@@ -1,80 +1,89 @@
-//! Chunks: messages are collected in batches, which any thread encodes and compresses.
+//! Encodes and compresses the chunks of an MCAP file.
+//!
+//! The main thread collects messages in a [`Batch`] without encoding them. When the batch is full,
+//! a worker thread encodes the records in it, builds the chunk with its message index, and
+//! compresses the chunk. The main thread writes the [`Packed`] chunks in their order, so the file
+//! does not depend on the number of threads.
 
 use std::io::Write as _;
 
 use ::mcap::records::{ChunkHeader, MessageHeader, MessageIndexEntry, op};
-use rovelog::core::layout::Plans;
-use rovelog::core::parallel::Spare;
-use rovelog::{Payload, Record, TopicId, Value};
+use rovelog::core::layout::KeyCache;
+use rovelog::core::parallel::BufferPool;
+use rovelog::{Payload, Record, TopicId};
 use zstd::bulk::Compressor;
 
 use super::encode::{Message, Tag, tag};
 use super::options::McapCompression;
-use super::types;
 use crate::ExportError;
 
-/// Size of the messages from which on a batch is complete.
-const FULL: usize = 1 << 20;
+/// Size in bytes of the messages at which a batch is full. A chunk of about 1 MB compresses well.
+/// Larger chunks would make seeking slower, because viewers have to decompress whole chunks.
+const BATCH_BYTES: usize = 1 << 20;
 
-/// Bytes of a message in addition to its content: operation, length, channel, sequence, times.
-const HEAD: usize = 31;
+/// Size in bytes of a message record without its content: opcode (1), record length (8), channel
+/// (2), sequence number (4), log time (8) and publish time (8).
+const MESSAGE_OVERHEAD: usize = 31;
 
-/// Records of a chunk, in order.
+/// Records of a chunk that have not been encoded yet, in their order in the chunk.
 #[derive(Default)]
 pub(super) struct Batch<'a> {
     items: Vec<Item<'a>>,
-    /// The bytes of all [`Content::Here`], one behind the other.
+    /// Bytes of all items that are already encoded, in the order of the items.
     bytes: Vec<u8>,
-    /// Size of its messages, by the bytes that they have now.
+    /// Size in bytes of the messages. For a record of the log, this is its size before it is
+    /// encoded.
     size: usize,
 }
 
+/// A record of a chunk that has not been written yet.
 enum Item<'a> {
-    /// A whole record of a schema or a channel.
+    /// A complete schema or channel record of MCAP. The number is its size in `Batch::bytes`.
     Definition(usize),
+    /// A message.
     Message(MessageHeader, Content<'a>),
 }
 
 /// Content of a message.
 enum Content<'a> {
-    /// So many bytes of the batch.
-    Here(usize),
-    /// The bytes of a record as they are.
+    /// Bytes that are already encoded. The number is their size in `Batch::bytes`.
+    Copied(usize),
+    /// The unchanged payload of a record of the log.
     Payload(Payload<'a>),
-    /// A record that is still to be encoded.
+    /// A record of the log that still has to be encoded.
     Record(Record<'a>),
 }
 
 impl<'a> Batch<'a> {
-    /// Adds a record of a schema or a channel.
+    /// Adds a complete schema or channel record of MCAP.
     pub(super) fn definition(&mut self, record: &[u8]) {
         self.bytes.extend_from_slice(record);
         self.items.push(Item::Definition(record.len()));
     }
 
-    /// Adds a message with this content.
+    /// Adds a message whose content is already encoded.
     pub(super) fn message(&mut self, header: MessageHeader, data: &[u8]) {
         self.bytes.extend_from_slice(data);
-        self.push(header, data.len(), Content::Here(data.len()));
+        self.push(header, data.len(), Content::Copied(data.len()));
     }
 
-    /// Adds a message with the bytes of a record.
+    /// Adds a message whose content is the unchanged payload of a record.
     pub(super) fn payload(&mut self, header: MessageHeader, payload: Payload<'a>) {
         self.push(header, payload.len(), Content::Payload(payload));
     }
 
-    /// Adds a message with the encoded record.
+    /// Adds a message for a record of the log. A worker thread encodes the record later.
     pub(super) fn record(&mut self, header: MessageHeader, record: Record<'a>) {
         self.push(header, record.payload.len(), Content::Record(record));
     }
 
     fn push(&mut self, header: MessageHeader, len: usize, content: Content<'a>) {
-        self.size += HEAD + len;
+        self.size += MESSAGE_OVERHEAD + len;
         self.items.push(Item::Message(header, content));
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.size > FULL
+        self.size > BATCH_BYTES
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -88,46 +97,50 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Records of a topic that could not be written, and values that are not as they were.
+/// Losses of a topic that are found while its records are encoded.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
+    /// Number of records that cannot be decoded.
     pub(super) undecodable: u64,
+    /// Number of missing values, which protobuf cannot distinguish from 0.
     pub(super) nulls: u64,
 }
 
-/// Buffers that were used before.
+/// Buffers that are used again for later chunks.
 #[derive(Default)]
 pub(super) struct Buffers<'a> {
-    pub(super) batches: Spare<Batch<'a>>,
-    bytes: Spare<Vec<u8>>,
+    pub(super) batches: BufferPool<Batch<'a>>,
+    bytes: BufferPool<Vec<u8>>,
 }
 
 impl Buffers<'_> {
-    /// Keeps a buffer for another chunk.
+    /// Makes a buffer available for later chunks.
     pub(super) fn keep(&self, mut buffer: Vec<u8>) {
         buffer.clear();
-        self.bytes.keep(buffer);
+        self.bytes.put(buffer);
     }
 }
 
-/// Schemas, channels and messages that are compressed together.
+/// A chunk of encoded records that is not compressed yet.
 #[derive(Default)]
 struct Chunk {
-    /// Records, one behind the other.
+    /// Encoded records.
     records: Vec<u8>,
-    /// First and last time of the messages.
+    /// Minimum and maximum log time of the messages.
     times: Option<(u64, u64)>,
-    /// By channel: time and offset of each message.
+    /// Log time and offset of each message, for each channel.
     index: Vec<Vec<MessageIndexEntry>>,
 }
 
 impl Chunk {
-    /// Adds a message whose content `fill` writes; none if that is not possible.
+    /// Adds a message. `fill` is called to write the content of the message. If `fill` returns
+    /// false, no message is added.
     #[inline]
     fn message(&mut self, header: &MessageHeader, fill: impl FnOnce(&mut Vec<u8>) -> bool) {
         let MessageHeader { channel_id, sequence, log_time, publish_time } = *header;
-        // One write for the fields of fixed size: operation, length, channel, sequence, times.
-        let mut head = [0; HEAD];
+        // The fields of fixed size are written at once, which is faster than writing each field
+        // separately. The record length is filled in when the size of the content is known.
+        let mut head = [0; MESSAGE_OVERHEAD];
         head[0] = op::MESSAGE;
         head[9..11].copy_from_slice(&channel_id.to_le_bytes());
         head[11..15].copy_from_slice(&sequence.to_le_bytes());
@@ -157,82 +170,73 @@ impl Chunk {
     }
 }
 
-/// Encodes the records of topics.
+/// Encodes records as protobuf messages.
 #[derive(Default)]
 struct Encoder {
-    plans: Plans<Tag>,
+    /// For each record layout, the tags of its fields.
+    keys: KeyCache<Tag>,
+    /// Losses of each topic in the current chunk.
     tallies: Vec<(TopicId, Tally)>,
 }
 
 impl Encoder {
-    /// Writes a record as a message of its topic's type. Returns whether it can be decoded.
+    /// Writes a record as a message of its topic's type. Returns false if the record cannot be
+    /// decoded.
     fn encode(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> bool {
-        let at = out.len();
-        let topic = record.topic.id;
+        let (at, topic) = (out.len(), record.topic.id);
         let mut message = Message::new(out);
-        if self.plans.run(topic, record.layout(), &record.payload, &mut tag, &mut message) {
-            return true;
+        let visited =
+            record.fields().and_then(|fields| self.keys.visit(topic, &fields, &mut tag, &mut message));
+        let tally = Tally { undecodable: u64::from(visited.is_err()), nulls: message.nulls };
+        if visited.is_err() {
+            out.truncate(at);
         }
-        out.truncate(at);
-        let value = record.value();
-        let tally = match &value {
-            Ok(value) => Tally { nulls: nulls(value), undecodable: 0 },
-            Err(_) => Tally { nulls: 0, undecodable: 1 },
-        };
-        match self.tallies.last_mut().filter(|(last, _)| *last == topic) {
-            Some((_, known)) => {
-                known.nulls += tally.nulls;
-                known.undecodable += tally.undecodable;
+        if tally.undecodable + tally.nulls > 0 {
+            match self.tallies.last_mut().filter(|(last, _)| *last == topic) {
+                Some((_, known)) => {
+                    known.nulls += tally.nulls;
+                    known.undecodable += tally.undecodable;
+                }
+                None => self.tallies.push((topic, tally)),
             }
-            None => self.tallies.push((topic, tally)),
         }
-        value.is_ok_and(|value| {
-            types::encode(&value, out);
-            true
-        })
+        visited.is_ok()
     }
 }
 
-/// Counts the missing values of a record: protobuf cannot express them.
-fn nulls(value: &Value) -> u64 {
-    match value {
-        Value::Null => 1,
-        Value::List(items) => items.iter().map(nulls).sum(),
-        Value::Struct(fields) => fields.iter().map(|(_, value)| nulls(value)).sum(),
-        _ => 0,
-    }
-}
-
-/// Encodes and compresses batches; one for each thread.
+/// Encodes and compresses batches. Each thread has its own packer.
 pub(super) struct Packer {
     compression: Compression,
     encoder: Encoder,
     chunk: Chunk,
 }
 
+/// Compression of a packer.
 enum Compression {
     None,
     Lz4,
     Zstd(Compressor<'static>),
 }
 
-/// A chunk as it is in the file.
+/// A chunk that is ready to be written.
 pub(super) struct Packed {
     pub(super) header: ChunkHeader,
+    /// Compressed records.
     pub(super) data: Vec<u8>,
-    /// Message index records, one for each channel with messages.
+    /// Message index records of MCAP, one for each channel that has messages in the chunk.
     pub(super) index: Vec<u8>,
-    pub(super) channels: Vec<Indexed>,
-    /// What became of the records of topics, where it is not the message.
+    /// The channels that have messages in the chunk, in the order of `index`.
+    pub(super) channels: Vec<IndexedChannel>,
+    /// Losses of topics with records in the chunk.
     pub(super) tallies: Vec<(TopicId, Tally)>,
 }
 
-/// A channel in the index of a chunk.
-pub(super) struct Indexed {
+/// A channel in the message index of a chunk.
+pub(super) struct IndexedChannel {
     pub(super) channel: u16,
-    /// Where its record starts in the index.
+    /// Offset of the channel's index record from the start of `index`.
     pub(super) at: u64,
-    /// Number of its messages.
+    /// Number of messages of the channel in the chunk.
     pub(super) messages: u64,
 }
 
@@ -246,6 +250,7 @@ impl Packer {
         Ok(Self { compression, encoder: Encoder::default(), chunk: Chunk::default() })
     }
 
+    /// Encodes and compresses a batch.
     pub(super) fn pack<'a>(
         &mut self,
         mut batch: Batch<'a>,
@@ -269,7 +274,7 @@ impl Packer {
             };
             chunk.message(header, |out| {
                 match content {
-                    Content::Here(len) => out.extend_from_slice(take(*len)),
+                    Content::Copied(len) => out.extend_from_slice(take(*len)),
                     Content::Payload(payload) => out.extend_from_slice(payload),
                     Content::Record(record) => return encoder.encode(record, out),
                 }
@@ -277,13 +282,14 @@ impl Packer {
             });
         }
         batch.clear();
-        buffers.batches.keep(batch);
+        buffers.batches.put(batch);
         let (message_start_time, message_end_time) = chunk.times.unwrap_or((0, 0));
         let uncompressed_size = chunk.records.len() as u64;
         let uncompressed_crc = crc32fast::hash(&chunk.records);
         let mut data = buffers.bytes.take();
         let compression = match compression {
             Compression::None => {
+                // The records are not compressed. Swapping the buffers avoids copying the records.
                 std::mem::swap(&mut chunk.records, &mut data);
                 ""
             }
@@ -292,6 +298,7 @@ impl Packer {
                 "lz4"
             }
             Compression::Zstd(compressor) => {
+                // The compressor does not enlarge the buffer itself.
                 data.reserve(zstd::zstd_safe::compress_bound(chunk.records.len()));
                 compressor.compress_to_buffer(&chunk.records, &mut data)?;
                 "zstd"
@@ -310,7 +317,8 @@ impl Packer {
     }
 }
 
-/// Returns a frame of LZ4.
+/// Compresses records as an LZ4 frame, as the MCAP specification requires. `out` is an empty
+/// buffer.
 fn lz4(records: &[u8], out: Vec<u8>) -> Result<Vec<u8>, ExportError> {
     use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
     let info = FrameInfo::new().block_size(BlockSize::Max1MB).block_mode(BlockMode::Independent);
@@ -319,12 +327,12 @@ fn lz4(records: &[u8], out: Vec<u8>) -> Result<Vec<u8>, ExportError> {
     encoder.finish().map_err(|error| ExportError::Format(error.to_string()))
 }
 
-/// Returns a record for each channel with messages.
-fn message_index(index: &[Vec<MessageIndexEntry>], mut records: Vec<u8>) -> (Vec<u8>, Vec<Indexed>) {
+/// Returns the message index records, one for each channel that has messages.
+fn message_index(index: &[Vec<MessageIndexEntry>], mut records: Vec<u8>) -> (Vec<u8>, Vec<IndexedChannel>) {
     let mut channels = Vec::new();
     records.reserve(index.iter().map(|entries| 16 * entries.len() + 15).sum());
     for (channel, entries) in (0u16..).zip(index).filter(|(_, entries)| !entries.is_empty()) {
-        channels.push(Indexed { channel, at: records.len() as u64, messages: entries.len() as u64 });
+        channels.push(IndexedChannel { channel, at: records.len() as u64, messages: entries.len() as u64 });
         let bytes = 16 * entries.len();
         records.push(op::MESSAGE_INDEX);
         records.extend_from_slice(&(6 + bytes as u64).to_le_bytes());

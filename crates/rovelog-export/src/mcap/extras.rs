@@ -1,4 +1,4 @@
-//! Format-specific messages in addition to the records of the topics.
+//! The trait by which a log format adds messages for viewers to the records of the topics.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,75 +9,83 @@ use rovelog::{Record, Topic};
 use super::foxglove::WellKnown;
 use crate::{ExportError, Loss};
 
-/// A message that is not a record of one of the log's own topics.
+/// A message that is added to the records of the log, such as a message for viewers.
 pub(super) struct Extra {
-    /// Time on the log's clock, in nanoseconds.
+    /// Time of the message in nanoseconds of the log's clock.
     pub(super) nanos: i64,
+    /// Name of the channel to which the message is written.
     pub(super) topic: Cow<'static, str>,
     pub(super) schema: ExtraSchema,
+    /// Bytes of the encoded message.
     pub(super) bytes: Vec<u8>,
 }
 
+/// Schema of an additional message.
 pub(super) enum ExtraSchema {
+    /// A type that viewers can draw without configuration.
     WellKnown(WellKnown),
-    /// A type of the format's package.
+    /// A type that is specific to the log format. It is written in the format's protobuf package.
     Own(Arc<rovelog::Schema>),
 }
 
-/// Output form of a topic's records.
+/// Form in which the records of a topic are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carried {
-    /// Messages of the topic's type.
+pub(super) enum RecordForm {
+    /// The records are written as messages of the topic's type.
     Typed,
-    /// Bytes of an unknown type: a channel without a schema.
+    /// The records are written as bytes in a channel without a schema, because their type is
+    /// unknown.
     Bytes,
-    /// Not written directly.
-    Otherwise,
+    /// The records are not written. Additional messages may contain their data.
+    Omitted,
 }
 
-/// Format-specific messages and metadata.
+/// Messages and metadata that a log format adds to the file.
 pub(super) trait Extras {
-    /// Returns the profile of the file, which is also the package of its types.
+    /// Returns the profile of the MCAP file. It is also the protobuf package of the topics' types.
     fn profile(&self) -> &'static str;
-    /// Returns the metadata key for a topic's instance.
+    /// Returns the metadata key under which a channel stores the instance of its topic.
     fn instance_key(&self) -> &'static str {
         "instance"
     }
-    /// Returns how the records of a topic are written.
-    fn carried(&self, _topic: &Topic) -> Carried {
-        Carried::Typed
+    /// Returns the form in which the records of a topic are written.
+    fn record_form(&self, _topic: &Topic) -> RecordForm {
+        RecordForm::Typed
     }
     /// Returns the name of a topic's channel.
     fn channel_name(&self, topic: &Topic) -> String {
         topic.name.clone()
     }
-    /// Returns whether single records are needed.
+    /// Returns whether the records of the log must be read.
     fn wants_records(&self) -> bool {
         true
     }
-    /// Returns the messages that do not come from records, in any order. They are few enough to
-    /// hold in memory: console lines, parameters.
+    /// Returns messages that do not come from records, such as console lines and parameters, in any
+    /// order. There must be few of these messages, because all of them are in memory at once.
     fn messages(&self) -> Vec<Extra>;
-    /// Returns the next message, in time order, that does not come from a single record and is not
-    /// later than `until` (log's clock); without `until`, the next of any time.
-    fn next_due(&mut self, _until: Option<i64>) -> Result<Option<Extra>, ExportError> {
+    /// Returns the next message that combines several records or samples. The messages are returned
+    /// in time order. Returns `None` if the time of the next message is after `until`, in
+    /// nanoseconds of the log's clock. If `until` is `None`, there is no such limit.
+    fn next_message(&mut self, _until: Option<i64>) -> Result<Option<Extra>, ExportError> {
         Ok(None)
     }
-    /// Returns the log offset that was reached.
+    /// Returns the offset in the log that [`next_message`](Self::next_message) has reached. It is
+    /// used to report progress.
     fn offset(&self) -> Option<u64> {
         None
     }
-    /// Adds the messages that a record leads to. `at` is its Unix time, if known.
+    /// Appends the additional messages for a record to `out`. `at` is the time of the record on the
+    /// clock of the MCAP file.
     fn on_record(&mut self, _record: &Record<'_>, _at: i64, _out: &mut Vec<Extra>) {}
-    /// Returns the values that are in no message.
+    /// Returns losses: values of the log that are in no message.
     fn losses(&self) -> Vec<Loss> {
         Vec::new()
     }
-    /// Returns one sentence for each kind of data that is converted for viewers.
+    /// Returns sentences about data that was converted for viewers.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Returns facts about the log, for a metadata record.
+    /// Returns facts about the log for a metadata record.
     fn info(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }

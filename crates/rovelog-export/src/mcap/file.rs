@@ -1,4 +1,4 @@
-//! The file during writing: channels, messages, and the values it could not hold.
+//! Assigns messages to channels, and counts the values that cannot be written.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
@@ -8,37 +8,47 @@ use rovelog::core::text;
 use rovelog::{AnyLog, Payload, Record, Topic, TopicId};
 
 use super::chunk::{Buffers, Tally};
-use super::extras::{Carried, Extra, ExtraSchema, Extras};
+use super::extras::{Extra, ExtraSchema, Extras, RecordForm};
 use super::output::{Messages, Part, Summary};
 use super::types;
 use crate::provenance::name_and_instance;
 use crate::{ExportError, Exported, Loss, Provenance, TimeBase};
 
-/// Counts of a topic's records that are not handed on.
+/// Numbers of records of a topic that were skipped before they were encoded.
 #[derive(Clone, Default)]
-pub(super) struct LeftOut {
+pub(super) struct SkippedRecords {
+    /// Number of records that cannot be decoded.
     pub(super) undecodable: u64,
+    /// Number of records with a time that MCAP cannot represent.
     pub(super) out_of_range: u64,
+    /// True if the type of the topic is nested too deeply for protobuf.
     too_deep: bool,
 }
 
-/// The output file of a log (`'a`).
+/// The MCAP file that is written for a log. `'a` is the lifetime of the log.
 pub(super) struct File<'p, 'a> {
     log: &'a AnyLog,
     pub(super) writer: Messages<'p, 'a>,
+    /// Clock of the log times in the file.
     pub(super) base: TimeBase,
+    /// Protobuf package of the topics' types.
     package: &'static str,
+    /// Metadata key under which a channel stores the instance of its topic.
     instance_key: &'static str,
-    /// Channel by topic.
+    /// Channel of each topic. `None` as long as the topic has no message.
     channels: Vec<Option<u16>>,
-    /// Channel and next sequence number of the extra messages, by topic name.
+    /// For each topic name, the channel of the additional messages and the sequence number of the
+    /// next message.
     extra: HashMap<String, (u16, u32)>,
-    left_out: Vec<LeftOut>,
-    /// By topic: the form of its records, and the name of its channel.
-    pub(super) carried: Vec<Carried>,
+    /// For each topic, numbers of records that were skipped before they were encoded.
+    skipped: Vec<SkippedRecords>,
+    /// For each topic, the form in which its records are written.
+    pub(super) record_forms: Vec<RecordForm>,
+    /// For each topic, the name of its channel.
     names: Vec<String>,
-    /// Number of extra messages whose times the file cannot hold, by topic.
-    unplaced: BTreeMap<String, u64>,
+    /// For each topic name, the number of additional messages with a time that MCAP cannot
+    /// represent.
+    out_of_range_extras: BTreeMap<String, u64>,
 }
 
 impl<'p, 'a> File<'p, 'a> {
@@ -57,14 +67,15 @@ impl<'p, 'a> File<'p, 'a> {
             instance_key: extras.instance_key(),
             channels: vec![None; topics],
             extra: HashMap::new(),
-            left_out: vec![LeftOut::default(); topics],
-            carried: log.topics().iter().map(|topic| extras.carried(topic)).collect(),
+            skipped: vec![SkippedRecords::default(); topics],
+            record_forms: log.topics().iter().map(|topic| extras.record_form(topic)).collect(),
             names: log.topics().iter().map(|topic| extras.channel_name(topic)).collect(),
-            unplaced: BTreeMap::new(),
+            out_of_range_extras: BTreeMap::new(),
         }
     }
 
-    /// Writes what is known of the log, its source and the settings that were inferred.
+    /// Writes metadata records with facts about the log, its source file, and settings that were
+    /// inferred from the log.
     pub(super) fn facts(&mut self, provenance: &Provenance, extras: &dyn Extras) -> Result<(), ExportError> {
         let facts = provenance.facts(&**self.log).into_iter().map(|(k, v)| (k.to_owned(), v));
         self.writer.metadata("rovelog", facts.collect())?;
@@ -72,12 +83,13 @@ impl<'p, 'a> File<'p, 'a> {
         if info.is_empty() { Ok(()) } else { self.writer.metadata("info", info) }
     }
 
-    pub(super) fn left_out(&mut self, topic: &Topic) -> &mut LeftOut {
-        &mut self.left_out[topic.id.index()]
+    pub(super) fn skipped(&mut self, topic: &Topic) -> &mut SkippedRecords {
+        &mut self.skipped[topic.id.index()]
     }
 
-    /// Writes the messages that do not come from records, up to a time on the log's clock; without
-    /// a time, all the rest.
+    /// Writes the additional messages that do not come from single records. `until` is a time on
+    /// the log's clock, up to which messages are written. If it is `None`, all remaining messages
+    /// are written.
     pub(super) fn catch_up(
         &mut self,
         extras: &mut dyn Extras,
@@ -85,7 +97,7 @@ impl<'p, 'a> File<'p, 'a> {
         until: Option<i64>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), ExportError> {
-        while let Some(due) = extras.next_due(until)? {
+        while let Some(due) = extras.next_message(until)? {
             while let Some(extra) = extra_messages.next_if(|extra| extra.nanos <= due.nanos) {
                 self.extra(&extra)?;
             }
@@ -99,7 +111,7 @@ impl<'p, 'a> File<'p, 'a> {
         Ok(())
     }
 
-    /// Returns the channel of a topic; `None` if its type cannot be written.
+    /// Returns the channel of a topic. Returns `None` if the topic's type cannot be written.
     fn channel(&mut self, topic: &Topic) -> Result<Option<u16>, ExportError> {
         if let Some(channel) = self.channels[topic.id.index()] {
             return Ok(Some(channel));
@@ -109,8 +121,9 @@ impl<'p, 'a> File<'p, 'a> {
             metadata.insert(self.instance_key.to_owned(), instance.to_owned());
         }
         let name = &self.names[topic.id.index()];
-        let channel = if self.carried[topic.id.index()] == Carried::Bytes {
-            // As the specification asks: no schema, and a private encoding.
+        let channel = if self.record_forms[topic.id.index()] == RecordForm::Bytes {
+            // The MCAP specification requires that the names of private encodings start with `x-`.
+            // The schema number 0 means that the channel has no schema.
             self.writer.add_channel(0, name, &format!("x-{}", self.package), &metadata)?
         } else {
             let compiled = topic.schema.as_ref().and_then(|schema| types::compile(self.package, schema));
@@ -122,24 +135,25 @@ impl<'p, 'a> File<'p, 'a> {
         Ok(Some(channel))
     }
 
-    /// Writes a record as a message of its topic's type, or as its bytes.
+    /// Writes a record as a message of its topic's type, or as bytes if the type is unknown.
     pub(super) fn record(&mut self, record: Record<'a>, nanos: i64) -> Result<(), ExportError> {
         let topic = record.topic;
-        let is_typed = self.carried[topic.id.index()] == Carried::Typed;
-        // A topic that cannot be decoded gets no channel.
-        if is_typed && self.channels[topic.id.index()].is_none() && record.value().is_err() {
-            self.left_out(topic).undecodable += 1;
+        let is_typed = self.record_forms[topic.id.index()] == RecordForm::Typed;
+        // A topic gets a channel only if one of its records can be decoded. Otherwise, viewers
+        // would list an empty topic.
+        if is_typed && self.channels[topic.id.index()].is_none() && record.fields().is_err() {
+            self.skipped(topic).undecodable += 1;
             return Ok(());
         }
         let Some(channel_id) = self.channel(topic)? else {
             let known = topic.schema.is_some();
-            let left_out = self.left_out(topic);
-            left_out.too_deep |= known;
-            left_out.undecodable += u64::from(!known);
+            let skipped = self.skipped(topic);
+            skipped.too_deep |= known;
+            skipped.undecodable += u64::from(!known);
             return Ok(());
         };
         let Some((log_time, publish_time)) = self.times(&record, nanos) else {
-            self.left_out(topic).out_of_range += 1;
+            self.skipped(topic).out_of_range += 1;
             return Ok(());
         };
         let header = MessageHeader { channel_id, sequence: sequence(&record), log_time, publish_time };
@@ -152,13 +166,13 @@ impl<'p, 'a> File<'p, 'a> {
         Ok(())
     }
 
-    /// Writes a message with this content.
+    /// Writes a message whose content is already encoded.
     pub(super) fn write(&mut self, header: MessageHeader, data: &[u8]) -> Result<(), ExportError> {
         self.writer.batch()?.message(header, data);
         Ok(())
     }
 
-    /// Writes a message with the bytes of a record.
+    /// Writes a message whose content is the unchanged payload of a record.
     pub(super) fn write_payload(
         &mut self,
         header: MessageHeader,
@@ -168,21 +182,26 @@ impl<'p, 'a> File<'p, 'a> {
         Ok(())
     }
 
-    /// Returns the log time and publish time of a record that was logged at `nanos`.
+    /// Returns the log time and publish time of a record. `nanos` is the time at which the record
+    /// was logged, in nanoseconds of the log's clock. Returns `None` if MCAP cannot represent the
+    /// log time.
     pub(super) fn times(&self, record: &Record<'_>, nanos: i64) -> Option<(u64, u64)> {
         let log_time = self.time(nanos)?;
-        // 0 if it has no time.
+        // If the record has no time, the log time is also used as the publish time.
         let own = record.time.and_then(|time| self.time(time.nanos));
         Some((log_time, own.unwrap_or(log_time)))
     }
 
+    /// Converts a time to the clock of the MCAP file. Returns `None` for times before 1970, because
+    /// MCAP times are unsigned.
     fn time(&self, nanos: i64) -> Option<u64> {
         u64::try_from(self.base.place(nanos)?).ok()
     }
 
+    /// Writes an additional message. The first message of a topic also adds the channel.
     pub(super) fn extra(&mut self, extra: &Extra) -> Result<(), ExportError> {
         let Some(log_time) = self.time(extra.nanos) else {
-            *self.unplaced.entry(extra.topic.to_string()).or_default() += 1;
+            *self.out_of_range_extras.entry(extra.topic.to_string()).or_default() += 1;
             return Ok(());
         };
         let (channel_id, sequence) = if let Some(channel) = self.extra.get_mut(&*extra.topic) {
@@ -206,41 +225,44 @@ impl<'p, 'a> File<'p, 'a> {
         self.write(header, &extra.bytes)
     }
 
-    /// Ends the messages. Returns what is left to report, and what the end of the file says.
-    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Rest<'a>, Summary), ExportError> {
+    /// Ends the last chunk. Returns the losses that are known so far, and the data for the summary
+    /// at the end of the file.
+    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Report<'a>, Summary), ExportError> {
         let summary = self.writer.finish()?;
         let mut losses = extras.losses();
-        losses.extend(self.unplaced.iter().map(|(topic, count)| {
+        losses.extend(self.out_of_range_extras.iter().map(|(topic, count)| {
             Loss::new(topic, "", format!("MCAP cannot store the times of {}", text::count(*count, "message")))
         }));
         let notes = extras.notes();
-        Ok((Rest { topics: self.log.topics(), losses, left_out: self.left_out, notes }, summary))
+        Ok((Report { topics: self.log.topics(), losses, skipped: self.skipped, notes }, summary))
     }
 }
 
-/// What is to be reported of an export, except what is known when all chunks are written.
-pub(super) struct Rest<'a> {
+/// Losses and notes of an export. Losses of single records are added when all chunks are written.
+pub(super) struct Report<'a> {
     topics: &'a [Topic],
     losses: Vec<Loss>,
-    left_out: Vec<LeftOut>,
+    /// For each topic, numbers of records that were skipped before they were encoded.
+    skipped: Vec<SkippedRecords>,
     pub(super) notes: Vec<String>,
 }
 
-impl Rest<'_> {
-    /// Returns what was exported: so many messages, and what chunks could not hold of each topic.
+impl Report<'_> {
+    /// Returns the result of the export. `messages` is the number of messages written. `tallies`
+    /// are the losses that were found while the chunks were encoded.
     pub(super) fn exported(self, messages: u64, tallies: &BTreeMap<TopicId, Tally>) -> Exported<()> {
-        let Self { topics, mut losses, left_out, notes } = self;
-        for (topic, left_out) in topics.iter().zip(&left_out) {
+        let Self { topics, mut losses, skipped, notes } = self;
+        for (topic, skipped) in topics.iter().zip(&skipped) {
             let tally = tallies.get(&topic.id).copied().unwrap_or_default();
             let mut lost = |count: u64, noun: &str, why: &str| {
                 if count > 0 {
                     losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));
                 }
             };
-            lost(left_out.undecodable + tally.undecodable, "record", "cannot be decoded");
-            lost(left_out.out_of_range, "record", "with a time that MCAP cannot store");
+            lost(skipped.undecodable + tally.undecodable, "record", "cannot be decoded");
+            lost(skipped.out_of_range, "record", "with a time that MCAP cannot store");
             lost(tally.nulls, "missing value", "read as 0 or empty in protobuf");
-            if left_out.too_deep {
+            if skipped.too_deep {
                 losses.push(Loss::new(
                     &topic.name,
                     "",
@@ -252,8 +274,8 @@ impl Rest<'_> {
     }
 }
 
-/// Returns the sequence number of a record in its topic.
-#[expect(clippy::cast_possible_truncation, reason = "a sequence number may start again")]
+/// Returns the sequence number of a record within its topic.
+#[expect(clippy::cast_possible_truncation, reason = "sequence numbers may wrap around")]
 pub(super) fn sequence(record: &Record<'_>) -> u32 {
     record.seq as u32
 }

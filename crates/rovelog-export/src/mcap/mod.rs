@@ -1,10 +1,16 @@
-//! MCAP: all topics in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler.
+//! Writes all topics of a log to one MCAP file, for Foxglove, Lichtblick, Rerun and PlotJuggler.
 //!
-//! Messages are protobuf with the types of the log, except those of ROS 1, which keep their own
-//! bytes. In addition there is what viewers draw without configuration: positions as
-//! `foxglove.LocationFix`, console lines as `foxglove.Log`, poses as `foxglove.PoseInFrame` and
-//! `foxglove.FrameTransform`, sensor data as `foxglove.PointCloud`, `LaserScan` and images.
-//! Everything that a format adds is in its implementation of `Extras`.
+//! Records become protobuf messages with the types of the log. Records of ROS bags are written
+//! unchanged, or converted to ROS 2.
+//!
+//! The file also contains messages that viewers can draw without configuration:
+//!
+//! - positions as `foxglove.LocationFix`,
+//! - console lines as `foxglove.Log`,
+//! - poses as `foxglove.PoseInFrame` and `foxglove.FrameTransform`,
+//! - sensor data as `foxglove.PointCloud`, `foxglove.LaserScan` and images.
+//!
+//! The implementations of the trait `Extras` create these messages for each log format.
 
 mod chunk;
 mod encode;
@@ -28,12 +34,12 @@ use rovelog::core::parallel::in_order;
 use rovelog::{AnyLog, Select};
 
 use self::chunk::{Buffers, Packer};
-use self::extras::{Carried, Extras};
-use self::file::{File, Rest};
+use self::extras::{Extras, RecordForm};
+use self::file::{File, Report};
 use self::output::{Output, Part, Summary, Written};
 use crate::{ExportError, Exported, Loss, Provenance};
 
-/// Writes the selected records, and the messages derived from them. Returns the complete output.
+/// Writes the selected records of a log, and the messages that are derived from them.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or the log cannot be read.
@@ -90,15 +96,15 @@ fn write_all(
     Ok(exported)
 }
 
-/// The end of the messages.
+/// Result of writing all messages.
 struct Done<'a> {
-    rest: Rest<'a>,
-    /// Of bags.
+    rest: Report<'a>,
+    /// Losses that were found while the records of a ROS bag were written.
     losses: Vec<Loss>,
     summary: Summary,
 }
 
-/// Hands on all messages.
+/// Writes all messages in time order.
 fn messages<'a>(
     log: &'a AnyLog,
     select: &Select,
@@ -124,7 +130,7 @@ fn messages<'a>(
         if let Some(bag) = &mut bag {
             match file.times(&record, nanos) {
                 Some(times) => bag.record(&mut file, &record, times)?,
-                None => file.left_out(record.topic).out_of_range += 1,
+                None => file.skipped(record.topic).out_of_range += 1,
             }
             continue;
         }
@@ -132,7 +138,7 @@ fn messages<'a>(
             let at = file.base.place(nanos).unwrap_or(nanos);
             extras.on_record(&record, at, &mut more);
         }
-        if file.carried[record.topic.id.index()] != Carried::Otherwise {
+        if file.record_forms[record.topic.id.index()] != RecordForm::Omitted {
             file.record(record, nanos)?;
         }
         for mut extra in more.drain(..) {

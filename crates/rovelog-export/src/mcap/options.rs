@@ -3,29 +3,32 @@
 use rovelog::core::parallel::Jobs;
 use rovelog::vel_format::velodyne::{Calibration, Model, PointOptions};
 
-/// Options of MCAP output.
+/// Options for writing an MCAP file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct McapOptions {
-    /// True to add messages that viewers draw without configuration.
+    /// True to add messages that viewers can draw without configuration.
     pub typed: bool,
-    /// True to keep poses in the axes of the vehicle (north, east, down) instead of those of
-    /// viewers (east, north, up).
+    /// True to write poses in the axes of PX4 (north, east, down). False to convert poses to the
+    /// axes of viewers (east, north, up).
     pub keep_ned: bool,
-    /// VEL: true to also write packets, ranges and images unchanged, and records of unknown types.
+    /// For VEL logs: true to also write packets, ranges and images without changes, and records of
+    /// unknown types as bytes.
     pub raw: bool,
-    /// RLD: true to write every sample at any rate, instead of an envelope above 1000 samples/s.
+    /// For `RocketLogger` logs: true to write a message for each sample at any sample rate. If
+    /// false, logs with more than 1000 samples per second are reduced to minimum, mean and maximum.
     pub full: bool,
-    /// RLD: every sample, this many per message as lists; a message never spans a gap.
+    /// For `RocketLogger` logs: the number of samples in each message. A message contains lists of
+    /// samples, and never spans a gap.
     pub batch: Option<u32>,
-    /// Output form of ROS bag records.
+    /// For ROS bags: the form in which the records are written.
     pub ros: RosForm,
-    /// VEL: facts about the Velodyne that the log does not contain.
+    /// For VEL logs: properties of the Velodyne scanner that the log does not contain.
     pub velodyne: VelodyneOptions,
-    /// Compression of chunks.
+    /// Compression of the chunks.
     pub compression: McapCompression,
-    /// Number of threads that compress.
+    /// Number of threads that encode and compress chunks.
     pub jobs: Jobs,
 }
 
@@ -33,11 +36,11 @@ pub struct McapOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum McapCompression {
-    /// None.
+    /// Chunks are not compressed.
     None,
-    /// LZ4 frames.
+    /// LZ4 compression.
     Lz4,
-    /// zstd with this level, from 1 (fast) to 22 (small).
+    /// Zstandard compression. The number is the level, from 1 (fast) to 22 (small).
     Zstd(i32),
 }
 
@@ -47,27 +50,28 @@ impl Default for McapCompression {
     }
 }
 
-/// How clouds are made from Velodyne packets.
+/// Options for computing point clouds from Velodyne packets.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct VelodyneOptions {
-    /// Sensor model, if the packets do not tell it.
+    /// Model of the Velodyne scanner. Required if the packets do not state the model.
     pub model: Option<Model>,
-    /// Calibration of an HDL-64E, if the log does not contain it.
+    /// Calibration of an HDL-64E scanner. Required if the log does not contain the calibration.
     pub calibration: Option<Calibration>,
     /// Options for computing points.
     pub points: PointOptions,
 }
 
-/// Output form of ROS bag records.
+/// Form in which the records of a ROS bag are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RosForm {
-    /// As recorded.
+    /// Records are written as ROS 1 messages without changes.
     #[default]
     Recorded,
-    /// As recorded, with current names for types that were renamed without a change.
+    /// Records are written as ROS 1 messages. Message types that were renamed without other changes
+    /// get their current names.
     Modernized,
-    /// ROS 2 messages only.
+    /// Records are converted to ROS 2 messages.
     Ros2,
 }
 

@@ -1,4 +1,8 @@
-//! The file itself: its records behind one another, and the summary at its end.
+//! Writes the records of an MCAP file and the summary at the end of the file.
+//!
+//! An MCAP file consists of records, each with an opcode, a length and content. The chunks with
+//! messages come first. The summary at the end repeats all schemas and channels. It also has an
+//! index of the chunks, so that readers can seek without reading the whole file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Cursor, Write};
@@ -10,36 +14,41 @@ use ::mcap::records::{
 use binrw::{BinWrite, Endian};
 use rovelog::TopicId;
 
-use super::chunk::{Batch, Buffers, Indexed, Packed, Tally};
+use super::chunk::{Batch, Buffers, IndexedChannel, Packed, Tally};
 use crate::ExportError;
 
-/// A piece of the file, in its order.
+/// A part of the MCAP file that has not been encoded yet.
 pub(super) enum Part<'a> {
     Metadata(Metadata),
     Chunk(Batch<'a>),
 }
 
-/// A piece of the file as it is written.
+/// A part of the MCAP file that is ready to be written.
 pub(super) enum Written {
     Metadata(Metadata),
     Chunk(Packed),
 }
 
-/// Collects messages of a log (`'a`) to chunks, which `push` hands on.
+/// Collects the messages of a log in batches, one batch for each chunk. `'a` is the lifetime of the
+/// log.
 pub(super) struct Messages<'p, 'a> {
+    /// Called with each part of the file, in order.
     push: &'p mut (dyn FnMut(Part<'a>) -> Result<(), ExportError> + 'p),
     batch: Batch<'a>,
     buffers: &'p Buffers<'a>,
     summary: Summary,
+    /// Number of each schema, by its name, encoding and data.
     schemas: HashMap<(String, &'static str, Vec<u8>), u16>,
+    /// Number of each channel, by its schema, topic, encoding and metadata.
     channels: HashMap<(u16, String, String, BTreeMap<String, String>), u16>,
 }
 
-/// What the end of the file says about schemas and channels.
+/// Schemas and channels for the summary at the end of the file.
 #[derive(Default)]
 pub(super) struct Summary {
-    /// Their records.
+    /// Encoded schema records.
     schemas: Vec<u8>,
+    /// Encoded channel records.
     channels: Vec<u8>,
     schema_count: u16,
     channel_count: u32,
@@ -60,6 +69,8 @@ impl<'p, 'a> Messages<'p, 'a> {
         }
     }
 
+    /// Adds a metadata record. MCAP does not allow metadata within a chunk, so the current chunk
+    /// ends.
     pub(super) fn metadata(
         &mut self,
         name: &str,
@@ -69,7 +80,7 @@ impl<'p, 'a> Messages<'p, 'a> {
         (self.push)(Part::Metadata(Metadata { name: name.to_owned(), metadata }))
     }
 
-    /// Returns the number of a schema, which is added if it is new.
+    /// Returns the number of a schema. If the schema is new, it is added.
     pub(super) fn add_schema(
         &mut self,
         name: &str,
@@ -85,6 +96,8 @@ impl<'p, 'a> Messages<'p, 'a> {
         let mut body = bytes(&header)?;
         body.extend_from_slice(&length(data.len())?.to_le_bytes());
         body.extend_from_slice(data);
+        // A schema record is written twice. The record in the chunk is for readers that read the
+        // file from its start. The record in the summary is for readers that start with any chunk.
         let start = self.summary.schemas.len();
         put(op::SCHEMA, &body, &mut self.summary.schemas);
         self.batch.definition(&self.summary.schemas[start..]);
@@ -93,7 +106,8 @@ impl<'p, 'a> Messages<'p, 'a> {
         Ok(id)
     }
 
-    /// Returns the number of a channel, which is added if it is new; schema 0 is none.
+    /// Returns the number of a channel. If the channel is new, it is added. The schema number 0
+    /// means that the channel has no schema.
     pub(super) fn add_channel(
         &mut self,
         schema_id: u16,
@@ -116,7 +130,7 @@ impl<'p, 'a> Messages<'p, 'a> {
         Ok(id)
     }
 
-    /// Returns the batch to which the next message belongs.
+    /// Returns the batch to which the next message must be added.
     pub(super) fn batch(&mut self) -> Result<&mut Batch<'a>, ExportError> {
         if self.batch.is_full() {
             self.end_chunk()?;
@@ -132,24 +146,30 @@ impl<'p, 'a> Messages<'p, 'a> {
         (self.push)(Part::Chunk(std::mem::replace(&mut self.batch, next)))
     }
 
-    /// Hands on the last chunk. Returns what is known of schemas and channels.
+    /// Ends the last chunk. Returns the schemas and channels for the summary.
     pub(super) fn finish(mut self) -> Result<Summary, ExportError> {
         self.end_chunk()?;
         Ok(self.summary)
     }
 }
 
-/// The output, and what its end says about its parts.
+/// The output of an MCAP file, with the data for the summary at its end.
 pub(super) struct Output<'p, 'a> {
     out: &'p mut dyn Write,
     buffers: &'p Buffers<'a>,
+    /// Number of bytes that have been written.
     at: u64,
+    /// CRC-32 of all bytes that have been written.
     crc: crc32fast::Hasher,
+    /// Index entries of the chunks that have been written.
     chunks: Vec<ChunkIndex>,
+    /// Index entries of the metadata records that have been written.
     metadata: Vec<MetadataIndex>,
-    /// Number of messages by channel.
+    /// Number of messages of each channel.
     counts: BTreeMap<u16, u64>,
+    /// Minimum and maximum log time of all messages.
     times: Option<(u64, u64)>,
+    /// Losses of each topic that were found while its records were encoded.
     tallies: BTreeMap<TopicId, Tally>,
 }
 
@@ -183,7 +203,7 @@ impl<'p, 'a> Output<'p, 'a> {
         Ok(self.out.write_all(bytes)?)
     }
 
-    /// Writes the next part.
+    /// Writes the next part of the file.
     pub(super) fn part(&mut self, part: Written) -> Result<(), ExportError> {
         let offset = self.at;
         let Packed { header, data, index, channels, tallies } = match part {
@@ -202,6 +222,8 @@ impl<'p, 'a> Output<'p, 'a> {
             all.undecodable += undecodable;
             all.nulls += nulls;
         }
+        // A chunk without messages has the times 0 and 0. They must not extend the time range of
+        // the file.
         if !channels.is_empty() {
             let (first, last) = (header.message_start_time, header.message_end_time);
             let (start, end) = self.times.unwrap_or((first, last));
@@ -217,7 +239,7 @@ impl<'p, 'a> Output<'p, 'a> {
         let index_start = self.at;
         self.write(&index)?;
         let mut message_index_offsets = BTreeMap::new();
-        for Indexed { channel, at, messages } in channels {
+        for IndexedChannel { channel, at, messages } in channels {
             message_index_offsets.insert(channel, index_start + at);
             *self.counts.entry(channel).or_default() += messages;
         }
@@ -237,8 +259,8 @@ impl<'p, 'a> Output<'p, 'a> {
         Ok(())
     }
 
-    /// Writes the end of the file. Returns the number of messages, and what became of the records of
-    /// topics, where it is not a message.
+    /// Writes the summary and the footer. Returns the number of messages and the losses of each
+    /// topic.
     pub(super) fn finish(self, summary: &Summary) -> Result<(u64, BTreeMap<TopicId, Tally>), ExportError> {
         let Self { out, at, crc, chunks, metadata, counts, times, tallies, .. } = self;
         let mut end = Vec::new();
@@ -266,6 +288,7 @@ impl<'p, 'a> Output<'p, 'a> {
                 end.extend_from_slice(records);
             }
         };
+        // The specification requires that records with the same opcode are adjacent.
         group(op::SCHEMA, &summary.schemas, &mut end);
         group(op::CHANNEL, &summary.channels, &mut end);
         group(op::STATISTICS, &all(op::STATISTICS, &[statistics])?, &mut end);
@@ -275,7 +298,8 @@ impl<'p, 'a> Output<'p, 'a> {
         end.extend(all(op::SUMMARY_OFFSET, &offsets)?);
         let footer = bytes(&Footer { summary_start, summary_offset_start, summary_crc: 0 })?;
         put(op::FOOTER, &footer, &mut end);
-        // The sum is the last field of the footer, and of everything before it in the summary.
+        // The checksum is the last field of the footer. It covers the summary and all other fields
+        // of the footer.
         let sum_at = end.len() - 4;
         let sum = crc32fast::hash(&end[data_end..sum_at]);
         end[sum_at..].copy_from_slice(&sum.to_le_bytes());
@@ -286,17 +310,19 @@ impl<'p, 'a> Output<'p, 'a> {
     }
 }
 
-/// Returns the next number; they start at 1.
+/// Returns the number for the next schema or channel. `known` is the number of schemas or channels
+/// that exist. Numbers start at 1, because the schema number 0 means that a channel has no schema.
 fn next_id(known: usize, what: &str) -> Result<u16, ExportError> {
     let id = u16::try_from(known + 1);
     id.map_err(|_| ExportError::Format(format!("an MCAP file has at most {} {what}", u16::MAX)))
 }
 
+/// Converts a length to 32 bits.
 fn length(len: usize) -> Result<u32, ExportError> {
     u32::try_from(len).map_err(|_| ExportError::Format("a record of more than 4 GiB".to_owned()))
 }
 
-/// Returns the content of a record.
+/// Encodes the content of an MCAP record.
 fn bytes<R>(record: &R) -> Result<Vec<u8>, ExportError>
 where
     R: for<'a> BinWrite<Args<'a> = ()>,
@@ -308,14 +334,14 @@ where
     Ok(out.into_inner())
 }
 
-/// Writes a record with this content.
+/// Writes an MCAP record with the opcode `op` and the content `body`.
 fn put(op: u8, body: &[u8], out: &mut Vec<u8>) {
     out.push(op);
     out.extend_from_slice(&(body.len() as u64).to_le_bytes());
     out.extend_from_slice(body);
 }
 
-/// Returns records of one kind.
+/// Encodes several MCAP records that have the opcode `op`.
 fn all<R>(op: u8, records: &[R]) -> Result<Vec<u8>, ExportError>
 where
     R: for<'a> BinWrite<Args<'a> = ()>,

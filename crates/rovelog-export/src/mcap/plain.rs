@@ -1,4 +1,5 @@
-//! Messages that are added for every format: console lines as `foxglove.Log`.
+//! Additional messages for log formats that have no other messages for viewers: console lines as
+//! `foxglove.Log`.
 
 use rovelog::{AnyLog, Text};
 
@@ -7,14 +8,19 @@ use super::foxglove::{self, WellKnown};
 use super::options::{McapOptions, RosForm};
 use crate::TimeBase;
 
+/// Additional messages of ROS bags and other logs.
 pub(super) struct Plain<'a> {
     log: &'a AnyLog,
+    /// True if messages are added that viewers can draw.
     typed: bool,
+    /// True if the records of a ROS bag are converted to ROS 2.
     ros2: bool,
 }
 
 impl<'a> Plain<'a> {
     pub(super) fn new(log: &'a AnyLog, options: &McapOptions) -> Self {
+        // A file with the profile `ros2` may only contain CDR messages, so no protobuf messages are
+        // added.
         let ros2 = options.ros == RosForm::Ros2;
         Self { log, typed: options.typed && !ros2, ros2 }
     }
@@ -36,7 +42,7 @@ impl Extras for Plain<'_> {
     }
 }
 
-/// Returns a console line; one without a time is at the start.
+/// Returns the message for a console line. A line without a time gets the time 0.
 pub(super) fn log_message(text: &Text, base: &TimeBase) -> Extra {
     let nanos = text.time.map_or(0, |time| time.nanos);
     let mut bytes = Vec::new();

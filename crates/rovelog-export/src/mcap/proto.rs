@@ -1,4 +1,5 @@
-//! Protobuf: fields that are written directly, and descriptors of message types.
+//! Encodes protobuf fields, and builds descriptors of message types. The types are only known at
+//! run time, so no code can be generated from `.proto` files.
 
 use prost::encoding::{self, WireType};
 use prost_types::field_descriptor_proto::{Label, Type};
@@ -8,58 +9,61 @@ use prost_types::{
 
 pub(super) use prost::encoding::encode_varint as varint;
 
-/// Writes a varint field; proto3 leaves zeros out.
+/// Writes an unsigned integer field. In proto3, a field with the value 0 is omitted.
 pub(super) fn uint(field: u32, value: u64, out: &mut Vec<u8>) {
     if value != 0 {
         encoding::uint64::encode(field, &value, out);
     }
 }
 
-/// Writes a signed varint field; a negative number takes ten bytes.
+/// Writes a signed integer field. A negative number takes ten bytes.
 pub(super) fn int(field: u32, value: i64, out: &mut Vec<u8>) {
     uint(field, value.cast_unsigned(), out);
 }
 
-/// Writes a double; only +0 is left out, so that -0 stays.
+/// Writes a 64-bit float field unless its value is 0. The value -0 is written, as in other
+/// implementations of proto3.
 pub(super) fn double(field: u32, value: f64, out: &mut Vec<u8>) {
     if value.to_bits() != 0 {
         present(field, value, out);
     }
 }
 
+/// Writes a 32-bit float field unless its value is 0.
 pub(super) fn float(field: u32, value: f32, out: &mut Vec<u8>) {
     if value.to_bits() != 0 {
         encoding::float::encode(field, &value, out);
     }
 }
 
-/// Writes a double, even if it is 0.
+/// Writes a 64-bit float field, even if its value is 0.
 pub(super) fn present(field: u32, value: f64, out: &mut Vec<u8>) {
     encoding::double::encode(field, &value, out);
 }
 
-/// Writes a fixed32 field.
+/// Writes a field of the type `fixed32` unless its value is 0.
 pub(super) fn fixed32(field: u32, value: u32, out: &mut Vec<u8>) {
     if value != 0 {
         encoding::fixed32::encode(field, &value, out);
     }
 }
 
-/// Writes text or bytes; left out if empty.
+/// Writes a text or bytes field unless it is empty.
 pub(super) fn bytes(field: u32, value: &[u8], out: &mut Vec<u8>) {
     if !value.is_empty() {
         element(field, value, out);
     }
 }
 
-/// Writes a length-delimited field, even if it is empty: an element, or a message.
+/// Writes a field with a length prefix, such as a text or a message, even if it is empty. An empty
+/// element of a repeated field must be written. Otherwise, the number of elements would be wrong.
 pub(super) fn element(field: u32, value: &[u8], out: &mut Vec<u8>) {
     encoding::encode_key(field, WireType::LengthDelimited, out);
     varint(value.len() as u64, out);
     out.extend_from_slice(value);
 }
 
-/// Writes a message field with the content from `fill`.
+/// Writes a field that contains a message. `fill` is called to write the content of the message.
 pub(super) fn message(field: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     encoding::encode_key(field, WireType::LengthDelimited, out);
     let at = start(out);
@@ -67,14 +71,16 @@ pub(super) fn message(field: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<
     end(at, out);
 }
 
-/// Leaves one byte for the length of what follows. Returns where it is.
+/// Reserves one byte for the length of a field, and returns the offset of this byte. One byte
+/// suffices for most fields, because they are shorter than 128 bytes.
 #[inline]
 pub(super) fn start(out: &mut Vec<u8>) -> usize {
     out.push(0);
     out.len() - 1
 }
 
-/// Writes the length of what came after [`start`] at its place.
+/// Writes the length of a field. `at` is the offset that [`start`] returned. If the length needs
+/// more than one byte, the content after it is moved.
 #[inline]
 pub(super) fn end(at: usize, out: &mut Vec<u8>) {
     let len = out.len() - at - 1;
@@ -98,12 +104,13 @@ pub(super) fn field(name: impl Into<String>, number: i32, ty: Type) -> FieldDesc
     }
 }
 
-/// Describes a field of the message or enum type with this full name (with leading dot).
+/// Describes a field whose type is a message or an enum. `type_name` is the full name of this type,
+/// with a leading dot.
 pub(super) fn field_of(name: &str, number: i32, ty: Type, type_name: String) -> FieldDescriptorProto {
     FieldDescriptorProto { type_name: Some(type_name), ..field(name, number, ty) }
 }
 
-/// Returns the field as a repeated field.
+/// Changes the description of a field to that of a repeated field.
 pub(super) fn repeated(field: FieldDescriptorProto) -> FieldDescriptorProto {
     FieldDescriptorProto { label: Some(Label::Repeated.into()), ..field }
 }
@@ -113,7 +120,7 @@ pub(super) fn message_type(name: impl Into<String>, field: Vec<FieldDescriptorPr
     DescriptorProto { name: Some(name.into()), field, ..DescriptorProto::default() }
 }
 
-/// Describes an enum with numbers from 0.
+/// Describes an enum whose values have the numbers 0, 1, 2 and so on.
 pub(super) fn enum_type(name: &str, values: &[&str]) -> EnumDescriptorProto {
     let value = |(number, name): (i32, &&str)| EnumValueDescriptorProto {
         name: Some((*name).to_owned()),
@@ -124,7 +131,8 @@ pub(super) fn enum_type(name: &str, values: &[&str]) -> EnumDescriptorProto {
     EnumDescriptorProto { name: Some(name.to_owned()), value, ..EnumDescriptorProto::default() }
 }
 
-/// Describes a file of message types and the files that it imports.
+/// Describes a `.proto` file that contains message types. `before` are the names of the files that
+/// it imports.
 pub(super) fn file(
     name: String,
     package: &str,
@@ -141,7 +149,8 @@ pub(super) fn file(
     }
 }
 
-/// Describes the file of `google.protobuf.Timestamp` or `Duration`.
+/// Describes the `.proto` file that defines `google.protobuf.Timestamp` or
+/// `google.protobuf.Duration`.
 pub(super) fn google(name: &str) -> FileDescriptorProto {
     let fields = vec![field("seconds", 1, Type::Int64), field("nanos", 2, Type::Int32)];
     let file_name = format!("google/protobuf/{}.proto", name.to_lowercase());

@@ -1,7 +1,8 @@
-//! Messages added for PX4 logs: console lines, parameters, information, position and attitude of
+//! Additional messages for PX4 logs: console lines, parameters, and the position and attitude of
 //! the vehicle.
 //!
-//! Names follow the mapping that is proposed for `mcap convert` (foxglove/mcap issue 1675).
+//! The names of types and fields follow the mapping that is proposed for `mcap convert` in issue
+//! 1675 of foxglove/mcap.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_1_SQRT_2;
@@ -16,31 +17,37 @@ use super::extras::{Extra, ExtraSchema, Extras};
 use super::foxglove::{self, Fix, Pose, WellKnown};
 use super::options::McapOptions;
 use super::plain::log_message;
+use super::proto;
 use crate::track::px4::MIN_FIX;
 use crate::{ExportError, TimeBase};
 
+/// Additional messages of a PX4 log.
 pub(super) struct Px4<'a> {
     reader: &'a UlogReader,
+    /// True if messages are added that viewers can draw.
     typed: bool,
+    /// True if poses are written in the axes of the vehicle, which are north, east and down.
     keep_ned: bool,
-    /// The exported position topics.
+    /// Topics from which positions are written, with their fields.
     positions: BTreeMap<TopicId, Source>,
-    /// Topic and fields of the quaternion w, x, y, z.
+    /// Topic of the attitude, and the fields w, x, y and z of its quaternion.
     attitude: Option<(TopicId, [Place; 4])>,
+    /// Topic of the local position, with its fields.
     local_position: Option<(TopicId, LocalPosition)>,
-    /// Last known position: north, east, down.
+    /// Last known local position: north, east and down in meters.
     place: [f64; 3],
 }
 
-/// A position topic: its fields, and its channel.
+/// A topic with positions.
 struct Source {
     fields: PositionFields,
-    /// Standard deviations, horizontal and vertical.
+    /// Fields that contain the horizontal and vertical standard deviation of a position.
     accuracy: [Option<Place>; 2],
+    /// Name of the channel for the positions.
     channel: String,
 }
 
-/// Fields of `vehicle_local_position`.
+/// Fields of the topic `vehicle_local_position`.
 struct LocalPosition {
     xyz: [Option<Place>; 3],
     xy_valid: Option<Place>,
@@ -56,7 +63,7 @@ impl LocalPosition {
         }
     }
 
-    /// Updates a position by the parts of a row that are known.
+    /// Updates `position` with those coordinates of a row that are valid.
     fn update(&self, row: &Row<'_>, position: &mut [f64; 3]) {
         let [x, y, z] = self.xyz.map(|place| number(row, place));
         let valid = |place: Option<Place>| place.and_then(|place| row.read::<bool>(place)) != Some(false);
@@ -69,7 +76,7 @@ impl LocalPosition {
     }
 }
 
-/// Returns the number in a field, if it is finite.
+/// Returns the value of a field if it is a finite number.
 fn number(row: &Row<'_>, place: Option<Place>) -> Option<f64> {
     let place = place.filter(|place| place.elements().is_none())?;
     let value = scalar_value(place.scalar()?, row.bytes().get(place.offset()..)?);
@@ -82,6 +89,7 @@ impl<'a> Px4<'a> {
             let topic = *px4::instances(reader, name).first()?;
             Some((topic.id, reader.definitions().layout(topic).ok()?))
         };
+        // The attitude is used only if all four components of the quaternion exist.
         let quaternion = |layout: &Layout| {
             let parts = [0, 1, 2, 3].map(|part| layout.place(&format!("q[{part}]")));
             parts.iter().all(Option::is_some).then(|| parts.map(|part| part.expect("all are there")))
@@ -99,6 +107,7 @@ impl<'a> Px4<'a> {
         })
     }
 
+    /// Returns the `foxglove.LocationFix` for a row of a position topic.
     fn fix(&self, record: &Record<'_>, row: &Row<'_>, at: i64) -> Option<Extra> {
         let Source { fields, accuracy: [eph, epv], channel } = self.positions.get(&record.topic.id)?;
         let position = fields.position(row, MIN_FIX).ok()?;
@@ -117,6 +126,8 @@ impl<'a> Px4<'a> {
         Some(Extra { nanos: 0, topic: channel.clone().into(), schema, bytes })
     }
 
+    /// Adds the messages for the pose of the vehicle. `row` is a row of the attitude topic. The
+    /// position in the pose is the last known position.
     fn poses(&self, row: &Row<'_>, quaternion: [Place; 4], at: i64, out: &mut Vec<Extra>) {
         let [Some(w), Some(x), Some(y), Some(z)] = quaternion.map(|part| number(row, Some(part))) else {
             return;
@@ -139,16 +150,22 @@ impl<'a> Px4<'a> {
     }
 }
 
-/// Converts a pose from the axes of the vehicle (forward, right, down over north, east, down) to
-/// those of viewers (forward, left, up over east, north, up).
+/// Converts a pose from the axes of PX4 to the axes of viewers.
+///
+/// PX4 uses north, east and down for the world, and forward, right and down for the vehicle.
+/// Viewers use east, north and up for the world, and forward, left and up for the vehicle. The
+/// orientation is therefore rotated on both sides: on the left by the rotation between the world
+/// axes, and on the right by half a turn about the forward axis.
 fn east_north_up(ned: &Pose) -> Pose {
     let [north, east, down] = ned.position;
+    // The rotation from north, east, down to east, north, up is half a turn about the axis between
+    // north and east.
     let turned = product([0.0, FRAC_1_SQRT_2, FRAC_1_SQRT_2, 0.0], ned.orientation);
     Pose { position: [east, north, -down + 0.0], orientation: product(turned, [0.0, 1.0, 0.0, 0.0]) }
 }
 
 #[expect(clippy::many_single_char_names, reason = "the letters of the textbook")]
-/// Returns the product of two quaternions, each as w, x, y, z.
+/// Returns the product of two quaternions. Each quaternion has the order w, x, y, z.
 fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
     [
         a * e - b * f - c * g - d * h,
@@ -158,7 +175,8 @@ fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
     ]
 }
 
-/// Returns all instances of the first type of position topics that has a fix.
+/// Returns the topics from which positions are written. Of the topic types with positions, the best
+/// type with at least one fix is used. The result contains all of its instances.
 fn positions(reader: &UlogReader) -> Result<BTreeMap<TopicId, Source>, ExportError> {
     for name in POSITION_TOPICS {
         let mut found = BTreeMap::new();
@@ -179,9 +197,10 @@ fn positions(reader: &UlogReader) -> Result<BTreeMap<TopicId, Source>, ExportErr
     Ok(BTreeMap::new())
 }
 
-/// Fields of a position, and of its accuracy.
+/// Fields of a position, and fields that contain its horizontal and vertical standard deviation.
 type Fields = (PositionFields, [Option<Place>; 2]);
 
+/// Returns the fields of a topic with positions. Returns `None` if the topic has no fix.
 fn fields_with_fix(reader: &UlogReader, topic: &Topic) -> Result<Option<Fields>, ExportError> {
     for record in reader.records(&Select::topic(topic.name.clone())) {
         let record = record?;
@@ -199,7 +218,7 @@ fn schema(name: &str, fields: &[(&'static str, FieldType)]) -> Schema {
     Schema { name: name.to_owned(), fields: fields.iter().map(field).collect() }
 }
 
-/// Schema of a console line.
+/// Schema of the messages for console lines.
 static LOG_MESSAGE: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     Arc::new(schema(
         "log_message",
@@ -212,7 +231,7 @@ static LOG_MESSAGE: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     ))
 });
 
-/// Schema of a parameter.
+/// Schema of the messages for parameters.
 static PARAMETER: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     Arc::new(schema(
         "parameter",
@@ -245,13 +264,12 @@ impl Extras for Px4<'_> {
                 found.push(log_message(&text, &base));
             }
             let nanos = text.time.map_or(0, |time| time.nanos);
-            let value = Value::record([
-                ("timestamp", micros(nanos)),
-                ("severity", Value::UInt(text.level.into(), 32)),
-                ("text", Value::Text(text.text)),
-                ("tag", Value::Text(text.source.unwrap_or_default())),
-            ]);
-            found.push(own(nanos, "log_message", &LOG_MESSAGE, &value));
+            let mut bytes = Vec::new();
+            proto::uint(1, micros(nanos), &mut bytes);
+            proto::uint(2, text.level.into(), &mut bytes);
+            proto::bytes(3, text.text.as_bytes(), &mut bytes);
+            proto::bytes(4, text.source.unwrap_or_default().as_bytes(), &mut bytes);
+            found.push(own(nanos, "log_message", &LOG_MESSAGE, bytes));
         }
         let parameters = self.reader.parameters();
         let start = self.reader.info().start.map_or(0, |time| time.nanos);
@@ -292,36 +310,38 @@ impl Extras for Px4<'_> {
     }
 }
 
-fn micros(nanos: i64) -> Value {
-    Value::UInt(u64::try_from(nanos / 1000).unwrap_or(0), 64)
+/// Converts nanoseconds to a PX4 timestamp, which is in microseconds.
+fn micros(nanos: i64) -> u64 {
+    u64::try_from(nanos / 1000).unwrap_or(0)
 }
 
-fn own(nanos: i64, topic: &'static str, schema: &Arc<Schema>, value: &Value) -> Extra {
-    let mut bytes = Vec::new();
-    super::types::encode(value, &mut bytes);
+/// Returns an additional message whose type is in the protobuf package `px4`.
+fn own(nanos: i64, topic: &'static str, schema: &Arc<Schema>, bytes: Vec<u8>) -> Extra {
     Extra { nanos, topic: topic.into(), schema: ExtraSchema::Own(Arc::clone(schema)), bytes }
 }
 
-/// Returns a message with a parameter or its default.
+/// Returns a message with the value of a parameter. `default` is true if the value is the
+/// parameter's default.
 fn parameter(nanos: i64, name: &str, value: &Value, default: bool) -> Extra {
-    let integer = if let Value::Int(value, _) = value { *value } else { 0 };
-    let float = if let Value::F32(value) = value { *value } else { 0.0 };
-    let kind = match value {
-        Value::Int(..) => "int32",
-        Value::F32(_) => "float",
-        _ => "other",
-    };
-    let other = if kind == "other" { value.to_json() } else { String::new() };
-    let value = Value::record([
-        ("timestamp", micros(nanos)),
-        ("name", Value::Text(name.to_owned())),
-        ("type", Value::Text(kind.to_owned())),
-        ("int_value", Value::Int(integer, 32)),
-        ("float_value", Value::F32(float)),
-        ("other_value", Value::Text(other)),
-        ("default", Value::Bool(default)),
-    ]);
-    own(nanos, "parameters", &PARAMETER, &value)
+    let mut bytes = Vec::new();
+    proto::uint(1, micros(nanos), &mut bytes);
+    proto::bytes(2, name.as_bytes(), &mut bytes);
+    match value {
+        Value::Int(value, _) => {
+            proto::bytes(3, b"int32", &mut bytes);
+            proto::int(4, *value, &mut bytes);
+        }
+        Value::F32(value) => {
+            proto::bytes(3, b"float", &mut bytes);
+            proto::float(5, *value, &mut bytes);
+        }
+        other => {
+            proto::bytes(3, b"other", &mut bytes);
+            proto::bytes(6, other.to_json().as_bytes(), &mut bytes);
+        }
+    }
+    proto::uint(7, default.into(), &mut bytes);
+    own(nanos, "parameters", &PARAMETER, bytes)
 }
 
 #[cfg(test)]
@@ -333,18 +353,19 @@ mod tests {
         (dot.abs() - 1.0).abs() < 1e-12
     }
 
-    /// A level vehicle that looks north is rotated by a quarter turn to the left in axes where
-    /// forward is east.
+    /// In the axes of viewers, a vehicle without a rotation points east. A level vehicle that
+    /// points north is therefore rotated by a quarter turn to the left.
     #[test]
     fn poses_are_turned_to_the_axes_of_viewers() {
         let ned = Pose { position: [1.0, 2.0, -3.0], orientation: [1.0, 0.0, 0.0, 0.0] };
         let enu = east_north_up(&ned);
         assert_eq!(enu.position.map(f64::to_bits), [2.0_f64, 1.0, 3.0].map(f64::to_bits));
         assert!(near(enu.orientation, [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2]), "{:?}", enu.orientation);
-        // Looking east, a quarter turn to the right from north, is no rotation.
+        // A vehicle that points east is not rotated.
         let east = Pose { orientation: [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2], ..ned };
         assert!(near(east_north_up(&east).orientation, [1.0, 0.0, 0.0, 0.0]));
-        // Pitch up stays pitch up: its sign changes because the axis now points left.
+        // Pitching up changes the sign of the rotation, because the lateral axis now points to the
+        // left.
         let (sin, cos) = (0.1f64.sin(), 0.1f64.cos());
         let up = Pose { orientation: product(east.orientation, [cos, 0.0, sin, 0.0]), ..ned };
         assert!(near(east_north_up(&up).orientation, [cos, 0.0, -sin, 0.0]));

@@ -1,4 +1,4 @@
-//! Records of ROS bags: with their own bytes, or as ROS 2 messages.
+//! Writes the records of ROS bags, either unchanged or converted to ROS 2.
 
 use std::collections::BTreeMap;
 
@@ -9,53 +9,66 @@ use rovelog::{LogReader as _, Record, Topic};
 
 use super::file::{File, sequence};
 use super::options::RosForm;
-use crate::ros::cdr::Code;
-use crate::ros::{ByPublisher, Line, ros2, written_name};
+use crate::ros::cdr::CompiledType;
+use crate::ros::{ByPublisher, ExportedTopic, ros2, written_name};
 use crate::{ExportError, Loss};
 
-/// Note on all bags that are written for ROS 2.
+/// Note for the user about bags that are converted to ROS 2.
 const NO_SEQ: &str = "Header.seq dropped (ROS 2 headers have none)";
 
+/// State while the records of a ROS bag are exported.
 pub(super) struct Ros<'a> {
     bag: &'a BagReader,
     form: RosForm,
-    /// State by topic, created at its first record.
-    topics: Vec<Option<How<'a>>>,
+    /// For each topic, how its records are written. `None` before the first record of the topic.
+    topics: Vec<Option<TopicOutput<'a>>>,
+    /// Channel of each topic and publisher. Old bags may have several publishers for a topic.
     channels: ByPublisher<u16>,
+    /// Buffer for messages that are converted to ROS 2.
     buffer: Vec<u8>,
 }
 
-/// Output form of a topic's records.
-enum How<'a> {
+/// How the records of a topic are written.
+enum TopicOutput<'a> {
+    /// The records become messages with a schema.
     Typed(Messages<'a>),
+    /// The records become bytes without a schema.
     Bytes(Bytes),
-    /// Cannot be written.
-    Not(Loss),
+    /// The records are not written. The loss states the reason.
+    Skipped(Loss),
 }
 
-/// Records of a topic whose type is defined nowhere: bytes without a schema.
+/// A topic whose type is unknown, so that its records become bytes without a schema.
 struct Bytes {
-    /// Name of the channel.
+    /// Name of the topic's channel.
     name: String,
+    /// Metadata of the topic's channel.
     metadata: BTreeMap<String, String>,
     losses: Vec<Loss>,
+    /// Number of messages written for the topic.
     count: u64,
 }
 
-/// Conversion of a topic's records to messages.
+/// A topic whose type is known, so that its records become messages with a schema.
 struct Messages<'a> {
-    line: Line<'a>,
+    exported: ExportedTopic<'a>,
+    /// Number of the topic's schema.
     schema: u16,
-    /// Conversion to ROS 2.
-    code: Option<Code>,
+    /// Compiled conversion to ROS 2. `None` if messages are not converted.
+    code: Option<CompiledType>,
     tally: Tally,
 }
 
+/// Numbers of messages and values of a topic that are lost or incomplete, by reason.
 #[derive(Default)]
 struct Tally {
-    cut: u64,
+    /// Number of messages that end inside a field.
+    truncated: u64,
+    /// Number of messages that do not fit the definition of their type.
     misfits: u64,
+    /// Number of messages with bytes after their last field.
     surplus: u64,
+    /// Number of times and durations that ROS 2 cannot represent.
     times: u64,
 }
 
@@ -65,7 +78,7 @@ impl<'a> Ros<'a> {
         Self { bag, form, topics, channels: ByPublisher::new(bag), buffer: Vec::new() }
     }
 
-    /// Writes a record with `times`, its log time and publish time.
+    /// Writes a record with the given log time and publish time.
     pub(super) fn record(
         &mut self,
         file: &mut File<'_, 'a>,
@@ -75,11 +88,11 @@ impl<'a> Ros<'a> {
         let Self { bag, form, topics, channels, buffer } = self;
         let slot = &mut topics[record.topic.id.index()];
         if slot.is_none() {
-            *slot = Some(How::start(bag, *form, record.topic, file)?);
+            *slot = Some(TopicOutput::start(bag, *form, record.topic, file)?);
         }
-        let Messages { line, schema, code, tally } = match slot {
-            Some(How::Typed(messages)) => messages,
-            Some(How::Bytes(bytes)) => {
+        let Messages { exported, schema, code, tally } = match slot {
+            Some(TopicOutput::Typed(messages)) => messages,
+            Some(TopicOutput::Bytes(bytes)) => {
                 bytes.count += 1;
                 let channel_id = *channels.of(bag, record, |publisher| {
                     let metadata = [bytes.metadata.clone(), of_publisher(publisher)].into_iter().flatten();
@@ -88,26 +101,26 @@ impl<'a> Ros<'a> {
                 let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
                 return file.write_payload(header, record.payload.clone());
             }
-            Some(How::Not(_)) | None => return Ok(()),
+            Some(TopicOutput::Skipped(_)) | None => return Ok(()),
         };
-        if !line.carries(&record.payload) {
+        if !exported.accepts(&record.payload) {
             tally.misfits += 1;
             return Ok(());
         }
         let converted = if let Some(code) = code {
-            let Ok(left) = code.convert(&record.payload, buffer) else {
-                tally.cut += 1;
+            let Ok(losses) = code.convert(&record.payload, buffer) else {
+                tally.truncated += 1;
                 return Ok(());
             };
-            tally.surplus += u64::from(left.surplus);
-            tally.times += left.times;
+            tally.surplus += u64::from(losses.surplus);
+            tally.times += losses.times;
             Some(&buffer[..])
         } else {
             None
         };
         let encoding = if converted.is_some() { "cdr" } else { "ros1" };
         let channel_id = *channels.of(bag, record, |publisher| {
-            file.writer.add_channel(*schema, &line.topic, encoding, &metadata(line, publisher))
+            file.writer.add_channel(*schema, &exported.topic, encoding, &metadata(exported, publisher))
         })?;
         let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
         match converted {
@@ -116,13 +129,13 @@ impl<'a> Ros<'a> {
         }
     }
 
-    /// Returns the losses and the intended differences.
+    /// Returns the losses, and notes about intended differences from the bag.
     pub(super) fn outcome(self) -> (Vec<Loss>, Vec<String>) {
         let (mut losses, mut notes) = (Vec::new(), Vec::new());
         for (topic, messages) in self.bag.topics().iter().zip(self.topics) {
             let messages = match messages {
-                Some(How::Typed(messages)) => messages,
-                Some(How::Bytes(bytes)) => {
+                Some(TopicOutput::Typed(messages)) => messages,
+                Some(TopicOutput::Bytes(bytes)) => {
                     losses.extend(bytes.losses);
                     let what = match topic.type_name.as_str() {
                         "*" => "the bag does not name its type".to_owned(),
@@ -135,19 +148,19 @@ impl<'a> Ros<'a> {
                     ));
                     continue;
                 }
-                Some(How::Not(loss)) => {
+                Some(TopicOutput::Skipped(loss)) => {
                     losses.push(loss);
                     continue;
                 }
                 None => continue,
             };
-            if self.form == RosForm::Ros2 && messages.line.has_header() && notes.is_empty() {
+            if self.form == RosForm::Ros2 && messages.exported.has_header() && notes.is_empty() {
                 notes.push(NO_SEQ.to_owned());
             }
-            losses.extend(messages.line.losses);
+            losses.extend(messages.exported.losses);
             let tally = messages.tally;
             for (count, noun, why) in [
-                (tally.cut, "record", "cannot be decoded"),
+                (tally.truncated, "record", "cannot be decoded"),
                 (tally.misfits, "record", "cannot be read by the only definition"),
                 (tally.surplus, "record", "with bytes after the last field, which ROS 2 does not allow"),
                 (tally.times, "time", "with more seconds than the 31 bits of ROS 2"),
@@ -161,26 +174,26 @@ impl<'a> Ros<'a> {
     }
 }
 
-impl<'a> How<'a> {
+impl<'a> TopicOutput<'a> {
     fn start(
         bag: &'a BagReader,
         form: RosForm,
         topic: &Topic,
         file: &mut File<'_, 'a>,
     ) -> Result<Self, ExportError> {
-        let line = match Line::new(bag, topic, form != RosForm::Recorded) {
-            Ok(line) => line,
-            // Without a definition there is no ROS 2 form.
-            Err(loss) if form == RosForm::Ros2 => return Ok(Self::Not(loss)),
+        let exported = match ExportedTopic::new(bag, topic, form != RosForm::Recorded) {
+            Ok(exported) => exported,
+            // Without a definition, a message cannot be converted to ROS 2.
+            Err(loss) if form == RosForm::Ros2 => return Ok(Self::Skipped(loss)),
             Err(_) => return Ok(Self::Bytes(Bytes::new(bag, topic))),
         };
         let (schema, code) = if form == RosForm::Ros2 {
-            let (name, text) = (ros2::type_name(&line.type_name), ros2::definition(&line));
-            (file.writer.add_schema(&name, "ros2msg", text.as_bytes())?, Some(Code::new(&line)))
+            let (name, text) = (ros2::type_name(&exported.type_name), ros2::definition(&exported));
+            (file.writer.add_schema(&name, "ros2msg", text.as_bytes())?, Some(CompiledType::new(&exported)))
         } else {
-            (file.writer.add_schema(&line.type_name, "ros1msg", line.text().as_bytes())?, None)
+            (file.writer.add_schema(&exported.type_name, "ros1msg", exported.text().as_bytes())?, None)
         };
-        Ok(Self::Typed(Messages { line, schema, code, tally: Tally::default() }))
+        Ok(Self::Typed(Messages { exported, schema, code, tally: Tally::default() }))
     }
 }
 
@@ -194,14 +207,14 @@ impl Bytes {
     }
 }
 
-/// Returns the metadata of a connection.
-fn metadata(line: &Line<'_>, publisher: &Publisher) -> BTreeMap<String, String> {
-    let known = [("topic", line.topic.clone()), ("md5sum", line.md5().into_owned())];
+/// Returns the metadata for the channel of a topic and publisher.
+fn metadata(exported: &ExportedTopic<'_>, publisher: &Publisher) -> BTreeMap<String, String> {
+    let known = [("topic", exported.topic.clone()), ("md5sum", exported.md5().into_owned())];
     let known = known.into_iter().map(|(key, value)| (key.to_owned(), value));
     known.chain(of_publisher(publisher)).collect()
 }
 
-/// Returns the metadata of a publisher.
+/// Returns the metadata about a publisher.
 fn of_publisher(publisher: &Publisher) -> BTreeMap<String, String> {
     let known =
         [("callerid", publisher.callerid.clone()), ("latching", publisher.latching.then(|| "1".to_owned()))];

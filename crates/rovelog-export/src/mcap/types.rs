@@ -1,8 +1,10 @@
-//! Schemas of logs as protobuf types, and their records as messages.
+//! Converts the schemas of a log to protobuf types.
 //!
-//! A field's number is its position in the schema, counted from 1. Integers below 64 bits widen to
-//! 32, text is a string, arrays are repeated (packed for numbers), and nested types are separate
-//! messages.
+//! - The number of a field is its position in the schema, counted from 1.
+//! - Integers with less than 32 bits become 32-bit integers.
+//! - Texts become strings.
+//! - Arrays and lists become repeated fields. Numbers are packed.
+//! - Nested types become separate message types.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -10,23 +12,24 @@ use prost::Message as _;
 use prost_types::field_descriptor_proto::Type;
 use prost_types::source_code_info::Location;
 use prost_types::{DescriptorProto, FileDescriptorProto, FileDescriptorSet, SourceCodeInfo};
-use rovelog::{FieldType, Scalar, Schema, Value};
+use rovelog::{FieldType, Scalar, Schema};
 
-use super::proto::{element, field as field_type, file, google, message_type, repeated, varint};
+use super::proto::{field as field_type, file, google, message_type, repeated};
 
-/// A type as a channel needs it.
+/// A protobuf type, as stored in the schema record of a channel.
 pub(super) struct Compiled {
-    /// Full name: `px4.vehicle_attitude`.
+    /// Full name of the type, such as `px4.vehicle_attitude`.
     pub(super) name: String,
-    /// The serialised `FileDescriptorSet`.
+    /// Encoded `FileDescriptorSet` that contains the type and all types that it uses.
     pub(super) descriptor: Vec<u8>,
 }
 
-/// Maximum nesting depth; protobuf readers allow a hundred levels.
-const DEPTH: usize = 90;
+/// Maximum nesting depth of a type. Most protobuf readers reject messages with more than 100
+/// levels.
+const MAX_DEPTH: usize = 90;
 
-/// Returns the type of records with `schema` in `package`; `None` if it is nested deeper than
-/// readers allow.
+/// Returns the protobuf type for records with `schema`. Returns `None` if the schema is nested too
+/// deeply. `package` is the protobuf package of the type.
 pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
     let mut types = Types {
         package,
@@ -45,25 +48,30 @@ pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
     Some(Compiled { name: format!("{package}.{name}"), descriptor })
 }
 
+/// Protobuf types that are being built.
 struct Types<'a> {
     package: &'a str,
     messages: Vec<DescriptorProto>,
-    /// Comments on fields. Positions in the source text are all 0, because there is no source text.
+    /// Comments on fields, which contain the units of the fields. Protobuf stores a source text
+    /// position for each comment. The positions are 0, because the types have no source text.
     comments: Vec<Location>,
-    /// Protobuf name by name in the log, so that each type is written once.
+    /// Protobuf name of each type in the log, by the name in the log.
     names: BTreeMap<String, String>,
+    /// Protobuf names that are in use.
     taken: HashSet<String>,
-    /// Well-known types in use.
+    /// Names of the types in the package `google.protobuf` that the fields use.
     google: BTreeSet<&'static str>,
 }
 
 impl Types<'_> {
-    /// Adds a type after its nested types. Returns its name.
+    /// Adds a type and its nested types. Returns the protobuf name of the type. Returns `None` if
+    /// the type is nested too deeply.
     fn add(&mut self, schema: &Schema, depth: usize) -> Option<String> {
         if let Some(name) = self.names.get(&schema.name) {
             return Some(name.clone());
         }
-        if depth > DEPTH {
+        // In a malicious log, types may be nested without end.
+        if depth > MAX_DEPTH {
             return None;
         }
         let mut fields = Vec::new();
@@ -91,7 +99,8 @@ impl Types<'_> {
         }
         let name = unique(identifier(&schema.name), &mut self.taken);
         self.names.insert(schema.name.clone(), name.clone());
-        // The path of the field: field numbers in the descriptors of the file and the message.
+        // The path to a field consists of field numbers and indices: field 4 of the file descriptor
+        // has the messages, and field 2 of a message descriptor has the fields.
         let message = i32::try_from(self.messages.len()).ok()?;
         self.comments.extend(comments.into_iter().map(|(field, comment)| Location {
             path: vec![4, message, 2, field],
@@ -104,7 +113,7 @@ impl Types<'_> {
     }
 }
 
-/// Returns a name as a valid protobuf identifier.
+/// Converts a name to a valid protobuf identifier.
 fn identifier(name: &str) -> String {
     let mut text: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
@@ -114,6 +123,7 @@ fn identifier(name: &str) -> String {
     text
 }
 
+/// Appends `_` to `name` until the result is not in `taken`. Adds the result to `taken`.
 fn unique(mut name: String, taken: &mut HashSet<String>) -> String {
     while !taken.insert(name.clone()) {
         name.push('_');
@@ -121,15 +131,17 @@ fn unique(mut name: String, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// Protobuf form of a field.
+/// Protobuf type of a field.
 struct Shape<'a> {
     ty: Type,
     repeated: bool,
-    /// Nested type of the log.
+    /// Schema of a nested type.
     inner: Option<&'a Schema>,
+    /// Name of a type in the package `google.protobuf`, if the field has such a type.
     well_known: Option<&'static str>,
 }
 
+/// Returns the protobuf type for the type of a field.
 fn shape(ty: &FieldType) -> Shape<'_> {
     let plain = |ty| Shape { ty, repeated: false, inner: None, well_known: None };
     match ty {
@@ -137,10 +149,12 @@ fn shape(ty: &FieldType) -> Shape<'_> {
         FieldType::Struct(schema) => Shape { inner: Some(schema), ..plain(Type::Message) },
         FieldType::Array(element, _) | FieldType::List(element) => Shape { repeated: true, ..shape(element) },
         FieldType::Text => plain(Type::String),
-        // Both have seconds and nanoseconds as their first two fields, as the value has.
+        // The protobuf types `Timestamp` and `Duration` have the fields seconds and nanoseconds, as
+        // times in the log have.
         FieldType::Time => Shape { well_known: Some("Timestamp"), ..plain(Type::Message) },
         FieldType::Duration => Shape { well_known: Some("Duration"), ..plain(Type::Message) },
-        // Types that a later version adds are carried as the bytes of their JSON.
+        // `FieldType` is non-exhaustive. A type that a later version adds is written as JSON in
+        // bytes.
         _ => plain(Type::Bytes),
     }
 }
@@ -157,50 +171,6 @@ fn scalar_type(scalar: Scalar) -> Type {
     }
 }
 
-/// Writes a record as a message, with its fields in the order of the schema.
-pub(super) fn encode(value: &Value, out: &mut Vec<u8>) {
-    let Value::Struct(fields) = value else { return };
-    for (number, (_, value)) in (1..).zip(fields) {
-        field(number, value, out);
-    }
-}
-
-fn field(number: u32, value: &Value, out: &mut Vec<u8>) {
-    match value {
-        Value::Null => {}
-        Value::Bool(value) => super::proto::uint(number, u64::from(*value), out),
-        Value::Int(value, _) => super::proto::int(number, *value, out),
-        Value::UInt(value, _) => super::proto::uint(number, *value, out),
-        Value::F32(value) => super::proto::float(number, *value, out),
-        Value::F64(value) => super::proto::double(number, *value, out),
-        Value::Text(text) => super::proto::bytes(number, text.as_bytes(), out),
-        Value::Bytes(bytes) => super::proto::bytes(number, bytes, out),
-        Value::Struct(_) => super::proto::message(number, out, |out| encode(value, out)),
-        Value::List(items) => list(number, items, out),
-        other => super::proto::bytes(number, other.to_json().as_bytes(), out),
-    }
-}
-
-/// Writes a list: numbers packed in one field, other elements one by one.
-fn list(number: u32, items: &[Value], out: &mut Vec<u8>) {
-    let mut packed = Vec::new();
-    for item in items {
-        match item {
-            Value::Bool(value) => varint(u64::from(*value), &mut packed),
-            Value::Int(value, _) => varint(value.cast_unsigned(), &mut packed),
-            Value::UInt(value, _) => varint(*value, &mut packed),
-            Value::F32(value) => packed.extend_from_slice(&value.to_le_bytes()),
-            Value::F64(value) => packed.extend_from_slice(&value.to_le_bytes()),
-            Value::Text(text) => element(number, text.as_bytes(), out),
-            Value::Bytes(bytes) => element(number, bytes, out),
-            Value::Struct(_) => super::proto::message(number, out, |out| encode(item, out)),
-            Value::List(items) => list(number, items, out),
-            _ => {}
-        }
-    }
-    super::proto::bytes(number, &packed, out);
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -210,28 +180,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_those_of_protoc() {
-        let value = Value::record([
-            ("a", Value::UInt(150, 32)),
-            ("b", Value::Int(-1, 8)),
-            ("c", Value::List(vec![Value::UInt(3, 8), Value::UInt(270, 16)])),
-            ("d", Value::Text("testing".to_owned())),
-            ("e", Value::F32(1.0)),
-            ("f", Value::Bool(false)),
-            ("g", Value::record([("a", Value::UInt(150, 32))])),
-        ]);
-        let mut out = Vec::new();
-        encode(&value, &mut out);
-        let mut want = vec![0x08, 0x96, 0x01, 0x10];
-        want.extend([0xff; 9]);
-        want.push(0x01);
-        want.extend([0x1a, 3, 3, 0x8e, 0x02, 0x22, 7]);
-        want.extend(b"testing");
-        want.extend([0x2d, 0, 0, 0x80, 0x3f, 0x3a, 3, 0x08, 0x96, 0x01]);
-        assert_eq!(out, want);
-    }
-
-    #[test]
     fn units_are_comments_of_the_schema() {
         let number = FieldType::Scalar(Scalar::Float32);
         let fields = vec![
@@ -239,7 +187,8 @@ mod tests {
             Field::new("voltage", number, "float").with_unit("V"),
         ];
         let compiled = compile("px4", &Schema { name: "battery".to_owned(), fields }).unwrap();
-        // The only comment of the file's field 9, at `message_type[0].field[1]`.
+        // The expected bytes are a `source_code_info` (field 9 of a file descriptor) with a single
+        // comment. Its path is `message_type[0].field[1]`.
         let info = b"\x4a\x12\x0a\x10\x0a\x04\x04\0\x02\x01\x12\x03\0\0\0\x22\x03 V\n";
         assert!(
             compiled.descriptor.windows(info.len()).any(|part| part == info),
@@ -249,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_identifiers_and_types_are_there_once() {
+    fn names_are_identifiers_and_types_are_written_once() {
         let number = FieldType::Scalar(Scalar::UInt8);
         let inner = Arc::new(Schema {
             name: "esc-report".to_owned(),

@@ -1,5 +1,8 @@
-//! Messages added for VEL logs: clouds of the Velodyne's revolutions, scans, images, positions and
-//! orientation for viewers; and the choice of topics that are written themselves.
+//! Additional messages for VEL logs: point clouds from the Velodyne scanner, laser scans, images,
+//! positions and the orientation of the vehicle.
+//!
+//! The records of packets, ranges and images are omitted by default. The additional messages
+//! contain the same data in a form that viewers can draw.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,42 +14,49 @@ use rovelog::vel_format::wire::{ImageData, LaserRange, RobotPose};
 use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId};
 
-use super::extras::{Carried, Extra, ExtraSchema, Extras};
-use super::foxglove::{self, NOWHERE, Pose, WellKnown};
+use super::extras::{Extra, ExtraSchema, Extras, RecordForm};
+use super::foxglove::{self, IDENTITY_POSE, Pose, WellKnown};
 use super::options::McapOptions;
 use crate::cloud::{self, FIELDS, POINT};
 use crate::track::vel::{course, place};
 use crate::{ExportError, Loss, TimeBase};
 
-/// Frame of the vehicle, and its parent frame.
+/// Coordinate frame of the vehicle.
 const VEHICLE: &str = "base_link";
+/// Coordinate frame of the world, in which the vehicle moves.
 const WORLD: &str = "map";
-
-/// Frame of the Velodyne.
+/// Coordinate frame of the Velodyne scanner.
 const VELODYNE: &str = "velodyne";
 
+/// Additional messages of a VEL log.
 pub(super) struct Vel<'a> {
     reader: &'a VelReader,
     select: Select,
+    /// Clock of the log times in the MCAP file.
     base: TimeBase,
-    /// True if packets, ranges, images and records of unknown types are written unchanged.
+    /// True if packets, ranges, images and records of unknown types are written without changes.
     raw: bool,
-    /// Channels and frame of a scanner or a camera, by topic.
+    /// The laser scanners and cameras, by topic.
     sensors: BTreeMap<TopicId, Sensor>,
+    /// The revolutions of the Velodyne scanner that have not been written yet.
     revolutions: Option<Revolutions<'a>>,
+    /// Offset in the log that the revolutions have reached.
     offset: Option<u64>,
-    /// Minimum time for the next revolution.
+    /// Time of the previous revolution, in nanoseconds of the log's clock.
     last: i64,
-    /// Messages that wait for their time.
-    waiting: VecDeque<Extra>,
-    /// By topic, the number of records that viewers cannot show, with the reason; only for topics
-    /// that are not written themselves.
-    left: BTreeMap<TopicId, (u64, String)>,
+    /// Additional messages whose time has not been reached yet.
+    pending: VecDeque<Extra>,
+    /// For each topic whose records are omitted, the number of records that are in no message, and
+    /// the reason.
+    hidden: BTreeMap<TopicId, (u64, String)>,
 }
 
+/// A laser scanner or camera.
 struct Sensor {
-    /// `/laser/scan/front`, and `/laser/points/front`; `/camera/image/1`, and `/camera/image_raw/1`.
+    /// Names of the two channels of the sensor. For example, a scanner has `/laser/scan/front` and
+    /// `/laser/points/front`, and a camera has `/camera/image/1` and `/camera/image_raw/1`.
     channels: [String; 2],
+    /// Name of the sensor's coordinate frame.
     frame: String,
 }
 
@@ -56,14 +66,15 @@ impl<'a> Vel<'a> {
             reader,
             select: select.clone(),
             base: TimeBase::of(reader),
-            // Without added messages, all of the log's own topics are written.
+            // If no messages for viewers are added, the records are the only copy of the data, so
+            // they must be written.
             raw: options.raw || !options.typed,
             sensors: sensors(reader),
             revolutions: None,
             offset: None,
             last: i64::MIN,
-            waiting: VecDeque::new(),
-            left: BTreeMap::new(),
+            pending: VecDeque::new(),
+            hidden: BTreeMap::new(),
         };
         let packets = reader.topics().iter().find(|topic| kind(topic) == Some(Kind::Velodyne));
         if let Some(topic) = packets.filter(|topic| options.typed && select.keeps_topic(topic))
@@ -74,14 +85,15 @@ impl<'a> Vel<'a> {
             match reader.revolutions(sensor.as_ref(), how.calibration.as_ref(), how.points, 0) {
                 Ok(revolutions) => vel.revolutions = Some(revolutions),
                 Err(error) => {
-                    vel.left.insert(topic.id, (0, format!("without a cloud: {error}")));
+                    vel.hidden.insert(topic.id, (0, format!("without a cloud: {error}")));
                 }
             }
         }
         vel
     }
 
-    /// Prepares the next revolution within the window, and the position of its sensor.
+    /// Adds the next revolution in the selected time range to the pending messages, together with
+    /// the pose of the Velodyne scanner.
     fn next_cloud(&mut self) {
         let Some(revolutions) = &mut self.revolutions else { return };
         while let Some(revolution) = revolutions.next() {
@@ -94,13 +106,14 @@ impl<'a> Vel<'a> {
                 data.extend_from_slice(&cloud::bytes(point));
             }
             let at = self.base.place(revolution.nanos).unwrap_or(revolution.nanos);
-            // Revolutions of an unsorted log are out of order; messages must not be.
+            // If the log is not sorted, a revolution may be earlier than the previous revolution.
+            // Messages must still be written in time order.
             let nanos = revolution.nanos.max(self.last);
             self.last = nanos;
             let mut cloud = Vec::with_capacity(data.len() + 256);
             foxglove::point_cloud(at, VELODYNE, &FIELDS, &data, &mut cloud);
-            self.waiting.extend([
-                transform(nanos, at, (VEHICLE, VELODYNE), &NOWHERE),
+            self.pending.extend([
+                transform(nanos, at, (VEHICLE, VELODYNE), &IDENTITY_POSE),
                 extra(nanos, "/velodyne/points".into(), WellKnown::PointCloud, cloud),
             ]);
             return;
@@ -108,16 +121,19 @@ impl<'a> Vel<'a> {
         self.revolutions = None;
     }
 
-    fn left(&mut self, topic: &Topic, why: &str) {
+    /// Counts a record whose data is in no message. If the records of the topic are written,
+    /// nothing is lost and the record is not counted.
+    fn count_hidden(&mut self, topic: &Topic, why: &str) {
         if !self.raw {
-            self.left.entry(topic.id).or_insert_with(|| (0, why.to_owned())).0 += 1;
+            self.hidden.entry(topic.id).or_insert_with(|| (0, why.to_owned())).0 += 1;
         }
     }
 
+    /// Adds the messages for a laser scan.
     fn scan(&mut self, topic: &Topic, scan: &LaserRange<'_>, at: i64, out: &mut Vec<Extra>) {
         let (Some(points), Some(sensor)) = (scan.points(), self.sensors.get(&topic.id)) else {
             let name = scan.sensor_type.text();
-            self.left(topic, &format!("of a sensor with unknown angles ({name:?})"));
+            self.count_hidden(topic, &format!("of a sensor with unknown angles ({name:?})"));
             return;
         };
         let points: Vec<_> = points.collect();
@@ -126,7 +142,8 @@ impl<'a> Vel<'a> {
         let mut bytes = Vec::new();
         let ranges: Vec<_> = points.iter().map(|point| point.range.unwrap_or(f64::NAN)).collect();
         foxglove::laser_scan(at, &sensor.frame, ends, &ranges, &mut bytes);
-        // Not every viewer draws scans; all draw clouds.
+        // Some viewers can only draw point clouds. The scan is therefore written as a laser scan
+        // and as a point cloud.
         let mut data = Vec::new();
         for [x, y] in points.iter().filter_map(rovelog::vel_format::laser::ScanPoint::xy) {
             #[expect(clippy::cast_possible_truncation, reason = "ranges are whole millimetres below 100 m")]
@@ -136,16 +153,17 @@ impl<'a> Vel<'a> {
         foxglove::point_cloud(at, &sensor.frame, &FIELDS[..3], &data, &mut cloud);
         let [scans, clouds] = sensor.channels.clone();
         out.extend([
-            transform(0, at, (VEHICLE, &sensor.frame), &NOWHERE),
+            transform(0, at, (VEHICLE, &sensor.frame), &IDENTITY_POSE),
             extra(0, scans, WellKnown::LaserScan, bytes),
             extra(0, clouds, WellKnown::PointCloud, cloud),
         ]);
     }
 
+    /// Adds the message for a camera image.
     fn image(&mut self, topic: &Topic, image: &ImageData<'_>, at: i64, out: &mut Vec<Extra>) {
         let encoding = image.encoding();
         let (Some(sensor), true) = (self.sensors.get(&topic.id), encoding != Encoding::Unknown) else {
-            self.left(topic, "of an unknown layout");
+            self.count_hidden(topic, "of an unknown layout");
             return;
         };
         let [compressed, raw] = sensor.channels.clone();
@@ -167,6 +185,7 @@ impl<'a> Vel<'a> {
         });
     }
 
+    /// Returns the message for a GPS fix, or `None` if the position is not valid.
     fn fix(&self, fix: &Fix, at: i64) -> Option<Extra> {
         let (latitude, longitude) = place(fix, self.reader.meaning().gps.unit)?;
         let data = &fix.data;
@@ -183,6 +202,8 @@ impl<'a> Vel<'a> {
             latitude,
             longitude,
             altitude: finite(data.height.get()).unwrap_or(0.0),
+            // The dilution of precision is not an accuracy in meters, so it is written as metadata
+            // instead.
             accuracy: None,
             frame: "gps",
             heading: course(fix).map(|course| f64::from(course).to_radians()),
@@ -192,12 +213,14 @@ impl<'a> Vel<'a> {
         Some(extra(0, "/gps".into(), WellKnown::LocationFix, bytes))
     }
 
+    /// Adds the messages for the orientation of the vehicle.
     fn pose(&self, pose: &RobotPose, at: i64, out: &mut Vec<Extra>) {
         let orientation = self.reader.meaning().pose.quaternion(pose).map(f64::from);
         let length = orientation.iter().map(|part| part * part).sum::<f64>().sqrt();
-        // A quaternion that is not a rotation would make viewers refuse all frames.
+        // Viewers reject all coordinate frames if a quaternion is not a rotation. The length of a
+        // rotation is 1.
         if (length - 1.0).abs() <= 0.05 {
-            let turned = Pose { orientation, ..NOWHERE };
+            let turned = Pose { orientation, ..IDENTITY_POSE };
             let mut bytes = Vec::new();
             foxglove::pose_in_frame(at, WORLD, &turned, &mut bytes);
             out.push(transform(0, at, (WORLD, VEHICLE), &turned));
@@ -210,18 +233,21 @@ fn extra(nanos: i64, topic: String, kind: WellKnown, bytes: Vec<u8>) -> Extra {
     Extra { nanos, topic: topic.into(), schema: ExtraSchema::WellKnown(kind), bytes }
 }
 
+/// Returns the message for the pose of a coordinate frame. `at` is the time on the clock of the
+/// MCAP file.
 fn transform(nanos: i64, at: i64, frames: (&str, &str), pose: &Pose) -> Extra {
     let mut bytes = Vec::new();
     foxglove::frame_transform(at, frames, pose, &mut bytes);
     extra(nanos, "/tf".into(), WellKnown::FrameTransform, bytes)
 }
 
-/// Returns the described type of a topic's messages.
+/// Returns the type of a topic's messages, or `None` if the log format does not define it.
 fn kind(topic: &Topic) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| kind.name() == topic.type_name)
 }
 
-/// Returns whether a topic's messages have an unknown type.
+/// Returns whether the messages of a topic have an unknown type. Such messages are only available
+/// as bytes.
 fn is_unknown(topic: &Topic) -> bool {
     let bytes =
         |schema: &rovelog::Schema| matches!(&schema.fields[..], [field] if field.ty == FieldType::Bytes);
@@ -230,8 +256,8 @@ fn is_unknown(topic: &Topic) -> bool {
         && topic.schema.as_deref().is_none_or(bytes)
 }
 
-/// Returns scanners and cameras. Their channels and frames have the name of the source, as the topic
-/// has it, so that they do not depend on the other sources of a log.
+/// Returns the laser scanners and cameras of a log. The names of their channels and coordinate
+/// frames end with the source in the topic name, so that a sensor has the same names in all logs.
 fn sensors(reader: &VelReader) -> BTreeMap<TopicId, Sensor> {
     let sensor = |topic: &Topic| {
         let (channels, frame) = match kind(topic)? {
@@ -251,12 +277,12 @@ impl Extras for Vel<'_> {
         "vel"
     }
 
-    fn carried(&self, topic: &Topic) -> Carried {
+    fn record_form(&self, topic: &Topic) -> RecordForm {
         match kind(topic) {
-            Some(Kind::Velodyne | Kind::Laser | Kind::Image) if !self.raw => Carried::Otherwise,
-            None if is_unknown(topic) && self.raw => Carried::Bytes,
-            None if is_unknown(topic) => Carried::Otherwise,
-            _ => Carried::Typed,
+            Some(Kind::Velodyne | Kind::Laser | Kind::Image) if !self.raw => RecordForm::Omitted,
+            None if is_unknown(topic) && self.raw => RecordForm::Bytes,
+            None if is_unknown(topic) => RecordForm::Omitted,
+            _ => RecordForm::Typed,
         }
     }
 
@@ -272,12 +298,12 @@ impl Extras for Vel<'_> {
         Vec::new()
     }
 
-    fn next_due(&mut self, until: Option<i64>) -> Result<Option<Extra>, ExportError> {
-        if self.waiting.is_empty() {
+    fn next_message(&mut self, until: Option<i64>) -> Result<Option<Extra>, ExportError> {
+        if self.pending.is_empty() {
             self.next_cloud();
         }
-        let due = self.waiting.front().is_some_and(|extra| until.is_none_or(|until| extra.nanos <= until));
-        Ok(if due { self.waiting.pop_front() } else { None })
+        let due = self.pending.front().is_some_and(|extra| until.is_none_or(|until| extra.nanos <= until));
+        Ok(if due { self.pending.pop_front() } else { None })
     }
 
     fn offset(&self) -> Option<u64> {
@@ -288,7 +314,7 @@ impl Extras for Vel<'_> {
         let topic = record.topic;
         let Some(kind) = kind(topic) else {
             if is_unknown(topic) {
-                self.left(topic, "of an unknown type");
+                self.count_hidden(topic, "of an unknown type");
             }
             return;
         };
@@ -302,9 +328,9 @@ impl Extras for Vel<'_> {
             }
             Some(Payload::Velodyne(_)) => {
                 if !self.raw
-                    && let Some(left) = self.left.get_mut(&topic.id)
+                    && let Some(hidden) = self.hidden.get_mut(&topic.id)
                 {
-                    left.0 += 1;
+                    hidden.0 += 1;
                 }
             }
             _ => {}
@@ -313,7 +339,7 @@ impl Extras for Vel<'_> {
 
     fn losses(&self) -> Vec<Loss> {
         let topics = self.reader.topics();
-        let some = self.left.iter().filter(|(_, (count, _))| *count > 0);
+        let some = self.hidden.iter().filter(|(_, (count, _))| *count > 0);
         some.map(|(id, (count, why))| {
             Loss::new(
                 &topics[id.index()].name,
@@ -324,7 +350,8 @@ impl Extras for Vel<'_> {
         .collect()
     }
 
-    /// Returns the assumed meaning of the log's numbers.
+    /// Returns the conventions that were assumed for the numbers of the log, such as the unit of
+    /// angles.
     fn info(&self) -> BTreeMap<String, String> {
         self.reader.choices().into_iter().map(|choice| (choice.what.to_owned(), choice.choice)).collect()
     }

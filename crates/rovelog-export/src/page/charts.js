@@ -1,21 +1,27 @@
 "use strict";
 // Charts shared by report pages and the viewer: time axes, state lanes, flight mode bands, and
-// values at the cursor. `setup` provides functions: colours() of lines and text, utc() whether the
-// axis shows UTC, unixMs() of second 0, bands().
+// values at the cursor. `setup` provides these functions:
+// - colors() returns the colors of lines and text.
+// - utc() returns true if the time axis shows UTC.
+// - unixMs() returns the Unix time of second 0 in milliseconds.
+// - bands() returns the flight modes as [start, end, color index].
 const rovelogCharts = setup => {
-  // Tick steps of the time axis in seconds.
+  // Possible distances in seconds between ticks of the time axis.
   const steps = [];
   for (let power = -6; power < 0; power++) for (const f of [1, 2, 5]) steps.push(f * 10 ** power);
   steps.push(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200);
   for (let days = 1; days < 1e6; days *= 10) for (const f of [1, 2, 5]) steps.push(f * days * 86400);
+  // Ticks are at multiples of the step since midnight. This is the time of day of second 0 in seconds.
   const shift = () => setup.utc() ? (setup.unixMs() / 1000) % 86400 : 0;
   const splits = (u, axis, min, max, step) => {
     const found = [], by = shift();
     for (let i = Math.ceil((min + by) / step - 1e-9); i * step - by <= max && found.length < 200; i++) found.push(i * step - by);
     return found;
   };
+  // Number of decimals that multiples of the step need.
   const digits = step => Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
-  // Formats date and time with microseconds, which doubles represent exactly.
+  // Formats the date and time with microseconds. Numbers in JavaScript represent Unix times in
+  // microseconds exactly, but not in nanoseconds.
   const iso = seconds => {
     const micros = Math.round(setup.unixMs() * 1000 + seconds * 1e6), millis = Math.floor(micros / 1000);
     try {
@@ -24,6 +30,7 @@ const rovelogCharts = setup => {
       return "";
     }
   };
+  // Returns the labels of ticks. The date follows below the first tick of each day.
   const labels = (u, times, axis, space, step) => {
     let day = "";
     return times.map(time => {
@@ -36,16 +43,16 @@ const rovelogCharts = setup => {
   };
 
   const number = (value, factor) => +(value / factor).toPrecision(6);
-  // Makes times strictly increasing, because uPlot requires it. Values at one time are then drawn
-  // one after the other.
+  // Makes the times strictly increasing, because uPlot requires it. Of several values at the same time,
+  // each is moved by 0.1 µs after the one before, so that all of them are drawn.
   const spread = s => { for (let i = 1; i < s.t.length; i++) if (s.t[i] <= s.t[i - 1]) s.t[i] = s.t[i - 1] + 1e-7; };
-  // Index of the last value at or before a time.
+  // Returns the last value at or before a time, found by binary search.
   const at = (s, time) => {
     let low = 0, high = s.t.length;
     while (low < high) { const mid = (low + high) >> 1; if (s.t[mid] <= time) low = mid + 1; else high = mid; }
     return low ? s.v[low - 1] : null;
   };
-  // Formats the value of a line at a time.
+  // Formats the value of a line at a time for the legend.
   const text = (panel, s, time) => {
     const value = time === null ? null : at(s, time);
     const named = value !== null && s.names && s.names[value];
@@ -53,8 +60,9 @@ const rovelogCharts = setup => {
     return value === null ? "" : named || (onOff ? (value ? "on" : "off") : String(number(value, panel.factor)));
   };
 
+  // Draws the flight modes in the background of a chart.
   const bands = u => {
-    const { ctx } = u, { left, top, width, height } = u.bbox, fills = setup.colours().fills;
+    const { ctx } = u, { left, top, width, height } = u.bbox, fills = setup.colors().fills;
     ctx.save();
     ctx.beginPath(); ctx.rect(left, top, width, height); ctx.clip();
     ctx.globalAlpha = 0.35;
@@ -65,6 +73,8 @@ const rovelogCharts = setup => {
     }
     ctx.restore();
   };
+  // Returns a function that draws the states of a panel as lanes below each other. uPlot has no such
+  // chart type, so its own lines are disabled for these panels.
   const lanes = panel => u => {
     const { ctx } = u, { left, top, width, height } = u.bbox, each = height / panel.series.length, scale = devicePixelRatio || 1;
     ctx.save();
@@ -72,6 +82,7 @@ const rovelogCharts = setup => {
     ctx.font = `${11 * scale}px system-ui, sans-serif`;
     ctx.textBaseline = "middle"; ctx.textAlign = "left";
     panel.series.forEach((s, k) => {
+      // States in the order of their first appearance, which determines their colors.
       const seen = [];
       const y = top + k * each, box = [y + each * 0.45, each * 0.45];
       if (u.series[k + 1].show) for (let i = 0; i < s.t.length;) {
@@ -83,33 +94,34 @@ const rovelogCharts = setup => {
         if (value !== null && !seen.includes(value)) seen.push(value);
         if (value === null || from + wide < left || from > left + width) continue;
         if (!s.names) {
-          ctx.fillStyle = setup.colours().lines[k % 28][0];
+          ctx.fillStyle = setup.colors().lines[k % 28][0];
           if (value) ctx.fillRect(from, box[0], wide, box[1]); else ctx.fillRect(from, box[0] + box[1] - scale, wide, scale);
           continue;
         }
-        ctx.fillStyle = setup.colours().fills[seen.indexOf(value) % setup.colours().fills.length];
+        ctx.fillStyle = setup.colors().fills[seen.indexOf(value) % setup.colors().fills.length];
         ctx.fillRect(from, box[0], wide, box[1]);
         const text = s.names[value] || String(value), start = Math.max(from, left) + 4 * scale;
-        ctx.fillStyle = setup.colours().text;
+        ctx.fillStyle = setup.colors().text;
         if (ctx.measureText(text).width < from + wide - start - 2 * scale) ctx.fillText(text, start, box[0] + box[1] / 2);
       }
-      ctx.fillStyle = setup.colours().text;
+      ctx.fillStyle = setup.colors().text;
       ctx.fillText(s.label || s.name, left + 6 * scale, y + each * 0.24);
-      if (k) { ctx.fillStyle = setup.colours().grid; ctx.fillRect(left, y, width, scale); }
+      if (k) { ctx.fillStyle = setup.colors().grid; ctx.fillRect(left, y, width, scale); }
     });
     ctx.restore();
   };
 
-  // Merges the lines of a panel on a common time axis.
+  // Returns the lines of a panel on a common time axis, which uPlot requires. Most lines of a panel have
+  // the same times, so that they do not have to be merged.
   const joined = panel => {
     const tables = panel.series.map(s => [s.t, s.v]);
     const same = tables.every(t => t[0].length === tables[0][0].length && t[0].every((time, i) => time === tables[0][0][i]));
     return same ? [tables[0][0], ...tables.map(t => t[1])] : uPlot.join(tables);
   };
-  // Returns uPlot options for a panel. `own` has its width, the shown range `view`, the flags
-  // `shown` of its lines, and `hooks`.
+  // Returns the uPlot options for a panel. `own` contains the width of the chart, the shown time range
+  // `view`, the array `shown` with true for each visible line, and uPlot `hooks`.
   const options = (panel, own) => {
-    const ink = setup.colours();
+    const ink = setup.colors();
     const axis = { stroke: ink.faint, grid: { stroke: ink.grid, width: 1 }, ticks: { stroke: ink.grid, width: 1 }, font: "11px system-ui, sans-serif" };
     const pen = (s, k) => ink.lines[(s.pen ?? k) % 28];
     const points = panel.series.reduce((most, s) => Math.max(most, s.t.length), 0);
@@ -133,8 +145,8 @@ const rovelogCharts = setup => {
       hooks: { ...own.hooks, drawClear: [bands], draw: [...(panel.lanes ? [lanes(panel)] : []), ...(own.hooks.draw || [])] },
     };
   };
-  // Returns the range after a key press, or nothing for other keys. At the ends the range stops
-  // moving and keeps its length.
+  // Returns the time range after a key press, or null for other keys. At the ends of the log, the range
+  // stops moving and keeps its length.
   const moved = (event, view, full) => {
     const span = view[1] - view[0], middle = (view[0] + view[1]) / 2;
     const to = { "+": [middle - span / 4, middle + span / 4], "-": [middle - span, middle + span], f: full,
@@ -144,7 +156,7 @@ const rovelogCharts = setup => {
     if (event.key.startsWith("Arrow") && to[1] > full[1]) return [full[1] - span, full[1]];
     return to;
   };
-  // Limits a range to another one, and to a minimum length.
+  // Limits a range to the range `full`, and to a minimum length.
   const within = ([a, b], full) => {
     const shortest = Math.max((full[1] - full[0]) / 1e6, 1e-6);
     a = Math.max(full[0], a); b = Math.min(full[1], b);

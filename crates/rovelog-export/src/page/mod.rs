@@ -1,5 +1,5 @@
-//! Self-contained HTML pages with zoomable plots, drawn by uPlot. A page loads nothing from the
-//! network.
+//! Self-contained HTML pages with zoomable plots. The plots are drawn by the library uPlot. A page
+//! loads nothing from the network.
 
 use std::fmt::{self, Write};
 
@@ -9,22 +9,24 @@ use serde_json::{Value, json};
 use crate::plot::{Look, Panel, Plot, Series, Theme};
 use crate::xml::escape;
 
-/// The script of uPlot, see assets/uPlot-LICENSE.txt.
+/// Script of the plot library uPlot. The license is in assets/uPlot-LICENSE.txt.
 pub const UPLOT: &str = include_str!("../../assets/uPlot-1.6.32.min.js");
-/// Style sheet of uPlot.
+/// Style sheet of the plot library uPlot.
 pub const UPLOT_STYLE: &str = include_str!("../../assets/uPlot-1.6.32.min.css");
-/// Script that draws panels with uPlot.
+/// Script that draws the panels of a plot with uPlot.
 pub const CHARTS: &str = include_str!("charts.js");
-/// Style sheet of all pages.
+/// Style sheet of all HTML pages.
 pub const STYLE: &str = include_str!("page.css");
 
-/// Maximum number of points in a page. They take about 3.2 MB.
-const MOST_POINTS: usize = 200_000;
+/// Maximum number of points of all plots in a page. In base64, 200,000 points need about 3.2 MB.
+const MAX_POINTS: usize = 200_000;
 
-/// Body of a page, and its sections for the navigation bar.
+/// An HTML page that is being written.
 #[derive(Default)]
 pub(crate) struct Page {
+    /// HTML of the page body.
     text: String,
+    /// Identifier and link text of each section, for the navigation bar.
     sections: Vec<(&'static str, &'static str)>,
 }
 
@@ -33,13 +35,15 @@ impl Page {
         self.text.push_str(text);
     }
 
-    /// Starts a section. `title` is escaped, and may be longer than the text of the link to it.
+    /// Starts a section. `link` is the text in the navigation bar. `title` is the HTML of the
+    /// heading, so its text must already be escaped.
     pub(crate) fn section(&mut self, id: &'static str, link: &'static str, title: &str) {
         self.sections.push((id, link));
         let _ = writeln!(self, "<h2 id=\"{id}\">{title}</h2>");
     }
 
-    /// Returns the complete page. `theme` is the color scheme; `None` follows the reader's system.
+    /// Returns the HTML of the complete page. `theme` is the color scheme. If it is `None`, the
+    /// page uses the color scheme of the reader's system.
     pub(crate) fn finish(self, title: &str, theme: Option<Theme>) -> String {
         let name = escape(title);
         let mut links = String::new();
@@ -52,6 +56,8 @@ impl Page {
             Some(Theme::Dark) => "dark",
             None => "auto",
         };
+        // The content security policy blocks all access to the network. This also protects the
+        // reader if a text in the log could inject HTML into the page.
         format!(
             "<!doctype html>\n<html lang=\"en\" data-theme=\"{theme}\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
              http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
@@ -65,7 +71,7 @@ impl Page {
         )
     }
 
-    /// Writes the plots, their data, and the script that draws them.
+    /// Writes the plots, their data and the scripts that draw them.
     pub(crate) fn charts(&mut self, plot: &Plot) {
         let mut plot = plot.clone();
         reduce(&mut plot);
@@ -90,7 +96,7 @@ impl Page {
             self.figure(i, panel);
         }
         let data = data(&plot).to_string();
-        // A `</script>` within a string would end the script element.
+        // A `</script>` in the data would end the script element, so `<` is escaped.
         let data = data.replace('<', "\\u003c");
         let _ = write!(
             self,
@@ -100,6 +106,8 @@ impl Page {
         );
     }
 
+    /// Writes the title and the legend of a panel, and the empty element in which the script draws
+    /// the chart.
     fn figure(&mut self, i: usize, panel: &Panel) {
         let (_, unit) = panel.prefixed();
         let unit = unit.map(|unit| format!(" <small>[{}]</small>", escape(&unit))).unwrap_or_default();
@@ -127,7 +135,7 @@ impl Write for Page {
     }
 }
 
-/// Describes a panel in words for screen readers: its lines and their ranges.
+/// Describes a panel for screen readers: its title, its lines, and the range of each line.
 fn summary(panel: &Panel) -> String {
     let unit = panel.unit().map(|unit| format!(" {unit}")).unwrap_or_default();
     let line = |series: &Series| {
@@ -138,14 +146,17 @@ fn summary(panel: &Panel) -> String {
     format!("{}: {}", panel.title, panel.series.iter().map(line).collect::<Vec<_>>().join(", "))
 }
 
-/// Reduces all lines until the page is small enough to be sent by mail.
+/// Reduces the points of all lines until the page has at most [`MAX_POINTS`] points, so that the
+/// page is small enough for an e-mail.
 fn reduce(plot: &mut Plot) {
     let points =
         |plot: &Plot| plot.panels.iter().flat_map(|panel| &panel.series).map(|s| s.points.len()).sum();
     let mut width = 1600;
     let mut total: usize = points(plot);
-    while total > MOST_POINTS && width >= 25 {
+    while total > MAX_POINTS && width >= 25 {
         for series in plot.panels.iter_mut().flat_map(|panel| &mut panel.series) {
+            // The first widths are larger than most screens, so that details remain visible when
+            // zooming in.
             series.reduce(plot.span, width);
         }
         total = points(plot);
@@ -153,6 +164,8 @@ fn reduce(plot: &mut Plot) {
     }
 }
 
+/// Returns the data of all plots as JSON. Points are base64 strings of little-endian numbers, which
+/// are smaller and faster to parse than JSON numbers.
 fn data(plot: &Plot) -> Value {
     let base64 = |bytes: Vec<u8>| base64::engine::general_purpose::STANDARD.encode(bytes);
     let series = |series: &Series| {
@@ -191,18 +204,17 @@ fn data(plot: &Plot) -> Value {
         "label": plot.time_label,
         "bands": bands,
         "panels": plot.panels.iter().map(panel).collect::<Vec<_>>(),
-        "light": colours(Theme::Light),
-        "dark": colours(Theme::Dark),
+        "light": colors(Theme::Light),
+        "dark": colors(Theme::Dark),
     })
 }
 
-/// Returns the colors of a theme for scripts.
-pub fn colours(theme: Theme) -> Value {
-    let colours = theme.colours();
-    let lines: Vec<_> =
-        (0..28).map(|i| colours.line(i)).map(|(colour, dash)| json!([colour, dash])).collect();
+/// Returns the colors of a theme as JSON for the scripts.
+pub fn colors(theme: Theme) -> Value {
+    let colors = theme.colors();
+    let lines: Vec<_> = (0..28).map(|i| colors.line(i)).map(|(color, dash)| json!([color, dash])).collect();
     json!({
-        "paper": colours.paper, "text": colours.text, "faint": colours.faint, "grid": colours.grid,
-        "frame": colours.frame, "lines": lines, "fills": colours.fills,
+        "paper": colors.paper, "text": colors.text, "faint": colors.faint, "grid": colors.grid,
+        "frame": colors.frame, "lines": lines, "fills": colors.fills,
     })
 }

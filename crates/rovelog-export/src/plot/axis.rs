@@ -1,17 +1,21 @@
-//! Axes with ticks at round numbers or round times, and unit prefixes.
+//! Axes with ticks at round numbers or round times, and units with a prefix.
+//!
+//! For example, values from 0 to 0.0234 A with about 5 ticks are shown in mA. The range with a
+//! margin is about 0.0257 A. A fifth of this range is 0.0051 A, and the next round step is 0.01 A.
+//! The ticks are therefore labeled 0, 10 and 20.
 
 use rovelog::{Clock, Timestamp};
 
-/// Nanoseconds per second.
+/// Number of nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
-/// A tick of the time axis.
+/// A tick of the horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// Position in seconds.
+    /// Position of the tick in the unit of the axis, which is seconds or hertz.
     pub(super) at: f64,
     pub(super) label: String,
-    /// Date, shown at the first tick of each day.
+    /// Date of the tick. `None` unless the tick is the first tick of a day.
     pub(super) date: Option<String>,
 }
 
@@ -20,33 +24,37 @@ pub(super) struct Tick {
 pub(super) struct Scale {
     /// Lower and upper end of the axis.
     pub(super) range: (f64, f64),
-    /// Ticks: value and label.
+    /// Value and label of each tick.
     pub(super) ticks: Vec<(f64, String)>,
-    /// The unit with its prefix: `mV`, `×10⁶`.
+    /// Unit of the tick labels, with a prefix or a power of ten. For example, `mV` or `×10⁶ m`.
     pub(super) unit: Option<String>,
 }
 
 impl Scale {
-    /// Creates an axis with about `wanted` ticks.
+    /// Creates an axis with about `wanted` ticks. `extent` is the minimum and maximum of the values
+    /// on the axis.
     pub(super) fn new(extent: Option<(f64, f64)>, unit: Option<&str>, wanted: usize) -> Self {
-        let range = with_air(extent);
+        let range = with_margin(extent);
         let (low, high) = extent.unwrap_or((0.0, 1.0));
         let (factor, unit) = prefixed(unit, low.abs().max(high.abs()));
         let (values, digits) = ticks(range, wanted, factor);
+        // The addition of 0 turns -0 into 0, so that the label has no minus sign.
         let ticks = values.into_iter().map(|value| (value, format!("{:.digits$}", value / factor + 0.0)));
         Self { range, ticks: ticks.collect(), unit }
     }
 
-    /// Returns the position of a value on the axis: 0 at the lower end, 1 at the upper end.
+    /// Returns the position of a value on the axis. The position is 0 at the lower end and 1 at the
+    /// upper end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let (low, high) = self.range;
-        // Divide first, because the difference of two large values may overflow to infinity.
+        // The values are halved before the subtraction, because the difference of two large values
+        // may overflow.
         (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
     }
 }
 
-/// Returns about `wanted` round numbers within a range, and the number of decimals that they need
-/// after division by `factor`.
+/// Returns about `wanted` round numbers within a range. Also returns the number of decimals that
+/// show these numbers exactly after they are divided by `factor`.
 fn ticks((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usize) {
     let span = high - low;
     if span <= 0.0 || !span.is_finite() {
@@ -59,6 +67,8 @@ fn ticks((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usiz
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 12")]
     let digits = (-((step / factor).log10() + 1e-9).floor()).clamp(0.0, 12.0) as usize;
     let first = (low / step).ceil();
+    // Each tick is computed from its index. Adding up the steps would also add up their rounding
+    // errors.
     let mut found = Vec::new();
     let mut i = 0.0;
     while (first + i) * step <= high + step * 1e-9 && found.len() < 100 {
@@ -68,7 +78,7 @@ fn ticks((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usiz
     (found, digits)
 }
 
-/// Formats a value with five significant digits and a unit prefix: `1.2345 mA`.
+/// Formats a value with five significant digits and a unit prefix, such as `1.2345 mA`.
 pub(crate) fn short(value: f64, unit: &str) -> String {
     let (factor, unit) = prefixed(Some(unit), value.abs());
     let value = value / factor;
@@ -77,17 +87,19 @@ pub(crate) fn short(value: f64, unit: &str) -> String {
     format!("{value:.digits$} {}", unit.unwrap_or_default()).trim_end().to_owned()
 }
 
-/// Units that may get a prefix.
+/// Units that are combined with a prefix, as in `mV`. Other units, such as `m/s²`, are combined
+/// with a power of ten.
 const PREFIXED: &[&str] = &["V", "A", "W", "J", "C", "F", "Ω", "Hz", "Pa", "s", "B"];
 
-/// Returns the divisor that makes values of this size short, and the unit with the matching prefix.
-/// For example, 0.02 V gives 0.001 and mV.
+/// Returns the divisor for the labels of values up to `size`, and the unit with the prefix for this
+/// divisor. For example, the size 0.02 and the unit V give the divisor 0.001 and the unit mV.
 pub(super) fn prefixed(unit: Option<&str>, size: f64) -> (f64, Option<String>) {
     if size <= 0.0 || !size.is_finite() {
         return (1.0, unit.map(str::to_owned));
     }
     #[expect(clippy::cast_possible_truncation, reason = "clamped")]
-    // Round up slightly below a power of 1000, so that 0.9999 V is not shown as 999.9 mV.
+    // A value slightly below a power of 1000 is rounded up. Otherwise, 0.9999 V would be shown in
+    // mV.
     let thousands = ((size.log10() + 4e-4) / 3.0).floor().clamp(-100.0, 100.0) as i32;
     let prefix = match thousands {
         -4 => "p",
@@ -112,6 +124,7 @@ pub(super) fn prefixed(unit: Option<&str>, size: f64) -> (f64, Option<String>) {
     }
 }
 
+/// Returns a number in superscript digits.
 fn superscript(number: i32) -> String {
     let digit = |c: char| match c {
         '-' => '⁻',
@@ -123,34 +136,37 @@ fn superscript(number: i32) -> String {
     number.to_string().chars().map(digit).collect()
 }
 
-/// Adds a margin to a range of values. A constant signal gets a range around its value.
-fn with_air(range: Option<(f64, f64)>) -> (f64, f64) {
+/// Adds a margin to a range of values. If the range is a single value, a range around this value is
+/// returned.
+fn with_margin(range: Option<(f64, f64)>) -> (f64, f64) {
     let (low, high) = range.unwrap_or((0.0, 1.0));
     let span = high - low;
     if !span.is_finite() {
         return (low, high);
     }
-    // A smaller span is rounding noise.
+    // A relative span of less than 1e-12 only consists of rounding errors, so the signal is
+    // constant.
     if span > f64::max(low.abs(), high.abs()) * 1e-12 {
         return (low - span * 0.05, high + span * 0.05);
     }
-    let air = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
-    (low - air, high + air)
+    let margin = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
+    (low - margin, high + margin)
 }
 
-/// Steps of the time axis in seconds. Steps below a second are 1, 2 or 5 times a power of ten
-/// nanoseconds.
+/// Round distances in seconds between ticks of the time axis, up to half a day. Distances below a
+/// second are computed: they are 1, 2 or 5 times a power of ten in nanoseconds.
 const STEPS: &[i64] = &[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
 
+/// Seconds per day.
 const DAY: i64 = 86_400;
 
-/// Returns the shortest round time step, in nanoseconds, of which at most `wanted` fit into
-/// `nanos`.
+/// Returns the distance between ticks of the time axis in nanoseconds. This is the shortest round
+/// distance that divides a range of `nanos` nanoseconds into at most `wanted` steps.
 fn time_step(nanos: f64, wanted: usize) -> i64 {
     let rough = nanos / wanted.max(1) as f64;
     let powers = (0..9).flat_map(|power| [1, 2, 5].map(|factor| factor * 10_i64.pow(power)));
     let seconds = STEPS.iter().map(|step| step * 1_000_000_000);
-    // Steps of 1, 2, 5, 10, ... days cover every range of 64-bit nanoseconds.
+    // Distances of 1, 2, 5, 10, ... days cover every range of 64-bit nanoseconds.
     let days = (0..5).flat_map(|power| {
         [1, 2, 5]
             .into_iter()
@@ -159,8 +175,8 @@ fn time_step(nanos: f64, wanted: usize) -> i64 {
     powers.chain(seconds).chain(days).find(|step| *step as f64 >= rough).unwrap_or(i64::MAX)
 }
 
-/// Returns at most `wanted` ticks at round times. `span` is in seconds, and `utc` is the Unix time
-/// of second 0 in nanoseconds.
+/// Returns at most `wanted` ticks at round times. `span` is the time range in seconds. `utc` is the
+/// Unix time of second 0 in nanoseconds.
 pub(super) fn times(span: (f64, f64), utc: Option<i64>, wanted: usize) -> Vec<Tick> {
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     let nanos = |seconds: f64| (seconds * SECOND).round() as i64;
@@ -168,12 +184,15 @@ pub(super) fn times(span: (f64, f64), utc: Option<i64>, wanted: usize) -> Vec<Ti
     let (from, to) = (nanos(span.0), nanos(span.1));
     let step = time_step(to.saturating_sub(from) as f64, wanted);
     let (Some(first), Some(last)) = (zero.checked_add(from), zero.checked_add(to)) else { return Vec::new() };
+    // Ticks are at multiples of their distance since 1970, so that they are at round times of day.
     let mut at = first.div_euclid(step).saturating_mul(step);
     if at < first {
         at = at.saturating_add(step);
     }
     let mut found = Vec::new();
     let mut day = None;
+    // The loop also limits the number of ticks, because the range in nanoseconds may have been
+    // rounded.
     while at <= last && found.len() <= wanted + 1 {
         let seconds = at.wrapping_sub(zero) as f64 / SECOND;
         let (label, date) = match utc {
@@ -189,13 +208,14 @@ pub(super) fn times(span: (f64, f64), utc: Option<i64>, wanted: usize) -> Vec<Ti
     found
 }
 
-/// Returns ticks for an axis of plain numbers.
+/// Returns ticks for a horizontal axis of numbers, such as frequencies.
 pub(super) fn plain(span: (f64, f64), wanted: usize) -> Vec<Tick> {
     let (values, digits) = ticks(span, wanted, 1.0);
     values.into_iter().map(|at| Tick { at, label: format!("{at:.digits$}"), date: None }).collect()
 }
 
-/// Formats a time of day with as many decimals as the step needs. Returns it with the date.
+/// Formats a Unix time as a time of day and a date. The time of day has as many decimals as the
+/// distance `step` between ticks requires.
 fn clock(unix: i64, step: i64) -> (String, Option<String>) {
     let Some(text) = Timestamp::new(unix, Clock::Unix).rfc3339() else {
         return (format!("{} s", unix / 1_000_000_000), None);
@@ -212,7 +232,7 @@ fn clock(unix: i64, step: i64) -> (String, Option<String>) {
     (label, Some(date.to_owned()))
 }
 
-/// Formats an elapsed time as seconds, or as minutes and hours on a long axis.
+/// Formats an elapsed time in seconds. On a long axis, minutes and hours are used.
 fn elapsed(nanos: i64, step: i64, last: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let part = fraction((nanos.unsigned_abs() % 1_000_000_000).cast_signed(), step);
@@ -224,7 +244,8 @@ fn elapsed(nanos: i64, step: i64, last: i64) -> String {
     format!("{sign}{hours}:{minutes:02}:{seconds:02}{part}")
 }
 
-/// Formats the decimals of a second that a multiple of the step can have.
+/// Formats the fraction of a second. It has as many decimals as multiples of `step` nanoseconds
+/// need. For example, a step of 200 ms needs one decimal.
 fn fraction(nanos: i64, step: i64) -> String {
     let mut digits = 9;
     let mut rest = step;
@@ -261,13 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn times_are_round_and_the_date_is_said_once() {
-        // 2021-04-21T23:59:58.2Z
+    fn times_are_round_and_each_date_is_shown_once() {
+        // The number is 2021-04-21T23:59:58.2Z in nanoseconds since 1970.
         let utc = Some(1_619_049_598_200_000_000);
         let found = times((0.0, 4.0), utc, 5);
-        let said: Vec<_> = found.iter().map(|tick| (&*tick.label, tick.date.as_deref())).collect();
+        let shown: Vec<_> = found.iter().map(|tick| (&*tick.label, tick.date.as_deref())).collect();
         assert_eq!(
-            said,
+            shown,
             [
                 ("23:59:59", Some("2021-04-21")),
                 ("00:00:00", Some("2021-04-22")),

@@ -1,11 +1,13 @@
 //! Plots of signals and states over time, for terminals and as SVG, PNG and PDF.
 //!
-//! A series is read once and reduced to the width of the plot. Each pixel column keeps the first,
-//! minimum, maximum and last value, each at its own time. The line through these four points covers
-//! the same pixels as the line through all values, so a plot of any log needs little memory and
-//! looks the same. For example, the values 3, 9, 1, 4, 5 in one column are drawn as 3, 9, 1, 5.
+//! While a signal is read, it is reduced to the width of the plot. In each pixel column, only the
+//! first, minimum, maximum and last value remain, each at its own time. The line through these
+//! points covers the same pixels as the line through all values. The plot therefore looks the same,
+//! but needs little memory for logs of any size. For example, the values 3, 9, 1, 4, 5 in a column
+//! are drawn as 3, 9, 1, 5.
 //!
-//! PNG and PDF are rendered from the SVG with an embedded font. They need the feature `pictures`.
+//! PNG and PDF are rendered from the SVG with an embedded font. They require the feature
+//! `pictures`.
 
 mod axis;
 mod model;
@@ -24,7 +26,7 @@ use std::io::Write;
 pub(crate) use axis::short;
 pub use model::{Band, Panel, Picture, Plot, Theme};
 pub use pyramid::Overview;
-pub(crate) use series::{Look, Thin};
+pub(crate) use series::{Look, Reducer};
 pub use series::{Series, read};
 pub use terminal::terminal;
 
@@ -44,7 +46,8 @@ pub fn svg(plot: &Plot, picture: &Picture, mut out: impl Write) -> Result<(), Ex
 /// Writes a plot as PNG.
 ///
 /// # Errors
-/// Returns an error if the picture is too large, writing to the output fails, or PNG is not built in.
+/// Returns an error if the picture is too large, writing to the output fails, or PNG is not built
+/// in.
 pub fn png(plot: &Plot, picture: &Picture, out: impl Write) -> Result<(), ExportError> {
     raster::png(&svg::draw(plot, picture), picture, out)
 }

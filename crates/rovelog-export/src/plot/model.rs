@@ -4,10 +4,10 @@
 use super::axis::prefixed;
 use super::series::Series;
 
-/// Maximum number of lines in a panel. More lines cannot be told apart.
-const MOST_LINES: usize = 12;
+/// Maximum number of lines in a panel. If there were more lines, they would be hard to tell apart.
+const MAX_LINES: usize = 12;
 
-/// Lines with common axes, or states drawn as lanes.
+/// A part of a plot: lines with a common value axis, or states drawn as lanes.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Panel {
@@ -23,8 +23,9 @@ impl Panel {
         Self { title: title.into(), series }
     }
 
-    /// Distributes series to panels by unit, in the order in which units first occur. On/off
-    /// signals and named states get panels of their own. Large panels are split.
+    /// Distributes lines to panels. There is one panel for each unit, in the order in which the
+    /// units first occur. On/off signals and named states get separate panels, and panels with many
+    /// lines are split.
     pub fn by_unit(title: &str, series: Vec<Series>) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for mut line in series {
@@ -42,12 +43,12 @@ impl Panel {
         groups.into_iter().flat_map(Self::split).collect()
     }
 
-    /// Splits a panel into panels of at most [`MOST_LINES`] lines.
+    /// Splits a panel with too many lines into panels of at most [`MAX_LINES`] lines.
     fn split(self) -> Vec<Self> {
-        if self.is_lanes() || self.series.len() <= MOST_LINES {
+        if self.is_lanes() || self.series.len() <= MAX_LINES {
             return vec![self];
         }
-        let parts = self.series.len().div_ceil(MOST_LINES);
+        let parts = self.series.len().div_ceil(MAX_LINES);
         let each = self.series.len().div_ceil(parts);
         let chunks = self.series.chunks(each).enumerate();
         chunks
@@ -55,18 +56,20 @@ impl Panel {
             .collect()
     }
 
-    /// Returns the common unit of all lines, if they have one.
+    /// Returns the unit of the lines if all lines have the same unit.
     pub(crate) fn unit(&self) -> Option<&str> {
         let unit = self.series.first()?.unit.as_deref()?;
         self.series.iter().all(|series| series.unit.as_deref() == Some(unit)).then_some(unit)
     }
 
-    /// Returns whether the panel shows states as lanes, which have no value axis.
+    /// Returns whether the panel shows on/off signals or states. These are drawn as lanes and have
+    /// no value axis.
     pub(crate) fn is_lanes(&self) -> bool {
         !self.series.is_empty() && self.series.iter().all(Series::is_lane)
     }
 
-    /// Returns the divisor of the axis labels, and the unit with the matching prefix.
+    /// Returns the divisor for the labels of the value axis, and the unit with the prefix for this
+    /// divisor.
     pub(crate) fn prefixed(&self) -> (f64, Option<String>) {
         if self.is_lanes() {
             return (1.0, None);
@@ -75,22 +78,22 @@ impl Panel {
         prefixed(self.unit(), low.abs().max(high.abs()))
     }
 
-    /// Returns the minimum and maximum of all lines.
+    /// Returns the minimum and maximum value of all lines in the panel.
     pub(crate) fn range(&self) -> Option<(f64, f64)> {
         let ranges = self.series.iter().filter_map(Series::range);
         ranges.reduce(|(low, high), (l, h)| (low.min(l), high.max(h)))
     }
 
-    /// Returns whether the panel needs a legend, that is, whether the title alone does not identify
-    /// its line.
+    /// Returns whether the panel needs a legend. A panel needs no legend if it shows states, or if
+    /// it has only one line whose name is also the title.
     pub(crate) fn has_legend(&self) -> bool {
         !self.is_lanes()
             && (self.series.len() > 1 || self.series.first().is_some_and(|s| s.name != self.title))
     }
 }
 
-/// Removes the topic from the name of a line if the title already starts with it. Returns `None` if
-/// the title is the full name, or does not name the topic.
+/// Removes the start of a line's name if the title of the panel has the same start. For example, in
+/// the panel `a.q`, the line `a.q[0]` becomes `q[0]`. Returns `None` if the name stays unchanged.
 fn without_topic(title: &str, name: &str) -> Option<String> {
     let of_title =
         |prefix: &str| title.strip_prefix(prefix).is_some_and(|r| r.is_empty() || r.starts_with('.'));
@@ -101,13 +104,13 @@ fn without_topic(title: &str, name: &str) -> Option<String> {
 /// A named time range, such as a flight mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
-    /// Start and end in seconds.
+    /// Start and end of the time range in seconds.
     pub span: (f64, f64),
-    /// Name, such as that of the flight mode.
+    /// Name of the flight mode or other state.
     pub name: String,
 }
 
-/// Panels stacked above each other, with a common time axis.
+/// A plot: panels below each other with a common time axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Plot {
@@ -115,11 +118,12 @@ pub struct Plot {
     pub title: String,
     /// Panels from top to bottom.
     pub panels: Vec<Panel>,
-    /// Shown time range in seconds.
+    /// The time range that is shown, in seconds.
     pub span: (f64, f64),
-    /// Unix time of second 0 in nanoseconds, if the axis shows UTC. `None` if it shows seconds.
+    /// Unix time of second 0 in nanoseconds. If it is `None`, the time axis shows seconds instead
+    /// of UTC.
     pub utc: Option<i64>,
-    /// Meaning of second 0, for an axis in seconds: `since the start of the log`.
+    /// Label of a time axis that shows seconds, such as `seconds from the start of the log`.
     pub time_label: String,
     /// True if the horizontal axis shows frequencies instead of times.
     pub(crate) hertz: bool,
@@ -128,7 +132,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// Creates a plot of a time range in seconds.
+    /// Creates a plot that shows the time range `span` in seconds.
     pub fn new(
         title: impl Into<String>,
         panels: Vec<Panel>,
@@ -146,7 +150,7 @@ impl Plot {
         }
     }
 
-    /// Returns the distinct names of the bands, in order of first appearance.
+    /// Returns the names of the bands without duplicates, in order of first appearance.
     pub(crate) fn band_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for band in &self.bands {
@@ -158,13 +162,13 @@ impl Plot {
     }
 }
 
-/// Color scheme of a picture or page.
+/// Color scheme of a picture or an HTML page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Dark lines on white.
+    /// Dark lines on a white background.
     #[default]
     Light,
-    /// Bright lines on black.
+    /// Bright lines on a black background.
     Dark,
 }
 
@@ -173,11 +177,11 @@ pub enum Theme {
 pub struct Picture {
     /// Width in units of 1/96 inch, which are pixels at 96 dpi.
     pub width: u32,
-    /// Height in the same unit. `None` fits the height to the panels.
+    /// Height in units of 1/96 inch. If it is `None`, the height depends on the number of panels.
     pub height: Option<u32>,
-    /// Resolution of a PNG in pixels per inch.
+    /// Resolution of a PNG picture in pixels per inch.
     pub dpi: u32,
-    /// Color scheme.
+    /// Color scheme of the picture.
     pub theme: Theme,
 }
 

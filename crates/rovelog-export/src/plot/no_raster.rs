@@ -1,4 +1,5 @@
-//! Stand-ins for PNG and PDF in a build without the feature `pictures`: they return an error.
+//! Replaces the module `raster`, which writes PNG and PDF, in a build without the feature
+//! `pictures`. Both functions return an error.
 
 use std::io::Write;
 

@@ -1,38 +1,43 @@
-//! Overviews of whole signals, from which any time range is drawn without reading the log again.
+//! Overviews of whole signals. Most time ranges can be drawn from an overview without reading the
+//! log again.
 //!
 //! An overview is a pyramid of blocks. A block at the lowest level summarizes 256 values by their
-//! first, minimum, maximum and last value. A block at each higher level summarizes 8 blocks below
-//! it. For example, 100 million values have 390,625 blocks at the lowest level, 48,829 at the next,
-//! and 6,104 above that. A time range is drawn from the highest level that has at least two blocks
-//! per pixel column. Ranges too short for the lowest level are read from the log.
+//! first, minimum, maximum and last value. A block at a higher level summarizes 8 blocks of the
+//! level below. For example, 100 million values have 390,625 blocks at the lowest level, 48,829
+//! blocks at the next level, and 6,104 blocks at the level above that.
+//!
+//! A time range is drawn from the highest level that has at least two blocks per pixel column. If
+//! even the lowest level has fewer blocks in the time range, the values are read from the log.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rovelog::{LogReader, Select};
 
 use super::model::Panel;
-use super::series::{Column, Described, Look, Series, Sink, Thin, collect, is_direct};
+use super::series::{Look, Reducer, Series, SignalInfo, Sink, Summary, collect, is_direct};
 use crate::ExportError;
 use crate::signal::Signal;
 
-/// Number of values in a block at the lowest level.
-const BASE: usize = 256;
-/// Number of blocks that a block at the next level summarizes.
-const FACTOR: usize = 8;
+/// Number of values that a block at the lowest level summarizes.
+const BLOCK_VALUES: usize = 256;
+/// Number of blocks that one block at the next level summarizes.
+const BLOCKS_PER_BLOCK: usize = 8;
 
-/// Size in bytes of the part of a log that a thread reads at a time.
-const PART: u64 = 32 << 20;
+/// Size in bytes of the part of a log that a thread reads as one task.
+const PART_BYTES: u64 = 32 << 20;
 
-/// Minimum number of blocks per pixel column. A block on the border of two columns is drawn in
-/// both, so a single block would blur each border by a column.
-const FINE: usize = 2;
+/// Minimum number of blocks per pixel column. A block at the border of two columns is drawn in both
+/// columns. With only one block per column, each column would also show values of its neighbors.
+const MIN_BLOCKS_PER_COLUMN: usize = 2;
 
-/// Blocks of a signal, by level.
+/// The overview of a signal: blocks of values at several levels.
 #[derive(Default)]
 struct Pyramid {
-    levels: Vec<Vec<Column>>,
-    /// The incomplete block, with its number of values.
-    open: Option<(Column, usize)>,
+    /// Blocks of each level, starting with the lowest level.
+    levels: Vec<Vec<Summary>>,
+    /// The incomplete last block at the lowest level, and the number of values in it.
+    open: Option<(Summary, usize)>,
+    /// Number of values in all blocks.
     count: u64,
 }
 
@@ -41,40 +46,43 @@ impl Sink for Pyramid {
     fn push(&mut self, time: i64, value: f64) {
         self.count += 1;
         match &mut self.open {
-            Some((column, values)) if *values < BASE => {
+            Some((column, values)) if *values < BLOCK_VALUES => {
                 column.push(time, value);
                 *values += 1;
             }
             open => {
-                let full = open.replace((Column::new(time, value), 1));
-                self.keep(full);
+                let full = open.replace((Summary::new(time, value), 1));
+                self.push_block(full);
             }
         }
     }
 }
 
 impl Pyramid {
-    fn keep(&mut self, full: Option<(Column, usize)>) {
+    /// Appends a block to the lowest level. Does nothing if `full` is `None`.
+    fn push_block(&mut self, full: Option<(Summary, usize)>) {
         if self.levels.is_empty() {
             self.levels.push(Vec::new());
         }
         self.levels[0].extend(full.map(|(column, _)| column));
     }
 
-    /// Appends the pyramid of the next part of the log.
+    /// Appends the overview of the next part of the log.
     fn append(&mut self, next: Self) {
         let last = self.open.take();
-        self.keep(last);
+        self.push_block(last);
         self.count += next.count;
         self.levels[0].extend(next.levels.into_iter().flatten());
         self.open = next.open;
     }
 
+    /// Builds the higher levels. Called after all values have been added.
     fn finish(&mut self) {
         let last = self.open.take();
-        self.keep(last);
-        while let Some(top) = self.levels.last().filter(|level| level.len() > FACTOR) {
-            let joined = top.chunks(FACTOR).filter_map(|few| few.iter().copied().reduce(Column::join));
+        self.push_block(last);
+        while let Some(top) = self.levels.last().filter(|level| level.len() > BLOCKS_PER_BLOCK) {
+            let joined =
+                top.chunks(BLOCKS_PER_BLOCK).filter_map(|few| few.iter().copied().reduce(Summary::join));
             let joined = joined.collect();
             self.levels.push(joined);
         }
@@ -83,42 +91,52 @@ impl Pyramid {
     /// Returns the times of the first and last value.
     fn span(&self) -> (i64, i64) {
         let top = self.levels.last().into_iter().flatten();
-        let spans = top.map(Column::span);
+        let spans = top.map(Summary::span);
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default()
     }
 
-    fn within(level: &[Column], span: (i64, i64)) -> impl Iterator<Item = &Column> {
+    /// Returns the blocks of a level that overlap a time range. All blocks are checked. Their time
+    /// ranges may overlap each other, because rows are not always in time order.
+    fn within(level: &[Summary], span: (i64, i64)) -> impl Iterator<Item = &Summary> {
         level.iter().filter(move |column| column.overlaps(span))
     }
 
-    /// Returns whether the level has enough blocks within `span` for `width` pixel columns.
-    fn is_enough(&self, span: (i64, i64), width: usize) -> bool {
-        self.levels.first().is_some_and(|base| Self::within(base, span).count() >= FINE * width)
+    /// Returns whether the lowest level has enough blocks to draw the time range `span` with
+    /// `width` pixel columns.
+    fn is_fine_enough(&self, span: (i64, i64), width: usize) -> bool {
+        self.levels
+            .first()
+            .is_some_and(|base| Self::within(base, span).count() >= MIN_BLOCKS_PER_COLUMN * width)
     }
 
-    /// Reduces a time range to pixel columns, using the highest level that is fine enough.
-    fn thin(&self, span: (i64, i64), width: usize) -> Thin {
-        let enough = |level: &&Vec<Column>| Self::within(level, span).count() >= FINE * width;
+    /// Reduces a time range to pixel columns. The highest level with enough blocks is used.
+    fn reduce(&self, span: (i64, i64), width: usize) -> Reducer {
+        let enough =
+            |level: &&Vec<Summary>| Self::within(level, span).count() >= MIN_BLOCKS_PER_COLUMN * width;
         let level = self.levels.iter().rev().find(enough).or(self.levels.first());
-        let mut thin = Thin::new(span, width);
-        level.into_iter().flat_map(|level| Self::within(level, span)).for_each(|column| thin.add(column));
-        thin
+        let mut reducer = Reducer::new(span, width);
+        level.into_iter().flat_map(|level| Self::within(level, span)).for_each(|column| reducer.add(column));
+        reducer
     }
 }
 
-/// Pyramids of a part of a log, by signal. `None` if the log lacks the signal.
-type Part = Vec<Option<(Described, Pyramid)>>;
+/// The overviews of all signals for a part of a log. An entry is `None` if the log lacks the
+/// signal.
+type Part = Vec<Option<(SignalInfo, Pyramid)>>;
 
-/// Reads the parts of a log on all processors. The part boundaries do not depend on the number of
-/// processors, so neither does the result.
+/// Reads the parts of a log in parallel on all processors. `bytes` is the size of a part. The size
+/// does not depend on the number of processors, so the result does not depend on this number
+/// either.
 fn in_parts(log: &dyn LogReader, signals: &[Signal], bytes: u64) -> Result<Vec<Part>, ExportError> {
+    // If a signal depends on earlier rows, the log must be read from its start as a single part.
     let is_divided = signals.iter().all(is_direct);
     let parts = usize::try_from(log.info().size / bytes).ok().filter(|_| is_divided);
     let parts = parts.unwrap_or(0).max(1);
     let read = |part: usize| {
         let mut select = Select::all();
         if parts > 1 {
-            // Offsets within a compressed log may exceed its size, so the last part has no end.
+            // Offsets in a compressed log may exceed the size of the file, so the last part has no
+            // end.
             let end = if part + 1 == parts { u64::MAX } else { (part as u64 + 1) * bytes };
             select.blocks = Some(part as u64 * bytes..end);
         }
@@ -138,12 +156,13 @@ fn in_parts(log: &dyn LogReader, signals: &[Signal], bytes: u64) -> Result<Vec<P
         }
         found
     });
+    // Threads finish their parts in any order, so the parts are sorted again.
     found.sort_by_key(|(part, _)| *part);
     found.into_iter().map(|(_, part)| part).collect()
 }
 
-/// Joins the pyramids of the parts of a log.
-fn joined(parts: Vec<Part>) -> Part {
+/// Joins the overviews of consecutive parts of a log.
+fn join_parts(parts: Vec<Part>) -> Part {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().unwrap_or_default();
     for part in parts {
@@ -156,12 +175,13 @@ fn joined(parts: Vec<Part>) -> Part {
     whole
 }
 
-/// A compact overview of a whole signal. It has about 1/60 of the size of the values.
+/// A compact overview of a whole signal. It needs about 1/60 of the memory of all values.
 #[derive(Debug)]
 pub struct Overview {
     signal: Signal,
-    /// Name, unit and drawing style, without points.
+    /// Name, unit and drawing style of the signal, without points.
     series: Series,
+    /// Divisor for the labels of the value axis, and the unit with the prefix for this divisor.
     prefixed: (f64, Option<String>),
     pyramid: Pyramid,
 }
@@ -173,19 +193,20 @@ impl std::fmt::Debug for Pyramid {
 }
 
 impl Overview {
-    /// Reads whole signals in one pass over the log. The results have the order of `signals`, with
-    /// `None` for a signal whose topic or field the log lacks.
+    /// Reads whole signals in one pass over the log. The results are in the order of `signals`. The
+    /// result for a signal is `None` if the log lacks its topic or field.
     ///
     /// # Errors
     /// Returns an error if the log cannot be read, or a topic has no columns.
     pub fn read(log: &dyn LogReader, signals: &[Signal]) -> Result<Vec<Option<Self>>, ExportError> {
-        let whole = joined(in_parts(log, signals, PART)?);
+        let whole = join_parts(in_parts(log, signals, PART_BYTES)?);
         let overview = |(signal, found): (&Signal, Option<_>)| {
-            let (described, mut pyramid): (Described, Pyramid) = found?;
+            let (info, mut pyramid): (SignalInfo, Pyramid) = found?;
             pyramid.finish();
-            // The drawing style of integers depends on their values.
-            let points = pyramid.thin(pyramid.span(), 2000).points(0);
-            let series = described.series(points, pyramid.count);
+            // The drawing style of an integer signal depends on its values. 2000 columns contain
+            // enough values to choose the style.
+            let points = pyramid.reduce(pyramid.span(), 2000).points(0);
+            let series = info.series(points, pyramid.count);
             let panel = Panel::new("", vec![series]);
             let prefixed = panel.prefixed();
             let mut series = panel.series.into_iter().next()?;
@@ -195,18 +216,19 @@ impl Overview {
         Ok(signals.iter().zip(whole).map(overview).collect())
     }
 
-    /// Returns the signal.
+    /// Returns the signal that the overview summarizes.
     pub fn signal(&self) -> &Signal {
         &self.signal
     }
 
-    /// Returns a time range of some overviews, reduced to `width` columns each. The range is in
-    /// nanoseconds of the log's clock, and seconds count from `zero`. Signals whose overview is too
-    /// coarse for the range are read from the log, all in one pass.
+    /// Returns the points of several signals in a time range, each reduced to `width` columns.
+    /// `span` is in nanoseconds of the log's clock. The seconds of the points count from `zero`. If
+    /// an overview is too coarse for the time range, its signal is read from the log. All such
+    /// signals are read in one pass.
     ///
-    /// The minimum and maximum of each column are exact if the range has at most 512 values per
-    /// column. Above that, the extremes of a block of 256 values at a column border may appear in
-    /// the neighboring column.
+    /// If the range has at most 512 values per column, the minimum and maximum of each column are
+    /// exact. Otherwise, an extreme value near the border of a column may appear in the next
+    /// column.
     ///
     /// # Errors
     /// Returns an error if the log cannot be read.
@@ -220,8 +242,8 @@ impl Overview {
         let (mut parts, mut coarse, mut signals) = (Vec::new(), Vec::new(), Vec::new());
         for (number, overview) in overviews.into_iter().enumerate() {
             let mut series = overview.series.clone();
-            if overview.pyramid.is_enough(span, width) {
-                series.points = overview.pyramid.thin(span, width).points(zero);
+            if overview.pyramid.is_fine_enough(span, width) {
+                series.points = overview.pyramid.reduce(span, width).points(zero);
             } else {
                 coarse.push(number);
                 signals.push(overview.signal.clone());
@@ -237,29 +259,31 @@ impl Overview {
         Ok(parts)
     }
 
-    /// Returns the divisor of the axis labels, and the unit with the matching prefix: `mA`.
+    /// Returns the divisor for the labels of the value axis, and the unit with the prefix for this
+    /// divisor, such as `mA`.
     pub fn prefixed(&self) -> (f64, Option<&str>) {
         (self.prefixed.0, self.prefixed.1.as_deref())
     }
 
-    /// Returns the memory use in bytes.
+    /// Returns the memory use of the overview in bytes.
     pub fn bytes(&self) -> usize {
-        self.pyramid.levels.iter().map(|level| level.capacity() * size_of::<Column>()).sum()
+        self.pyramid.levels.iter().map(|level| level.capacity() * size_of::<Summary>()).sum()
     }
 }
 
 impl Series {
-    /// Returns whether each value stays in effect until the next one, so that the line has steps.
+    /// Returns whether the line has steps. In such a line, each value remains in effect until the
+    /// next value.
     pub fn is_step(&self) -> bool {
         self.look != Look::Line
     }
 
-    /// Returns whether the values are states, which are drawn as a lane.
+    /// Returns whether the values are states, which are drawn as a lane instead of a line.
     pub fn is_lane(&self) -> bool {
         self.look == Look::Lane
     }
 
-    /// Returns the names of states by value. Empty if the values have no names.
+    /// Returns the values that have names, each with its name.
     pub fn state_names(&self) -> &'static [(i64, &'static str)] {
         self.names
     }
@@ -282,19 +306,20 @@ mod tests {
         let all = pyramid((0..1_000_000).map(value));
         assert_eq!(all.levels.iter().map(Vec::len).collect::<Vec<_>>(), [3907, 489, 62, 8]);
         for width in [1, 10, 100, 1000] {
-            assert!(all.is_enough((0, 10_000_000), width));
-            let points = all.thin((0, 10_000_000), width).points(0);
+            assert!(all.is_fine_enough((0, 10_000_000), width));
+            let points = all.reduce((0, 10_000_000), width).points(0);
             assert!(points.contains(&(6.54321e-3, 999.0)), "{width}");
             assert!(points.len() <= 4 * width && points.is_sorted_by(|a, b| a.0 <= b.0));
         }
-        // A part of less than a block for each column is read from the log.
-        assert!(!all.is_enough((0, 100_000), 100));
+        // The overview has less than one block per column, so such a time range must be read from
+        // the log.
+        assert!(!all.is_fine_enough((0, 100_000), 100));
     }
 
     #[test]
     fn a_gap_stays_a_gap() {
         let all = pyramid((0..100_000).map(|i| if i == 50_000 { f64::NAN } else { 1.0 }));
-        let points = all.thin((0, 999_990), 50).points(0);
+        let points = all.reduce((0, 999_990), 50).points(0);
         assert_eq!(points.iter().filter(|(_, value)| value.is_nan()).count(), 1);
     }
 
@@ -308,12 +333,12 @@ mod tests {
             });
             let signals: Vec<Signal> = all.collect();
             let [whole, parts] =
-                [u64::MAX, 64].map(|bytes| joined(in_parts(&*log, &signals, bytes).unwrap()));
+                [u64::MAX, 64].map(|bytes| join_parts(in_parts(&*log, &signals, bytes).unwrap()));
             for (signal, (whole, parts)) in signals.iter().zip(whole.into_iter().zip(parts)) {
                 let [whole, parts] = [whole, parts].map(|found| {
                     let mut pyramid = found.unwrap().1;
                     pyramid.finish();
-                    let blocks = pyramid.levels[0].iter().copied().reduce(Column::join);
+                    let blocks = pyramid.levels[0].iter().copied().reduce(Summary::join);
                     (pyramid.count, format!("{blocks:?}"))
                 });
                 assert_eq!(parts, whole, "{name}: {signal:?}");

@@ -1,4 +1,4 @@
-//! Renders the SVG as PNG and PDF, with an embedded font.
+//! Renders the SVG of a plot as PNG and PDF, with an embedded font.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,16 +9,18 @@ use usvg::fontdb::Database;
 use super::model::Picture;
 use crate::ExportError;
 
-/// Subsets of the font Inter, see assets/Inter-LICENSE.txt.
+/// Subsets of the font Inter, in the weights regular and semibold. The license is in
+/// assets/Inter-LICENSE.txt.
 const FONTS: [&[u8]; 2] =
     [include_bytes!("../../assets/Inter-Regular.otf"), include_bytes!("../../assets/Inter-SemiBold.otf")];
 
-/// Resolution in pixels per inch at which an SVG unit is one pixel.
+/// Resolution in pixels per inch at which one SVG unit is one pixel.
 const UNIT: u32 = 96;
 
-/// Maximum number of pixels in a PNG. They take half a gigabyte of memory.
-const MOST_PIXELS: f64 = 120e6;
+/// Maximum number of pixels in a PNG. At 4 bytes per pixel, they need half a gigabyte of memory.
+const MAX_PIXELS: f64 = 120e6;
 
+/// Creates a font database that only contains the fonts in `files`.
 fn fonts(files: &[&[u8]]) -> Database {
     let mut fonts = Database::new();
     for font in files {
@@ -28,7 +30,7 @@ fn fonts(files: &[&[u8]]) -> Database {
     fonts
 }
 
-/// Parses the SVG. System fonts are not used, so that a plot gives the same bytes on every machine.
+/// Parses an SVG. System fonts are not used, so that the result is the same on every machine.
 fn tree(svg: &str, files: &[&[u8]]) -> Result<usvg::Tree, ExportError> {
     let mut options = usvg::Options { font_family: "Inter".to_owned(), ..usvg::Options::default() };
     options.fontdb = Arc::new(fonts(files));
@@ -39,7 +41,7 @@ pub(super) fn png(svg: &str, picture: &Picture, out: impl Write) -> Result<(), E
     let tree = tree(svg, &FONTS)?;
     let scale = f64::from(picture.dpi) / f64::from(UNIT);
     let (width, height) = (f64::from(tree.size().width()) * scale, f64::from(tree.size().height()) * scale);
-    if width * height > MOST_PIXELS {
+    if width * height > MAX_PIXELS {
         return Err(ExportError::Format(format!(
             "a picture of {width:.0} x {height:.0} pixels is too large; draw fewer signals, or lower --dpi"
         )));
@@ -51,11 +53,12 @@ pub(super) fn png(svg: &str, picture: &Picture, out: impl Write) -> Result<(), E
     #[expect(clippy::cast_possible_truncation, reason = "a factor")]
     let scale = resvg::tiny_skia::Transform::from_scale(scale as f32, scale as f32);
     resvg::render(&tree, scale, &mut pixels.as_mut());
-    // The background is opaque, so the alpha channel can be dropped.
+    // The background is opaque, so the alpha channel is not needed.
     let rgb: Vec<u8> = pixels.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
     let mut encoder = png::Encoder::new(out, size.0, size.1);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
+    // PNG stores the resolution in pixels per meter, and an inch is 0.0254 m.
     let per_metre = (picture.dpi * 10_000).div_ceil(254);
     let dimensions = png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit: png::Unit::Meter };
     encoder.set_pixel_dims(Some(dimensions));
@@ -72,7 +75,8 @@ fn failed(error: png::EncodingError) -> ExportError {
 }
 
 pub(super) fn pdf(svg: &str, mut out: impl Write) -> Result<(), ExportError> {
-    // svg2pdf numbers fonts in no fixed order. A single font keeps the output reproducible.
+    // With several fonts, `svg2pdf` numbers them in an order that differs from run to run. Only one
+    // font is used, so that the output is reproducible.
     let page = svg2pdf::PageOptions { dpi: 96.0 };
     let bytes = svg2pdf::to_pdf(&tree(svg, &FONTS[..1])?, svg2pdf::ConversionOptions::default(), page)
         .map_err(|error| ExportError::Format(error.to_string()))?;

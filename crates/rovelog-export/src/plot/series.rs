@@ -1,4 +1,9 @@
-//! Reads series and reduces them on the way, so that memory depends only on the width of the plot.
+//! Reads signals and reduces them while reading, so that the memory use only depends on the width
+//! of the plot.
+//!
+//! For example, a plot of 10 s with 1000 columns has columns of 10 ms. If a signal has 4000 values
+//! per second, each column has 40 values. At most 4 of these values remain: the first, the minimum,
+//! the maximum and the last value.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,41 +19,41 @@ use crate::{ExportError, meaning};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Series {
-    /// Name in the legend.
+    /// Name of the line in the legend.
     pub name: String,
-    /// Unit of the values, if the log has one.
+    /// Unit of the values, if known.
     pub unit: Option<String>,
-    /// Points as (seconds, value), in time order. NaN interrupts the line.
+    /// Points of the line as (seconds, value), in time order. The value NaN interrupts the line.
     pub points: Vec<(f64, f64)>,
-    /// Number of values before the reduction.
+    /// Number of values that the signal had before the reduction.
     pub count: u64,
-    /// Drawing style.
+    /// Drawing style of the line.
     pub(crate) look: Look,
-    /// State names by value.
+    /// Values that have names, each with its name.
     pub(crate) names: &'static [(i64, &'static str)],
 }
 
-/// Drawing style of a series.
+/// Drawing style of a signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Straight lines between values.
+    /// Straight lines between the values.
     #[default]
     Line,
-    /// Steps: each value stays in effect until the next one.
+    /// A step plot, in which each value remains in effect until the next value.
     Steps,
-    /// A lane of states.
+    /// A lane that shows states as colored sections.
     Lane,
 }
 
 impl Series {
-    /// Creates a line from (seconds, value) points.
+    /// Creates a line from points that are pairs of seconds and values.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         let count = points.len() as u64;
         Self { name: name.into(), unit: None, count, points, look: Look::Line, names: &[] }
     }
 
-    /// Chooses the drawing style. On/off signals and named states become lanes. Small integer
-    /// types, and integers with few distinct values, become steps.
+    /// Chooses the drawing style of the signal. On/off signals and named states are drawn as lanes.
+    /// 8-bit integers, and integers with few distinct values, are drawn as steps.
     fn choose_look(&mut self, data_type: &DataType, names: &'static [(i64, &'static str)]) {
         self.names = names;
         self.look = match data_type {
@@ -60,12 +65,13 @@ impl Series {
         };
     }
 
+    /// Returns whether the signal has at most [`MAX_STEP_VALUES`] distinct values.
     fn has_few_values(&self) -> bool {
         let mut values: Vec<u64> = Vec::new();
         for (_, value) in self.points.iter().filter(|(_, value)| value.is_finite()) {
             if !values.contains(&value.to_bits()) {
                 values.push(value.to_bits());
-                if values.len() > FEW {
+                if values.len() > MAX_STEP_VALUES {
                     return false;
                 }
             }
@@ -73,16 +79,16 @@ impl Series {
         true
     }
 
-    /// Reduces the series again, to `width` columns within `span` seconds.
+    /// Reduces the points to `width` columns within the time range `span` in seconds.
     pub(crate) fn reduce(&mut self, span: (f64, f64), width: usize) {
         #[expect(clippy::cast_possible_truncation, reason = "seconds of nanoseconds")]
         let nanos = |seconds: f64| (seconds * 1e9).round() as i64;
-        let mut thin = Thin::new((nanos(span.0), nanos(span.1)), width);
-        self.points.iter().for_each(|(time, value)| thin.push(nanos(*time), *value));
-        self.points = thin.points(0);
+        let mut reducer = Reducer::new((nanos(span.0), nanos(span.1)), width);
+        self.points.iter().for_each(|(time, value)| reducer.push(nanos(*time), *value));
+        self.points = reducer.points(0);
     }
 
-    /// Returns the minimum and maximum value.
+    /// Returns the minimum and maximum of the finite values.
     pub fn range(&self) -> Option<(f64, f64)> {
         let values = self.points.iter().map(|(_, value)| *value).filter(|value| value.is_finite());
         values.fold(None, |range, value| {
@@ -92,30 +98,30 @@ impl Series {
     }
 }
 
-/// Maximum number of distinct values for which an integer is drawn in steps.
-const FEW: usize = 16;
+/// Maximum number of distinct values for which an integer signal is drawn in steps.
+const MAX_STEP_VALUES: usize = 16;
 
-/// Receives the values of a signal, with their times in nanoseconds of the log's clock.
+/// Receives the values of a signal. Times are in nanoseconds of the log's clock.
 pub(super) trait Sink {
     fn push(&mut self, time: i64, value: f64);
 }
 
-/// Summary of a pixel column or a block: the first, minimum, maximum and last value, with their
-/// times.
+/// Summary of the values in a pixel column or block: the first, minimum, maximum and last value,
+/// each as (time, value).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
+pub(super) struct Summary {
     first: (i64, f64),
     min: (i64, f64),
     max: (i64, f64),
     last: (i64, f64),
-    /// True if one of the values is NaN.
-    broken: bool,
+    /// True if at least one of the values is NaN or infinite. The line is interrupted in this case.
+    has_gap: bool,
 }
 
-impl Column {
+impl Summary {
     pub(super) fn new(time: i64, value: f64) -> Self {
         let here = (time, value);
-        Self { first: here, min: here, max: here, last: here, broken: !value.is_finite() }
+        Self { first: here, min: here, max: here, last: here, has_gap: !value.is_finite() }
     }
 
     #[inline]
@@ -128,9 +134,11 @@ impl Column {
             self.last = here;
         }
         if !value.is_finite() {
-            self.broken = true;
+            self.has_gap = true;
             return;
         }
+        // The first value may have been NaN or infinite. It is then replaced by the first finite
+        // value as the minimum and maximum.
         if value < self.min.1 || !self.min.1.is_finite() {
             self.min = here;
         }
@@ -139,39 +147,42 @@ impl Column {
         }
     }
 
-    /// Merges two summaries. `after` must be later.
+    /// Merges two summaries. All values of `after` must be later than the values of this summary.
     pub(super) fn join(mut self, after: Self) -> Self {
         for (time, value) in [after.first, after.min, after.max, after.last] {
             self.push(time, value);
         }
-        self.broken |= after.broken;
+        self.has_gap |= after.has_gap;
         self
     }
 
-    /// Returns the first and last time.
+    /// Returns the times of the first and last value.
     pub(super) fn span(&self) -> (i64, i64) {
         (self.first.0, self.last.0)
     }
 
-    /// Returns whether the time range overlaps a span.
+    /// Returns whether the time range of the values overlaps the given time range.
     pub(super) fn overlaps(&self, (start, end): (i64, i64)) -> bool {
         self.first.0 <= end && self.last.0 >= start
     }
 }
 
 /// Reduces one signal to pixel columns while it is read.
-pub(crate) struct Thin {
+pub(crate) struct Reducer {
+    /// Start of the plot in nanoseconds of the log's clock.
     start: i64,
-    /// Nanoseconds per column.
+    /// Width of a column in nanoseconds.
     step: u64,
+    /// Number of columns in the plot.
     width: usize,
-    /// Columns that have values, as (column number, summary). A sparse list, because most columns
-    /// are empty for signals with few rows.
-    columns: Vec<(usize, Column)>,
+    /// Columns that have values, as (column index, summary), in ascending order. Columns without
+    /// values are not stored, because a signal with few rows leaves most columns empty.
+    columns: Vec<(usize, Summary)>,
+    /// Number of values within the time range of the plot.
     count: u64,
 }
 
-impl Thin {
+impl Reducer {
     pub(crate) fn new((start, end): (i64, i64), width: usize) -> Self {
         let span = end.saturating_sub(start).max(1).unsigned_abs();
         Self { start, step: span / width as u64 + 1, width, columns: Vec::new(), count: 0 }
@@ -183,30 +194,32 @@ impl Thin {
         self.count += 1;
         match self.place(number) {
             Ok(at) => self.columns[at].1.push(time, value),
-            Err(at) => self.columns.insert(at, (number, Column::new(time, value))),
+            Err(at) => self.columns.insert(at, (number, Summary::new(time, value))),
         }
     }
 
-    /// Adds the summary of a block. Its values may belong to several columns.
-    pub(super) fn add(&mut self, block: &Column) {
+    /// Adds the values of a block, which may belong to several columns.
+    pub(super) fn add(&mut self, block: &Summary) {
         for (time, value) in [block.first, block.min, block.max, block.last] {
             self.push(time, value);
         }
         let first = self.number(block.first.0).or_else(|| self.number(block.last.0));
-        if let Some(Ok(at)) = first.filter(|_| block.broken).map(|number| self.place(number)) {
-            self.columns[at].1.broken = true;
+        if let Some(Ok(at)) = first.filter(|_| block.has_gap).map(|number| self.place(number)) {
+            self.columns[at].1.has_gap = true;
         }
     }
 
-    /// Returns the column number for a time.
+    /// Returns the index of the column that contains a time, or `None` if the time is outside of
+    /// the plot.
     #[inline]
     fn number(&self, time: i64) -> Option<usize> {
         let after = u64::try_from(time.checked_sub(self.start)?).ok()?;
         usize::try_from(after / self.step).ok().filter(|number| *number < self.width)
     }
 
-    /// Returns the column with this number. Rows mostly arrive in time order, so it is nearly
-    /// always the last or the next one.
+    /// Finds a column in the list by its index in the plot. Returns its position in the list, or
+    /// the position at which to insert the column. Rows mostly arrive in time order, so this is
+    /// nearly always the last column or a new last column.
     #[inline]
     fn place(&self, number: usize) -> Result<usize, usize> {
         match self.columns.last() {
@@ -218,10 +231,12 @@ impl Thin {
         }
     }
 
+    /// Returns the points of the line as (seconds, value). The seconds count from `zero`.
     pub(crate) fn points(&self, zero: i64) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (_, column) in &self.columns {
             let mut four = [column.first, column.min, column.max, column.last];
+            // The sort is stable, so points with the same time keep the order of the list above.
             four.sort_by_key(|(time, _)| *time);
             for (i, (time, value)) in four.iter().enumerate() {
                 let repeated = i > 0 && four[i - 1].0 == *time && four[i - 1].1.to_bits() == value.to_bits();
@@ -229,10 +244,12 @@ impl Thin {
                     points.push((time.wrapping_sub(zero) as f64 / 1e9, *value));
                 }
             }
+            // The first, minimum, maximum and last value of a column may all be finite although a
+            // value between them is NaN. The line must be interrupted in this case, too.
             let ends_finite = column.last.1.is_finite();
-            if column.broken && ends_finite && points.last().is_some_and(|(_, value)| value.is_finite()) {
-                // The position of the gap within the column does not matter, as the column is one
-                // pixel wide.
+            if column.has_gap && ends_finite && points.last().is_some_and(|(_, value)| value.is_finite()) {
+                // The column is one pixel wide, so the exact position of the gap inside the column
+                // does not matter.
                 let at = points.last().map_or(0.0, |(time, _)| *time);
                 points.push((at, f64::NAN));
                 points.push((at, column.last.1));
@@ -242,19 +259,21 @@ impl Thin {
     }
 }
 
-impl Sink for Thin {
+impl Sink for Reducer {
     #[inline]
     fn push(&mut self, time: i64, value: f64) {
         Self::push(self, time, value);
     }
 }
 
-/// Reads signals within a time range of the log's clock, reduced to `width` columns. Seconds count
-/// from `zero`, and rows without a time are skipped. The results have the order of `signals`, with
-/// `None` for a signal whose topic or field the log lacks.
+/// Reads signals, each reduced to `width` columns.
 ///
-/// All signals share one pass over the log, except expressions that use several topics or earlier
-/// rows. Each of these needs its own pass.
+/// `span` is the time range in nanoseconds of the log's clock. The seconds of the points count from
+/// `zero`. Rows without a time are skipped. The results are in the order of `signals`. The result
+/// for a signal is `None` if the log lacks its topic or field.
+///
+/// All signals are read in one pass over the log, except for expressions that use several topics or
+/// depend on earlier rows. Each of these needs its own pass.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read, or a topic has no columns.
@@ -266,21 +285,22 @@ pub fn read(
     zero: i64,
 ) -> Result<Vec<Option<Series>>, ExportError> {
     let select = Select::all().between(Some(span.0), span.1.checked_add(1));
-    let found = collect(log, signals, &select, || Thin::new(span, width))?;
-    let series = |(described, thin): (Described, Thin)| described.series(thin.points(zero), thin.count);
+    let found = collect(log, signals, &select, || Reducer::new(span, width))?;
+    let series = |(info, reducer): (SignalInfo, Reducer)| info.series(reducer.points(zero), reducer.count);
     Ok(found.into_iter().map(|found| found.map(series)).collect())
 }
 
-/// What the signals of a topic have in common. It is looked up once, because a topic may have tens of
-/// thousands of them.
-struct About<'t> {
+/// Properties of a topic that all of its signals share. They are looked up once, because a topic
+/// may have tens of thousands of signals.
+struct TopicInfo<'t> {
     topic: &'t Topic,
+    /// Name of the topic as used in the names of signals.
     label: &'t str,
-    /// Names of values by field, for the fields that have some.
+    /// Names of values, for each field that has such names.
     names: HashMap<&'t str, ValueNames>,
 }
 
-impl<'t> About<'t> {
+impl<'t> TopicInfo<'t> {
     fn of(log: &dyn LogReader, topic: &'t Topic) -> Self {
         let fields = topic.schema.iter().flat_map(|schema| &schema.fields);
         let names = fields.filter_map(|field| Some((&*field.name, field.names?)));
@@ -288,16 +308,16 @@ impl<'t> About<'t> {
     }
 }
 
-/// Description of a signal, without its values.
-pub(super) struct Described {
+/// Properties of a signal that determine how it is drawn.
+pub(super) struct SignalInfo {
     name: String,
     unit: Option<String>,
     data_type: DataType,
     names: &'static [(i64, &'static str)],
 }
 
-impl Described {
-    /// Creates the series from its points.
+impl SignalInfo {
+    /// Creates the series from these points. `count` is the number of values before the reduction.
     pub(super) fn series(self, points: Vec<(f64, f64)>, count: u64) -> Series {
         let mut series = Series::new(self.name, points);
         (series.count, series.unit) = (count, self.unit);
@@ -305,15 +325,16 @@ impl Described {
         series
     }
 
-    /// Describes a signal. The description of a plain field comes from the log.
-    fn of(log: &dyn LogReader, about: &About<'_>, signal: &Signal, program: &Program) -> Self {
+    /// Returns the properties of a signal. If the signal is a single field, the properties come
+    /// from the log.
+    fn of(log: &dyn LogReader, info: &TopicInfo<'_>, signal: &Signal, program: &Program) -> Self {
         let Some(leaf) = program.leaf() else { return Self::of_expression(signal) };
         let unit = leaf.field.metadata().get("unit").map(String::as_str);
-        let unit = unit.or_else(|| meaning::unit(log, about.topic, &leaf.name));
+        let unit = unit.or_else(|| meaning::unit(log, info.topic, &leaf.name));
         Self {
-            name: format!("{}.{}", about.label, leaf.name),
+            name: format!("{}.{}", info.label, leaf.name),
             unit: unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written),
-            names: about.names.get(&*leaf.name).copied().unwrap_or_default(),
+            names: info.names.get(&*leaf.name).copied().unwrap_or_default(),
             data_type: leaf.data_type.clone(),
         }
     }
@@ -324,21 +345,21 @@ impl Described {
     }
 }
 
-/// Returns whether a signal can be read in the common pass and in parts: it uses one topic, and no
-/// value depends on earlier rows.
+/// Returns whether a signal can be read in the same pass as other signals, and in parts. This is
+/// the case if the signal uses only one topic and its values do not depend on earlier rows.
 pub(super) fn is_direct(signal: &Signal) -> bool {
     signal.topics().len() == 1 && !signal.has_memory()
 }
 
-/// Reads signals in one pass over the log, each into its sink. Signals that are not
-/// [direct](is_direct) need a pass of their own. Rows without a time are skipped.
+/// Reads signals and passes the values of each signal to a separate sink. Signals that are
+/// [direct](is_direct) are read in one pass over the log. Rows without a time are skipped.
 pub(super) fn collect<S: Sink>(
     log: &dyn LogReader,
     signals: &[Signal],
     select: &Select,
     sink: impl Fn() -> S,
-) -> Result<Vec<Option<(Described, S)>>, ExportError> {
-    let mut found: Vec<Option<(Described, S)>> = signals.iter().map(|_| None).collect();
+) -> Result<Vec<Option<(SignalInfo, S)>>, ExportError> {
+    let mut found: Vec<Option<(SignalInfo, S)>> = signals.iter().map(|_| None).collect();
     let mut direct: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, signal) in signals.iter().enumerate() {
         match signal.topics()[..] {
@@ -346,7 +367,7 @@ pub(super) fn collect<S: Sink>(
             _ => {
                 let mut values = sink();
                 signal::each(log, signal, select, &mut |time, value| values.push(time, value))?;
-                found[i] = Some((Described::of_expression(signal), values));
+                found[i] = Some((SignalInfo::of_expression(signal), values));
             }
         }
     }
@@ -356,12 +377,13 @@ pub(super) fn collect<S: Sink>(
     let mut programs: BTreeMap<TopicId, Vec<(usize, Program)>> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
         let schema = arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(&select)?);
-        let (columns, about) = (Columns::of(&schema), About::of(log, topic));
-        let wanted = direct.get(&*topic.name).or_else(|| direct.get(about.label));
+        let (columns, info) = (Columns::of(&schema), TopicInfo::of(log, topic));
+        // The name of a signal may omit the instance number `/0` of the topic.
+        let wanted = direct.get(&*topic.name).or_else(|| direct.get(info.label));
         for i in wanted.into_iter().flatten() {
             let program = Program::new(&signals[*i], &columns, |operand| operand.field.clone());
             let Some(program) = program else { continue };
-            found[*i] = Some((Described::of(log, &about, &signals[*i], &program), sink()));
+            found[*i] = Some((SignalInfo::of(log, &info, &signals[*i], &program), sink()));
             programs.entry(topic.id).or_default().push((*i, program));
         }
     }
@@ -382,28 +404,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_each_column_the_extremes_stay() {
-        let mut thin = Thin::new((0, 9_999), 10);
+    fn extremes_of_each_column_remain() {
+        let mut reducer = Reducer::new((0, 9_999), 10);
         for time in 0..10_000 {
             let value = if time == 4_321 { 99.0 } else { (time % 7) as f64 };
-            thin.push(time, value);
+            reducer.push(time, value);
         }
-        let points = thin.points(0);
+        let points = reducer.points(0);
         assert!(points.len() <= 40, "{}", points.len());
         assert!(points.contains(&(4.321e-6, 99.0)));
         assert!(points.is_sorted_by(|a, b| a.0 <= b.0));
         assert_eq!(points.first(), Some(&(0.0, 0.0)));
         assert_eq!(points.last(), Some(&(9.999e-6, f64::from(9_999 % 7))));
-        assert_eq!(thin.count, 10_000);
+        assert_eq!(reducer.count, 10_000);
     }
 
     #[test]
-    fn few_points_stay_as_they_are_and_gaps_stay_gaps() {
-        let mut thin = Thin::new((0, 1_000_000_000), 100);
+    fn few_points_and_gaps_are_unchanged() {
+        let mut reducer = Reducer::new((0, 1_000_000_000), 100);
         for (time, value) in [(0, 1.0), (500_000_000, f64::NAN), (1_000_000_000, 2.0)] {
-            thin.push(time, value);
+            reducer.push(time, value);
         }
-        let points = thin.points(0);
+        let points = reducer.points(0);
         assert_eq!((points[0], points[2]), ((0.0, 1.0), (1.0, 2.0)));
         assert!(points[1].1.is_nan() && points.len() == 3);
     }
@@ -411,11 +433,11 @@ mod tests {
     #[test]
     fn an_infinite_value_hides_no_other() {
         for first in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
-            let mut thin = Thin::new((0, 999), 1);
+            let mut reducer = Reducer::new((0, 999), 1);
             for (time, value) in [(0, first), (1, 90.0), (2, -90.0), (3, 1.0)] {
-                thin.push(time, value);
+                reducer.push(time, value);
             }
-            let points = thin.points(0);
+            let points = reducer.points(0);
             assert!(points.contains(&(1e-9, 90.0)) && points.contains(&(2e-9, -90.0)), "{first} {points:?}");
         }
     }

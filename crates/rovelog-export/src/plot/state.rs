@@ -1,20 +1,21 @@
-//! States over time: on/off signals, and numbers with names.
+//! Converts on/off signals and named numbers to states over time, which are drawn as lanes.
 
 use super::series::Series;
 
-/// State of a section of a lane.
+/// State of a signal during a time range.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum State {
-    /// An on/off signal that is 0.
+    /// The state of an on/off signal whose value is 0.
     Off,
-    /// An on/off signal that is not 0.
+    /// The state of an on/off signal whose value is not 0.
     On,
-    /// A numbered state: its color index, and its name or number as text.
+    /// A state with a name. The number is the index of its color. If a value has no name, the name
+    /// is the value as text.
     Named(usize, String),
 }
 
-/// Returns the states of a series with their time ranges, in time order. The last state ends at the
-/// last value.
+/// Returns the states of a signal with their time ranges in seconds, in time order. A state ends
+/// when the next state starts. The last state ends at the last value.
 pub(super) fn states(series: &Series) -> Vec<((f64, f64), State)> {
     let mut found: Vec<((f64, f64), f64)> = Vec::new();
     let mut open = false;
@@ -28,7 +29,7 @@ pub(super) fn states(series: &Series) -> Vec<((f64, f64), State)> {
         }
         open = value.is_finite();
     }
-    // Colors are assigned in order of first appearance, as for flight modes.
+    // Colors are assigned in the order in which states first appear, as for the flight modes.
     let mut seen: Vec<u64> = Vec::new();
     let number = |value: f64| {
         let known = seen.iter().position(|bits| *bits == value.to_bits());
@@ -42,10 +43,12 @@ pub(super) fn states(series: &Series) -> Vec<((f64, f64), State)> {
     all.map(|((span, value), number)| (span, state(series, value, number))).collect()
 }
 
+/// Returns the state for a value. `order` is the index of the state's color.
 fn state(series: &Series, value: f64, order: usize) -> State {
     if series.names.is_empty() {
         return if value == 0.0 { State::Off } else { State::On };
     }
+    // A value without a name occurs if the log was written by a newer version of PX4.
     #[expect(clippy::cast_possible_truncation, reason = "states are small integers")]
     let number = value as i64;
     let name = series.names.iter().find(|(of, _)| *of == number);

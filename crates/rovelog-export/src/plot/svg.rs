@@ -1,4 +1,4 @@
-//! Draws a plot as SVG. PNG and PDF are rendered from it.
+//! Draws a plot as SVG. PNG and PDF are rendered from this SVG.
 
 use std::fmt::Write as _;
 
@@ -7,20 +7,27 @@ use super::model::{Panel, Picture, Plot};
 use super::series::Series;
 use super::state::{State, states};
 use super::text::{WIDE, fitted, width};
-use super::theme::Colours;
+use super::theme::Colors;
 use crate::xml::escape;
 
-/// Heights of the plot area of a panel, and of a lane with its name.
+/// Height of the plot area of a panel with lines, if the height of the picture is not given.
 const PANEL: f64 = 180.0;
+/// Height of a lane, which shows an on/off signal or states. The height includes the name of the
+/// lane.
 const LANE: f64 = 34.0;
-/// Heights of a legend row, of a panel title, and of the flight modes.
+/// Height of a row in a legend.
 const ROW: f64 = 18.0;
+/// Height of a panel title.
 const TITLE: f64 = 22.0;
+/// Height of the bar that shows the flight modes.
 const MODES: f64 = 20.0;
+/// Margin around the whole picture.
 const MARGIN: f64 = 16.0;
-/// Text sizes.
+/// Font size of labels.
 const SMALL: f64 = 11.0;
+/// Font size of panel titles.
 const NORMAL: f64 = 13.0;
+/// Font size of the plot's title.
 const LARGE: f64 = 16.0;
 
 /// Text alignment relative to its anchor point.
@@ -31,29 +38,36 @@ enum Anchor {
     End,
 }
 
-/// Layout of a panel, from top to bottom.
+/// Sizes that determine where a panel is drawn.
 struct Place<'a> {
     panel: &'a Panel,
+    /// Value axis of the panel. `None` for a panel of lanes.
     scale: Option<Scale>,
-    /// Legend rows, as indices of series.
+    /// Indices of the series in each row of the legend.
     legend: Vec<Vec<usize>>,
+    /// Height of the panel's plot area.
     height: f64,
 }
 
+/// An SVG picture that is being written.
 struct Svg<'a> {
     plot: &'a Plot,
-    colours: &'static Colours,
+    colors: &'static Colors,
     text: String,
+    /// Horizontal position of the left end of all plot areas.
     left: f64,
+    /// Horizontal position of the right end of all plot areas.
     right: f64,
 }
 
-/// Draws the plot and returns the SVG text.
+/// Draws the plot and returns the text of the SVG.
 pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
-    let colours = picture.theme.colours();
+    let colors = picture.theme.colors();
     let full = f64::from(picture.width.max(200));
     let right = full - MARGIN;
-    // Everything outside the plot areas has a fixed height. The plot areas share the rest.
+    // Titles, legends, lanes and the time axis have fixed heights. The panels with lines share the
+    // rest of the height of the picture. If their plot areas would be too low to read, the picture
+    // becomes higher than requested.
     let modes = if plot.bands.is_empty() { 0.0 } else { MODES + 6.0 };
     let hidden = hidden_names(plot, right - 60.0);
     let mode_rows =
@@ -77,11 +91,13 @@ pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
     });
     let places: Vec<_> = places.collect();
     let labels = places.iter().filter_map(|place| place.scale.as_ref()).flat_map(|scale| &scale.ticks);
+    // All panels have the same left margin, so that their time axes are aligned. The margin fits
+    // the longest label, but takes at most a third of the picture.
     let left =
         labels.map(|(_, label)| width(label, SMALL)).fold(28.0, f64::max).min(full / 3.0) + 8.0 + MARGIN;
     let grown = head + foot + around + places.iter().map(|place| place.height).sum::<f64>();
     let height = picture.height.map_or(grown, |height| f64::from(height).max(grown)).ceil();
-    // Text for screen readers.
+    // Screen readers read the title of the SVG aloud.
     let name = if plot.title.is_empty() {
         plot.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>().join(", ")
     } else {
@@ -92,15 +108,16 @@ pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
          {height}\" font-family=\"Inter, 'DejaVu Sans', Arial, sans-serif\" font-size=\"{SMALL}\" role=\"img\">\n\
          <title>{}</title>\n<rect width=\"{full}\" height=\"{height}\" fill=\"{}\"/>\n",
         escape(&name),
-        colours.paper
+        colors.paper
     );
-    let mut svg = Svg { plot, colours, text, left, right };
+    let mut svg = Svg { plot, colors, text, left, right };
     let mut y = MARGIN;
     if !plot.title.is_empty() {
         let title = fitted(&plot.title, LARGE * WIDE, right - left);
         svg.bold((left, y + 14.0), &title, LARGE);
         y += 28.0;
     }
+    // Some names of flight modes do not fit into their bands. They are in a legend below the bar.
     if !plot.bands.is_empty() {
         svg.modes(y);
         y += modes;
@@ -114,17 +131,19 @@ pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
     svg.text
 }
 
+/// Returns the height of a panel of lanes.
 fn lanes_height(panel: &Panel) -> f64 {
     panel.series.len() as f64 * LANE + 4.0
 }
 
-/// Returns how many labels fit at this spacing.
+/// Returns the number of labels that fit into `pixels` if their distance is `apart` pixels.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn many(pixels: f64, apart: f64) -> usize {
     (pixels / apart).clamp(2.0, 100.0) as usize
 }
 
-/// Distributes entries of these widths to rows, and returns their indices by row.
+/// Distributes the entries of a legend to rows. `widths` are the widths of the entries, and `space`
+/// is the width of a row. Returns the indices of the entries in each row.
 fn rows(widths: &[f64], space: f64) -> Vec<Vec<usize>> {
     let mut rows: Vec<Vec<usize>> = Vec::new();
     let mut used = f64::INFINITY;
@@ -139,7 +158,7 @@ fn rows(widths: &[f64], space: f64) -> Vec<Vec<usize>> {
     rows
 }
 
-/// Returns the rows of a panel's legend, as indices of series.
+/// Returns the indices of the series in each row of a panel's legend.
 fn legend(panel: &Panel, space: f64) -> Vec<Vec<usize>> {
     if !panel.has_legend() {
         return Vec::new();
@@ -148,7 +167,8 @@ fn legend(panel: &Panel, space: f64) -> Vec<Vec<usize>> {
     rows(&widths, space)
 }
 
-/// Returns the flight modes whose names fit into none of their bands, and so need a legend.
+/// Returns the names of flight modes that need a legend, because they do not fit into any of their
+/// bands.
 fn hidden_names(plot: &Plot, space: f64) -> Vec<String> {
     let length = (plot.span.1 - plot.span.0).max(f64::MIN_POSITIVE);
     let fits = |name: &str| {
@@ -161,12 +181,15 @@ fn hidden_names(plot: &Plot, space: f64) -> Vec<String> {
 }
 
 impl Svg<'_> {
+    /// Returns the horizontal position of a time. A time far outside of the plot area is moved to
+    /// one plot width outside, so that coordinates stay small.
     fn x(&self, time: f64) -> f64 {
         let (from, to) = self.plot.span;
         let part = if to > from { (time - from) / (to - from) } else { 0.5 };
         self.left + part.clamp(-1.0, 2.0) * (self.right - self.left)
     }
 
+    /// Writes a text element. `more` contains additional attributes of the element.
     fn write(&mut self, (x, y): (f64, f64), text: &str, anchor: Anchor, fill: &str, more: &str) {
         if text.is_empty() {
             return;
@@ -185,7 +208,7 @@ impl Svg<'_> {
 
     fn bold(&mut self, at: (f64, f64), text: &str, size: f64) {
         let more = format!(" font-size=\"{size}\" font-weight=\"600\"");
-        self.write(at, text, Anchor::Start, self.colours.text, &more);
+        self.write(at, text, Anchor::Start, self.colors.text, &more);
     }
 
     fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: &str, more: &str) {
@@ -195,6 +218,7 @@ impl Svg<'_> {
         );
     }
 
+    /// Draws a straight line.
     fn rule(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str) {
         let _ = writeln!(
             self.text,
@@ -203,24 +227,24 @@ impl Svg<'_> {
         );
     }
 
-    /// Converts a time range to horizontal positions, clipped to the shown range. Returns `None` if
-    /// it is not visible.
+    /// Clips a time range to the time range of the plot, and returns the horizontal positions of
+    /// its ends. Returns `None` if no part of the time range is visible.
     fn shown(&self, (from, to): (f64, f64)) -> Option<(f64, f64)> {
         let (from, to) = (from.max(self.plot.span.0), to.min(self.plot.span.1));
         (from <= to).then(|| (self.x(from), self.x(to)))
     }
 
-    /// Draws the flight modes above the panels.
+    /// Draws the bar of flight modes above the panels.
     fn modes(&mut self, y: f64) {
         let names: Vec<String> = self.plot.band_names().into_iter().map(str::to_owned).collect();
         let plot = self.plot;
         for band in &plot.bands {
             let Some((from, to)) = self.shown(band.span) else { continue };
             let number = names.iter().position(|name| *name == band.name).unwrap_or(0);
-            self.rect((from, y), ((to - from).max(0.5), MODES), self.colours.fill(number), "");
+            self.rect((from, y), ((to - from).max(0.5), MODES), self.colors.fill(number), "");
             if to - from > width(&band.name, SMALL) + 8.0 {
                 let at = (f64::midpoint(from, to), y + 14.0);
-                self.write(at, &band.name, Anchor::Middle, self.colours.text, "");
+                self.write(at, &band.name, Anchor::Middle, self.colors.text, "");
             }
         }
     }
@@ -232,23 +256,25 @@ impl Svg<'_> {
             let mut x = self.left;
             for name in row.iter().map(|i| &hidden[*i]) {
                 let number = names.iter().position(|known| known == name).unwrap_or(0);
-                let border = format!(" stroke=\"{}\"", self.colours.frame);
-                self.rect((x, *y + 3.0), (14.0, 10.0), self.colours.fill(number), &border);
-                self.write((x + 20.0, *y + 12.0), name, Anchor::Start, self.colours.text, "");
+                let border = format!(" stroke=\"{}\"", self.colors.frame);
+                self.rect((x, *y + 3.0), (14.0, 10.0), self.colors.fill(number), &border);
+                self.write((x + 20.0, *y + 12.0), name, Anchor::Start, self.colors.text, "");
                 x += width(name, SMALL) + 34.0;
             }
             *y += ROW + 4.0;
         }
     }
 
-    /// Draws a panel below `top`. Returns the position of its lower end.
+    /// Draws a panel below the vertical position `top`. Returns the vertical position of the
+    /// panel's lower end.
     fn panel(&mut self, place: &Place<'_>, ticks: &[Tick], top: f64) -> f64 {
         let unit = place.scale.as_ref().and_then(|scale| scale.unit.clone());
         let space = self.right - self.left - unit.as_deref().map_or(0.0, |unit| width(unit, NORMAL) + 20.0);
         let title = fitted(&place.panel.title, NORMAL * WIDE, space);
-        // A `tspan` puts the unit right after the title, whatever font the viewer substitutes.
+        // The unit is in a `tspan` directly after the title. It therefore stays next to the title
+        // even if a viewer substitutes a wider font.
         let unit = unit.map_or_else(String::new, |unit| {
-            let (faint, unit) = (self.colours.faint, escape(&unit).into_owned());
+            let (faint, unit) = (self.colors.faint, escape(&unit).into_owned());
             format!("<tspan dx=\"6\" font-weight=\"400\" fill=\"{faint}\">[{unit}]</tspan>")
         });
         let _ = writeln!(
@@ -257,7 +283,7 @@ impl Svg<'_> {
              font-weight=\"600\">{}{unit}</text>",
             self.left,
             top + 15.0,
-            self.colours.text,
+            self.colors.text,
             escape(&title)
         );
         let mut y = top + TITLE;
@@ -271,13 +297,13 @@ impl Svg<'_> {
         for band in &plot.bands {
             if let Some((from, to)) = self.shown(band.span) {
                 let number = names.iter().position(|name| *name == band.name).unwrap_or(0);
-                let fill = self.colours.fill(number);
+                let fill = self.colors.fill(number);
                 self.rect((from, y), (to - from, place.height), fill, " fill-opacity=\"0.35\"");
             }
         }
         for tick in ticks {
             let x = self.x(tick.at);
-            self.rule((x, y), (x, bottom), self.colours.grid);
+            self.rule((x, y), (x, bottom), self.colors.grid);
         }
         match &place.scale {
             Some(scale) => self.lines(place.panel, scale, (y, bottom)),
@@ -289,16 +315,17 @@ impl Svg<'_> {
             self.left,
             self.right - self.left,
             place.height,
-            self.colours.frame
+            self.colors.frame
         );
         bottom + 14.0
     }
 
+    /// Draws a row of a panel's legend. `row` contains the indices of the lines.
     fn legend_row(&mut self, panel: &Panel, row: &[usize], y: f64) {
         let mut x = self.left;
         for i in row {
             let name = &panel.series[*i].name;
-            let stroke = stroke(self.colours, *i);
+            let stroke = stroke(self.colors, *i);
             let _ =
                 writeln!(self.text, "<path d=\"M{x:.1} {:.1}h22\" {stroke} stroke-width=\"2\"/>", y + 8.0);
             let space = self.right - x - 28.0;
@@ -306,22 +333,23 @@ impl Svg<'_> {
                 (x + 28.0, y + 12.0),
                 &fitted(name, SMALL, space),
                 Anchor::Start,
-                self.colours.text,
+                self.colors.text,
                 "",
             );
             x += width(name, SMALL) + 46.0;
         }
     }
 
+    /// Draws the value axis and the lines of a panel.
     fn lines(&mut self, panel: &Panel, scale: &Scale, (top, bottom): (f64, f64)) {
         let y = |value: f64| bottom - scale.place(value) * (bottom - top);
         for (value, label) in &scale.ticks {
-            self.rule((self.left, y(*value)), (self.right, y(*value)), self.colours.grid);
+            self.rule((self.left, y(*value)), (self.right, y(*value)), self.colors.grid);
             let at = (self.left - 6.0, y(*value) + 4.0);
-            self.write(at, label, Anchor::End, self.colours.faint, "");
+            self.write(at, label, Anchor::End, self.colors.faint, "");
         }
         for (i, series) in panel.series.iter().enumerate() {
-            let stroke = stroke(self.colours, i);
+            let stroke = stroke(self.colors, i);
             let path = self.path(series, y);
             if !path.is_empty() {
                 let _ = writeln!(
@@ -334,7 +362,7 @@ impl Svg<'_> {
         }
     }
 
-    /// Returns the SVG path of a series. Steps get corners.
+    /// Returns the SVG path of a line. A NaN interrupts the path.
     fn path(&self, series: &Series, y: impl Fn(f64) -> f64) -> String {
         let mut path = String::new();
         let mut before: Option<(f64, f64)> = None;
@@ -345,7 +373,7 @@ impl Svg<'_> {
             }
             let here = (self.x(*time), y(*value));
             let _ = match before {
-                // A line of length zero draws a dot, so that an isolated value is visible.
+                // An isolated value is drawn as a line of length zero, which is visible as a dot.
                 None => write!(path, "M{:.1} {:.1}h0", here.0, here.1),
                 Some(_) if series.is_step() => write!(path, "H{:.1}V{:.1}", here.0, here.1),
                 Some(_) => write!(path, "L{:.1} {:.1}", here.0, here.1),
@@ -355,61 +383,62 @@ impl Svg<'_> {
         path
     }
 
-    /// Draws states as named lanes below each other.
+    /// Draws the lanes of a panel below each other. Each lane has its name above it.
     fn lanes(&mut self, panel: &Panel, top: f64) {
         for (i, series) in panel.series.iter().enumerate() {
             let y = top + 2.0 + i as f64 * LANE;
-            let (colour, _) = self.colours.line(i);
+            let (color, _) = self.colors.line(i);
             let name = fitted(&series.name, SMALL, self.right - self.left - 12.0);
             for (span, state) in states(series) {
                 let Some((from, to)) = self.shown(span) else { continue };
                 let size = ((to - from).max(0.8), 15.0);
                 match state {
-                    State::Off => self.rect((from, y + 29.5), (size.0, 1.0), colour, ""),
-                    State::On => self.rect((from, y + 16.0), size, colour, ""),
+                    State::Off => self.rect((from, y + 29.5), (size.0, 1.0), color, ""),
+                    State::On => self.rect((from, y + 16.0), size, color, ""),
                     State::Named(number, state) => {
-                        let border = format!(" stroke=\"{}\" stroke-width=\"0.5\"", self.colours.frame);
-                        self.rect((from, y + 16.0), size, self.colours.fill(number), &border);
+                        let border = format!(" stroke=\"{}\" stroke-width=\"0.5\"", self.colors.frame);
+                        self.rect((from, y + 16.0), size, self.colors.fill(number), &border);
                         if size.0 > width(&state, SMALL) + 6.0 {
-                            self.write((from + 4.0, y + 27.5), &state, Anchor::Start, self.colours.text, "");
+                            self.write((from + 4.0, y + 27.5), &state, Anchor::Start, self.colors.text, "");
                         }
                     }
                 }
             }
-            self.write((self.left + 6.0, y + 12.0), &name, Anchor::Start, self.colours.text, "");
+            self.write((self.left + 6.0, y + 12.0), &name, Anchor::Start, self.colors.text, "");
             if i > 0 {
-                self.rule((self.left, y - 1.0), (self.right, y - 1.0), self.colours.grid);
+                self.rule((self.left, y - 1.0), (self.right, y - 1.0), self.colors.grid);
             }
         }
     }
 
-    /// Draws the time axis below the last panel.
+    /// Draws the labels of the time axis below the last panel. A date that would overlap another
+    /// date is omitted.
     fn times(&mut self, ticks: &[Tick], bottom: f64) {
         let y = bottom + 2.0;
         let mut free = 0.0;
         for tick in ticks {
             let x = self.x(tick.at);
-            self.write((x, y), &tick.label, Anchor::Middle, self.colours.faint, "");
+            self.write((x, y), &tick.label, Anchor::Middle, self.colors.faint, "");
             if let Some(date) = &tick.date {
                 let half = width(date, SMALL) / 2.0;
                 let x = x.max(half + 2.0).min(self.right - half);
                 if x - half >= free {
-                    self.write((x, y + 16.0), date, Anchor::Middle, self.colours.faint, "");
+                    self.write((x, y + 16.0), date, Anchor::Middle, self.colors.faint, "");
                     free = x + half + 8.0;
                 }
             }
         }
         let label = if self.plot.utc.is_some() { "UTC" } else { &*self.plot.time_label };
         let label = fitted(label, SMALL, self.right - free);
-        self.write((self.right, y + 16.0), &label, Anchor::End, self.colours.faint, "");
+        self.write((self.right, y + 16.0), &label, Anchor::End, self.colors.faint, "");
     }
 }
 
-/// Returns the SVG attributes for the color and dashes of a line.
-fn stroke(colours: &Colours, i: usize) -> String {
-    let (colour, dashes) = colours.line(i);
+/// Returns the SVG attributes for the color and dashes of the line with the index `i`.
+fn stroke(colors: &Colors, i: usize) -> String {
+    let (color, dashes) = colors.line(i);
     if dashes.is_empty() {
-        return format!("stroke=\"{colour}\"");
+        return format!("stroke=\"{color}\"");
     }
-    format!("stroke=\"{colour}\" stroke-dasharray=\"{dashes}\"")
+    format!("stroke=\"{color}\" stroke-dasharray=\"{dashes}\"")
 }

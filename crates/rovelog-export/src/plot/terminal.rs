@@ -1,4 +1,5 @@
-//! Plots for terminals. Each character is a Braille cell of two by four dots.
+//! Renders plots for terminals. Each character is a Braille pattern of 2 by 4 dots. A line of dots
+//! therefore has twice the horizontal and four times the vertical resolution of the characters.
 
 use std::fmt::Write as _;
 
@@ -10,13 +11,14 @@ use super::state::{State, states};
 /// Width of the axis labels in characters.
 const MARGIN: usize = 10;
 
-/// Wraps text in the terminal color of the series with this index.
-type Colour<'a> = &'a dyn Fn(usize, &str) -> String;
+/// Function that returns a text in the color of a series. The first argument is the index of the
+/// series.
+type Color<'a> = &'a dyn Fn(usize, &str) -> String;
 
-/// Renders a plot as text, `width` characters wide and with panels of `height` rows. Without
-/// `colour`, series cannot be told apart, so each gets a panel of its own.
-pub fn terminal(plot: &Plot, width: usize, height: usize, colour: Option<Colour<'_>>) -> String {
-    let screen = Screen { plot, width: width.max(MARGIN + 10) - MARGIN, height: height.max(3), colour };
+/// Renders a plot as text that is `width` characters wide. Panels have `height` rows. If `color` is
+/// `None`, each line of the plot gets a separate panel, because the lines could not be told apart.
+pub fn terminal(plot: &Plot, width: usize, height: usize, color: Option<Color<'_>>) -> String {
+    let screen = Screen { plot, width: width.max(MARGIN + 10) - MARGIN, height: height.max(3), color };
     let mut text = String::new();
     if !plot.bands.is_empty() {
         let names = plot.band_names();
@@ -29,7 +31,7 @@ pub fn terminal(plot: &Plot, width: usize, height: usize, colour: Option<Colour<
     for panel in &plot.panels {
         if panel.is_lanes() {
             screen.lanes(panel, &mut text);
-        } else if colour.is_none() && panel.series.len() > 1 {
+        } else if color.is_none() && panel.series.len() > 1 {
             for series in &panel.series {
                 let title = format!("{}: {}", panel.title, series.name);
                 screen.lines(&Panel::new(title, vec![series.clone()]), false, &mut text);
@@ -42,24 +44,33 @@ pub fn terminal(plot: &Plot, width: usize, height: usize, colour: Option<Colour<
     text
 }
 
+/// Settings for rendering a plot as text.
 struct Screen<'a> {
     plot: &'a Plot,
+    /// Width of the plot area in characters.
     width: usize,
+    /// Height of a panel in rows.
     height: usize,
-    colour: Option<Colour<'a>>,
+    color: Option<Color<'a>>,
 }
 
-/// The dots of a panel, and the index of the series that colors each character.
+/// The plot area of a panel, as a grid of Braille characters.
 struct Dots {
+    /// Width of the plot area in characters.
     width: usize,
+    /// Braille dots of each character, stored row by row.
     bits: Vec<u8>,
+    /// For each character, the index of the series that determines its color. A character has only
+    /// one color, so the series that is drawn last determines it.
     lines: Vec<usize>,
 }
 
 impl Dots {
+    /// Sets the dot in column `x` and row `y`. Columns and rows are counted in dots.
     fn set(&mut self, (x, y): (usize, usize), line: usize) {
-        // Braille dots are numbered down the left side, down the right side, then the two in the
-        // lowest row.
+        // In a Braille character of Unicode, bits 0 to 2 are the upper three dots of the left
+        // column, bits 3 to 5 are those of the right column, and bits 6 and 7 are the two dots of
+        // the lowest row.
         let bit = [[0, 1, 2, 6], [3, 4, 5, 7]][x % 2][y % 4];
         let at = y / 4 * self.width + x / 2;
         self.bits[at] |= 1 << bit;
@@ -76,22 +87,26 @@ impl Dots {
     }
 }
 
-/// Returns the index of the dot at `part` (0 to 1) of the axis.
+/// Returns the index of the dot for the position `part` on an axis, from 0 to 1. `dots` is the
+/// number of dots on the axis.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
 fn dot(part: f64, dots: usize) -> usize {
     ((part.clamp(0.0, 1.0) * (dots - 1) as f64).round() as usize).min(dots - 1)
 }
 
 impl Screen<'_> {
+    /// Returns a text in the color of the series with the index `line`, if colors are enabled.
     fn paint(&self, line: usize, text: &str) -> String {
-        self.colour.map_or_else(|| text.to_owned(), |colour| colour(line, text))
+        self.color.map_or_else(|| text.to_owned(), |color| color(line, text))
     }
 
+    /// Returns the position of a time on the time axis, from 0 to 1.
     fn part(&self, time: f64) -> f64 {
         let (from, to) = self.plot.span;
         if to > from { (time - from) / (to - from) } else { 0.5 }
     }
 
+    /// Renders a panel of lines.
     fn lines(&self, panel: &Panel, legend: bool, text: &mut String) {
         let scale = Scale::new(panel.range(), panel.unit(), (self.height / 3).max(2));
         let unit = scale.unit.as_deref().map(|unit| format!(" [{unit}]")).unwrap_or_default();
@@ -116,6 +131,7 @@ impl Screen<'_> {
         let _ = writeln!(text, "{:>wide$}└{}", "", "─".repeat(self.width), wide = MARGIN - 1);
     }
 
+    /// Draws a series. `row` converts a value to a row of dots.
     fn draw(&self, series: &Series, line: usize, row: &dyn Fn(f64) -> usize, dots: &mut Dots) {
         let mut before: Option<(usize, usize)> = None;
         for (time, value) in &series.points {
@@ -137,10 +153,12 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes a row of characters. Adjacent characters of one series are colored together.
+    /// Writes a row of characters. Adjacent characters of the same series are colored together,
+    /// because each change of color needs an escape sequence.
     fn row(&self, dots: &Dots, row: usize, text: &mut String) {
         let from = row * dots.width;
         let bits = &dots.bits[from..from + dots.width];
+        // Trailing spaces are omitted, because they would cause line breaks in a narrow terminal.
         let end = bits.iter().rposition(|bits| *bits != 0).map_or(0, |last| last + 1);
         let mut at = 0;
         while at < end {
@@ -185,8 +203,8 @@ impl Screen<'_> {
         }
     }
 
-    /// Renders states as a line: blocks while on, and a mark with the name at the start of each
-    /// other state.
+    /// Renders states as a line of text. An on/off signal is drawn as a block while it is on. For
+    /// named states, the start of each state is marked and labeled with its name.
     fn lane(&self, found: &[((f64, f64), State)], line: usize) -> String {
         let mut cells = vec![(' ', line); self.width];
         for (span, state) in found {
@@ -210,6 +228,7 @@ impl Screen<'_> {
         text
     }
 
+    /// Writes the labels of the time axis. A label that would overlap another label is omitted.
     fn times(&self, text: &mut String) {
         let ticks = times(self.plot.span, self.plot.utc, (self.width / 14).max(2));
         let mut lines = [vec![' '; self.width + MARGIN], vec![' '; self.width + MARGIN]];
@@ -265,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_without_colours_are_apart_and_states_are_blocks() {
+    fn series_without_colors_have_separate_panels_and_states_are_blocks() {
         let mut state = Series::new("on", vec![(0.0, 0.0), (50.0, 1.0), (99.0, 1.0)]);
         state.look = Look::Lane;
         let panels = vec![Panel::new("both", vec![ramp(), ramp()]), Panel::new("lane", vec![state])];
@@ -273,8 +292,8 @@ mod tests {
         let text = terminal(&plot, 40, 4, None);
         assert_eq!(text.matches("both: ramp").count(), 2, "{text}");
         assert!(text.contains("▁▁█"), "{text}");
-        let colour = |line: usize, text: &str| format!("<{line}{text}>");
-        let text = terminal(&plot, 40, 4, Some(&colour));
+        let color = |line: usize, text: &str| format!("<{line}{text}>");
+        let text = terminal(&plot, 40, 4, Some(&color));
         assert!(text.contains("<0── ramp>  <1── ramp>"), "{text}");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-/// Advance widths of the characters from space to `~` in Inter Regular, in thousandths of the font
-/// size. A test compares them with the font.
+/// Advance widths of the characters from space to `~` in the font Inter Regular, in thousandths of
+/// the font size. The table is needed in builds that write SVG without embedding the font, that is,
+/// without the feature `pictures`. A test compares the table with the font.
 #[rustfmt::skip]
 const ADVANCES: [u16; 95] = [
     281, 278, 403, 631, 638, 812, 639, 222, 362, 362, 500, 659, 280, 460, 276, 357,
@@ -14,21 +15,23 @@ const ADVANCES: [u16; 95] = [
     609, 609, 372, 523, 364, 581, 557, 812, 540, 557, 541, 362, 327, 362, 659,
 ];
 
-/// Width factor for bold text. It is also a reserve for viewers that substitute a wider font.
+/// Ratio between the widths of bold and regular text. The ratio includes a reserve.
 pub(super) const WIDE: f64 = 1.08;
 
+/// Returns the width of a character as a fraction of the font size.
 fn advance(c: char) -> f64 {
     let known = u32::from(c).checked_sub(0x20).and_then(|at| usize::try_from(at).ok());
     f64::from(known.and_then(|at| ADVANCES.get(at)).copied().unwrap_or(700)) / 1000.0
 }
 
-/// Returns the width of a text at a font size, with a reserve for wider fonts.
+/// Returns the width of a text at the font size `size`. The width includes a reserve of 4 %,
+/// because a viewer may substitute a wider font.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size * 1.04
 }
 
-/// Shortens a text in the middle if it is wider than `space`. Field names differ mostly at their
-/// ends, so both ends are kept.
+/// Returns the text. If it is wider than `space`, characters in its middle are removed. Both ends
+/// remain, because most field names differ at their ends.
 pub(super) fn fitted(text: &str, size: f64, space: f64) -> Cow<'_, str> {
     if width(text, size) <= space {
         return Cow::Borrowed(text);
@@ -42,7 +45,8 @@ pub(super) fn fitted(text: &str, size: f64, space: f64) -> Cow<'_, str> {
         if kept == 0 || width(&shortened, size) <= space {
             return Cow::Owned(shortened);
         }
-        // Remove half of a very long name at a time, then single characters.
+        // Removing single characters from a very long name would take quadratic time, so half of
+        // the characters are removed while the text is far too wide.
         kept -= if width(&shortened, size) > space * 2.0 { kept.div_ceil(2) } else { 1 };
     }
 }

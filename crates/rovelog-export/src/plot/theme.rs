@@ -1,22 +1,22 @@
-//! Colors and dashes of lines, states and bands.
+//! Colors and dash patterns of lines, and colors of states and flight modes.
 
 use super::model::Theme;
 
 /// Colors of a theme.
-pub(crate) struct Colours {
+pub(crate) struct Colors {
     pub(crate) paper: &'static str,
     pub(crate) text: &'static str,
     pub(crate) faint: &'static str,
     pub(crate) grid: &'static str,
     pub(crate) frame: &'static str,
-    /// Line colors. Together with [`DASHES`] they can be told apart with any color vision
-    /// deficiency, and have a contrast of at least 3 to the background.
+    /// Colors of lines. Together with [`DASHES`], people with any color vision deficiency can tell
+    /// the lines apart. The contrast ratio to the background is at least 3.
     pub(crate) lines: [&'static str; 7],
-    /// Fill colors of states and flight modes, which leave enough contrast for text on them.
+    /// Fill colors of states and flight modes. Text on these colors has enough contrast.
     pub(crate) fills: [&'static str; 8],
 }
 
-const LIGHT: Colours = Colours {
+const LIGHT: Colors = Colors {
     paper: "#ffffff",
     text: "#1d2330",
     faint: "#5b6472",
@@ -26,7 +26,7 @@ const LIGHT: Colours = Colours {
     fills: ["#cfe3f5", "#fbdcc6", "#cdeadd", "#efd6e9", "#f3e6b8", "#cdeaf0", "#dfe2e8", "#e2d9f5"],
 };
 
-const DARK: Colours = Colours {
+const DARK: Colors = Colors {
     paper: "#14181f",
     text: "#e8ebf0",
     faint: "#a3acba",
@@ -36,12 +36,12 @@ const DARK: Colours = Colours {
     fills: ["#1f3d5a", "#5a3620", "#1d4a3a", "#4d2c48", "#4a4118", "#1b454e", "#3a414d", "#3b3159"],
 };
 
-/// Dash patterns as lengths of stroke and gap. The next pattern is used when all colors have been
-/// used.
+/// Dash patterns of lines, given as the lengths of strokes and gaps. The first 7 lines use the
+/// first pattern, the next 7 lines use the second pattern, and so on.
 const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 3 2 3"];
 
 impl Theme {
-    pub(crate) const fn colours(self) -> &'static Colours {
+    pub(crate) const fn colors(self) -> &'static Colors {
         match self {
             Self::Light => &LIGHT,
             Self::Dark => &DARK,
@@ -49,13 +49,13 @@ impl Theme {
     }
 }
 
-impl Colours {
-    /// Returns the color and dashes of a line.
+impl Colors {
+    /// Returns the color and dash pattern of the line with the index `i`.
     pub(crate) fn line(&self, i: usize) -> (&'static str, &'static str) {
         (self.lines[i % self.lines.len()], DASHES[i / self.lines.len() % DASHES.len()])
     }
 
-    /// Returns the fill color of a state or flight mode.
+    /// Returns the fill color of the state or flight mode with the index `i`.
     pub(crate) fn fill(&self, i: usize) -> &'static str {
         self.fills[i % self.fills.len()]
     }

@@ -1,4 +1,4 @@
-//! Findings of a report: sentences about what looks wrong in a log.
+//! Findings of a report: sentences about unusual values and events in a log.
 
 use rovelog::AnyLog;
 use rovelog::core::text::count;
@@ -7,21 +7,23 @@ use rovelog::ulog_format::px4::{Entry, status_changes};
 
 use crate::plot::Plot;
 
-/// Vibration metrics in m/s² above which Flight Review rates a log yellow, and red.
-const VIBRATION: (f64, f64) = (4.905, 9.81);
+/// Vibration metrics in m/s² above which Flight Review, PX4's web service for logs, marks a log
+/// yellow and red.
+const VIBRATION_LIMITS: (f64, f64) = (4.905, 9.81);
 
-/// CPU load from which PX4's documentation expects problems.
-const BUSY: f64 = 0.9;
+/// CPU load, as a fraction, above which PX4's documentation expects problems.
+const HIGH_CPU_LOAD: f64 = 0.9;
 
-/// Number of satellites below which a position is unreliable.
-const SATELLITES: f64 = 6.0;
+/// Number of satellites below which a GPS position is considered unreliable.
+const FEW_SATELLITES: f64 = 6.0;
 
-/// Returns findings as sentences, each with `true` if it is severe.
+/// Returns the findings as sentences. The boolean of a finding is true if the finding is severe.
 pub(super) fn of(log: &AnyLog, plot: &Plot) -> Vec<(bool, String)> {
     let mut found = Vec::new();
     if let AnyLog::Ulog(reader) = log {
         flight(reader, plot, &mut found);
     }
+    // The levels of text lines are those of syslog: 3 is an error, 4 is a warning.
     let lines = log.texts().into_iter().flatten().filter(|line| line.level <= 4);
     let (errors, warnings) = lines.fold((0_usize, 0_usize), |(errors, warnings), line| {
         if line.level <= 3 { (errors + 1, warnings) } else { (errors, warnings + 1) }
@@ -39,6 +41,8 @@ pub(super) fn of(log: &AnyLog, plot: &Plot) -> Vec<(bool, String)> {
     found
 }
 
+/// Adds the findings about a PX4 log. Most of them come from the values that were read for the
+/// plots.
 fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
     let changes = status_changes(reader);
     let failsafes = changes.iter().filter(|change| change.value == Entry::Failsafe(true)).count();
@@ -60,17 +64,20 @@ fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
         line.range()
     };
     for imu in ["IMU 0", "IMU 1", "IMU 2", "IMU 3"] {
-        if let Some((_, most)) = range("Vibration metrics", imu).filter(|range| range.1 > VIBRATION.0) {
+        if let Some((_, most)) = range("Vibration metrics", imu).filter(|range| range.1 > VIBRATION_LIMITS.0)
+        {
             let text = format!(
                 "Vibration of {imu} reaches {most:.1} m/s² (Flight Review's limit: {} m/s²).",
-                VIBRATION.0
+                VIBRATION_LIMITS.0
             );
-            found.push((most > VIBRATION.1, text));
+            found.push((most > VIBRATION_LIMITS.1, text));
         }
     }
-    if let Some((_, most)) = range("CPU and RAM", "CPU load").filter(|range| range.1 > BUSY) {
+    if let Some((_, most)) = range("CPU and RAM", "CPU load").filter(|range| range.1 > HIGH_CPU_LOAD) {
         found.push((false, format!("The CPU load reaches {:.0} %.", most * 100.0)));
     }
+    // A log without any 3D fix was probably recorded indoors, where a missing fix is not a finding.
+    // A low number of satellites is not a finding in such a log either.
     if let Some((lowest, _)) =
         range("GPS uncertainty", "fix type").filter(|range| range.0 < 3.0 && range.1 >= 3.0)
     {
@@ -78,7 +85,9 @@ fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
         found.push((false, format!("The GPS had {kind} for a time.")));
     }
     let satellites = range("GPS uncertainty", "satellites");
-    if let Some((lowest, _)) = satellites.filter(|range| range.0 < SATELLITES && range.1 >= SATELLITES) {
+    if let Some((lowest, _)) =
+        satellites.filter(|range| range.0 < FEW_SATELLITES && range.1 >= FEW_SATELLITES)
+    {
         found.push((false, format!("The GPS used only {lowest:.0} satellites at some time.")));
     }
     for title in ["Estimator: rejected innovations", "Estimator: faults and rejected measurements"] {

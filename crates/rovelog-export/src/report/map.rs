@@ -1,5 +1,5 @@
-//! Draws the track as a small map without background tiles: the line, its start and end, and a
-//! scale.
+//! Draws the track as a small map, with the start and end of the path, and a scale. The map has no
+//! background, because the page must not load map tiles from the network.
 
 use std::fmt::Write as _;
 
@@ -10,17 +10,19 @@ use crate::page::Page;
 use crate::track::{self, TrackOptions, TrackPoint};
 use crate::xml::escape;
 
-/// Width and height, and the margin.
+/// Width and height of the map in pixels.
 const SIZE: f64 = 520.0;
+/// Margin in pixels around the track.
 const MARGIN: f64 = 24.0;
 
 /// Meters per degree of latitude.
 const DEGREE: f64 = 111_195.0;
 
+/// Writes the section with the map. If the log has no positions, nothing is written.
 pub(super) fn section(log: &AnyLog, page: &mut Page) {
     let (track, tally) = match track::of(log, &TrackOptions::default()) {
         Ok(found) => found,
-        // The log's format has no positions, so there is no map.
+        // Logs of this format never have positions.
         Err(error) if error.kind == ErrorKind::InvalidArgument => return,
         Err(error) => {
             page.section("track", "Track", "Track");
@@ -44,6 +46,8 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
     let (Some(first), Some(last)) = (points().next(), points().last()) else { return };
     let middle =
         f64::midpoint(fold(points(), f64::min, |p| p.latitude), fold(points(), f64::max, |p| p.latitude));
+    // A degree of longitude becomes shorter towards the poles. The map is small, so the length of a
+    // degree in the middle of the map is used everywhere.
     let shrink = middle.to_radians().cos().max(0.01);
     let east = |point: &TrackPoint| point.longitude * shrink * DEGREE;
     let north = |point: &TrackPoint| point.latitude * DEGREE;
@@ -68,7 +72,7 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
         let mut before = (f64::NAN, f64::NAN);
         for point in &segment.points {
             let (x, y) = place(point);
-            // Skip points closer than half a pixel to the previous one.
+            // A point within half a pixel of the previous point would only make the page larger.
             if (x - before.0).abs() < 0.5 && (y - before.1).abs() < 0.5 {
                 continue;
             }
@@ -77,11 +81,11 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
         }
         page.push_str("\"/>\n");
     }
-    for (point, colour, name) in [(first, "#009e73", "start"), (last, "#d55e00", "end")] {
+    for (point, color, name) in [(first, "#009e73", "start"), (last, "#d55e00", "end")] {
         let (x, y) = place(point);
         let _ = writeln!(
             page,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"><title>{name}: {:.7}, {:.7}</title></circle>",
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{color}\"><title>{name}: {:.7}, {:.7}</title></circle>",
             point.latitude, point.longitude
         );
     }
@@ -96,6 +100,8 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
     );
 }
 
+/// Combines one value of all points with the function `pick`. For example, the value is the
+/// latitude, and `pick` is the minimum.
 fn fold<'a>(
     points: impl Iterator<Item = &'a TrackPoint>,
     pick: fn(f64, f64) -> f64,

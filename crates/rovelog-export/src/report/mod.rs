@@ -1,6 +1,9 @@
-//! A log as one HTML page: problems first, then what readers of its format ask for, zoomable plots,
-//! topics, console, parameters. The page is one file that loads nothing from the network and opens
-//! offline. All but its plots can be read without JavaScript.
+//! Writes a log as one HTML page.
+//!
+//! The page starts with the problems of the log. An overview, sections for the format of the log,
+//! zoomable plots, topics, console lines and parameters follow. The page is a single file that
+//! loads nothing from the network. All sections except for the plots can be read without
+//! JavaScript.
 
 mod findings;
 mod map;
@@ -26,18 +29,20 @@ use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase};
 use rows::Span;
 
-/// Maximum rows of a table.
-const MOST_ROWS: usize = 5000;
+/// Maximum number of rows in a table of the page.
+const MAX_ROWS: usize = 5000;
 
 /// Options of a report.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReportOptions {
-    /// True to omit the track, the parameters and identifying facts.
+    /// True to omit positions, images, parameters and facts that identify the vehicle.
     pub redact: bool,
-    /// Number of columns to which series are reduced. It is the resolution at maximum zoom.
+    /// Number of pixel columns to which each line of a plot is reduced. With more columns, more
+    /// details are visible when zooming in.
     pub width: usize,
-    /// Color scheme of the page. `None` follows the reader's system.
+    /// Color scheme of the page. If it is `None`, the page uses the color scheme of the reader's
+    /// system.
     pub theme: Option<Theme>,
 }
 
@@ -47,7 +52,8 @@ impl Default for ReportOptions {
     }
 }
 
-/// Returns the time range shown in the report: that of the log's data, or of its topics.
+/// Returns the time range of the report in nanoseconds of the log's clock. This is the time range
+/// of the log's data if it is known. Otherwise, it is the time range of the topics.
 pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
     let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
     let info = log.info();
@@ -61,7 +67,7 @@ pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
     (start <= end).then_some((start, end))
 }
 
-/// Writes the report as an HTML page. The output is reproducible.
+/// Writes a report as an HTML page. The same log and options always give the same page.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or the log cannot be read.
@@ -78,8 +84,8 @@ pub fn write(
         Plot::new(&provenance.source_name, panels, shown(span), "seconds from the start of the log");
     plot.utc = TimeBase::of(&**log).axis_start(span.0);
     plot.bands = bands(log, span);
-    // Trim the time axis to the lines, because a single late record of another topic would squeeze
-    // them.
+    // The time axis is trimmed to the drawn lines. Otherwise, a single late record of a topic that
+    // is not drawn could squeeze all lines into a small part of the axis.
     let times = || plot.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
     let drawn = times().fold((plot.span.1, 0.0), |(from, to), (time, _)| (time.min(from), time.max(to)));
     if drawn.0 < drawn.1 {
@@ -113,8 +119,8 @@ pub fn write(
     Ok(out.write_all(page.finish(&provenance.source_name, options.theme).as_bytes())?)
 }
 
-/// Writes a plot as an HTML page with zoom, without other content of the log. `theme` is the color
-/// scheme; `None` follows the reader's system.
+/// Writes a plot as an HTML page in which the user can zoom. `theme` is the color scheme of the
+/// page. If it is `None`, the page uses the color scheme of the reader's system.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails.
@@ -124,13 +130,13 @@ pub fn plot(plot: &Plot, theme: Option<Theme>, mut out: impl Write) -> Result<()
     Ok(out.write_all(page.finish(&plot.title, theme).as_bytes())?)
 }
 
-/// Converts a time range to seconds since its start.
+/// Converts a time range in nanoseconds to seconds. The range then starts at 0.
 fn shown((start, end): (i64, i64)) -> (f64, f64) {
     (0.0, end.saturating_sub(start).max(1) as f64 / 1e9)
 }
 
-/// Returns the flight modes of a PX4 log within a time range, in seconds since its start. Empty for
-/// other logs.
+/// Returns the flight modes of a PX4 log within a time range. Their times are in seconds since the
+/// start of the range. Returns no flight modes for other logs.
 pub fn bands(log: &AnyLog, (start, end): (i64, i64)) -> Vec<Band> {
     let AnyLog::Ulog(reader) = log else { return Vec::new() };
     let changes = mode_changes(reader);
@@ -144,6 +150,7 @@ pub fn bands(log: &AnyLog, (start, end): (i64, i64)) -> Vec<Band> {
     changes.iter().zip(ends).filter_map(band).collect()
 }
 
+/// Writes the table of facts about the log. `redact` omits facts that identify the vehicle.
 fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page) {
     let info = log.info();
     page.section("overview", "Overview", "Overview");
@@ -190,6 +197,7 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
     page.push_str("</table>\n");
 }
 
+/// Writes the findings about the flight, followed by the diagnostics of the log file.
 fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
     let found = log.diagnostics();
     let lost = found.ledger();
@@ -216,7 +224,7 @@ fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
     page.push_str(
         "<div class=\"scroll\" tabindex=\"0\"><table>\n<tr><th>code</th><th>bytes</th><th>what</th></tr>\n",
     );
-    for problem in found.list().iter().take(MOST_ROWS) {
+    for problem in found.list().iter().take(MAX_ROWS) {
         let class = if problem.rule.severity >= Severity::LeftOut { "bad" } else { "note" };
         let _ = writeln!(
             page,
@@ -228,19 +236,19 @@ fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
         );
     }
     page.push_str("</table></div>\n");
-    let shown = found.list().len().min(MOST_ROWS) as u64;
-    left_out(found.total().saturating_sub(shown), "rovelog check", page);
+    let shown = found.list().len().min(MAX_ROWS) as u64;
+    note_omitted_rows(found.total().saturating_sub(shown), "rovelog check", page);
 }
 
-/// Notes how many rows a table omits, and which command lists them.
-fn left_out(rows: u64, command: &str, page: &mut Page) {
+/// Writes how many rows a table omits, and the command that lists all rows.
+fn note_omitted_rows(rows: u64, command: &str, page: &mut Page) {
     if rows > 0 {
         let rows = count(rows, "more row");
         let _ = writeln!(page, "<p class=\"note\">{rows}: {command}</p>");
     }
 }
 
-/// Writes the message types with their topics, the most frequent type first.
+/// Writes the message types with their topics. The type with the most messages comes first.
 fn types(log: &AnyLog, page: &mut Page) {
     let mut types: BTreeMap<&str, (u64, Vec<&str>)> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| topic.count > 0) {
@@ -248,12 +256,13 @@ fn types(log: &AnyLog, page: &mut Page) {
         entry.0 += topic.count;
         entry.1.push(&topic.name);
     }
+    // Types with the same number of messages are sorted by name, so that the page is reproducible.
     let mut types: Vec<_> = types.into_iter().collect();
     types.sort_by_key(|(name, (records, _))| (Reverse(*records), *name));
-    let more = types.len().saturating_sub(MOST_ROWS);
+    let more = types.len().saturating_sub(MAX_ROWS);
     page.section("types", "Types", "Message types");
     page.push_str("<table>\n<tr><th>type</th><th class=\"n\">messages</th><th>topics</th></tr>\n");
-    for (name, (records, topics)) in types.into_iter().take(MOST_ROWS) {
+    for (name, (records, topics)) in types.into_iter().take(MAX_ROWS) {
         let (name, topics) = (escape(name), topics.join(", "));
         let _ = writeln!(
             page,
@@ -262,9 +271,10 @@ fn types(log: &AnyLog, page: &mut Page) {
         );
     }
     page.push_str("</table>\n");
-    left_out(more as u64, "rovelog topics", page);
+    note_omitted_rows(more as u64, "rovelog topics", page);
 }
 
+/// Writes the section with the plots.
 fn plots(plot: &Plot, page: &mut Page) {
     page.section("plots", "Plots", "Plots");
     if plot.panels.is_empty() {
@@ -274,6 +284,7 @@ fn plots(plot: &Plot, page: &mut Page) {
     page.charts(plot);
 }
 
+/// Writes the section with the table of topics.
 fn topics(log: &AnyLog, page: &mut Page) {
     page.section("topics", "Topics", "Topics");
     page.push_str(
@@ -292,10 +303,11 @@ fn topics(log: &AnyLog, page: &mut Page) {
     page.push_str("</table></div>\n");
 }
 
+/// Writes the section with the console lines. Times are in seconds since `zero`.
 fn console(log: &AnyLog, zero: i64, page: &mut Page) {
     page.section("console", "Console", "Console");
     let mut texts = log.texts().into_iter().flatten();
-    let lines: Vec<_> = texts.by_ref().take(MOST_ROWS).collect();
+    let lines: Vec<_> = texts.by_ref().take(MAX_ROWS).collect();
     let more = texts.count();
     if lines.is_empty() {
         page.push_str("<p class=\"note\">The log has no console lines.</p>\n");
@@ -310,7 +322,7 @@ fn console(log: &AnyLog, zero: i64, page: &mut Page) {
             4 => "warn",
             _ => "note",
         };
-        let time = line.time.map(|time| since(time, zero));
+        let time = line.time.map(|time| seconds_since(time, zero));
         let source = line.source.as_ref().map(|source| format!("{}: ", escape(source))).unwrap_or_default();
         let _ = writeln!(
             page,
@@ -321,11 +333,11 @@ fn console(log: &AnyLog, zero: i64, page: &mut Page) {
         );
     }
     page.push_str("</table></div>\n");
-    left_out(more as u64, "rovelog messages", page);
+    note_omitted_rows(more as u64, "rovelog messages", page);
 }
 
-/// Writes the parameters and their changes. Times are seconds since `zero`, as in the console and
-/// the plots.
+/// Writes the section with the parameters and their changes. Times are in seconds since `zero`, as
+/// in the console and the plots.
 fn parameters(parameters: &rovelog::ulog_format::Parameters, zero: i64, page: &mut Page) {
     if parameters.initial.is_empty() && parameters.changed.is_empty() {
         return;
@@ -343,6 +355,8 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, zero: i64, page: &m
         if known { "; those that are not at their default come first" } else { "" }
     );
     page.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n<tr><th>name</th><th>value</th><th>default</th></tr>\n");
+    // A log has about a thousand parameters. The parameters that differ from their default tell
+    // most about the vehicle, so they come first.
     let (other, usual): (Vec<_>, Vec<_>) = parameters
         .initial
         .iter()
@@ -359,8 +373,8 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, zero: i64, page: &m
     page.push_str(
         "<h2>Changes of parameters</h2>\n<table>\n<tr><th>s</th><th>name</th><th>value</th></tr>\n",
     );
-    for change in parameters.changed.iter().take(MOST_ROWS) {
-        let time = change.time.map(|time| since(time, zero)).unwrap_or_default();
+    for change in parameters.changed.iter().take(MAX_ROWS) {
+        let time = change.time.map(|time| seconds_since(time, zero)).unwrap_or_default();
         let _ = writeln!(
             page,
             "<tr><td class=\"n\">{time}</td><td>{}</td><td>{}</td></tr>",
@@ -369,12 +383,12 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, zero: i64, page: &m
         );
     }
     page.push_str("</table>\n");
-    let more = parameters.changed.len().saturating_sub(MOST_ROWS);
-    left_out(more as u64, "rovelog params", page);
+    let more = parameters.changed.len().saturating_sub(MAX_ROWS);
+    note_omitted_rows(more as u64, "rovelog params", page);
 }
 
-/// Formats a time as seconds since `zero`, which is in nanoseconds of the log's clock.
-fn since(time: Timestamp, zero: i64) -> String {
+/// Formats a time as seconds since `zero`. `zero` is in nanoseconds of the log's clock.
+fn seconds_since(time: Timestamp, zero: i64) -> String {
     format!("{:.3}", time.nanos.wrapping_sub(zero) as f64 / 1e9)
 }
 
@@ -384,8 +398,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns a flight log that starts 100 s after boot: console lines, and then a parameter that
-    /// changes 2 s later.
+    /// Returns a flight log that starts 100 s after boot. The log has `lines` console lines 1 s
+    /// after its start, and the change of a parameter 2 s after its start.
     fn flight(lines: u64) -> AnyLog {
         let mut log = b"ULog\x01\x12\x35\x01".to_vec();
         log.extend(100_000_000_u64.to_le_bytes());
@@ -414,8 +428,8 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_report_leaves_out_are_counted() {
-        let rows = MOST_ROWS as u64;
+    fn omitted_console_lines_are_counted() {
+        let rows = MAX_ROWS as u64;
         assert!(!page(&flight(rows)).contains("rovelog messages"));
         assert!(page(&flight(rows + 3)).contains("3 more rows: rovelog messages"));
     }

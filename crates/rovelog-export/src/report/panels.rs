@@ -1,5 +1,8 @@
-//! Selects the plots of a report: Flight Review's for PX4 logs, power and currents for power logs,
-//! and otherwise the first fields of the busiest topics.
+//! Selects the plots of a report.
+//!
+//! - PX4 logs: the plots of Flight Review, PX4's web service for logs.
+//! - RocketLogger logs: power and currents, followed by the measurements.
+//! - Other logs: the measurements of the topics with the most records.
 
 use rovelog::{AnyLog, LogReader, Topic};
 
@@ -9,13 +12,16 @@ use crate::ExportError;
 use crate::plot::{Panel, Series, read};
 use crate::signal::{Signal, measured_fields};
 
-/// Limits for other logs: number of panels, lines per panel, and signals per topic.
-const MOST: usize = 12;
-const LINES: usize = 6;
-const SIGNALS: usize = 32;
+/// Maximum number of panels for a log without predefined plots.
+const MAX_PANELS: usize = 12;
+/// Maximum number of lines in a panel.
+const MAX_LINES: usize = 6;
+/// Maximum number of signals that are read from one topic.
+const MAX_SIGNALS: usize = 32;
 
-/// Suffixes of fields that are not plotted: metadata, and positions, which the track shows better.
-const ABOUT: &[&str] = &[
+/// Names of fields that are not plotted. They are metadata, or positions, which are easier to read
+/// in the map.
+const NOT_PLOTTED: &[&str] = &[
     "seq",
     "version",
     "source",
@@ -33,8 +39,7 @@ const ABOUT: &[&str] = &[
     "longitude",
 ];
 
-/// Returns the panels for a known kind of log, and otherwise those of the busiest topics. `redact`
-/// omits positions.
+/// Returns the panels of a report. If `redact` is true, positions are omitted.
 pub(super) fn panels(log: &AnyLog, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let mut panels = match log {
         AnyLog::Ulog(_) => px4::panels(&**log, at, redact)?,
@@ -42,28 +47,30 @@ pub(super) fn panels(log: &AnyLog, at: Span, redact: bool) -> Result<Vec<Panel>,
         _ => Vec::new(),
     };
     if panels.is_empty() || !matches!(log, AnyLog::Ulog(_)) {
-        panels.extend(any(&**log, at, redact)?);
+        panels.extend(busiest_topics(&**log, at, redact)?);
     }
     Ok(panels)
 }
 
-/// Returns panels of the busiest topics, one for each unit. Fields without a unit are grouped by
-/// their parent struct.
-fn any(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
+/// Returns panels for the topics with the most records. The fields of a topic are grouped by unit.
+/// Fields without a unit are grouped by the struct or array that contains them.
+fn busiest_topics(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let mut panels = Vec::new();
     let mut topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 1).collect();
     topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
-    for topic in topics.into_iter().take(MOST) {
+    for topic in topics.into_iter().take(MAX_PANELS) {
         let fields = measured_fields(log, topic)?.into_iter();
-        let fields = fields.filter(|field| measures(topic, field) && !(redact && is_place(field)));
+        let fields = fields
+            .filter(|field| is_stored_measurement(topic, field) && !(redact && reveals_position(field)));
         let signal = |field: String| Signal::of(&topic.name, &field);
-        let signals: Vec<_> = fields.take(SIGNALS).map(signal).collect();
+        // A topic may have thousands of fields, for example the elements of a point cloud.
+        let signals: Vec<_> = fields.take(MAX_SIGNALS).map(signal).collect();
         let mut groups: Vec<(String, Panel)> = Vec::new();
         for mut series in short(series(log, &signals, at)?) {
             if series.range().is_none() {
                 continue;
             }
-            let part = part(&series.name).to_owned();
+            let part = parent(&series.name).to_owned();
             let (group, title) = match &series.unit {
                 Some(unit) => (format!("[{unit}]"), topic.name.clone()),
                 None => (part.clone(), format!("{} {part}", topic.name).trim_end().to_owned()),
@@ -74,56 +81,60 @@ fn any(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, Export
             }
             let group = if series.is_lane() { "lanes".to_owned() } else { group };
             match groups.iter_mut().find(|(known, _)| *known == group) {
-                Some((_, panel)) if panel.series.len() < LINES => panel.series.push(series),
+                Some((_, panel)) if panel.series.len() < MAX_LINES => panel.series.push(series),
                 Some(_) => {}
                 None => groups.push((group, Panel::new(title, vec![series]))),
             }
         }
         panels.extend(groups.into_iter().map(|(_, panel)| panel));
     }
-    // Constant signals are shown only if nothing else could be.
+    // Panels in which all signals are constant are shown only if no signal changes.
     if panels.iter().any(|panel| !panel.series.iter().all(is_flat)) {
         panels.retain(|panel| !panel.series.iter().all(is_flat));
     }
-    // Measurements come before on/off signals. The sort is stable.
+    // Measurements come before on/off signals. The sort is stable, so panels of the same kind stay
+    // in their order.
     panels.sort_by_key(Panel::is_lanes);
-    panels.truncate(MOST);
+    panels.truncate(MAX_PANELS);
     Ok(panels)
 }
 
-/// Returns whether a field holds a measurement and is stored in the log, not derived.
-fn measures(topic: &Topic, field: &str) -> bool {
+/// Returns whether a field is a measurement that is stored in the log. Derived fields are not
+/// stored.
+fn is_stored_measurement(topic: &Topic, field: &str) -> bool {
     let path = |name: &str| name.split(['.', '[']).next().map(str::to_owned);
     let own = topic.schema.as_ref().is_none_or(|schema| {
         schema.fields.iter().any(|of_schema| path(field).as_deref() == Some(&of_schema.name))
     });
     let last = field.rsplit('.').next().unwrap_or(field);
     let aside = ["timestamp", "covariance", "unused"].iter().any(|word| last.contains(word));
-    own && !aside && !ABOUT.contains(&last)
+    own && !aside && !NOT_PLOTTED.contains(&last)
 }
 
-/// Returns the parent of a field: `pose.position` for `pose.position.x`, `q` for `q[0]`.
-fn part(field: &str) -> &str {
+/// Returns the struct or array that contains a field, such as `pose.position` for
+/// `pose.position.x`, and `q` for `q[0]`.
+fn parent(field: &str) -> &str {
     field.rfind(['.', '[']).map_or("", |end| &field[..end])
 }
 
+/// Returns whether all values of a series are equal.
 fn is_flat(series: &Series) -> bool {
     series.range().is_none_or(|(low, high)| low >= high)
 }
 
 /// Returns whether a field reveals the position of the vehicle.
-fn is_place(field: &str) -> bool {
+fn reveals_position(field: &str) -> bool {
     ["latitude", "longitude", "altitude", "height", "position.", "translation."]
         .iter()
         .any(|part| field.contains(part))
 }
 
-/// Reads the signals that exist.
+/// Reads the signals. A signal that is not in the log is skipped.
 fn series(log: &dyn LogReader, signals: &[Signal], at: Span) -> Result<Vec<Series>, ExportError> {
     Ok(read(log, signals, at.times, at.width, at.zero)?.into_iter().flatten().collect())
 }
 
-/// Removes the topic from line names, because the panel title has it.
+/// Removes the topic from the names of lines, because the title of the panel already has the topic.
 fn short(mut series: Vec<Series>) -> Vec<Series> {
     for series in &mut series {
         if let Some((_, field)) = series.name.split_once('.') {
@@ -139,6 +150,6 @@ mod tests {
 
     #[test]
     fn parent_of_a_field_is_the_part_before_its_last_name_or_index() {
-        assert_eq!(["pose.position.x", "q[3]", "speed"].map(part), ["pose.position", "q", ""]);
+        assert_eq!(["pose.position.x", "q[3]", "speed"].map(parent), ["pose.position", "q", ""]);
     }
 }

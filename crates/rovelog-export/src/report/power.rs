@@ -1,5 +1,5 @@
-//! The report of a power log: statistics, charge and energy of the whole log, and currents and
-//! power over time.
+//! The sections about a `RocketLogger` log in a report: statistics, charge and energy of the whole
+//! log, and currents and power over time.
 
 use std::fmt::Write as _;
 
@@ -14,21 +14,24 @@ use rovelog::{Error, Select};
 use super::rows::Span;
 use crate::ExportError;
 use crate::page::Page;
-use crate::plot::{Panel, Series, Thin};
+use crate::plot::{Panel, Reducer, Series};
 use crate::xml::escape;
 
-/// Number of rows around a range switch whose low-range values are ignored, as in `rovelog stats`.
-const SETTLE: u64 = 5;
+/// Number of rows, before and after a switch of the current range, whose low-range values are
+/// ignored. The input is still settling in these rows. `rovelog stats` uses the same number.
+const SWITCH_MARGIN_ROWS: u64 = 5;
 
-/// Pairs each current with the voltage of the same number, to compute power.
+/// Returns the options that compute the power of each current. The voltage is that of the channel
+/// with the same number, such as `V1` for the current `I1`.
 fn options(log: &RldReader) -> StatsOptions {
     let voltage = |current: &Current| current.voltage.and_then(|at| log.channels().get(at));
     let currents = currents(log.channels()).into_iter();
     let powers = currents.filter_map(|current| Some(format!("{}*{}", voltage(&current)?.name, current.name)));
-    StatsOptions::default().with_margin(SETTLE).with_powers(powers)
+    StatsOptions::default().with_margin(SWITCH_MARGIN_ROWS).with_powers(powers)
 }
 
-/// Writes the table of statistics, charges and energies.
+/// Writes the table of statistics. It includes the charge of each current and the energy of each
+/// power.
 pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportError> {
     let mut sums = log.accumulator(&options(log)).map_err(failed)?;
     let stats = sums.stats(0..log.rows());
@@ -70,12 +73,14 @@ pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportErro
         let _ = writeln!(
             page,
             "<p class=\"note\">Power is the voltage and the current of the same number, sample by sample; low-range \
-             samples within {SETTLE} rows of a range switch are not used.</p>"
+             samples within {SWITCH_MARGIN_ROWS} rows of a range switch are not used.</p>"
         );
     }
     Ok(())
 }
 
+/// Writes a row of the statistics table. `scale` converts raw values to `unit`. `total` is the text
+/// for the charge or energy.
 fn row(
     page: &mut Page,
     name: &str,
@@ -91,8 +96,8 @@ fn row(
     let total = total
         .filter(|_| sums.count > 0)
         .map_or_else(String::new, |(total, unit)| crate::plot::short(total, unit));
-    // Power is summed as products of raw values, without their squares, so it has no standard
-    // deviation.
+    // The accumulator sums up products of raw voltages and currents, but not the squares of the
+    // products. The standard deviation of power is therefore unknown.
     let deviation = if unit == "W" { String::new() } else { of(Sums::std) };
     let _ = write!(page, "<tr><td>{}</td>", escape(name));
     for cell in [of(Sums::mean), of(Sums::min), of(Sums::max), deviation, total] {
@@ -105,20 +110,20 @@ fn failed(error: RldError) -> ExportError {
     Error::from(error).into()
 }
 
-/// Returns panels of power and of currents. Currents measured in two ranges are merged.
+/// Returns the panels of power and currents. The low and high range of each current are merged.
 pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportError> {
-    let sums = log.accumulator(&StatsOptions::default().with_margin(SETTLE)).map_err(failed)?;
+    let sums = log.accumulator(&StatsOptions::default().with_margin(SWITCH_MARGIN_ROWS)).map_err(failed)?;
     let currents: Vec<String> = sums.currents().iter().map(|current| current.name.clone()).collect();
     if currents.is_empty() {
         return Ok(Vec::new());
     }
     let mut merging = Merging::instant();
-    merging.margin = SETTLE;
+    merging.margin = SWITCH_MARGIN_ROWS;
     let options = ColumnOptions::physical().with_merged(merging);
     let columns = log.columns_with(&Select::all(), &options).map_err(failed)?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     let column = |name: &str| schema.index_of(name).ok();
-    // For each current: its name, its column, and the column of its voltage.
+    // The list has an entry for each current: its name, its column, and the column of its voltage.
     let places: Vec<(String, usize, Option<usize>)> = currents
         .into_iter()
         .filter_map(|name| {
@@ -126,8 +131,9 @@ pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportErro
             Some((name.clone(), column(&name)?, voltage))
         })
         .collect();
-    let thin = || Thin::new(at.times, at.width);
-    let mut lines: Vec<(Thin, Thin)> = places.iter().map(|_| (thin(), thin())).collect();
+    let reducer = || Reducer::new(at.times, at.width);
+    let mut lines: Vec<(Reducer, Reducer)> = places.iter().map(|_| (reducer(), reducer())).collect();
+    // A log may have billions of rows, so each batch is reduced before the next batch is read.
     for batch in columns {
         let batch = batch?;
         let times = batch.column(0).as_primitive::<Int64Type>();
@@ -145,13 +151,13 @@ pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportErro
     }
     let mut panels = Vec::new();
     for (title, unit, watts) in [("Power", "W", true), ("Current", "A", false)] {
-        let line = |((name, _, voltage), thin): (&(String, usize, Option<usize>), &(Thin, Thin))| {
+        let line = |((name, _, voltage), reducer): (&(String, usize, Option<usize>), &(Reducer, Reducer))| {
             let number = name.strip_prefix('I').unwrap_or(name);
             let name = if watts { format!("V{number} × {name}") } else { name.clone() };
             if watts && voltage.is_none() {
                 return None;
             }
-            let mut series = Series::new(name, if watts { &thin.1 } else { &thin.0 }.points(at.zero));
+            let mut series = Series::new(name, if watts { &reducer.1 } else { &reducer.0 }.points(at.zero));
             series.unit = Some(unit.to_owned());
             series.range().is_some().then_some(series)
         };

@@ -1,41 +1,48 @@
-//! The plots of a PX4 log: those of Flight Review (docs/reference/plots.md).
+//! The plots of a PX4 log. They are the same plots as in Flight Review, PX4's web service for logs.
+//! See docs/reference/plots.md.
 
 use rovelog::LogReader;
 use rovelog::ulog_format::px4::roll_pitch_yaw;
 
 use super::rows::{Span, bits, each_row, flags};
 use crate::ExportError;
-use crate::plot::{Look, Panel, Series, Thin, read};
+use crate::plot::{Look, Panel, Reducer, Series, read};
 use crate::signal::{Signal, numeric_fields};
 
-/// Degrees per radian.
+/// Number of degrees in a radian.
 const DEGREES: f64 = 180.0 / std::f64::consts::PI;
 
-/// Source of a line, with the factor for its values.
+/// Source from which the values of a line are read.
 #[derive(Clone, Copy)]
-enum From {
+enum LineSource {
+    /// A field, given by its topic and name. The number is a factor for the values.
     Field(&'static str, &'static str, f64),
-    /// An Euler angle of a quaternion, in degrees: topic, field, and 0 for roll, 1 for pitch, 2 for
-    /// yaw.
+    /// An Euler angle in degrees, computed from a quaternion. The quaternion is given by its topic
+    /// and field name. The number is 0 for roll, 1 for pitch and 2 for yaw.
     Angle(&'static str, &'static str, usize),
 }
 
-/// A line: its name, and its possible sources. The first source that the log has is used.
-type Line = (&'static str, &'static [From]);
+/// A line of a plot, given by its name and its possible sources. PX4 renamed many topics and fields
+/// over time, so the first source that exists in the log is used.
+type Line = (&'static str, &'static [LineSource]);
 
-/// A panel: title, unit, lines, and whether it reveals the position of the vehicle.
+/// Description of a panel: title, unit and lines. The boolean is true if the panel reveals the
+/// position of the vehicle.
 struct Spec(&'static str, &'static str, &'static [Line], bool);
 
-const fn f(topic: &'static str, field: &'static str) -> From {
-    From::Field(topic, field, 1.0)
+/// Reads a field without converting its values.
+const fn f(topic: &'static str, field: &'static str) -> LineSource {
+    LineSource::Field(topic, field, 1.0)
 }
 
-const fn deg(topic: &'static str, field: &'static str) -> From {
-    From::Field(topic, field, DEGREES)
+/// Reads a field that is in radians, and converts its values to degrees.
+const fn deg(topic: &'static str, field: &'static str) -> LineSource {
+    LineSource::Field(topic, field, DEGREES)
 }
 
-const fn mm(topic: &'static str, field: &'static str) -> From {
-    From::Field(topic, field, 1e-3)
+/// Reads a field that is in millimeters, and converts its values to meters.
+const fn mm(topic: &'static str, field: &'static str) -> LineSource {
+    LineSource::Field(topic, field, 1e-3)
 }
 
 const ATT: &str = "vehicle_attitude";
@@ -54,24 +61,24 @@ const BATTERY: &str = "battery_status";
 #[rustfmt::skip]
 const PANELS: &[Spec] = &[
     Spec("Roll angle", "°", &[
-        ("roll", &[From::Angle(ATT, "q", 0)]),
-        ("set point", &[From::Angle(ATT_SP, "q_d", 0), deg(ATT_SP, "roll_body")]),
+        ("roll", &[LineSource::Angle(ATT, "q", 0)]),
+        ("set point", &[LineSource::Angle(ATT_SP, "q_d", 0), deg(ATT_SP, "roll_body")]),
     ], false),
     Spec("Roll rate", "°/s", &[
         ("roll rate", &[deg(RATE, "xyz[0]"), deg(ATT, "rollspeed")]),
         ("set point", &[deg(RATE_SP, "roll")]),
     ], false),
     Spec("Pitch angle", "°", &[
-        ("pitch", &[From::Angle(ATT, "q", 1)]),
-        ("set point", &[From::Angle(ATT_SP, "q_d", 1), deg(ATT_SP, "pitch_body")]),
+        ("pitch", &[LineSource::Angle(ATT, "q", 1)]),
+        ("set point", &[LineSource::Angle(ATT_SP, "q_d", 1), deg(ATT_SP, "pitch_body")]),
     ], false),
     Spec("Pitch rate", "°/s", &[
         ("pitch rate", &[deg(RATE, "xyz[1]"), deg(ATT, "pitchspeed")]),
         ("set point", &[deg(RATE_SP, "pitch")]),
     ], false),
     Spec("Yaw angle", "°", &[
-        ("yaw", &[From::Angle(ATT, "q", 2)]),
-        ("set point", &[From::Angle(ATT_SP, "q_d", 2), deg(ATT_SP, "yaw_body")]),
+        ("yaw", &[LineSource::Angle(ATT, "q", 2)]),
+        ("set point", &[LineSource::Angle(ATT_SP, "q_d", 2), deg(ATT_SP, "yaw_body")]),
     ], false),
     Spec("Yaw rate", "°/s", &[
         ("yaw rate", &[deg(RATE, "xyz[2]"), deg(ATT, "yawspeed")]),
@@ -115,7 +122,7 @@ const PANELS: &[Spec] = &[
         ("roll", &[f("vehicle_torque_setpoint", "xyz[0]"), f(OLD_CONTROLS, "control[0]")]),
         ("pitch", &[f("vehicle_torque_setpoint", "xyz[1]"), f(OLD_CONTROLS, "control[1]")]),
         ("yaw", &[f("vehicle_torque_setpoint", "xyz[2]"), f(OLD_CONTROLS, "control[2]")]),
-        ("thrust", &[From::Field("vehicle_thrust_setpoint", "xyz[2]", -1.0), f(OLD_CONTROLS, "control[3]")]),
+        ("thrust", &[LineSource::Field("vehicle_thrust_setpoint", "xyz[2]", -1.0), f(OLD_CONTROLS, "control[3]")]),
     ], false),
     Spec("Raw acceleration", "m/s²", &[
         ("x", &[f(SENSORS, "accelerometer_m_s2[0]")]), ("y", &[f(SENSORS, "accelerometer_m_s2[1]")]),
@@ -168,7 +175,8 @@ const PANELS: &[Spec] = &[
     Spec("CPU and RAM", "", &[("CPU load", &[f("cpuload", "load")]), ("RAM", &[f("cpuload", "ram_usage")])], false),
 ];
 
-/// Bits of `estimator_status.innovation_check_flags` (`msg/EstimatorStatus.msg`).
+/// Names of the bits in `estimator_status.innovation_check_flags`, starting with the lowest bit.
+/// The bits are defined in `msg/EstimatorStatus.msg` of PX4.
 const INNOVATIONS: &[&str] = &[
     "velocity",
     "horizontal position",
@@ -184,18 +192,18 @@ const INNOVATIONS: &[&str] = &[
     "optical flow Y",
 ];
 
-/// Returns the panels for which the log has data. `redact` omits positions.
+/// Returns the panels for which the log has data. If `redact` is true, positions are omitted.
 pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let specs: Vec<&Spec> = PANELS.iter().filter(|spec| !(redact && spec.3)).collect();
-    let chosen = specs.iter().map(|spec| present(log, spec.2));
-    let chosen: Vec<Vec<(&str, From)>> = chosen.collect::<Result<_, _>>()?;
-    // All fields are read in one pass over the log.
+    let chosen = specs.iter().map(|spec| available_lines(log, spec.2));
+    let chosen: Vec<Vec<(&str, LineSource)>> = chosen.collect::<Result<_, _>>()?;
+    // The fields of all panels are read in one pass over the log.
     let fields = chosen.iter().flatten().filter_map(|(_, from)| match from {
-        From::Field(topic, field, _) => {
+        LineSource::Field(topic, field, _) => {
             let topic = log.topic(topic)?;
             Some(Signal::of(&topic.name, field))
         }
-        From::Angle(..) => None,
+        LineSource::Angle(..) => None,
     });
     let signals: Vec<Signal> = fields.collect();
     let mut series = read(log, &signals, at.times, at.width, at.zero)?.into_iter();
@@ -205,8 +213,10 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
         let mut drawn = Vec::new();
         for (name, from) in lines {
             let line = match from {
-                From::Field(_, _, factor) => series.next().flatten().map(|line| scaled(line, factor)),
-                From::Angle(topic, field, axis) => {
+                LineSource::Field(_, _, factor) => series.next().flatten().map(|line| scaled(line, factor)),
+                LineSource::Angle(topic, field, axis) => {
+                    // Three panels show one angle each of the same quaternion, so the quaternion is
+                    // read only once.
                     if !angles.iter().any(|known| (known.0, known.1) == (topic, field)) {
                         angles.push((topic, field, self::angles(log, topic, field, at)?));
                     }
@@ -215,8 +225,8 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
                 }
             };
             let Some(mut line) = line.filter(|line| line.range().is_some()) else { continue };
-            // Values that stay in effect until the next message, such as set points, are drawn as
-            // steps.
+            // Some values remain in effect until the next message, such as set points. They are
+            // drawn as steps.
             let steps = name.contains("set point") || line.look != Look::Line;
             line.look = if steps { Look::Steps } else { Look::Line };
             line.names = &[];
@@ -224,8 +234,8 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
             line.unit = Some(spec.1.to_owned()).filter(|unit| !unit.is_empty());
             drawn.push(line);
         }
-        // A set point without its measurement does not show what the vehicle did, so the panel is
-        // omitted.
+        // A panel that only has a set point is omitted, because it does not show the motion of the
+        // vehicle.
         if drawn.iter().any(|line| line.name != "set point") {
             panels.push(Panel::new(spec.0, drawn));
         }
@@ -245,18 +255,23 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
     Ok(panels)
 }
 
+/// Appends a panel of on/off signals or states. Nothing is appended if `lanes` is empty.
 fn lanes(title: &str, lanes: Vec<Series>, panels: &mut Vec<Panel>) {
     if !lanes.is_empty() {
         panels.push(Panel::new(title, lanes));
     }
 }
 
-/// Returns the lines of a panel for which the log has a source, with the first such source.
-fn present(log: &dyn LogReader, lines: &'static [Line]) -> Result<Vec<(&'static str, From)>, ExportError> {
-    let there = |from: &From| -> Result<bool, ExportError> {
+/// Returns the lines of a panel for which the log has a source. For each line, the first source
+/// that exists in the log is used.
+fn available_lines(
+    log: &dyn LogReader,
+    lines: &'static [Line],
+) -> Result<Vec<(&'static str, LineSource)>, ExportError> {
+    let there = |from: &LineSource| -> Result<bool, ExportError> {
         let (topic, field) = match from {
-            From::Field(topic, field, _) => (topic, (*field).to_owned()),
-            From::Angle(topic, field, _) => (topic, format!("{field}[3]")),
+            LineSource::Field(topic, field, _) => (topic, (*field).to_owned()),
+            LineSource::Angle(topic, field, _) => (topic, format!("{field}[3]")),
         };
         match log.topic(topic).filter(|topic| topic.count > 0) {
             Some(topic) => Ok(numeric_fields(log, topic.get())?.contains(&field)),
@@ -275,6 +290,7 @@ fn present(log: &dyn LogReader, lines: &'static [Line]) -> Result<Vec<(&'static 
     Ok(found)
 }
 
+/// Multiplies the values of a line by a factor.
 fn scaled(mut line: Series, factor: f64) -> Series {
     #[expect(clippy::float_cmp, reason = "a constant")]
     if factor != 1.0 {
@@ -283,19 +299,24 @@ fn scaled(mut line: Series, factor: f64) -> Series {
     line
 }
 
-/// Reads a quaternion as roll, pitch and yaw in degrees.
+/// Reads a quaternion and returns roll, pitch and yaw in degrees. The angles are computed for each
+/// row before they are reduced. The components of a quaternion cannot be reduced separately.
 fn angles(log: &dyn LogReader, topic: &str, field: &str, at: Span) -> Result<[Series; 3], ExportError> {
     let parts: Vec<String> = (0..4).map(|i| format!("{field}[{i}]")).collect();
-    let mut thin = [(); 3].map(|()| Thin::new(at.times, at.width));
+    let mut reducer = [(); 3].map(|()| Reducer::new(at.times, at.width));
     each_row(log, topic, &parts, at, |time, q| {
         #[expect(clippy::cast_possible_truncation, reason = "PX4 logs 32 bits")]
         let angles = roll_pitch_yaw([q[0] as f32, q[1] as f32, q[2] as f32, q[3] as f32]);
-        thin.iter_mut().zip(angles).for_each(|(thin, angle)| thin.push(time, f64::from(angle).to_degrees()));
+        reducer
+            .iter_mut()
+            .zip(angles)
+            .for_each(|(reducer, angle)| reducer.push(time, f64::from(angle).to_degrees()));
     })?;
-    Ok(thin.map(|thin| Series::new("", thin.points(at.zero))))
+    Ok(reducer.map(|reducer| Series::new("", reducer.points(at.zero))))
 }
 
-/// Appends panels of the motor and servo outputs that change during the flight.
+/// Inserts panels of the motor and servo outputs before the panel of raw acceleration. Only outputs
+/// that change during the flight are shown.
 fn outputs(log: &dyn LogReader, at: Span, panels: &mut Vec<Panel>) -> Result<(), ExportError> {
     let sources = [
         ("Motor outputs", "actuator_motors", "control["),
@@ -311,6 +332,7 @@ fn outputs(log: &dyn LogReader, at: Span, panels: &mut Vec<Panel>) -> Result<(),
         let signals: Vec<_> = fields.map(|field| Signal::of(&topic.name, &field)).collect();
         let mut lines: Vec<Series> =
             read(log, &signals, at.times, at.width, at.zero)?.into_iter().flatten().collect();
+        // PX4 logs 16 outputs. Most of them are not connected and never change.
         lines.retain(|line| line.range().is_some_and(|(low, high)| low < high));
         for line in &mut lines {
             line.look = Look::Line;

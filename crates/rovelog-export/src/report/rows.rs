@@ -1,4 +1,5 @@
-//! Reads fields of a topic row by row, for lines computed from several fields or from single bits.
+//! Reads the fields of a topic row by row, for lines that are computed from several fields or from
+//! single bits of a field.
 
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
@@ -8,18 +9,21 @@ use rovelog::{LogReader, Select};
 
 use crate::ExportError;
 use crate::leaf::{Leaf, Names, leaves, numbers};
-use crate::plot::{Look, Series, Thin};
+use crate::plot::{Look, Reducer, Series};
 
-/// Time range and resolution for reading.
+/// Time range and resolution of the plots.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
+    /// Start and end of the plots in nanoseconds of the log's clock.
     pub(super) times: (i64, i64),
+    /// Time in nanoseconds of the log's clock that is shown as second 0.
     pub(super) zero: i64,
+    /// Width of the plots in pixel columns.
     pub(super) width: usize,
 }
 
-/// Calls `each` with the time and the field values of each row. Returns `false` if the topic lacks
-/// a field.
+/// Calls `each` for each row that has a time, with the time and the values of `fields`. Returns
+/// false if the topic lacks one of the fields.
 pub(super) fn each_row(
     log: &dyn LogReader,
     topic: &str,
@@ -28,6 +32,7 @@ pub(super) fn each_row(
     mut each: impl FnMut(i64, &[f64]),
 ) -> Result<bool, ExportError> {
     let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { return Ok(false) };
+    // Only `fields` are decoded, because a topic may have hundreds of fields.
     let select = Select::topic(topic.name.clone()).with_fields(fields.iter().map(|field| field_path(field)));
     let columns = topic.columns(&select.between(Some(at.times.0), at.times.1.checked_add(1)))?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
@@ -51,8 +56,8 @@ pub(super) fn each_row(
     Ok(true)
 }
 
-/// Returns the on/off signals of a topic as lanes. Signals that are never on, or whose names `take`
-/// rejects, are omitted.
+/// Returns the on/off signals of a topic, which are drawn as lanes. `take` is called with the name
+/// of each field and returns whether the field is used. Signals that are never on are omitted.
 pub(super) fn flags(
     log: &dyn LogReader,
     topic: &str,
@@ -62,42 +67,44 @@ pub(super) fn flags(
     let Some(found) = log.topic(topic) else { return Ok(Vec::new()) };
     let fields = crate::signal::numeric_fields(log, found.get())?.into_iter().filter(|field| take(field));
     let fields: Vec<String> = fields.collect();
-    let mut lines: Vec<(bool, Thin)> =
-        fields.iter().map(|_| (false, Thin::new(at.times, at.width))).collect();
+    let mut lines: Vec<(bool, Reducer)> =
+        fields.iter().map(|_| (false, Reducer::new(at.times, at.width))).collect();
     each_row(log, topic, &fields, at, |time, values| {
-        for ((on, thin), value) in lines.iter_mut().zip(values) {
+        for ((on, reducer), value) in lines.iter_mut().zip(values) {
             *on |= *value != 0.0;
-            thin.push(time, f64::from(u8::from(*value != 0.0)));
+            reducer.push(time, f64::from(u8::from(*value != 0.0)));
         }
     })?;
     let found = fields.into_iter().zip(lines).filter(|(_, (on, _))| *on);
-    Ok(found.map(|(field, (_, thin))| lane(field, &thin, at)).collect())
+    Ok(found.map(|(field, (_, reducer))| lane(field, &reducer, at)).collect())
 }
 
-/// Returns the bits of an integer field as lanes named by `names`. Bits that are never set are
-/// omitted.
+/// Returns the bits of an integer field as on/off signals, which are drawn as lanes. `names` are
+/// the names of the bits, starting with the lowest bit. Bits that are never set are omitted.
 pub(super) fn bits(
     log: &dyn LogReader,
     (topic, field): (&str, &str),
     names: &[&str],
     at: Span,
 ) -> Result<Vec<Series>, ExportError> {
-    let mut lines: Vec<(bool, Thin)> = names.iter().map(|_| (false, Thin::new(at.times, at.width))).collect();
+    let mut lines: Vec<(bool, Reducer)> =
+        names.iter().map(|_| (false, Reducer::new(at.times, at.width))).collect();
     each_row(log, topic, &[field.to_owned()], at, |time, values| {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small integers")]
         let word = values[0] as u64;
-        for (i, (on, thin)) in lines.iter_mut().enumerate() {
+        for (i, (on, reducer)) in lines.iter_mut().enumerate() {
             let set = word >> i & 1 == 1;
             *on |= set;
-            thin.push(time, f64::from(u8::from(set)));
+            reducer.push(time, f64::from(u8::from(set)));
         }
     })?;
     let found = names.iter().zip(lines).filter(|(_, (on, _))| *on);
-    Ok(found.map(|(name, (_, thin))| lane((*name).to_owned(), &thin, at)).collect())
+    Ok(found.map(|(name, (_, reducer))| lane((*name).to_owned(), &reducer, at)).collect())
 }
 
-fn lane(name: String, thin: &Thin, at: Span) -> Series {
-    let mut series = Series::new(name, thin.points(at.zero));
+/// Creates an on/off signal, which is drawn as a lane, from reduced values.
+fn lane(name: String, reducer: &Reducer, at: Span) -> Series {
+    let mut series = Series::new(name, reducer.points(at.zero));
     series.look = Look::Lane;
     series
 }

@@ -1,4 +1,4 @@
-//! Pictures of the sensors of a VEL log: camera images, and laser scans from above.
+//! Pictures from the sensors of a VEL log: camera images, and laser scans seen from above.
 
 use std::fmt::Write as _;
 
@@ -11,25 +11,27 @@ use crate::ExportError;
 use crate::page::Page;
 use crate::picture::{Layout, png, png_of_vel};
 
-/// Number of images, and the maximum size of each in bytes.
-const IMAGES: usize = 6;
-const MOST_BYTES: usize = 250_000;
+/// Maximum number of images in a report.
+const IMAGE_COUNT: usize = 6;
+/// Maximum size in bytes of an image in a report.
+const MAX_IMAGE_BYTES: usize = 250_000;
 
-/// Width and height in pixels of the picture of a scan.
-const SIDE: u32 = 560;
+/// Width and height in pixels of the picture of a laser scan.
+const SCAN_PIXELS: u32 = 560;
 
-/// Maximum fraction of points that may lie outside the picture of a scan.
-const FAR: f64 = 0.02;
+/// Fraction of the points in a laser scan that may lie outside of its picture.
+const MAX_CROPPED: f64 = 0.02;
 
-/// Writes images at equal time intervals.
+/// Writes up to [`IMAGE_COUNT`] camera images at equal intervals.
 pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
     let total = log.payloads(Kind::Image).count();
     if total == 0 {
         return;
     }
-    page.section("images", "Camera", &format!("Camera ({} of {total} images)", total.min(IMAGES)));
+    page.section("images", "Camera", &format!("Camera ({} of {total} images)", total.min(IMAGE_COUNT)));
     page.push_str("<div class=\"strip\">\n");
-    let wanted: Vec<usize> = (0..IMAGES.min(total)).map(|i| i * total / IMAGES.min(total)).collect();
+    let wanted: Vec<usize> =
+        (0..IMAGE_COUNT.min(total)).map(|i| i * total / IMAGE_COUNT.min(total)).collect();
     let mut failed = 0;
     for (i, (message, payload)) in log.payloads(Kind::Image).enumerate() {
         let Payload::Image(image) = payload else { continue };
@@ -38,6 +40,7 @@ pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
         }
         let converted;
         let (bytes, kind): (&[u8], &str) = if let Encoding::File(format) = image.encoding() {
+            // Browsers cannot show all image formats. For example, they cannot show TIFF.
             if !format.is_for_browsers() {
                 failed += 1;
                 continue;
@@ -51,7 +54,9 @@ pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
             converted = png;
             (&converted, "png")
         };
-        if bytes.len() > MOST_BYTES {
+        // Images are embedded in the page, so large images are omitted to keep the page small
+        // enough for an e-mail.
+        if bytes.len() > MAX_IMAGE_BYTES {
             failed += 1;
             continue;
         }
@@ -67,6 +72,7 @@ pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
     }
 }
 
+/// Writes an image into the page as a data URL.
 fn picture(page: &mut Page, (bytes, kind): (&[u8], &str), caption: &str, width: u32) {
     let data = base64::engine::general_purpose::STANDARD.encode(bytes);
     let _ = writeln!(
@@ -76,19 +82,21 @@ fn picture(page: &mut Page, (bytes, kind): (&[u8], &str), caption: &str, width: 
     );
 }
 
-/// Points of a scan as meters ahead, meters to the left and the value that colors them, with a
-/// caption.
+/// A laser scan that is drawn as a picture.
 struct Scan {
+    /// For each point, the distance ahead of the sensor and to its left in meters, and the value
+    /// that determines the color of the point.
     points: Vec<[f64; 3]>,
     caption: String,
 }
 
-/// Writes one revolution of the Velodyne, and one scan of each other scanner, seen from above.
+/// Writes pictures of a revolution of the Velodyne scanner and of a scan by the other laser
+/// scanner, if the log contains such data.
 pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), ExportError> {
     let (mut scans, mut failed) = (Vec::new(), Vec::new());
     match revolution(log, zero) {
         Ok(scan) => scans.extend(scan),
-        // The log has no Velodyne packets.
+        // The log has no Velodyne packets, which is not an error.
         Err(VelError::UnknownModel { packets: 0 }) => {}
         Err(error) => failed.push(error.to_string()),
     }
@@ -102,9 +110,9 @@ pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), E
     page.section("scans", "Laser", "Laser scans from above");
     page.push_str("<div class=\"strip\">\n");
     for scan in scans {
-        let (bytes, metres) = drawn(&scan.points)?;
+        let (bytes, metres) = draw_scan(&scan.points)?;
         let caption = format!("{}; {metres:.0} m across, ahead is up", scan.caption);
-        picture(page, (&bytes, "png"), &caption, SIDE);
+        picture(page, (&bytes, "png"), &caption, SCAN_PIXELS);
     }
     page.push_str("</div>\n");
     for why in failed {
@@ -113,10 +121,11 @@ pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), E
     Ok(())
 }
 
-/// Returns the first complete revolution.
+/// Returns a revolution of the Velodyne scanner near the start of the log.
 fn revolution(log: &VelReader, zero: i64) -> Result<Option<Scan>, VelError> {
     let mut revolutions = log.revolutions(None, None, PointOptions::default(), 0)?;
     let model = revolutions.decoder().model().name();
+    // The first revolution is usually incomplete, so the revolution with the most points is used.
     let mut best: Option<Scan> = None;
     for _ in 0..4 {
         let Some(revolution) = revolutions.next() else { break };
@@ -134,7 +143,7 @@ fn revolution(log: &VelReader, zero: i64) -> Result<Option<Scan>, VelError> {
     Ok(best)
 }
 
-/// Returns the scan in the middle of the log.
+/// Returns the laser scan in the middle of the log.
 fn range_scan(log: &VelReader, zero: i64) -> Result<Option<Scan>, String> {
     let total = log.payloads(Kind::Laser).count();
     let Some((message, Payload::Laser(scan))) = log.payloads(Kind::Laser).nth(total / 2) else {
@@ -150,37 +159,41 @@ fn range_scan(log: &VelReader, zero: i64) -> Result<Option<Scan>, String> {
     Ok(Some(Scan { points, caption: crate::xml::escape(&caption).into_owned() }))
 }
 
-/// Renders points from above as PNG. Returns it with its width in meters.
+/// Draws the points of a laser scan as seen from above. Returns the picture as PNG, and its width
+/// in meters.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels within the picture")]
-fn drawn(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
+fn draw_scan(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
     let mut reach: Vec<f64> = points.iter().map(|[x, y, _]| x.abs().max(y.abs())).collect();
     reach.sort_by(f64::total_cmp);
-    // A few distant points would shrink all others to a dot, so they are cropped.
-    let near = (reach.len() as f64 * (1.0 - FAR)) as usize;
+    // A few distant points are cropped. Otherwise, all other points could shrink to a dot.
+    let near = (reach.len() as f64 * (1.0 - MAX_CROPPED)) as usize;
     let half = reach.get(near.min(reach.len().saturating_sub(1))).copied().unwrap_or(1.0).max(1.0) * 1.05;
     let mut heights: Vec<f64> = points.iter().map(|point| point[2]).collect();
     heights.sort_by(f64::total_cmp);
+    // The color range covers the heights of nearly all points, so that single outliers do not
+    // change it.
     let part = |part: f64| heights.get((heights.len() as f64 * part) as usize).copied().unwrap_or(0.0);
     let (low, high) = (part(0.02), part(0.98));
-    let side = f64::from(SIDE);
-    let mut pixels = [16_u8, 20, 28].repeat((SIDE * SIDE) as usize);
+    let side = f64::from(SCAN_PIXELS);
+    let mut pixels = [16_u8, 20, 28].repeat((SCAN_PIXELS * SCAN_PIXELS) as usize);
     for [x, y, z] in points {
-        // The vehicle's forward direction points up.
+        // The forward direction of the vehicle points up in the picture.
         let place = |metres: f64| ((0.5 - metres / half / 2.0) * side).floor();
         let (column, row) = (place(*y), place(*x));
         if !(0.0..side).contains(&column) || !(0.0..side).contains(&row) {
             continue;
         }
         let height = if high > low { ((z - low) / (high - low)).clamp(0.0, 1.0) } else { 0.8 };
-        let colour = [40.0 + 215.0 * height, 110.0 + 130.0 * height, 190.0 - 60.0 * height];
+        let color = [40.0 + 215.0 * height, 110.0 + 130.0 * height, 190.0 - 60.0 * height];
+        // A point is drawn as a square of 2 by 2 pixels, because a single pixel is hard to see.
         for (dx, dy) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
             let (column, row) = (column as usize + dx, row as usize + dy);
-            if column < SIDE as usize && row < SIDE as usize {
-                let at = (row * SIDE as usize + column) * 3;
-                pixels[at..at + 3].copy_from_slice(&colour.map(|part| part as u8));
+            if column < SCAN_PIXELS as usize && row < SCAN_PIXELS as usize {
+                let at = (row * SCAN_PIXELS as usize + column) * 3;
+                pixels[at..at + 3].copy_from_slice(&color.map(|part| part as u8));
             }
         }
     }
-    let bytes = png((SIDE, SIDE), Layout::Rgb8, (SIDE as usize * 3, false), &pixels)?;
+    let bytes = png((SCAN_PIXELS, SCAN_PIXELS), Layout::Rgb8, (SCAN_PIXELS as usize * 3, false), &pixels)?;
     Ok((bytes.unwrap_or_default(), half * 2.0))
 }

@@ -1,8 +1,9 @@
-//! Vibration spectra of a flight: power spectral density of acceleration and angular velocity.
+//! Vibration spectra of a flight: the power spectral density of acceleration and angular velocity.
 //!
-//! Welch's method: the samples are cut into half-overlapping windows, each window is tapered and
-//! Fourier-transformed, and the squared magnitudes are averaged, which reduces noise. For example,
-//! 1000 samples per second and windows of 1024 give a resolution of about 1 Hz, up to 500 Hz.
+//! The spectra are computed with Welch's method. The samples are divided into windows that overlap
+//! by half. Each window is multiplied by a Hann window and transformed by an FFT. The squared
+//! magnitudes of all windows are averaged, which reduces noise. For example, 1000 samples per
+//! second and windows of 1024 samples give a spectrum up to 500 Hz with a resolution of about 1 Hz.
 
 use std::fmt::Write as _;
 
@@ -15,18 +16,19 @@ use crate::ExportError;
 use crate::page::Page;
 use crate::plot::{Panel, Picture, Plot, Series, Theme, svg};
 
-/// Number of samples in a window. Windows overlap by half.
+/// Number of samples in a window. Consecutive windows overlap by half.
 const WINDOW: usize = 1024;
 
-/// Spectra: title, topic, fields and unit. Of several entries with one title, the first topic in
-/// the log is used.
+/// Sources of the spectra. Each entry has the title, the topic, the array of three fields, and the
+/// unit. If several entries have the same title, the first entry whose topic is in the log is used.
 const SOURCES: &[(&str, &str, &str, &str)] = &[
     ("Acceleration", "sensor_combined", "accelerometer_m_s2", "m/s²"),
     ("Angular velocity", "vehicle_angular_velocity", "xyz", "rad/s"),
     ("Angular velocity", "sensor_combined", "gyro_rad", "rad/s"),
 ];
 
-/// Writes the spectra for which the log has enough samples.
+/// Writes the section with the spectra. A spectrum is omitted if the log has too few samples for
+/// it.
 pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<(), ExportError> {
     let mut panels: Vec<(f64, Panel)> = Vec::new();
     for (title, topic, field, unit) in SOURCES {
@@ -37,7 +39,7 @@ pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<
         let mut times = Vec::new();
         let mut values: [Vec<f64>; 3] = Default::default();
         each_row(log, topic, &fields, at, |time, row| {
-            // A single NaN would make its whole window NaN.
+            // A single NaN would turn all values of the spectrum into NaN.
             if row.iter().all(|value| value.is_finite()) {
                 times.push(time);
                 values.iter_mut().zip(row).for_each(|(values, value)| values.push(*value));
@@ -74,19 +76,21 @@ pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<
     Ok(())
 }
 
-/// Returns the sample rate in hertz, or `None` if there are too few samples or their intervals
-/// vary.
+/// Returns the sample rate in hertz. Returns `None` if there are fewer samples than in one window,
+/// or if at least half of the times do not increase.
 fn rate(times: &[i64]) -> Option<f64> {
     if times.len() < WINDOW {
         return None;
     }
     let mut steps: Vec<i64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
     steps.sort_unstable();
+    // The median distance between samples is not affected by the gaps of dropouts.
     let median = steps[steps.len() / 2];
     (median > 0).then(|| 1e9 / median as f64)
 }
 
-/// Returns the power spectral density as (frequency, dB) pairs.
+/// Returns the power spectral density. Each pair has a frequency in hertz and the density in
+/// decibels.
 fn density(values: &[f64], rate: f64) -> Vec<(f64, f64)> {
     let hann = |i: usize| {
         let part = (std::f64::consts::PI * i as f64 / WINDOW as f64).sin();
@@ -109,11 +113,12 @@ fn density(values: &[f64], rate: f64) -> Vec<(f64, f64)> {
         windows += 1.0;
     }
     let of = |(i, sum): (usize, &f64)| {
-        // The spectrum is one-sided: the other half of the power is at negative frequencies.
+        // The factor 2 accounts for the power at negative frequencies, which are not shown.
         let power = 2.0 * sum / (norm * windows);
         (i as f64 * rate / WINDOW as f64, 10.0 * power.max(1e-20).log10())
     };
-    // The first two bins contain the remainder of the mean.
+    // The Hann window spreads what remains of the mean over the first two frequencies, so they are
+    // omitted.
     sums.iter().enumerate().skip(2).map(of).collect()
 }
 
@@ -129,7 +134,7 @@ mod tests {
         let found = density(&values, rate);
         let peak = found.iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("lines");
         assert!((peak.0 - 40.0).abs() < rate / WINDOW as f64, "{peak:?}");
-        // The power of a sine is half the square of its amplitude.
+        // The power of a sine wave is half the square of its amplitude.
         let power: f64 =
             found.iter().map(|(_, db)| 10f64.powf(db / 10.0)).sum::<f64>() * rate / WINDOW as f64;
         assert!((power - 2.0).abs() < 0.01, "{power}");

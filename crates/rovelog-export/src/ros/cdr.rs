@@ -1,71 +1,91 @@
-//! ROS 1 messages in the encoding of ROS 2: CDR, little endian. Each type is compiled once.
+//! Converts ROS 1 messages to CDR, the encoding of ROS 2, in little-endian order.
 //!
-//! Both store fields one after the other. CDR aligns numbers to their width, counted from the end
-//! of a four-byte encoding header. Its strings end in a NUL that is counted in their length, and a
-//! type without fields takes one byte.
+//! Both encodings store the fields of a message one after the other. CDR differs in three points:
+//!
+//! - Numbers are aligned to their width, counted from the end of a header of four bytes.
+//! - Strings end with a NUL, which is included in their length.
+//! - A type without fields has one byte.
+//!
+//! For example, a `uint8` of 7 and a `uint32` of 1 have 5 bytes in ROS 1: `07 01 00 00 00`. In CDR,
+//! they have 12 bytes: the header `00 01 00 00`, `07`, three bytes of padding, and `01 00 00 00`.
+//!
+//! Each type is compiled once to a list of [`Step`]s, which are then executed for each message.
+//! Adjacent numbers of the same width become one step, so that an image is copied in a few steps.
 
 use std::sync::Arc;
 
 use rovelog::rosbag12::msg::{Array, Primitive};
 
-use super::Line;
+use super::ExportedTopic;
 
-/// "CDR, little endian", and two bytes without options.
+/// Header of a CDR message: the identifier of little-endian CDR, and two bytes of options.
 const ENCODING: [u8; 4] = [0, 1, 0, 0];
 
-/// Maximum number of steps without bytes in a message.
-const MAX_HOLLOW: usize = 1 << 12;
+/// Maximum number of steps in a message that do not read a byte, in addition to the length of the
+/// message in bytes. Without a limit, a short message could declare billions of elements of a type
+/// without fields.
+const MAX_EMPTY_STEPS: usize = 1 << 12;
 
-/// Maximum number of steps that are copied into the outer type; larger types are called.
-const INLINE: usize = 256;
+/// Maximum number of steps in a type after the steps of a nested type are copied into it. If the
+/// nested type has too many steps, it is executed as a [`Step::Repeat`] instead, because copying
+/// long lists of steps again and again could use too much memory.
+const MAX_INLINED_STEPS: usize = 256;
 
-/// Compiled conversion for the messages of one type.
+/// Steps that convert the messages of a type from ROS 1 to CDR.
 #[derive(Debug)]
-pub(crate) struct Code(Arc<[Step]>);
+pub(crate) struct CompiledType(Arc<[Step]>);
 
+/// A step in the conversion of a message.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Numbers of one width, the same in both.
+    /// Copies several numbers of the same width.
     Numbers {
+        /// Size in bytes of a number.
         width: usize,
         count: usize,
     },
-    /// Bytes that ROS 2 has no place for.
+    /// Skips this many bytes, which belong to a field that ROS 2 does not have.
     Skip(usize),
-    /// In ROS 1 any value but 0 is true; CDR allows only 1.
+    /// Converts a boolean. In ROS 1, any byte other than 0 is true, but CDR only allows 1 for true.
     Bool,
-    /// Unsigned seconds become signed.
+    /// Converts a time. The seconds are unsigned in ROS 1 and signed in ROS 2.
     Time,
-    /// Nanoseconds of either sign are normalised to 0 to 999 999 999.
+    /// Converts a duration. Nanoseconds may be negative in ROS 1, but not in ROS 2.
     Duration,
+    /// Converts a string. CDR appends a NUL to it.
     Text,
-    /// A type without fields.
-    Hollow,
-    /// Elements: a fixed number of them, or a count in the message.
-    Many(Option<u32>, Arc<[Step]>),
+    /// Writes the single byte that a type without fields has in CDR.
+    Empty,
+    /// Executes steps for each element of an array. If the number of elements is `None`, the number
+    /// is read from the message.
+    Repeat(Option<u32>, Arc<[Step]>),
 }
 
-/// A message that ends inside a field, or claims more elements than it has bytes for.
+/// Error for a message that ends within a field, or that declares more elements than it can
+/// contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut;
+pub(crate) struct Truncated;
 
-/// Values of a message that were not carried.
+/// Values of a message that ROS 2 cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
-    /// Number of times and durations whose seconds do not fit in 31 bits (after January 2038).
+pub(crate) struct ConversionLosses {
+    /// Number of times and durations whose seconds exceed 31 bits. Such a time is after January
+    /// 2038.
     pub(crate) times: u64,
-    /// True if bytes follow the last field.
+    /// True if the message has bytes after its last field.
     pub(crate) surplus: bool,
 }
 
-impl Code {
-    /// Compiles the type of a line.
-    pub(crate) fn new(line: &Line<'_>) -> Self {
+impl CompiledType {
+    /// Compiles the type of a topic.
+    pub(crate) fn new(exported: &ExportedTopic<'_>) -> Self {
+        // Nested types come before the types that contain them, so their steps are already known.
         let mut codes: Vec<Arc<[Step]>> = Vec::new();
-        for (index, ty) in line.types().all().iter().enumerate() {
+        for (index, ty) in exported.types().all().iter().enumerate() {
             let mut steps = Vec::new();
             for (number, (field, nested)) in ty.message().fields.iter().zip(ty.nested()).enumerate() {
-                if line.is_header(index) && number == 0 {
+                if exported.is_header(index) && number == 0 {
+                    // The first field of the standard header is `seq`, which ROS 2 does not have.
                     steps.push(Step::Skip(4));
                     continue;
                 }
@@ -74,25 +94,26 @@ impl Code {
                 add(&mut steps, field.array, one);
             }
             if steps.is_empty() && ty.message().fields.is_empty() {
-                steps.push(Step::Hollow);
+                steps.push(Step::Empty);
             }
             codes.push(steps.into());
         }
         Self(codes.pop().unwrap_or_default())
     }
 
-    /// Writes a message to `out`, which is cleared first.
-    pub(crate) fn convert(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<Left, Cut> {
+    /// Clears `out` and writes the message to it after conversion to CDR.
+    pub(crate) fn convert(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<ConversionLosses, Truncated> {
         out.clear();
         out.extend_from_slice(&ENCODING);
-        let hollow = MAX_HOLLOW + payload.len();
-        let mut converter = Converter { payload, out, hollow, left: Left::default() };
+        let empty_steps = MAX_EMPTY_STEPS + payload.len();
+        let mut converter = Converter { payload, out, empty_steps, losses: ConversionLosses::default() };
         converter.run(&self.0)?;
-        converter.left.surplus = !converter.payload.is_empty();
-        Ok(converter.left)
+        converter.losses.surplus = !converter.payload.is_empty();
+        Ok(converter.losses)
     }
 }
 
+/// Returns the step that converts a primitive type. `word` is the name of the type.
 fn primitive(word: &str) -> [Step; 1] {
     let width = match Primitive::named(word) {
         Some(Primitive::Bool) => return [Step::Bool],
@@ -107,7 +128,7 @@ fn primitive(word: &str) -> [Step; 1] {
     [Step::Numbers { width, count: 1 }]
 }
 
-/// Adds a field to the steps of its type.
+/// Appends the steps for a field. `one` contains the steps for a single element of the field.
 fn add(steps: &mut Vec<Step>, array: Array, one: Arc<[Step]>) {
     match (array, &*one) {
         (Array::Fixed(0), _) => {}
@@ -115,18 +136,19 @@ fn add(steps: &mut Vec<Step>, array: Array, one: Arc<[Step]>) {
             let count = count.saturating_mul(usize::try_from(len).unwrap_or(usize::MAX));
             push(steps, Step::Numbers { width: *width, count });
         }
-        (Array::One, one) if steps.len() + one.len() <= INLINE => {
+        (Array::One, one) if steps.len() + one.len() <= MAX_INLINED_STEPS => {
             for step in one {
                 push(steps, step.clone());
             }
         }
-        (Array::One, _) => steps.push(Step::Many(Some(1), one)),
-        (Array::Fixed(len), _) => steps.push(Step::Many(Some(len), one)),
-        (Array::Any, _) => steps.push(Step::Many(None, one)),
+        (Array::One, _) => steps.push(Step::Repeat(Some(1), one)),
+        (Array::Fixed(len), _) => steps.push(Step::Repeat(Some(len), one)),
+        (Array::Any, _) => steps.push(Step::Repeat(None, one)),
     }
 }
 
-/// Adds a step; adjacent numbers of one width become one step.
+/// Appends a step. If it copies numbers of the same width as the previous step, the two steps are
+/// merged.
 fn push(steps: &mut Vec<Step>, step: Step) {
     match (steps.last_mut(), &step) {
         (Some(Step::Numbers { width, count }), Step::Numbers { width: same, count: more })
@@ -138,17 +160,18 @@ fn push(steps: &mut Vec<Step>, step: Step) {
     }
 }
 
+/// State while a message is converted.
 struct Converter<'a> {
-    /// Rest of the message.
+    /// Part of the ROS 1 message that has not been converted yet.
     payload: &'a [u8],
     out: &'a mut Vec<u8>,
-    /// Remaining number of steps without bytes.
-    hollow: usize,
-    left: Left,
+    /// Number of steps for array elements that may still be executed.
+    empty_steps: usize,
+    losses: ConversionLosses,
 }
 
 impl<'a> Converter<'a> {
-    fn run(&mut self, steps: &[Step]) -> Result<(), Cut> {
+    fn run(&mut self, steps: &[Step]) -> Result<(), Truncated> {
         for step in steps {
             match step {
                 Step::Numbers { width, count } => self.numbers(*width, *count)?,
@@ -161,25 +184,26 @@ impl<'a> Converter<'a> {
                 }
                 Step::Time => {
                     let (sec, nsec) = (self.word()?, self.word()?);
-                    self.left.times += u64::from(i32::try_from(sec).is_err());
+                    self.losses.times += u64::from(i32::try_from(sec).is_err());
                     self.words([sec, nsec]);
                 }
                 Step::Duration => self.duration()?,
                 Step::Text => {
                     let len = self.word()?;
+                    // In contrast to CDR, ROS 1 strings do not end with a NUL.
                     let text = self.take(len as usize)?;
-                    self.words([len.checked_add(1).ok_or(Cut)?]);
+                    self.words([len.checked_add(1).ok_or(Truncated)?]);
                     self.out.extend_from_slice(text);
                     self.out.push(0);
                 }
-                Step::Hollow => self.out.push(0),
-                Step::Many(count, element) => self.many(*count, element)?,
+                Step::Empty => self.out.push(0),
+                Step::Repeat(count, element) => self.repeat(*count, element)?,
             }
         }
         Ok(())
     }
 
-    fn many(&mut self, count: Option<u32>, element: &[Step]) -> Result<(), Cut> {
+    fn repeat(&mut self, count: Option<u32>, element: &[Step]) -> Result<(), Truncated> {
         let len = if let Some(len) = count {
             len
         } else {
@@ -191,10 +215,10 @@ impl<'a> Converter<'a> {
             _ if len == 0 => {}
             [Step::Numbers { width, count }] => self.numbers(*width, count.saturating_mul(len))?,
             _ => {
-                // Elements without bytes can occur in any number; each other step takes at least a
-                // byte.
-                let steps = len.checked_mul(element.len()).ok_or(Cut)?;
-                self.hollow = self.hollow.checked_sub(steps).ok_or(Cut)?;
+                // The length of the message limits the steps that read a byte. Other steps have no
+                // such limit, so all steps for array elements are counted.
+                let steps = len.checked_mul(element.len()).ok_or(Truncated)?;
+                self.empty_steps = self.empty_steps.checked_sub(steps).ok_or(Truncated)?;
                 for _ in 0..len {
                     self.run(element)?;
                 }
@@ -204,37 +228,39 @@ impl<'a> Converter<'a> {
     }
 
     #[inline]
-    fn numbers(&mut self, width: usize, count: usize) -> Result<(), Cut> {
+    fn numbers(&mut self, width: usize, count: usize) -> Result<(), Truncated> {
         let bytes = self.take(width.saturating_mul(count))?;
         self.align(width);
         self.out.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn duration(&mut self) -> Result<(), Cut> {
+    /// Converts a duration, so that its nanoseconds are not negative. For example, -1 s and
+    /// -500,000,000 ns become -2 s and 500,000,000 ns.
+    fn duration(&mut self) -> Result<(), Truncated> {
         let [sec, nsec] = [self.word()?, self.word()?].map(|word| i64::from(word.cast_signed()));
         let nanos = sec * 1_000_000_000 + nsec;
         let (sec, nsec) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
-        self.left.times += u64::from(i32::try_from(sec).is_err());
+        self.losses.times += u64::from(i32::try_from(sec).is_err());
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "said where it does not fit"
+            reason = "values that do not fit are counted"
         )]
         self.words([sec as u32, nsec as u32]);
         Ok(())
     }
 
     #[inline]
-    fn take(&mut self, len: usize) -> Result<&'a [u8], Cut> {
-        let (taken, left) = self.payload.split_at_checked(len).ok_or(Cut)?;
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Truncated> {
+        let (taken, left) = self.payload.split_at_checked(len).ok_or(Truncated)?;
         self.payload = left;
         Ok(taken)
     }
 
     #[inline]
-    fn word(&mut self) -> Result<u32, Cut> {
-        let (taken, left) = self.payload.split_first_chunk().ok_or(Cut)?;
+    fn word(&mut self) -> Result<u32, Truncated> {
+        let (taken, left) = self.payload.split_first_chunk().ok_or(Truncated)?;
         self.payload = left;
         Ok(u32::from_le_bytes(*taken))
     }
@@ -247,7 +273,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Pads with zeros to a multiple of `width`, a power of two.
+    /// Appends zeros until the length of the output, without the header, is a multiple of `width`.
     #[inline]
     fn align(&mut self, width: usize) {
         let body = self.out.len() - ENCODING.len();

@@ -1,4 +1,4 @@
-//! Names and type definitions of ROS bag topics, for the files that are written from a bag.
+//! Names and type definitions of the topics in a ROS bag, for exports to other file formats.
 
 #[cfg(feature = "mcap")]
 pub(crate) mod cdr;
@@ -17,7 +17,8 @@ use rovelog::{LogReader as _, Record, Topic};
 
 use crate::Loss;
 
-/// Returns the output name of a topic, and the losses of renaming it.
+/// Returns the name of a topic in the output. If the name in the bag is not UTF-8, the name is
+/// changed, and the change is returned as a loss.
 pub(crate) fn written_name(bag: &BagReader, topic: &Topic) -> (String, Vec<Loss>) {
     if let Ok(own) = std::str::from_utf8(&bag.connections()[topic.id.index()].topic) {
         return (own.to_owned(), Vec::new());
@@ -26,10 +27,11 @@ pub(crate) fn written_name(bag: &BagReader, topic: &Topic) -> (String, Vec<Loss>
     (topic.name.clone(), vec![Loss::new(&topic.name, "", why)])
 }
 
-/// The line between the types of a full definition.
+/// Line between the types in a full message definition.
 const SEPARATOR: &str = "================================================================================";
 
-/// Types that were renamed without a change: the old name, the new one, and the MD5 sum of both.
+/// ROS types that were renamed without other changes. Each entry has the old name, the new name,
+/// and the MD5 sum, which is the same for both types.
 const SUCCESSORS: &[(&str, &str, &str)] = &[
     ("roslib/Header", HEADER.0, HEADER.1),
     ("roslib/Log", "rosgraph_msgs/Log", "acffd30cd6b6de30f120938c17c593fb"),
@@ -37,39 +39,40 @@ const SUCCESSORS: &[(&str, &str, &str)] = &[
     ("tf/tfMessage", "tf2_msgs/TFMessage", "94810edda583a504dfda3829e70d7eec"),
 ];
 
-/// The header type, which ROS 2 has without `seq`.
+/// Name and MD5 sum of the standard header type. In ROS 2, this type has no field `seq`.
 const HEADER: (&str, &str) = ("std_msgs/Header", "2176decaecbce78abc3b96ef049fabed");
 
-/// Returns the current name of a type that was renamed without a change.
+/// Returns the current name of a type that was renamed without other changes. The MD5 sum must also
+/// match, because a bag may contain a different type with the old name.
 fn successor(name: &str, sum: &str) -> Option<&'static str> {
     let name =
         name.strip_prefix("rostools/").map_or(Cow::Borrowed(name), |own| format!("roslib/{own}").into());
     SUCCESSORS.iter().find(|(old, _, same)| *old == name && *same == sum).map(|(_, new, _)| *new)
 }
 
-/// All messages of one topic with one type.
+/// A topic with its type, as written to the output.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
-    /// The topic's name in the bag.
+pub(crate) struct ExportedTopic<'a> {
+    /// Name of the topic in the output.
     pub(crate) topic: String,
-    /// Full name of the type, as it is written.
+    /// Full name of the type in the output.
     pub(crate) type_name: String,
-    /// MD5 sum of its definition.
+    /// MD5 sum that was computed from the definition of the type.
     pub(crate) sum: String,
-    /// MD5 sum in the bag.
+    /// MD5 sum of the type according to the bag.
     given: &'a [u8],
     definition: &'a Definition,
-    /// Names of the definition's types, as they are written.
+    /// For each type in the definition, its name in the output.
     names: Vec<String>,
-    /// For each type, true if it is the header, which ROS 2 has without `seq`.
+    /// For each type in the definition, true if it is the standard header.
     headers: Vec<bool>,
-    /// Losses of the topic as a whole.
+    /// Losses that concern the whole topic.
     pub(crate) losses: Vec<Loss>,
 }
 
-impl<'a> Line<'a> {
-    /// Prepares the messages of `topic`. Returns the loss of all its records as an error if its
-    /// type is defined nowhere.
+impl<'a> ExportedTopic<'a> {
+    /// Prepares the export of a topic. If the type of the topic is unknown, all records of the
+    /// topic are lost. This loss is returned as the error.
     pub(crate) fn new(bag: &'a BagReader, topic: &Topic, modernize: bool) -> Result<Self, Loss> {
         let connection = &bag.connections()[topic.id.index()];
         let Some(definition) = connection.definition() else {
@@ -87,10 +90,12 @@ impl<'a> Line<'a> {
         let mut names: Vec<_> =
             types.iter().zip(&sums).map(|(ty, sum)| new_name(ty.name(), &sum.0)).collect();
         let sum = sums.last().map_or_else(String::new, |sum| sum.0.clone());
-        // A bag before V1.1 may leave the name open and give only the sum.
+        // In bags before V1.1, a topic may have only the MD5 sum of its type and no type name. The
+        // name is then taken from the definition with this MD5 sum.
         let open = topic.type_name == "*";
         let root = types.last().filter(|_| open).map_or(topic.type_name.as_str(), Type::name);
         let type_name = new_name(root, &sum);
+        // The type of the topic is the last type in the definition.
         if let Some(root) = names.last_mut() {
             root.clone_from(&type_name);
         }
@@ -99,8 +104,9 @@ impl<'a> Line<'a> {
         Ok(Self { topic, type_name, sum, given: &connection.md5, definition, names, headers, losses })
     }
 
-    /// Returns the MD5 sum by which publishers and subscribers match: the bag's own if it is an MD5
-    /// sum.
+    /// Returns the MD5 sum by which ROS nodes decide whether a publisher and a subscriber have the
+    /// same type. This is the sum in the bag. If the sum in the bag is invalid or was computed by
+    /// an older method, the sum that was computed from the definition is returned.
     pub(crate) fn md5(&self) -> Cow<'_, str> {
         let sum = self.given.len() == 32 && self.given.iter().all(u8::is_ascii_hexdigit);
         match self.definition.sum {
@@ -109,7 +115,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Returns how the bag contradicts its own definition, if it does.
+    /// If the MD5 sum in the bag differs from that of the definition, returns a sentence about it.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let given = String::from_utf8_lossy(self.given);
         (self.definition.sum == SumMatch::No).then(|| {
@@ -117,37 +123,41 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Returns whether a payload may be exported with the definition. An inferred definition must
-    /// fit the payload.
-    pub(crate) fn carries(&self, payload: &[u8]) -> bool {
+    /// Returns whether a message may be exported with the definition. If the definition was
+    /// inferred, it must fit the payload of the message exactly.
+    pub(crate) fn accepts(&self, payload: &[u8]) -> bool {
         !self.definition.is_guess() || self.definition.layout.fit(payload) == Fit::Exact
     }
 
-    /// Returns the types of the definition.
+    /// Returns all types in the definition.
     pub(crate) fn types(&self) -> &'a Types {
         &self.definition.types
     }
 
-    /// Returns the output name of a type of the definition.
+    /// Returns the name that the type with the index `index` has in the output.
     pub(crate) fn name(&self, index: usize) -> &str {
         &self.names[index]
     }
 
-    /// Returns whether a type of the definition is the header, which ROS 2 has without `seq`.
+    /// Returns whether the type with the index `index` is the standard header. In ROS 2, this type
+    /// has no field `seq`.
     pub(crate) fn is_header(&self, index: usize) -> bool {
         self.headers[index]
     }
 
-    /// Returns whether any type is that header.
+    /// Returns whether the definition uses the type of the standard header.
     pub(crate) fn has_header(&self) -> bool {
         self.headers.contains(&true)
     }
 
-    /// Returns the full definition text: the bag's own where other readers accept it.
+    /// Returns the full text of the definition. If other readers accept the text in the bag, this
+    /// text is returned. Otherwise, a new text is written.
     pub(crate) fn text(&self) -> Cow<'a, str> {
         let types = self.types();
         let text = std::str::from_utf8(&self.definition.text);
         if let Ok(text) = text {
+            // Other readers require that each nested type has a section, and that lines do not end
+            // with a carriage return.
             let full = FullText::split(text.as_bytes());
             let separators = text.matches(&format!("\n{SEPARATOR}\nMSG: ")).count();
             let named = types.all().iter().zip(&self.names).all(|(ty, name)| ty.name() == name);
@@ -166,7 +176,8 @@ impl<'a> Line<'a> {
         Cow::Owned(out)
     }
 
-    /// Calls `visit` with the nested types, in the order of a full definition, each name once.
+    /// Calls `visit` with the index and name of each nested type, in the order of a full
+    /// definition. If several types have the same name, only the first is visited.
     pub(crate) fn each_dependency(&self, mut visit: impl FnMut(usize, &str)) {
         let mut written = HashSet::from([self.type_name.as_str()]);
         for index in self.types().in_text_order() {
@@ -177,7 +188,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Writes the definition of one type, with the new names of renamed types.
+    /// Writes the definition of a single type. In its fields, old names of renamed types are
+    /// replaced.
     fn section(&self, index: usize, out: &mut String) {
         let ty = &self.types().all()[index];
         let package = self.name(index).split_once('/').map_or("", |(package, _)| package);
@@ -189,7 +201,7 @@ impl<'a> Line<'a> {
             }
             let inside = if let Part::Field(_) = part { nested.next().copied().flatten() } else { None };
             match (part, inside.map(|index| self.name(index))) {
-                (Part::Field(field), Some(name)) if !means(&field.ty, package, name) => {
+                (Part::Field(field), Some(name)) if !resolves_to(&field.ty, package, name) => {
                     match line.split_once(&field.ty) {
                         Some((before, behind)) => {
                             out.extend([before, name, behind]);
@@ -206,8 +218,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns whether readers resolve `word` in a type of `package` to the type `name`.
-fn means(word: &str, package: &str, name: &str) -> bool {
+/// Returns whether other readers resolve the type name `word` in a field to the type `name`.
+/// `package` is the package of the type that contains the field.
+fn resolves_to(word: &str, package: &str, name: &str) -> bool {
     match word {
         "Header" => matches!(name, "std_msgs/Header" | "roslib/Header"),
         _ if word.contains('/') => word == name,
@@ -215,19 +228,22 @@ fn means(word: &str, package: &str, name: &str) -> bool {
     }
 }
 
-/// Kind of a line in a type's definition.
+/// Kind of a line in the definition of a type.
 pub(crate) enum Part<'a> {
     /// A comment or an empty line.
     Other,
+    /// The definition of a field.
     Field(&'a rovelog::rosbag12::msg::FieldText),
     Constant(&'a rovelog::rosbag12::msg::Constant),
 }
 
-/// Returns the lines of a definition, which was parsed before, with the kind of each.
+/// Returns each line of a type's definition with its kind. `text` is the text from which `ty` was
+/// parsed.
 pub(crate) fn lines<'a>(ty: &'a Type, text: &'a str) -> impl Iterator<Item = (&'a str, Part<'a>)> {
     let (mut fields, mut constants) = (ty.message().fields.iter(), ty.message().constants.iter());
     text.lines().map(move |line| {
-        // The last line of a text may end in CR alone.
+        // `lines` removes a CR LF at the end of a line, but the last line of a text may end with a
+        // single CR.
         let line = line.trim_end_matches('\r');
         let cut = line.split('#').next().unwrap_or_default().trim();
         let part = if cut.is_empty() {
@@ -241,8 +257,8 @@ pub(crate) fn lines<'a>(ty: &'a Type, text: &'a str) -> impl Iterator<Item = (&'
     })
 }
 
-/// A value for each topic and each of its publishers. In an old bag, each message names its
-/// publisher.
+/// Map from a topic and publisher to a value, such as a channel. In old bags, each message states
+/// its publisher, so a topic may have several publishers.
 #[derive(Debug)]
 pub(crate) struct ByPublisher<T>(Vec<HashMap<Publisher, T>>);
 
@@ -251,7 +267,8 @@ impl<T> ByPublisher<T> {
         Self(bag.topics().iter().map(|_| HashMap::new()).collect())
     }
 
-    /// Returns the value for a record; `make` creates it at the first record.
+    /// Returns the value for the topic and publisher of a record. If there is no value yet, `make`
+    /// is called to create it.
     pub(crate) fn of<E>(
         &mut self,
         bag: &BagReader,

@@ -1,41 +1,44 @@
-//! ROS 1 definitions as ROS 2 definitions.
+//! Converts ROS 1 message definitions to ROS 2.
 //!
-//! Type names stay, except those that were renamed before ROS 2. Field and constant names that ROS
-//! 2 forbids become the nearest allowed name, with the old name in a comment.
+//! ROS 2 has stricter rules for names. A field or constant with a name that ROS 2 does not allow is
+//! renamed, and the old name is added as a comment. For example, `float64[9] D` becomes `float64[9]
+//! d  # D in ROS 1`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use rovelog::rosbag12::msg::{Array, Constant, FieldText, Primitive};
 
-use super::{Line, Part, SEPARATOR, lines};
+use super::{ExportedTopic, Part, SEPARATOR, lines};
 
-/// The ROS 2 types of times and durations.
+/// Types of times and durations, which are primitives in ROS 1, but message types in ROS 2. Each
+/// entry has the ROS 1 primitive, the name of the ROS 2 type, and its definition.
 const TIMES: [(Primitive, &str, &str); 2] = [
     (Primitive::Time, "builtin_interfaces/Time", "int32 sec\nuint32 nanosec\n"),
     (Primitive::Duration, "builtin_interfaces/Duration", "int32 sec\nuint32 nanosec\n"),
 ];
 
-/// Returns the ROS 2 name of `pkg/Type`.
+/// Returns the ROS 2 name of a type, such as `pkg/msg/Type` for `pkg/Type`.
 pub(crate) fn type_name(name: &str) -> String {
     name.split_once('/').map_or_else(|| name.to_owned(), |(package, name)| format!("{package}/msg/{name}"))
 }
 
-/// Returns the definition of a line as `ros2msg`: its own text, then those of its nested types.
-pub(crate) fn definition(line: &Line<'_>) -> String {
+/// Returns the definition of a topic's type in the MCAP encoding `ros2msg`. This is the text of the
+/// type, followed by the texts of its nested types.
+pub(crate) fn definition(exported: &ExportedTopic<'_>) -> String {
     let mut out = String::new();
     let mut times = [false; 2];
     let mut section = |index: usize, out: &mut String| {
-        let ty = &line.types().all()[index];
+        let ty = &exported.types().all()[index];
         for (used, (time, ..)) in times.iter_mut().zip(TIMES) {
             *used |= ty.message().fields.iter().any(|field| Primitive::named(&field.ty) == Some(time));
         }
-        own_text(line, index, out);
+        own_text(exported, index, out);
     };
-    if let Some(root) = line.types().all().len().checked_sub(1) {
+    if let Some(root) = exported.types().all().len().checked_sub(1) {
         section(root, &mut out);
     }
-    line.each_dependency(|index, name| {
+    exported.each_dependency(|index, name| {
         out.extend([SEPARATOR, "\nMSG: ", name, "\n"]);
         section(index, &mut out);
     });
@@ -45,9 +48,9 @@ pub(crate) fn definition(line: &Line<'_>) -> String {
     out
 }
 
-/// Writes the definition of one type, with its comments.
-fn own_text(line: &Line<'_>, index: usize, out: &mut String) {
-    let ty = &line.types().all()[index];
+/// Writes the ROS 2 definition of a single type, including its comments.
+fn own_text(exported: &ExportedTopic<'_>, index: usize, out: &mut String) {
+    let ty = &exported.types().all()[index];
     let message = ty.message();
     let text = String::from_utf8_lossy(ty.text());
     let mut fields = Names::new(message.fields.iter().map(|field| &*field.name), is_field_name);
@@ -59,10 +62,11 @@ fn own_text(line: &Line<'_>, index: usize, out: &mut String) {
             Part::Other => out.push_str(spelled.trim_end()),
             Part::Field(field) => {
                 let (number, inside) = nested.next().map_or((0, None), |(number, inside)| (number, *inside));
-                if line.is_header(index) && number == 0 {
+                // The first field of the standard header is `seq`, which ROS 2 does not have.
+                if exported.is_header(index) && number == 0 {
                     continue;
                 }
-                let word = inside.map_or_else(|| primitive(&field.ty), |index| line.name(index));
+                let word = inside.map_or_else(|| primitive(&field.ty), |index| exported.name(index));
                 let name = fields.next(&field.name, snake_case);
                 out.extend([word, &array(field), " ", &name]);
                 let comment = spelled.split_once('#').map(|(_, comment)| comment.trim_end());
@@ -75,7 +79,8 @@ fn own_text(line: &Line<'_>, index: usize, out: &mut String) {
                 let name = constants.next(&constant.name, |name| snake_case(name).to_ascii_uppercase());
                 match value(constant) {
                     Some(value) => out.extend([primitive(&constant.ty), " ", &name, "=", &value]),
-                    // The value does not fit its type: written as a comment.
+                    // The value does not fit the type, so the constant is written as a comment.
+                    // Otherwise, ROS 2 would reject the whole definition.
                     None => out.extend(["# ", spelled.trim()]),
                 }
             }
@@ -84,7 +89,8 @@ fn own_text(line: &Line<'_>, index: usize, out: &mut String) {
     }
 }
 
-/// Returns the ROS 2 name of a primitive: in ROS 1, a `byte` is signed and a `char` is not.
+/// Returns the ROS 2 name of a primitive type. In ROS 1, `byte` is a signed and `char` an unsigned
+/// integer. In ROS 2, both names have a different meaning.
 fn primitive(word: &str) -> &str {
     match (word, Primitive::named(word)) {
         ("byte", _) => "int8",
@@ -95,6 +101,8 @@ fn primitive(word: &str) -> &str {
     }
 }
 
+/// Returns the array suffix that follows the type of a field, or an empty text if the field is no
+/// array.
 fn array(field: &FieldText) -> String {
     match field.array {
         Array::One => String::new(),
@@ -103,13 +111,14 @@ fn array(field: &FieldText) -> String {
     }
 }
 
-/// Returns a constant's value; `None` if it does not fit its type.
+/// Returns the text for the value of a constant. Returns `None` if the value does not fit the type.
 fn value(constant: &Constant) -> Option<Cow<'_, str>> {
     let text = constant.value.as_str();
     match Primitive::named(&constant.ty)? {
         Primitive::String => {
             let quote = if text.contains('"') { '\'' } else { '"' };
-            // Readers disagree on how a quote is escaped.
+            // Strings are quoted in ROS 2. Readers handle escaped quotes in different ways, so a
+            // string that needs an escaped quote is rejected.
             (!text.contains(quote) && !text.ends_with('\\')).then(|| format!("{quote}{text}{quote}").into())
         }
         Primitive::Bool => match text {
@@ -124,9 +133,12 @@ fn value(constant: &Constant) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Distinct names of one type's fields or constants.
+/// Creates unique names for the fields or constants of a type.
 struct Names {
+    /// Names that are in use. Names that ROS 2 allows are never changed, so they are in use from
+    /// the start.
     taken: HashSet<String>,
+    /// Function that returns whether ROS 2 allows a name.
     allowed: fn(&str) -> bool,
 }
 
@@ -135,7 +147,8 @@ impl Names {
         Self { taken: names.filter(|name| allowed(name)).map(str::to_owned).collect(), allowed }
     }
 
-    /// Returns the name itself if it is allowed, otherwise an allowed name that no other field has.
+    /// Returns the name if ROS 2 allows it. Otherwise, returns a similar name that ROS 2 allows and
+    /// that is not in use.
     fn next<'a>(&mut self, name: &'a str, convert: impl FnOnce(&str) -> String) -> Cow<'a, str> {
         if (self.allowed)(name) {
             return Cow::Borrowed(name);
@@ -152,7 +165,8 @@ impl Names {
     }
 }
 
-/// Returns whether ROS 2 allows a name for a field: lower case, words joined by single `_`.
+/// Returns whether ROS 2 allows a name for a field. Such a name has lowercase letters and digits,
+/// starts with a letter, and has single underscores between words.
 fn is_field_name(name: &str) -> bool {
     let of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -161,12 +175,14 @@ fn is_field_name(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
-/// Returns whether ROS 2 allows a name for a constant: upper case, words joined by single `_`.
+/// Returns whether ROS 2 allows a name for a constant. The rules are the same as for fields, except
+/// that letters are uppercase.
 fn is_constant_name(name: &str) -> bool {
     !name.contains(|c: char| c.is_ascii_lowercase()) && is_field_name(&name.to_ascii_lowercase())
 }
 
-/// Converts a name to snake case: `cameraInfo` to `camera_info`, `D` to `d`, `_x` to `x`.
+/// Converts a name to snake case. For example, `cameraInfo` becomes `camera_info`, `D` becomes `d`,
+/// and `_x` becomes `x`.
 fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::with_capacity(name.len() + 4);
@@ -195,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_what_ros_2_allows() {
+    fn names_are_converted_to_allowed_names() {
         for (old, new) in [
             ("D", "d"),
             ("frameId", "frame_id"),

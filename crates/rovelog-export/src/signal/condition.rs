@@ -7,16 +7,19 @@ use super::find::{NoSignal, Signal, Signals};
 use super::rows::Stream;
 use crate::{ExportError, duration, meaning};
 
-/// A condition such as `battery_status.voltage_v < 3.4 for 2s` or `vehicle_status.nav_state
-/// changes`.
+/// A condition over a signal, such as `battery_status.voltage_v < 3.4 for 2s` or
+/// `vehicle_status.nav_state changes`.
 #[derive(Clone, Debug)]
 pub struct Condition {
     text: String,
+    /// The whole condition as a signal, which is 1 while the condition holds. If the condition is
+    /// `SIGNAL changes`, this is the signal itself.
     signal: Signal,
-    /// The compared signal, whose minimum and maximum are reported.
+    /// The compared signal, whose minimum and maximum are reported: `x` for `x > 2`.
     value: Signal,
+    /// True if the condition has the form `SIGNAL changes`.
     changes: bool,
-    /// Minimum duration of an event in nanoseconds.
+    /// Minimum duration of an event in nanoseconds. Shorter events are ignored.
     duration: u64,
 }
 
@@ -26,20 +29,20 @@ pub struct Condition {
 pub struct Event {
     /// Time of the first row that fulfills the condition, in nanoseconds of the log's clock.
     pub start: i64,
-    /// Time of the first row that no longer fulfills the condition. If the condition holds until
-    /// the end of the log, the time of the last row.
+    /// Time of the first row that no longer fulfills the condition, in nanoseconds of the log's
+    /// clock. If the condition holds until the end of the log, this is the time of the last row.
     pub end: i64,
     /// True if the condition still holds at the last row.
     pub is_open: bool,
     /// Number of rows that fulfill the condition.
     pub rows: u64,
-    /// Minimum of the compared signal.
+    /// Minimum of the compared signal during the event. `None` for `SIGNAL changes`.
     pub min: Option<f64>,
-    /// Maximum of the compared signal.
+    /// Maximum of the compared signal during the event. `None` for `SIGNAL changes`.
     pub max: Option<f64>,
-    /// The value before a change.
+    /// Value before the change. `None` unless the condition is `SIGNAL changes`.
     pub from: Option<f64>,
-    /// The value after a change.
+    /// Value after the change. `None` unless the condition is `SIGNAL changes`.
     pub to: Option<f64>,
 }
 
@@ -49,14 +52,15 @@ impl Condition {
     /// - a comparison, or several joined with `and`, `or` and `not`,
     /// - `SIGNAL changes`.
     ///
-    /// It may end with `for DURATION`: shorter events are then ignored.
+    /// If the text ends with `for DURATION`, shorter events are ignored.
     ///
     /// # Errors
-    /// Returns an error if the text is not a condition, or names no signal of the log.
+    /// Returns an error if the text is not a condition, or if the log lacks one of its signals.
     pub fn new(signals: &Signals<'_>, text: &str) -> Result<Self, NoSignal> {
         let text = text.trim();
+        // A duration cannot contain ` for `, so the last ` for ` in the text precedes the duration.
         let (body, duration) = match text.rsplit_once(" for ") {
-            Some((body, duration)) => (body.trim(), nanos(duration)?),
+            Some((body, duration)) => (body.trim(), parse_nanos(duration)?),
             None => (text, 0),
         };
         if let Some(name) = body.strip_suffix(" changes") {
@@ -65,6 +69,8 @@ impl Condition {
             return Ok(Self { text: text.to_owned(), signal, value, changes: true, duration });
         }
         let signal = signals.expression(body)?;
+        // An expression such as `voltage` would count as true whenever it is not 0, which is hardly
+        // ever intended. Only expressions that result in a truth value are accepted.
         let is_truth = matches!(&signal.node, Node::Binary(binary, _) if binary.is_truth())
             || matches!(&signal.node, Node::Not(_));
         let next = format!("compare it: '{body} > 0', or: '{body} changes'");
@@ -75,8 +81,8 @@ impl Condition {
         Ok(Self { text: text.to_owned(), signal, value, changes: false, duration })
     }
 
-    /// Returns whether an argument looks like a condition rather than a file name.
-    pub fn is_meant(text: &str) -> bool {
+    /// Returns whether a command-line argument looks like a condition rather than a file name.
+    pub fn looks_like_condition(text: &str) -> bool {
         text.contains(['<', '>', '=', '!'])
             || text.contains(" changes")
             || ["not ", "not("].iter().any(|word| text.starts_with(word))
@@ -98,7 +104,8 @@ impl Condition {
         self.value.unit()
     }
 
-    /// Returns the state name for a value of the compared signal: `Return` for 5 in `nav_state`.
+    /// Returns the name of a value of the compared signal, if the value has a name. For example,
+    /// the value 5 of `nav_state` has the name `Return`.
     pub fn state(&self, log: &dyn LogReader, value: f64) -> Option<&'static str> {
         let (topic, field) = self.value.field()?;
         let names = meaning::names(log.topic(topic)?.get(), field);
@@ -116,13 +123,15 @@ impl Condition {
         select: &Select,
         visit: &mut dyn FnMut(Event),
     ) -> Result<(), ExportError> {
-        let mut runs = Runs { changes: self.changes, duration: self.duration, current: None, last: None };
+        let mut runs =
+            EventDetector { changes: self.changes, duration: self.duration, current: None, last: None };
         for item in Stream::new(log, &[&self.signal, &self.value], select)? {
             let (times, values) = item?;
             for (i, time) in times.iter().enumerate() {
                 runs.add(*time, values[0][i], values[1][i], visit);
             }
         }
+        // If a condition still holds at the last row, no later row ends the event.
         if let (Some(event), Some((time, _))) = (runs.current.take(), runs.last) {
             runs.end(Event { is_open: true, ..event }, time, visit);
         }
@@ -130,16 +139,25 @@ impl Condition {
     }
 }
 
-/// Turns rows into events while a condition is evaluated.
-struct Runs {
+/// Turns the rows of a condition into events.
+///
+/// For example, `x > 1` over the rows (0 s, 0), (1 s, 2), (2 s, 3), (3 s, 0) gives one event from
+/// 1 s to 3 s with 2 rows. The event ends at 3 s, because the value is known to be too low only
+/// from that row on.
+struct EventDetector {
+    /// True if the condition has the form `SIGNAL changes`.
     changes: bool,
+    /// Minimum duration of an event in nanoseconds.
     duration: u64,
+    /// The event that contains the latest row. `None` if the condition does not hold at this row.
     current: Option<Event>,
     /// Time of the previous row, and the last value that was not missing.
     last: Option<(i64, f64)>,
 }
 
-impl Runs {
+impl EventDetector {
+    /// Adds a row. `holds` is the value of the condition, and `value` is that of the compared
+    /// signal.
     fn add(&mut self, time: i64, holds: f64, value: f64, visit: &mut dyn FnMut(Event)) {
         let new = Event {
             start: time,
@@ -156,6 +174,8 @@ impl Runs {
         let known = if value.is_nan() { last.map_or(value, |(_, value)| value) } else { value };
         self.last = Some((time, known));
         if self.changes {
+            // Each change starts an event, which lasts until the next change. The first value of
+            // the log is not a change.
             let old = last.map(|(_, value)| value).filter(|value| !value.is_nan());
             #[expect(clippy::float_cmp, reason = "any other value is a change")]
             if let Some(old) = old.filter(|old| *old != known) {
@@ -178,6 +198,7 @@ impl Runs {
         }
     }
 
+    /// Passes a complete event to `visit`, unless the event is shorter than the minimum duration.
     fn end(&self, event: Event, end: i64, visit: &mut dyn FnMut(Event)) {
         if end.abs_diff(event.start) >= self.duration {
             visit(Event { end, ..event });
@@ -185,8 +206,8 @@ impl Runs {
     }
 }
 
-/// Parses the duration after `for`.
-fn nanos(text: &str) -> Result<u64, NoSignal> {
+/// Parses the duration after `for` to nanoseconds.
+fn parse_nanos(text: &str) -> Result<u64, NoSignal> {
     let nanos = duration(text).ok().and_then(|nanos| u64::try_from(nanos).ok());
     nanos.ok_or_else(|| {
         NoSignal::new(format!("{} is not a duration", text.trim()), "write: for 2s, for 500ms, for 1m30s")
@@ -198,7 +219,7 @@ mod tests {
     use super::*;
 
     fn runs(changes: bool, duration: u64, rows: &[(i64, f64)]) -> Vec<(i64, i64, u64)> {
-        let mut runs = Runs { changes, duration, current: None, last: None };
+        let mut runs = EventDetector { changes, duration, current: None, last: None };
         let mut found = Vec::new();
         let mut visit = |event: Event| found.push((event.start, event.end, event.rows));
         for (time, value) in rows {
@@ -220,9 +241,9 @@ mod tests {
 
     #[test]
     fn durations_have_a_unit_of_time() {
-        assert_eq!(nanos("2s").unwrap(), 2_000_000_000);
-        assert_eq!(nanos("1.5 ms").unwrap(), 1_500_000);
-        assert_eq!(nanos("1m30s").unwrap(), 90_000_000_000);
-        assert!(nanos("2").is_err() && nanos("2V").is_err() && nanos("s").is_err());
+        assert_eq!(parse_nanos("2s").unwrap(), 2_000_000_000);
+        assert_eq!(parse_nanos("1.5 ms").unwrap(), 1_500_000);
+        assert_eq!(parse_nanos("1m30s").unwrap(), 90_000_000_000);
+        assert!(parse_nanos("2").is_err() && parse_nanos("2V").is_err() && parse_nanos("s").is_err());
     }
 }

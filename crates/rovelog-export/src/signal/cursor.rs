@@ -12,13 +12,14 @@ use crate::ExportError;
 use crate::pick::Picks;
 use crate::table::order::{Order, Window};
 
+/// Iterator over the batches of a topic in time order.
 pub(super) struct Cursor<'a> {
     log: &'a dyn LogReader,
     topic: &'a Topic,
     select: Select,
-    /// Batches in file order, if the topic is stored in time order.
+    /// Batches in file order. `None` if the topic is not stored in time order.
     batches: Option<Batches<'a>>,
-    /// Time windows that are left to read and sort, if the topic is not in time order.
+    /// Time windows that remain to be read and sorted. Empty if the topic is stored in time order.
     windows: VecDeque<Window>,
     schema: SchemaRef,
 }
@@ -31,6 +32,8 @@ impl<'a> Cursor<'a> {
         select: &Select,
     ) -> Result<Self, ExportError> {
         let mut select = select.clone();
+        // `last_before` would add the row before the start time, which is outside of the time
+        // range.
         (select.topics, select.last_before) = (Some(Names::from_iter([&topic.name])), false);
         let batches = log.own(topic)?.columns(&select)?;
         let schema = batches.schema();
@@ -47,11 +50,12 @@ impl<'a> Cursor<'a> {
         &self.schema
     }
 
-    /// Returns the selection used to read the topic.
+    /// Returns the selection with which the topic is read.
     pub(super) fn select(&self) -> &Select {
         &self.select
     }
 
+    /// Reads the next batch. The batch may contain rows without a time.
     fn read(&mut self) -> Result<Option<RecordBatch>, ExportError> {
         match &mut self.batches {
             Some(batches) => Ok(batches.next().transpose()?),
@@ -72,6 +76,7 @@ impl Iterator for Cursor<'_> {
                 Ok(batch) => batch?,
                 Err(error) => return Some(Err(error)),
             };
+            // Nearly all batches have a time in every row and are passed on without a copy.
             let batch = match batch.column(0).nulls().filter(|nulls| nulls.null_count() > 0) {
                 Some(nulls) => {
                     let picks: Picks = nulls.valid_indices().map(|row| Some((0, row))).collect();

@@ -1,9 +1,10 @@
-//! Derived fields: Euler angles of quaternions, and RLD currents merged from two ranges.
+//! Derived fields: the Euler angles of quaternions, and RLD currents that are merged from a low and
+//! a high range.
 
 use std::collections::BTreeMap;
 
-/// Returns name and expression of each field that can be derived from `fields`. A derived field
-/// never replaces a field of the log that has the same name.
+/// Returns the name and expression of each field that can be derived from `fields`. If the log has
+/// a field with the name of a derived field, the derived field is omitted.
 pub(super) fn derived(format: &str, fields: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (stem, parts) in quaternions(format, fields) {
@@ -19,21 +20,24 @@ pub(super) fn derived(format: &str, fields: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// Finds quaternions among `fields`. Returns the name of each, with the names of its components w,
-/// x, y and z.
+/// Returns the name of each quaternion among `fields`, and the names of its components w, x, y and
+/// z.
 fn quaternions(format: &str, fields: &[&str]) -> Vec<(String, [String; 4])> {
     let has = |name: &str| fields.contains(&name);
     let mut stems: Vec<(String, [String; 4])> = Vec::new();
     for field in fields {
-        // PX4 arrays store w first. In VEL files the order is inferred, so their components have
-        // columns of their own, which are handled below.
+        // PX4 stores quaternions as arrays with the component w first. VEL logs have separate
+        // columns for the components, which are handled below.
         if let Some(stem) = field.strip_suffix("[0]").filter(|_| format == "ulog") {
+            // Any array of four numbers could be a quaternion, so the field name decides: `q`,
+            // `q_d` and `delta_q_reset` are quaternions, `quad` is not.
             let last = stem.rsplit('.').next().unwrap_or(stem);
             let four = has(&format!("{stem}[3]")) && !has(&format!("{stem}[4]"));
             if four && last.split('_').any(|word| word == "q") {
                 stems.push((stem.to_owned(), std::array::from_fn(|i| format!("{stem}[{i}]"))));
             }
         }
+        // The ROS type `geometry_msgs/Quaternion` has the members x, y, z and w.
         if let Some(stem) = field.strip_suffix(".w") {
             let parts = ["w", "x", "y", "z"].map(|part| format!("{stem}.{part}"));
             if parts.iter().all(|part| has(part)) {

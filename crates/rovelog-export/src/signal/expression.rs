@@ -1,11 +1,21 @@
-//! Expressions of signals: their tree, their values, and their units.
+//! Expressions: their syntax tree, their evaluation, and the check of their units.
+//!
+//! For example, `norm(x, y) > 3` is parsed to
+//!
+//! ```text
+//! Binary(Greater, [Call(Norm, [Field(0), Field(1)]), Number(3)])
+//! ```
+//!
+//! [`Rows::values`] evaluates each node for all rows of a batch before it evaluates the next node.
+//! [`measure`] visits the same tree with units instead of values. If `x` and `y` are in m/s, their
+//! norm is in m/s, and the literal 3 is also taken as m/s.
 
 use arrow_array::Int64Array;
 
 use super::unit::Unit;
 use crate::meaning;
 
-/// Functions that depend on the current row only.
+/// A function whose result only depends on the current row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     Abs,
@@ -26,7 +36,7 @@ pub(super) enum Function {
     Min,
     Max,
     Norm,
-    /// The first value that is not NaN.
+    /// Returns the first argument that is not NaN.
     Coalesce,
     Roll,
     Pitch,
@@ -35,57 +45,60 @@ pub(super) enum Function {
     Rad,
 }
 
-/// Accepted arguments of a function.
+/// Number of arguments that a function accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum Arity {
     Exactly(usize),
+    /// One or more arguments.
     Any,
-    /// The four components of a quaternion, w first.
+    /// The four components of a quaternion, starting with w.
     Quaternion,
 }
 
-/// Function names as used in expressions, and their arguments.
-pub(super) const FUNCTIONS: &[(&str, Function, Takes)] = &[
-    ("abs", Function::Abs, Takes::Exactly(1)),
-    ("sqrt", Function::Sqrt, Takes::Exactly(1)),
-    ("sin", Function::Sin, Takes::Exactly(1)),
-    ("cos", Function::Cos, Takes::Exactly(1)),
-    ("tan", Function::Tan, Takes::Exactly(1)),
-    ("asin", Function::Asin, Takes::Exactly(1)),
-    ("acos", Function::Acos, Takes::Exactly(1)),
-    ("atan", Function::Atan, Takes::Exactly(1)),
-    ("atan2", Function::Atan2, Takes::Exactly(2)),
-    ("exp", Function::Exp, Takes::Exactly(1)),
-    ("log", Function::Log, Takes::Exactly(1)),
-    ("log10", Function::Log10, Takes::Exactly(1)),
-    ("floor", Function::Floor, Takes::Exactly(1)),
-    ("ceil", Function::Ceil, Takes::Exactly(1)),
-    ("round", Function::Round, Takes::Exactly(1)),
-    ("min", Function::Min, Takes::Any),
-    ("max", Function::Max, Takes::Any),
-    ("norm", Function::Norm, Takes::Any),
-    ("coalesce", Function::Coalesce, Takes::Any),
-    ("roll", Function::Roll, Takes::Quaternion),
-    ("pitch", Function::Pitch, Takes::Quaternion),
-    ("yaw", Function::Yaw, Takes::Quaternion),
-    ("deg", Function::Deg, Takes::Exactly(1)),
-    ("rad", Function::Rad, Takes::Exactly(1)),
+/// The functions by name, with the number of arguments that each accepts.
+pub(super) const FUNCTIONS: &[(&str, Function, Arity)] = &[
+    ("abs", Function::Abs, Arity::Exactly(1)),
+    ("sqrt", Function::Sqrt, Arity::Exactly(1)),
+    ("sin", Function::Sin, Arity::Exactly(1)),
+    ("cos", Function::Cos, Arity::Exactly(1)),
+    ("tan", Function::Tan, Arity::Exactly(1)),
+    ("asin", Function::Asin, Arity::Exactly(1)),
+    ("acos", Function::Acos, Arity::Exactly(1)),
+    ("atan", Function::Atan, Arity::Exactly(1)),
+    ("atan2", Function::Atan2, Arity::Exactly(2)),
+    ("exp", Function::Exp, Arity::Exactly(1)),
+    ("log", Function::Log, Arity::Exactly(1)),
+    ("log10", Function::Log10, Arity::Exactly(1)),
+    ("floor", Function::Floor, Arity::Exactly(1)),
+    ("ceil", Function::Ceil, Arity::Exactly(1)),
+    ("round", Function::Round, Arity::Exactly(1)),
+    ("min", Function::Min, Arity::Any),
+    ("max", Function::Max, Arity::Any),
+    ("norm", Function::Norm, Arity::Any),
+    ("coalesce", Function::Coalesce, Arity::Any),
+    ("roll", Function::Roll, Arity::Quaternion),
+    ("pitch", Function::Pitch, Arity::Quaternion),
+    ("yaw", Function::Yaw, Arity::Quaternion),
+    ("deg", Function::Deg, Arity::Exactly(1)),
+    ("rad", Function::Rad, Arity::Exactly(1)),
 ];
 
-/// Functions that depend on earlier rows.
+/// A function whose result depends on earlier rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Series {
-    /// Change since the previous row, per second.
+    /// Change of the value since the previous row, divided by the time in seconds.
     Derivative,
-    /// Change since the previous row.
+    /// Change of the value since the previous row.
     Difference,
-    /// Trapezoidal integral over time in seconds, since the first row.
+    /// Integral of the value over the time in seconds since the first row (trapezoidal rule).
     Integral,
 }
 
+/// The functions that depend on earlier rows, by name.
 pub(super) const SERIES: &[(&str, Series)] =
     &[("derivative", Series::Derivative), ("difference", Series::Difference), ("integral", Series::Integral)];
 
+/// Binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binary {
     Add,
@@ -105,6 +118,8 @@ pub(super) enum Binary {
 }
 
 impl Binary {
+    /// Applies the operator to two values. A comparison with NaN is false, even with `!=`, so that
+    /// a missing value never fulfills a condition.
     fn of(self, a: f64, b: f64) -> f64 {
         let truth = |holds: bool| f64::from(u8::from(holds));
         match self {
@@ -127,7 +142,7 @@ impl Binary {
         }
     }
 
-    /// Returns whether the result is a truth value, that is, 0 or 1.
+    /// Returns whether the result of the operator is a truth value, that is, 0 or 1.
     pub(super) fn is_truth(self) -> bool {
         self.is_comparison() || matches!(self, Self::And | Self::Or)
     }
@@ -157,28 +172,30 @@ impl Binary {
     }
 }
 
-/// Returns whether a value counts as true: neither 0 nor NaN.
+/// Returns whether a value counts as true, that is, the value is neither 0 nor NaN.
 pub(super) fn is_true(value: f64) -> bool {
     value != 0.0 && !value.is_nan()
 }
 
-/// The tree of an expression. Fields and functions that depend on earlier rows are referred to by
-/// index.
+/// A node in the syntax tree of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     Number(f64),
+    /// A field, given as an index in [`Signal::operands`](super::find::Signal).
     Field(usize),
     Negative(Box<Node>),
     Not(Box<Node>),
     Binary(Binary, Box<[Node; 2]>),
     Call(Function, Vec<Node>),
-    /// A value converted to another unit: the value, the unit, and the unit's text in the
-    /// expression.
+    /// A conversion of a value to a unit. The text is the unit as written in the expression.
     In(Box<Node>, Unit, String),
+    /// A function that depends on earlier rows. The number is the index of its state in the list of
+    /// [`Memory`] values.
     Series(Series, Box<Node>, usize),
 }
 
 impl Node {
+    /// Returns the child nodes of this node.
     fn parts(&self) -> &[Self] {
         match self {
             Self::Number(_) | Self::Field(_) => &[],
@@ -190,7 +207,7 @@ impl Node {
         }
     }
 
-    /// Returns whether a value depends on rows before its own.
+    /// Returns whether the value in a row depends on earlier rows.
     pub(super) fn has_memory(&self) -> bool {
         matches!(self, Self::Series(..)) || self.parts().iter().any(Self::has_memory)
     }
@@ -199,8 +216,8 @@ impl Node {
         matches!(self, Self::Field(_)) || self.parts().iter().any(Self::has_field)
     }
 
-    /// Returns the compared side of the first comparison: `x` for both `x > 50` and `50 < x`. The
-    /// left side is used if it contains a field.
+    /// Returns the compared side of the first comparison, such as `x` for both `x > 50` and
+    /// `50 < x`. This is the left side if it contains a field. Otherwise, it is the right side.
     pub(super) fn compared(&self) -> &Self {
         match self {
             Self::Binary(binary, both) if binary.is_truth() => {
@@ -211,8 +228,9 @@ impl Node {
         }
     }
 
-    /// Returns the unit of the values as text. `fields` are the units of the fields. A unit without
-    /// a standard name is returned as it was written in the expression.
+    /// Returns the unit of the values as text. `fields` are the units of the operands. If a value
+    /// is converted to a unit without a standard name, the unit is returned as written in the
+    /// expression.
     ///
     /// # Errors
     /// Returns the errors of [`measure`].
@@ -226,20 +244,22 @@ impl Node {
     }
 }
 
-/// State of a function that depends on earlier rows: time and value of the previous row, and the
-/// integral.
+/// State of a function that depends on earlier rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Memory {
+    /// Time and value of the previous row.
     last: Option<(i64, f64)>,
+    /// Integral up to the previous row.
     sum: f64,
 }
 
-/// Input of an expression: the field values of a batch.
+/// Input of an expression: the rows of one batch.
 pub(super) struct Rows<'a> {
+    /// Times of the rows, in nanoseconds of the log's clock.
     pub(super) times: &'a Int64Array,
-    /// Values of each field, by index.
+    /// Values of all rows, for each operand.
     pub(super) fields: &'a [Vec<f64>],
-    /// Units of the fields, by index.
+    /// Unit of each operand, if known.
     pub(super) units: &'a [Option<Unit>],
 }
 
@@ -252,6 +272,8 @@ impl Rows<'_> {
             Node::Negative(node) => map(self.values(node, memory), |value| -value),
             Node::Not(node) => map(self.values(node, memory), |value| f64::from(u8::from(!is_true(value)))),
             Node::In(node, unit, _) => {
+                // The units were checked when the signal was created. If the unit of the value is
+                // unknown, the value is returned unchanged.
                 let from = measure(node, self.units).ok().and_then(Measure::known).unwrap_or(*unit);
                 let factor = from.factor_to(*unit);
                 map(self.values(node, memory), |value| value * factor)
@@ -275,8 +297,8 @@ impl Rows<'_> {
             Node::Series(series, node, number) => {
                 let values = self.values(node, memory);
                 let memory = &mut memory[*number];
-                // A row without a time has no predecessor, and is skipped as the predecessor of the
-                // next row.
+                // A row without a time does not change the state, so the next row is compared with
+                // the last row that has a time.
                 let value = |(time, value): (Option<i64>, f64)| {
                     time.map_or(f64::NAN, |time| step(*series, time, value, memory))
                 };
@@ -286,6 +308,7 @@ impl Rows<'_> {
     }
 }
 
+/// Applies `change` to all values in place.
 fn map(mut values: Vec<f64>, change: impl Fn(f64) -> f64) -> Vec<f64> {
     for value in &mut values {
         *value = change(*value);
@@ -293,6 +316,7 @@ fn map(mut values: Vec<f64>, change: impl Fn(f64) -> f64) -> Vec<f64> {
     values
 }
 
+/// Computes a function for one row. `row` contains the arguments of the function.
 fn call(function: Function, row: &[f64]) -> f64 {
     let first = row.first().copied().unwrap_or(f64::NAN);
     match function {
@@ -310,7 +334,9 @@ fn call(function: Function, row: &[f64]) -> f64 {
         Function::Log10 => first.log10(),
         Function::Floor => first.floor(),
         Function::Ceil => first.ceil(),
+        // A number halfway between two integers is rounded to the even integer, as in Python.
         Function::Round => first.round_ties_even(),
+        // `f64::min` and `f64::max` ignore NaN, so a missing argument does not hide the others.
         Function::Min => row.iter().copied().fold(f64::NAN, f64::min),
         Function::Max => row.iter().copied().fold(f64::NAN, f64::max),
         Function::Norm => row.iter().map(|value| value * value).sum::<f64>().sqrt(),
@@ -323,18 +349,24 @@ fn call(function: Function, row: &[f64]) -> f64 {
     }
 }
 
-/// Converts a quaternion (w first, any length but 0) to roll, pitch and yaw in radians. The
-/// rotations are about z, then y, then x, as in `rovelog::ulog_format::px4::roll_pitch_yaw`.
+/// Converts a quaternion to roll, pitch and yaw in radians. The component w comes first. The
+/// quaternion does not have to be normalized. The rotations are about z, then y, then x, as in
+/// `rovelog::ulog_format::px4::roll_pitch_yaw`.
 fn angles(quaternion: &[f64]) -> [f64; 3] {
     let length = quaternion.iter().map(|value| value * value).sum::<f64>().sqrt();
     let [w, x, y, z] = std::array::from_fn(|i| quaternion.get(i).map_or(f64::NAN, |value| value / length));
     let roll = (2.0 * (w * x + y * z)).atan2(1.0 - 2.0 * (x * x + y * y));
-    // Rounding errors may exceed 1 if the nose points straight up, and `asin` would return NaN.
+    // If the nose of the vehicle points straight up, rounding may produce a value above 1, for
+    // which `asin` would return NaN.
     let pitch = (2.0 * (w * y - z * x)).clamp(-1.0, 1.0).asin();
     let yaw = (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z));
     [roll, pitch, yaw]
 }
 
+/// Computes a function that depends on earlier rows for the next row.
+///
+/// For example, the values 1, 3 and 5 at 0 s, 1 s and 3 s have the differences NaN, 2 and 2, the
+/// derivatives NaN, 2 and 1, and the integrals 0, 2 and 10.
 fn step(series: Series, time: i64, value: f64, memory: &mut Memory) -> f64 {
     let last = memory.last;
     let seconds = |from: i64| time.wrapping_sub(from) as f64 / 1e9;
@@ -346,8 +378,8 @@ fn step(series: Series, time: i64, value: f64, memory: &mut Memory) -> f64 {
             if series == Series::Difference { change } else { change / seconds(before) }
         }
         Series::Integral => {
-            // A missing value interrupts the integral, because the signal is unknown on both sides
-            // of it.
+            // A missing value interrupts the integral, because the signal is unknown between the
+            // rows before and after it.
             if let Some((before, old)) = last
                 && !value.is_nan()
                 && !old.is_nan()
@@ -360,12 +392,13 @@ fn step(series: Series, time: i64, value: f64, memory: &mut Memory) -> f64 {
     }
 }
 
-/// What is known about the unit of a value.
+/// Unit of a value, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Measure {
-    /// The log does not say.
+    /// The log does not state the unit of a field.
     Unknown,
-    /// A number literal. It adopts the unit of the value that it is compared with or added to.
+    /// A number without a unit, such as a literal. It takes the unit of the value that it is
+    /// compared with or added to.
     Literal,
     Known(Unit),
 }
@@ -378,6 +411,7 @@ impl Measure {
         }
     }
 
+    /// Returns the unit as text for an error message.
     fn write(self) -> String {
         match self {
             Self::Known(unit) => match unit.text().as_deref() {
@@ -391,10 +425,10 @@ impl Measure {
 }
 
 /// Checks the units in an expression and returns the unit of its result. `fields` are the units of
-/// the fields.
+/// the operands.
 ///
 /// # Errors
-/// Returns an error for incompatible units: `V + A`.
+/// Returns an error for incompatible units, such as `V + A`.
 pub(super) fn measure(node: &Node, fields: &[Option<Unit>]) -> Result<Measure, String> {
     let of = |node: &Node| measure(node, fields);
     Ok(match node {
@@ -426,7 +460,7 @@ pub(super) fn measure(node: &Node, fields: &[Option<Unit>]) -> Result<Measure, S
     })
 }
 
-/// Returns the common unit of two values that are added or compared.
+/// Returns the common unit of two values that are added or compared. `sign` is the operator.
 fn shared(a: Measure, b: Measure, sign: &str) -> Result<Measure, String> {
     match (a, b) {
         (Measure::Known(one), Measure::Known(other)) if !one.is_same(other) => {
@@ -440,6 +474,8 @@ fn shared(a: Measure, b: Measure, sign: &str) -> Result<Measure, String> {
     }
 }
 
+/// Returns the unit of the result of a binary operator. `right` is the right operand. Powers need
+/// it, because the unit of a power depends on the exponent.
 fn binary_measure(binary: Binary, a: Measure, b: Measure, right: &Node) -> Result<Measure, String> {
     let both = |combine: fn(Unit, Unit) -> Unit| match (a, b) {
         (Measure::Unknown, _) | (_, Measure::Unknown) => Measure::Unknown,
@@ -451,6 +487,7 @@ fn binary_measure(binary: Binary, a: Measure, b: Measure, right: &Node) -> Resul
         Binary::Mul => both(Unit::times),
         Binary::Div => both(Unit::over),
         Binary::Pow => match (a, right) {
+            // Larger exponents are not accepted, as in `Unit::parse`.
             #[expect(clippy::cast_possible_truncation, reason = "checked")]
             (Measure::Known(unit), Node::Number(exponent))
                 if exponent.fract() == 0.0 && exponent.abs() <= 4.0 =>
@@ -472,8 +509,10 @@ fn binary_measure(binary: Binary, a: Measure, b: Measure, right: &Node) -> Resul
     })
 }
 
+/// Returns the unit of the result of a function. `all` are the units of the arguments.
 fn call_measure(function: Function, all: &[Measure]) -> Result<Measure, String> {
     let first = all.first().copied().unwrap_or(Measure::Unknown);
+    // A number without a unit is accepted as an angle, because a radian is the number 1.
     let needs = |wanted: Unit, what: &str| match first {
         Measure::Known(unit) if !unit.is_same(wanted) && !unit.is_same(Unit::NONE) => {
             Err(format!("{what}, not {}", first.write()))

@@ -1,4 +1,4 @@
-//! Appends columns to the batches of a topic. Each column is a computed signal.
+//! Appends computed signals to the batches of a topic, one column for each signal.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,18 +20,19 @@ use crate::leaf::free_name;
 pub struct Extended {
     programs: Vec<Program>,
     schema: SchemaRef,
-    /// Number of columns that come from the log. Computed columns follow.
+    /// Number of columns that come from the log. The columns of the signals follow them.
     own: usize,
 }
 
 impl Extended {
-    /// Adds the fields that `signals` use to the selection.
+    /// Returns `select` with all fields that `signals` need.
     pub fn reads(signals: &[Signal], select: &Select) -> Select {
         match &select.fields {
             Some(fields) => {
                 let more = signals.iter().flat_map(Signal::fields).map(field_path);
                 select.clone().with_fields(fields.iter().map(str::to_owned).chain(more))
             }
+            // A selection without a list of fields already includes all fields.
             None => select.clone(),
         }
     }
@@ -57,9 +58,11 @@ impl Extended {
         Ok(Self::of(&own, &read, mine, column, |operand| operand.field.clone()))
     }
 
-    /// Prepares the output columns: those in the schema `own`, then one for each signal. `read` is
-    /// the schema of the input batches. `column` names the column of a signal, and `field` the
-    /// input column of an operand.
+    /// Prepares the output columns: first the columns of the schema `own`, then one column for each
+    /// signal.
+    ///
+    /// `read` is the schema of the input batches. `column` returns the output column name for a
+    /// signal, and `field` returns the input column name for an operand.
     pub(super) fn of<'s>(
         own: &Schema,
         read: &Schema,
@@ -92,7 +95,7 @@ impl Extended {
         self.schema.fields()[self.own..].iter().map(|field| field.name().as_str())
     }
 
-    /// Appends the computed columns to a batch. A missing value is null.
+    /// Appends the computed columns to a batch. A missing value becomes null.
     ///
     /// # Errors
     /// Returns an error if the batch lacks a column.
@@ -108,17 +111,20 @@ impl Extended {
     }
 }
 
-/// Returns whether a signal uses fields of this topic only.
+/// Returns whether a signal only uses fields of `topic`.
 fn is_of(signal: &Signal, topic: &Topic) -> bool {
     signal.topics().iter().all(|name| topic.name == **name)
 }
 
-/// Returns a column of the batch, reduced to the struct members that `field` lists.
+/// Returns a column of the batch. If the column is a struct, only the members in `field` are kept.
 fn part(batch: &RecordBatch, field: &FieldRef) -> Result<ArrayRef, ExportError> {
+    // The signals may need columns and members that the user did not select. They were read for the
+    // signals, and are removed again here.
     let missing = || ExportError::Format(format!("column {} is not there", field.name()));
     Ok(narrowed(batch.column_by_name(field.name()).ok_or_else(missing)?, field.data_type()))
 }
 
+/// Reduces a struct array to the members of the struct type `wanted`, at all levels of nesting.
 fn narrowed(array: &ArrayRef, wanted: &DataType) -> ArrayRef {
     let DataType::Struct(fields) = wanted else { return Arc::clone(array) };
     let from = array.as_struct();

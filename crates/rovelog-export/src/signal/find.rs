@@ -8,24 +8,24 @@ use rovelog::{Error, LogReader, Select, Topic};
 
 use super::derived::derived;
 use super::expression::Node;
-use super::near::near;
 use super::parse::{Scope, parse};
 use super::pattern::{Pattern, around, is_match};
+use super::suggest::suggest;
 use super::unit::Unit;
 use crate::leaf::{Leaf, Names, leaves};
 use crate::meaning;
 
-/// A field that an expression uses.
+/// A field that a signal uses.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Operand {
-    /// The full name of the topic.
+    /// Full name of the topic, such as `vehicle_attitude/0`.
     pub(crate) topic: String,
-    /// The flat name of the field: `q[0]`.
+    /// Flat name of the field, such as `q[0]`.
     pub(crate) field: String,
     unit: Option<Unit>,
 }
 
-/// A value over time: a field of a topic, or an expression of fields.
+/// A value over time: either a field of a topic, or an expression that uses fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal {
     name: String,
@@ -33,23 +33,24 @@ pub struct Signal {
     pub(super) node: Node,
     pub(super) operands: Vec<Operand>,
     /// Number of functions that depend on earlier rows, such as `derivative`.
-    pub(super) memories: usize,
+    pub(super) memory_count: usize,
 }
 
 impl Signal {
-    /// Creates the signal for one field of a topic. `field` is a flat name such as `q[0]`.
+    /// Creates a signal for a field of a topic. `field` is a flat name such as `q[0]`.
     pub fn of(topic: &str, field: &str) -> Self {
         let operand = Operand { topic: topic.to_owned(), field: field.to_owned(), unit: None };
         let name = format!("{}.{field}", short(topic));
-        Self { name, unit: None, node: Node::Field(0), operands: vec![operand], memories: 0 }
+        Self { name, unit: None, node: Node::Field(0), operands: vec![operand], memory_count: 0 }
     }
 
-    /// Returns the name: `vehicle_attitude.q[0]`, or the text of the expression.
+    /// Returns the topic and field, such as `vehicle_attitude.q[0]`. For an expression, returns the
+    /// name that the user gave it, or its text.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the name without its topic: `q.roll` for `vehicle_attitude.q.roll`.
+    /// Returns the name without the topic, such as `q.roll` for `vehicle_attitude.q.roll`.
     pub fn name_in(&self, topic: &str) -> &str {
         let inside = self.name.strip_prefix(short(topic)).and_then(|name| name.strip_prefix('.'));
         inside.unwrap_or(&self.name)
@@ -60,7 +61,8 @@ impl Signal {
         self.unit.as_deref()
     }
 
-    /// Returns the names of the topics that the signal uses. The first one determines the times.
+    /// Returns the names of the topics that the signal uses. The signal has a value at each time of
+    /// the first topic.
     pub fn topics(&self) -> Vec<&str> {
         let mut topics: Vec<&str> = Vec::new();
         for operand in &self.operands {
@@ -71,7 +73,7 @@ impl Signal {
         topics
     }
 
-    /// Returns topic and field if the signal is a plain field, and `None` if it is an expression.
+    /// Returns the topic and field if the signal is a single field, and `None` otherwise.
     pub fn field(&self) -> Option<(&str, &str)> {
         match (&self.node, &self.operands[..]) {
             (Node::Field(0), [operand]) => Some((&operand.topic, &operand.field)),
@@ -84,12 +86,12 @@ impl Signal {
         self.operands.iter().map(|operand| &*operand.field)
     }
 
-    /// Returns whether a value depends on earlier rows.
+    /// Returns whether the value in a row depends on earlier rows.
     pub(crate) fn has_memory(&self) -> bool {
         self.node.has_memory()
     }
 
-    /// Returns the compared side of a condition as a signal: `x` for `x > 2`.
+    /// Returns the compared side of a condition as a signal, such as `x` in `x > 2`.
     pub(super) fn compared(&self) -> Self {
         let node = self.node.compared().clone();
         let unit = node.unit(&self.units()).ok().flatten();
@@ -101,14 +103,14 @@ impl Signal {
     }
 }
 
-/// The error for a text that names no signal, with the next step for the user.
+/// Error for a text that does not name a signal, with a hint for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 #[non_exhaustive]
 pub struct NoSignal {
-    /// The problem: `the log has no topic x`.
+    /// The problem, such as `the log has no topic x`.
     pub cause: String,
-    /// The next step: `did you mean y?`.
+    /// The hint for the user, such as `did you mean y?`. Empty if the problem needs no hint.
     pub next: String,
 }
 
@@ -118,30 +120,30 @@ impl NoSignal {
     }
 }
 
-/// A field of a topic that can be named: stored in the log, or derived.
-struct Known {
+/// A field that an expression can name. The field is stored in the log or derived.
+struct NamedField {
     name: String,
     unit: Option<String>,
-    /// The expression of a derived field; `None` for a field of the log.
-    made_of: Option<String>,
+    /// Expression that computes a derived field. `None` for a field that is stored in the log.
+    expression: Option<String>,
 }
 
-/// Looks up the signals of a log. The fields of each topic are read once, when first needed.
+/// Looks up the signals of a log. The fields of a topic are read when they are first needed.
 pub struct Signals<'a> {
     log: &'a dyn LogReader,
     /// Sorted indices of the topics to search.
     topics: Vec<usize>,
-    /// The fields of each topic in `topics`.
-    known: Vec<OnceCell<Result<Vec<Known>, NoSignal>>>,
+    /// The fields of each topic in `topics`. They are read when they are first needed.
+    known: Vec<OnceCell<Result<Vec<NamedField>, NoSignal>>>,
 }
 
 impl<'a> Signals<'a> {
-    /// Searches all topics of a log.
+    /// Creates a lookup that searches all topics of a log.
     pub fn new(log: &'a dyn LogReader) -> Self {
         Self::among(log, &log.topics().iter().collect::<Vec<_>>())
     }
 
-    /// Searches only these topics of a log.
+    /// Creates a lookup that searches only these topics of a log.
     pub fn among(log: &'a dyn LogReader, topics: &[&Topic]) -> Self {
         let mut topics: Vec<usize> = topics.iter().map(|topic| topic.id.index()).collect();
         topics.sort_unstable();
@@ -152,10 +154,10 @@ impl<'a> Signals<'a> {
     /// Returns the signals that a text names. The text is one of:
     ///
     /// - a field with its topic: `TOPIC.FIELD`,
-    /// - a field alone, if only one topic has it,
+    /// - a field alone, if only one topic has such a field,
     /// - an array, a struct or a topic, which stands for all of its fields,
-    /// - a pattern,
-    /// - an expression. `NAME=EXPRESSION` names it.
+    /// - a pattern such as `q[0..2]`,
+    /// - an expression such as `V1 * I1H`, or `NAME=EXPRESSION` to name the result.
     ///
     /// # Errors
     /// Returns an error if no signal matches, if several topics have the field, or if an expression
@@ -168,7 +170,7 @@ impl<'a> Signals<'a> {
             Ok(signals) => Ok(signals),
             Err(missing) if name.is_some() || is_expression(body) => {
                 let mut signal = self.expression(body).map_err(|error| {
-                    // `gyro*` is an incomplete product, but the user most likely meant the pattern.
+                    // `gyro*` may be an incomplete product, but is most likely meant as a pattern.
                     if error.next.is_empty() && !missing.cause.is_empty() && body.ends_with('*') {
                         missing
                     } else {
@@ -182,7 +184,7 @@ impl<'a> Signals<'a> {
         }
     }
 
-    /// Returns the one signal that a text names.
+    /// Returns the signal that a text names. The text must name a single signal.
     ///
     /// # Errors
     /// Returns the errors of [`find`](Self::find), and an error if the text names several signals.
@@ -205,13 +207,14 @@ impl<'a> Signals<'a> {
         self.expression_in(text, None)
     }
 
-    /// Parses an expression. Names are looked up in `topic` first, if given.
+    /// Parses an expression. If `topic` is given, names are looked up in this topic first.
     fn expression_in(&self, text: &str, topic: Option<usize>) -> Result<Signal, NoSignal> {
         let mut scope = Fields { signals: self, topic, operands: Vec::new(), error: None, depth: 0 };
         let parsed = parse(text, &mut scope);
         let Fields { operands, error, .. } = scope;
-        let (node, memories) = parsed.map_err(|cause| match error {
-            // The lookup error has the same cause, and also the suggestions.
+        let (node, memory_count) = parsed.map_err(|cause| match error {
+            // The parser returns only the text of a lookup error. The complete error also has the
+            // hint.
             Some(error) if error.cause == cause => error,
             _ => NoSignal::new(cause, ""),
         })?;
@@ -220,10 +223,10 @@ impl<'a> Signals<'a> {
         }
         let units: Vec<_> = operands.iter().map(|operand| operand.unit).collect();
         let unit = node.unit(&units).map_err(|error| NoSignal::new(format!("{text}: {error}"), ""))?;
-        Ok(Signal { name: text.to_owned(), unit, node, operands, memories })
+        Ok(Signal { name: text.to_owned(), unit, node, operands, memory_count })
     }
 
-    /// Returns the signals that a pattern matches.
+    /// Returns the signals whose names match a pattern.
     fn matching(&self, text: &str) -> Result<Vec<Signal>, NoSignal> {
         let pattern = Pattern::new(text).map_err(|error| NoSignal::new(error, ""))?;
         let mut signals = Vec::new();
@@ -238,30 +241,32 @@ impl<'a> Signals<'a> {
         Ok(signals)
     }
 
+    /// Returns the signal for a field. `topic` and `field` are indices.
     fn signal(&self, topic: usize, field: usize) -> Result<Signal, NoSignal> {
         let (of, known) = (&self.log.topics()[topic], &self.fields(topic)?[field]);
         let name = format!("{}.{}", short(&of.name), known.name);
-        if let Some(text) = &known.made_of {
+        if let Some(text) = &known.expression {
             return Ok(Signal { name, ..self.expression_in(text, Some(topic))? });
         }
         Ok(Signal { name, unit: known.unit.clone(), ..self.plain(topic, known) })
     }
 
-    fn plain(&self, topic: usize, known: &Known) -> Signal {
+    fn plain(&self, topic: usize, known: &NamedField) -> Signal {
         let mut signal = Signal::of(&self.log.topics()[topic].name, &known.name);
         signal.operands[0].unit = known.unit.as_deref().and_then(Unit::parse);
         signal
     }
 
-    fn fields(&self, topic: usize) -> Result<&[Known], NoSignal> {
+    fn fields(&self, topic: usize) -> Result<&[NamedField], NoSignal> {
         let Ok(at) = self.topics.binary_search(&topic) else { return Ok(&[]) };
         let of = &self.log.topics()[topic];
-        let fields = self.known[at].get_or_init(|| known(self.log, of).map_err(|error| unread(of, &error)));
+        let fields =
+            self.known[at].get_or_init(|| named_fields(self.log, of).map_err(|error| unreadable(of, &error)));
         fields.as_deref().map_err(Clone::clone)
     }
 
-    /// Returns topic and field index of every field that a glob matches. The glob is split at each
-    /// `.`, because topic names may contain dots too.
+    /// Returns the topic index and field index of every field that a glob matches. Topic names may
+    /// contain dots, so each `.` in the glob is tried as the end of the topic name.
     fn matches(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
         let topics = self.log.topics();
         let is_topic = |Topic { name: topic, .. }: &Topic, name: &str| {
@@ -271,7 +276,7 @@ impl<'a> Signals<'a> {
         let (mut of_topic, mut longest) = (Vec::new(), "");
         for (i, topic) in self.topics.iter().map(|i| (*i, &topics[*i])) {
             if is_topic(topic, name) {
-                let measured = measured_fields(self.log, topic).map_err(|error| unread(topic, &error))?;
+                let measured = measured_fields(self.log, topic).map_err(|error| unreadable(topic, &error))?;
                 let fields = self.fields(i)?.iter().enumerate();
                 found.extend(fields.filter(|(_, known)| measured.contains(&known.name)).map(|(f, _)| (i, f)));
                 (longest, of_topic) = (name, vec![i]);
@@ -281,10 +286,10 @@ impl<'a> Signals<'a> {
                 if is_topic(topic, &name[..dot]) {
                     (longest, of_topic) = (&name[..dot], vec![i]);
                     let field = &name[dot + 1..];
-                    let mut inside = self.inside(i, field, false)?;
+                    let mut inside = self.fields_named(i, field, false)?;
                     if inside.is_empty() {
-                        inside = self.inside(i, field, true)?;
-                        self.one_stem(i, field, &inside)?;
+                        inside = self.fields_named(i, field, true)?;
+                        self.check_unambiguous(i, field, &inside)?;
                     }
                     found.extend(inside);
                 }
@@ -295,26 +300,27 @@ impl<'a> Signals<'a> {
         }
         match of_topic[..] {
             [topic] => Err(self.no_field(topic, &name[(longest.len() + 1).min(name.len())..])),
-            _ => self.bare(name),
+            _ => self.fields_of_any_topic(name),
         }
     }
 
-    /// Returns the fields that a name without a topic matches. Topics without rows are ignored.
+    /// Returns the fields with a name that is given without a topic. Topics without rows are
+    /// ignored.
     ///
     /// # Errors
-    /// Returns an error if fields of several topics match.
-    fn bare(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
+    /// Returns an error if no topic or several topics have such fields.
+    fn fields_of_any_topic(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
         let topics = self.log.topics();
         let all = |ends: bool| {
             let there = self.topics.iter().filter(|i| topics[**i].count > 0);
-            let found: Result<Vec<_>, NoSignal> = there.map(|i| self.inside(*i, name, ends)).collect();
+            let found: Result<Vec<_>, NoSignal> = there.map(|i| self.fields_named(*i, name, ends)).collect();
             found.map(|found| found.concat())
         };
         let mut found = all(false)?;
         if found.is_empty() {
             found = all(true)?;
         }
-        let Some((first, _)) = found.first().copied() else { return Err(self.nothing(name)) };
+        let Some((first, _)) = found.first().copied() else { return Err(self.not_found(name)) };
         if found.iter().any(|(topic, _)| *topic != first) {
             let mut of: Vec<_> = found.iter().map(|(topic, _)| *topic).collect();
             of.dedup();
@@ -323,18 +329,18 @@ impl<'a> Signals<'a> {
             let next = format!("name the topic: {named}{}", if of.len() > 3 { ", ..." } else { "" });
             return Err(NoSignal::new(format!("{} topics have a field {name}", of.len()), next));
         }
-        self.one_stem(first, name, &found)?;
+        self.check_unambiguous(first, name, &found)?;
         Ok(found)
     }
 
-    /// Returns the fields of a topic that a name matches. With `ends`, the name may also be the end
-    /// of a field name: `x` matches `pos.x`.
-    fn inside(&self, topic: usize, name: &str, ends: bool) -> Result<Vec<(usize, usize)>, NoSignal> {
+    /// Returns the fields of a topic that match a name. If `ends` is true, the name may also be the
+    /// last part of a field name, so that `x` matches `pos.x`.
+    fn fields_named(&self, topic: usize, name: &str, ends: bool) -> Result<Vec<(usize, usize)>, NoSignal> {
         let is_glob = name.contains(['*', '?']);
-        let matches = |known: &Known| {
-            if known.made_of.is_some() {
-                // Derived fields match only their exact name, so that `*` selects only fields of
-                // the log.
+        let matches = |known: &NamedField| {
+            if known.expression.is_some() {
+                // A derived field matches only its exact name, so that `*` selects only stored
+                // fields.
                 let exact = |field: &str| field == name;
                 return !is_glob && (exact(&known.name) || (ends && suffixes(&known.name).any(exact)));
             }
@@ -344,9 +350,9 @@ impl<'a> Signals<'a> {
         Ok(fields.filter(|(_, known)| matches(known)).map(|(field, _)| (topic, field)).collect())
     }
 
-    /// Returns an error if a plain name is ambiguous within a topic: `x`, if there are `v.x` and
-    /// `w.x`.
-    fn one_stem(&self, topic: usize, name: &str, found: &[(usize, usize)]) -> Result<(), NoSignal> {
+    /// Returns an error if a plain name is ambiguous within a topic. For example, `x` is ambiguous
+    /// if the topic has the fields `v.x` and `w.x`.
+    fn check_unambiguous(&self, topic: usize, name: &str, found: &[(usize, usize)]) -> Result<(), NoSignal> {
         if name.contains(['*', '?']) {
             return Ok(());
         }
@@ -376,12 +382,12 @@ impl<'a> Signals<'a> {
         let all = format!("rovelog schema FILE {}", of.name);
         NoSignal::new(
             format!("topic {} has no field {field} that is a number", of.name),
-            near(field, names, &all),
+            suggest(field, names, &all),
         )
     }
 
     /// Returns the error for a name that is neither a topic nor a field.
-    fn nothing(&self, name: &str) -> NoSignal {
+    fn not_found(&self, name: &str) -> NoSignal {
         let topics = self.log.topics();
         let first = name.split('.').next().unwrap_or(name);
         if topics.is_empty() {
@@ -393,24 +399,26 @@ impl<'a> Signals<'a> {
             [topic] => return self.no_field(topic, name),
             _ => "topic and no field",
         };
-        NoSignal::new(format!("the log has no {what} {first}"), near(first, names, "rovelog topics FILE"))
+        NoSignal::new(format!("the log has no {what} {first}"), suggest(first, names, "rovelog topics FILE"))
     }
 }
 
-/// Resolves the names in an expression, and collects its operands.
+/// Resolves the names in an expression and collects its operands.
 struct Fields<'s, 'a> {
     signals: &'s Signals<'a>,
-    /// The topic that is searched first, if any.
+    /// Index of the topic that is searched first, if any.
     topic: Option<usize>,
     operands: Vec<Operand>,
+    /// The first error that occurred while a name was looked up.
     error: Option<NoSignal>,
+    /// Number of derived fields whose expressions are being resolved.
     depth: usize,
 }
 
 impl Fields<'_, '_> {
-    /// Stores the first error, because the parser returns only a text, without the next step.
-    /// Returns that text.
-    fn keep(&mut self, error: NoSignal) -> String {
+    /// Stores the first lookup error, because the parser returns only its text without the hint.
+    /// Returns the text of `error`.
+    fn record_error(&mut self, error: NoSignal) -> String {
         let cause = error.cause.clone();
         self.error.get_or_insert(error);
         cause
@@ -420,20 +428,21 @@ impl Fields<'_, '_> {
 impl Scope for Fields<'_, '_> {
     fn fields(&mut self, name: &str) -> Result<Vec<Node>, String> {
         let signals = self.signals;
-        let own = self.topic.map(|topic| signals.inside(topic, name, false)).transpose();
-        let own = own.map_err(|error| self.keep(error))?.unwrap_or_default();
+        let own = self.topic.map(|topic| signals.fields_named(topic, name, false)).transpose();
+        let own = own.map_err(|error| self.record_error(error))?.unwrap_or_default();
         let found = if own.is_empty() {
             let pattern = Pattern::new(name)?;
             let all = pattern.choices().iter().map(|choice| signals.matches(choice));
             let all: Result<Vec<_>, NoSignal> = all.collect();
-            all.map(|all| all.concat()).map_err(|error| self.keep(error))?
+            all.map(|all| all.concat()).map_err(|error| self.record_error(error))?
         } else {
             own
         };
         let found = found.into_iter().map(|(topic, field)| {
-            let known = &signals.fields(topic).map_err(|error| self.keep(error))?[field];
-            if let Some(text) = &known.made_of {
-                // Derived fields depend on fields of the log only, so deeper nesting is a mistake.
+            let known = &signals.fields(topic).map_err(|error| self.record_error(error))?[field];
+            if let Some(text) = &known.expression {
+                // The expression of a derived field only names stored fields, so deeper nesting
+                // would be a defect.
                 self.depth += 1;
                 let before = self.topic.replace(topic);
                 let node = if self.depth > 2 {
@@ -464,44 +473,45 @@ impl Scope for Fields<'_, '_> {
     }
 }
 
-/// Returns the fields of a topic: first those of the log, then the derived ones.
-fn known(log: &dyn LogReader, topic: &Topic) -> Result<Vec<Known>, Error> {
+/// Returns the fields stored in a topic, followed by the derived fields.
+fn named_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<NamedField>, Error> {
     let fields = numbers(log, topic)?.into_iter().map(|leaf| {
         let unit = leaf.field.metadata().get("unit").map(String::as_str);
         let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
         let unit = unit.filter(|_| leaf.data_type != DataType::Boolean);
-        Known { unit: unit.map(meaning::written), name: leaf.name, made_of: None }
+        NamedField { unit: unit.map(meaning::written), name: leaf.name, expression: None }
     });
     let mut fields: Vec<_> = fields.collect();
     let names: Vec<&str> = fields.iter().map(|known| &*known.name).collect();
     let derived = derived(log.format().id, &names).into_iter();
     let derived: Vec<_> =
-        derived.map(|(name, text)| Known { name, unit: None, made_of: Some(text) }).collect();
+        derived.map(|(name, text)| NamedField { name, unit: None, expression: Some(text) }).collect();
     fields.extend(derived);
     Ok(fields)
 }
 
 /// Returns the error for a topic whose fields cannot be read.
-fn unread(topic: &Topic, error: &Error) -> NoSignal {
+fn unreadable(topic: &Topic, error: &Error) -> NoSignal {
     let next = error.next.as_deref().unwrap_or("list all problems of the log: rovelog check FILE");
     NoSignal::new(format!("topic {} cannot be read: {error}", topic.name), next)
 }
 
-/// Returns the numbers and truth values of a topic's rows; none for a topic of an unknown type.
+/// Returns the numeric and boolean columns of a topic, or none if the type of the topic is unknown.
 fn numbers(log: &dyn LogReader, topic: &Topic) -> Result<Vec<Leaf>, Error> {
     let topic = log.own(topic)?;
-    // The diagnostics of the log say so.
+    // The diagnostics of the log already report the unknown type.
     if topic.schema.is_none() {
         return Ok(Vec::new());
     }
-    // The schema needs no records, some of which may not have been read from a remote log.
+    // The time range is empty, so that no records are read. In a remote log, they may not be loaded
+    // yet.
     let columns = topic.columns(&Select::all().between(Some(0), Some(0)))?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     Ok(leaves(&schema, Names::Bracket).into_iter().skip(1).filter(Leaf::is_number).collect())
 }
 
-/// Returns the flat names of a topic's fields that are numbers or truth values, in schema order;
-/// none for a topic of an unknown type.
+/// Returns the flat names of the numeric and boolean fields of a topic, in schema order. Returns no
+/// names if the type of the topic is unknown.
 ///
 /// # Errors
 /// Returns an error if the topic belongs to another log, or its columns cannot be read.
@@ -509,16 +519,17 @@ pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>,
     Ok(numbers(log, topic)?.into_iter().map(|leaf| leaf.name).collect())
 }
 
-/// Returns the names of what is computed of a topic's fields: `q.roll`, `I1`.
+/// Returns the names of the fields that are derived from a topic's fields, such as `q.roll` or
+/// `I1`.
 ///
 /// # Errors
 /// Returns the errors of [`numeric_fields`].
 pub fn derived_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>, Error> {
-    let derived = known(log, topic)?.into_iter().filter(|known| known.made_of.is_some());
+    let derived = named_fields(log, topic)?.into_iter().filter(|known| known.expression.is_some());
     Ok(derived.map(|known| known.name).collect())
 }
 
-/// Fields of VEL messages that describe the message, or are the same as a field with a unit.
+/// Fields of VEL messages that are not measurements, or that repeat another field that has a unit.
 const NOT_MEASURED: &[&str] = &[
     "ts_ms",
     "version",
@@ -533,8 +544,8 @@ const NOT_MEASURED: &[&str] = &[
     "longitude",
 ];
 
-/// Returns those of [`numeric_fields`] that are measurements: no times, counters, covariances or file
-/// offsets.
+/// Returns the [`numeric_fields`] that are measurements. Times, counters, covariances and file
+/// offsets are omitted.
 ///
 /// # Errors
 /// Returns the errors of [`numeric_fields`].
@@ -554,20 +565,20 @@ pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>
     Ok(fields)
 }
 
-/// Returns the name that a topic has in front of its columns, among those of other topics: without
-/// the instance 0, unless that is the name of another topic.
+/// Returns the column prefix for a topic in a table of several topics. This is the topic name
+/// without the instance number `/0`. If another topic has the shorter name, it is the full name.
 pub(crate) fn label<'t>(log: &dyn LogReader, topic: &'t str) -> &'t str {
     let short = short(topic);
     let is_other = short != topic && log.topic(short).is_none_or(|found| found.name != topic);
     if is_other { topic } else { short }
 }
 
-/// Returns the ends of a flat name: `b.c`, `c` of `a.b.c`.
+/// Returns the last parts of a flat name, such as `b.c` and `c` for `a.b.c`.
 fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     name.match_indices('.').map(|(dot, _)| &name[dot + 1..])
 }
 
-/// Splits `NAME=EXPRESSION`.
+/// Splits a text `NAME=EXPRESSION` into its two parts. The name is `None` if the text has no name.
 fn named(text: &str) -> (Option<&str>, &str) {
     match text.split_once('=') {
         Some((name, body))
@@ -581,7 +592,7 @@ fn named(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Returns whether a text may be an expression: it has operators, or calls a function.
+/// Returns whether a text contains an operator or a function call, so that it may be an expression.
 fn is_expression(text: &str) -> bool {
     text.contains(['+', '-', '^', '(', '<', '>', '=', '!', '&', '|', '%', ' ', '`'])
         || text.trim_matches(['*', '/']).contains(['*', '/'])

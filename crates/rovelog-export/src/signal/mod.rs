@@ -1,10 +1,13 @@
-//! Signals: values over time, by name, from any format.
+//! Signals: values over time, selected by name from logs of any format.
 //!
-//! [`Signals::find`] is the one language of names: `TOPIC.FIELD`, a field alone where one topic has
-//! it, lists and patterns, and expressions. [`each`] evaluates a signal in one pass, [`Condition`]
-//! says when something holds, [`join`] makes one table of topics with different times.
+//! - [`Signals::find`] looks up signals. It accepts `TOPIC.FIELD`, a field alone if only one topic
+//!   has the field, patterns such as `q[*]`, and expressions such as `V1 * I1H`.
+//! - [`each`] evaluates a signal in one pass over the log.
+//! - [`Condition`] finds the events during which a condition holds, such as `V1 < 3.4 for 2s`.
+//! - [`join`] combines topics with different times into one table.
 //!
-//! Everything is in time order. A row without a time is left out; memory does not grow with the log.
+//! All these functions visit rows in time order and skip rows without a time. Their memory use does
+//! not grow with the log.
 
 mod condition;
 mod cursor;
@@ -13,11 +16,11 @@ mod expression;
 mod extend;
 mod find;
 mod join;
-mod near;
 mod parse;
 mod pattern;
 mod program;
 mod rows;
+mod suggest;
 mod unit;
 
 pub use condition::{Condition, Event};
@@ -25,7 +28,7 @@ pub use extend::Extended;
 pub(crate) use find::label;
 pub use find::{NoSignal, Signal, Signals, derived_fields, measured_fields, numeric_fields};
 pub use join::{Base, JoinOptions, Joined, Method, check_regular_rows, join};
-pub use near::near;
 pub use pattern::{Pattern, split_list};
 pub(crate) use program::{Columns, Program, timed};
 pub use rows::{Stream, each};
+pub use suggest::suggest;

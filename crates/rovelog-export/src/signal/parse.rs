@@ -1,36 +1,42 @@
 //! Parser for expressions.
 //!
-//! Names of signals contain `.`, `/` and `[`, so only the log can tell the topic `/imu/data` from a
-//! quotient. The parser therefore looks names up while it reads an expression.
+//! Names of signals may contain `/`, so the text alone does not show whether `a/b` is one name or a
+//! quotient. The parser therefore looks up names in the log while it parses. It tries the longest
+//! name first: if the log has a signal `a/b`, that signal is used, otherwise `a` is divided by `b`.
 
-use super::expression::{Binary, FUNCTIONS, Node, SERIES, Takes};
+use super::expression::{Arity, Binary, FUNCTIONS, Node, SERIES};
 use super::unit::Unit;
 
-/// Maximum depth of an expression. The tree is visited recursively, so its depth bounds the stack.
+/// Maximum nesting depth of an expression. The parser and the evaluation are recursive, so a deeper
+/// expression could overflow the stack.
 const DEPTH: usize = 64;
 
 /// Resolves the names in an expression.
 pub(super) trait Scope {
-    /// Returns a node for each field with this name. An array or struct has several.
+    /// Returns one node for a field, or one node for each member of an array or struct.
     ///
     /// # Errors
-    /// Returns an error that suggests similar names.
+    /// Returns an error if no field has this name, or if the name is ambiguous.
     fn fields(&mut self, name: &str) -> Result<Vec<Node>, String>;
 
-    /// Returns the value of a named state of a field: 5 for `Return`.
+    /// Returns the value of a named state of a field, such as 5 for `Return`.
     fn state(&self, field: usize, name: &str) -> Option<i64>;
 }
 
-/// A parser of one expression.
+/// State of the parser.
 pub(super) struct Parser<'a, 's> {
     text: &'a str,
+    /// Offset of the next character in `text`.
     at: usize,
+    /// Number of nested calls of [`Parser::expression`].
     depth: usize,
+    /// Number of functions parsed so far whose result depends on earlier rows.
     series: usize,
     scope: &'s mut dyn Scope,
 }
 
-/// Binary operators and their precedence. Longer signs come first, so that `<=` is not read as `<`.
+/// Binary operators with their precedence. If one operator starts with another, the longer operator
+/// comes first, so that `<=` is not read as `<`. The unary operators have the precedences 3 and 7.
 const OPERATORS: &[(&str, Binary, u8)] = &[
     ("||", Binary::Or, 1),
     ("or", Binary::Or, 1),
@@ -51,14 +57,18 @@ const OPERATORS: &[(&str, Binary, u8)] = &[
     ("^", Binary::Pow, 8),
 ];
 
-/// Precedence of `not` and of a sign before a value. `-x^2` is `-(x^2)`.
+/// Precedence of the operator `not`. It is lower than that of comparisons, so `not a < b` means
+/// `not (a < b)`.
 const NOT: u8 = 3;
+/// Precedence of a minus sign before a value. It is lower than that of powers, so `-x^2` means
+/// `-(x^2)`.
 const SIGN: u8 = 7;
 
-/// Parses an expression. Returns its tree, and the number of functions that depend on earlier rows.
+/// Parses an expression. Returns the syntax tree, and the number of functions whose result depends
+/// on earlier rows.
 ///
 /// # Errors
-/// Returns the problem and its place in the text.
+/// Returns a message with the expression and the problem.
 pub(super) fn parse(text: &str, scope: &mut dyn Scope) -> Result<(Node, usize), String> {
     let mut parser = Parser { text, at: 0, depth: 0, series: 0, scope };
     let node = parser.expression(0)?;
@@ -73,22 +83,25 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || "_./[]~:#".contains(c)
 }
 
-/// Returns whether a text starts with an operator. An operator that is a word must end there:
-/// `order` does not start with `or`.
+/// Returns whether a text starts with the operator `sign`. If the operator is a word, the word must
+/// end there, so `order` does not start with the operator `or`.
 fn starts_with(text: &str, sign: &str) -> bool {
     let is_whole = |after: &str| !sign.ends_with(char::is_alphabetic) || !after.starts_with(is_name);
     text.strip_prefix(sign).is_some_and(is_whole)
 }
 
 impl Parser<'_, '_> {
+    /// Returns the text that has not been parsed yet, without leading spaces.
     fn rest(&self) -> &str {
         self.text[self.at..].trim_start()
     }
 
+    /// Skips leading spaces and then `len` bytes.
     fn skip(&mut self, len: usize) {
         self.at = self.text.len() - self.rest().len() + len;
     }
 
+    /// Skips `sign` if it comes next in the text. Returns whether it was skipped.
     fn take(&mut self, sign: &str) -> bool {
         let found = starts_with(self.rest(), sign);
         if found {
@@ -97,17 +110,20 @@ impl Parser<'_, '_> {
         found
     }
 
-    /// Parses operators of at least this precedence (precedence climbing).
+    /// Parses an operand and the operators after it whose precedence is at least `binding`
+    /// (precedence climbing).
     ///
-    /// For example, `1 + 2 * 3`: after `+`, the right side is parsed with the precedence above that
-    /// of `+`, so it takes `2 * 3`. In `1 * 2 + 3`, the right side of `*` stops before `+`.
+    /// For example, in `1 + 2 * 3`, the right side of `+` is parsed with a precedence above that of
+    /// `+`, so the right side is `2 * 3`. In `1 * 2 + 3`, the right side of `*` ends before `+`,
+    /// because `+` has a lower precedence.
     fn expression(&mut self, binding: u8) -> Result<Node, String> {
         self.depth += 1;
         if self.depth > DEPTH {
             return Err(format!("{}: more than {DEPTH} brackets", self.text));
         }
         let mut left = self.operand()?;
-        // A comparison in brackets is an operand, so `(a < b) == (c < d)` is allowed.
+        // `a < b < c` would compare a truth value with `c`, which is never intended. A comparison
+        // in brackets is a plain operand, so `(a < b) == (c < d)` is allowed.
         let mut is_comparison = false;
         while let Some((sign, binary, binds)) = self.operator().filter(|(_, _, binds)| *binds >= binding) {
             self.skip(sign.len());
@@ -115,7 +131,8 @@ impl Parser<'_, '_> {
                 (Node::Field(field), Binary::Equal | Binary::NotEqual) => self.state(*field),
                 _ => None,
             };
-            // Powers are right associative: `2^3^2` is `2^9`.
+            // Powers are right-associative, so `2^3^2` is `2^9`. The exponent of a power may have a
+            // sign, as in `2^-1`.
             let next = if binary == Binary::Pow { SIGN } else { binds + 1 };
             let right = match state {
                 Some(state) => state,
@@ -135,8 +152,8 @@ impl Parser<'_, '_> {
         OPERATORS.iter().copied().find(|(sign, ..)| starts_with(self.rest(), sign))
     }
 
-    /// Parses a state name on the right side of `==` or `!=`. State names may contain spaces, so
-    /// the longest known name is used.
+    /// Parses the name of a state on the right side of `==` or `!=`. Such a name may contain
+    /// spaces, so the longest text that names a state of the field is used.
     fn state(&mut self, field: usize) -> Option<Node> {
         let rest = self.rest();
         let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).filter(|at| *at > 0);
@@ -150,6 +167,7 @@ impl Parser<'_, '_> {
         Some(Node::Number(state as f64))
     }
 
+    /// Parses an operand: brackets, a unary operator, a number, a function call or a signal.
     fn operand(&mut self) -> Result<Node, String> {
         if self.take("(") {
             let node = self.expression(0)?;
@@ -162,6 +180,8 @@ impl Parser<'_, '_> {
         if self.take("+") {
             return self.expression(SIGN);
         }
+        // A text that starts with `!=` is not a negation, but a comparison whose left operand is
+        // missing.
         if self.take("not") || (!self.rest().starts_with("!=") && self.take("!")) {
             return Ok(Node::Not(Box::new(self.expression(NOT)?)));
         }
@@ -194,6 +214,8 @@ impl Parser<'_, '_> {
         let rest = self.rest();
         let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let mut end = digits(rest);
+        // An `e` after a number starts an exponent only if digits follow. Otherwise, it starts the
+        // next word.
         if rest[end..].starts_with(['e', 'E']) {
             let sign = usize::from(rest[end + 1..].starts_with(['+', '-']));
             let exponent = digits(&rest[end + 1 + sign..]);
@@ -205,8 +227,10 @@ impl Parser<'_, '_> {
         Ok(Node::Number(number?))
     }
 
-    /// Parses the arguments and the closing bracket of a function.
+    /// Parses the arguments of the function `name`, and its closing bracket.
     fn call(&mut self, name: &str) -> Result<Node, String> {
+        // The second argument of the function `in` is a unit such as `km/h`, which is not an
+        // expression.
         if name == "in" {
             let node = self.expression(0)?;
             let rest = self.rest();
@@ -227,6 +251,8 @@ impl Parser<'_, '_> {
             }
         }
         self.close()?;
+        // Each use of a function that depends on earlier rows has its own state, so it gets the
+        // next index.
         if let Some((_, series)) = SERIES.iter().find(|(known, _)| *known == name) {
             let [node] = <[Node; 1]>::try_from(arguments)
                 .map_err(|_| format!("{}: {name} takes one value", self.text))?;
@@ -243,15 +269,15 @@ impl Parser<'_, '_> {
             ));
         };
         let fits = match takes {
-            Takes::Exactly(count) => arguments.len() == *count,
-            Takes::Any => !arguments.is_empty(),
-            Takes::Quaternion => arguments.len() == 4,
+            Arity::Exactly(count) => arguments.len() == *count,
+            Arity::Any => !arguments.is_empty(),
+            Arity::Quaternion => arguments.len() == 4,
         };
         let what = match takes {
-            Takes::Exactly(1) => "one value",
-            Takes::Exactly(_) => "two values",
-            Takes::Any => "values",
-            Takes::Quaternion => "a quaternion: an array of four values, or x, y, z and w",
+            Arity::Exactly(1) => "one value",
+            Arity::Exactly(_) => "two values",
+            Arity::Any => "values",
+            Arity::Quaternion => "a quaternion: an array of four values, or x, y, z and w",
         };
         if fits {
             return Ok(Node::Call(*function, arguments));
@@ -259,8 +285,8 @@ impl Parser<'_, '_> {
         Err(format!("{}: {name} takes {what}, not {}", self.text, arguments.len()))
     }
 
-    /// Parses an argument: an expression, or the name of an array or struct, which stands for all
-    /// its fields.
+    /// Parses an argument of a function. It is an expression, or the name of an array or struct,
+    /// which stands for all of its members.
     fn argument(&mut self) -> Result<Vec<Node>, String> {
         let end = self.rest().find([',', ')']).unwrap_or(0);
         let name = self.rest()[..end].trim();
@@ -274,8 +300,9 @@ impl Parser<'_, '_> {
         Ok(vec![self.expression(0)?])
     }
 
-    /// Parses the name of a signal. As `/` may be part of a name or a division, the longest name
-    /// that exists is used: `a/b/c` is looked up first, then `a/b`, then `a`.
+    /// Parses the name of a signal. A `/` may be part of the name or a division, so the longest
+    /// name that exists is used. For example, `a/b/c` is looked up first, then `a/b`, then `a`. A
+    /// name in backticks is always used as a whole.
     fn fields(&mut self) -> Result<Vec<Node>, String> {
         let rest = self.rest();
         if let Some(quoted) = rest.strip_prefix('`') {
@@ -296,6 +323,8 @@ impl Parser<'_, '_> {
             let what = if rest.is_empty() { "the end" } else { rest };
             return Err(format!("{}: a signal or a number is missing before {what}", self.text));
         }
+        // If no name exists, the error describes the longest name, which the user most likely
+        // meant.
         let mut first = None;
         loop {
             match self.scope.fields(&name) {
@@ -320,7 +349,7 @@ mod tests {
     use super::super::expression::{Memory, Rows};
     use super::*;
 
-    /// Fields `a`, `b` (of units V and A), `a/c`, and `q` with four values.
+    /// A log with the fields `a` in V, `b` in A, `a/c`, and `q` with four values.
     struct Toy;
 
     impl Scope for Toy {
@@ -399,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compared_has_a_field() {
+    fn compared_side_has_a_field() {
         for (text, field) in [
             ("a < 50", 0),
             ("50 < a", 0),

@@ -1,15 +1,23 @@
-//! Patterns for names: `*` matches any text, `?` one character, `{a,b}` one of several choices, and
-//! `[0..3]` the elements 0 to 3. A pattern matches a name, and every name inside it: `pos` matches
-//! `pos.x`.
+//! Patterns for the names of topics and fields.
+//!
+//! - `*` matches any text, including an empty text.
+//! - `?` matches one character.
+//! - `{a,b}` matches `a` or `b`.
+//! - `[0..3]` matches the array elements 0 to 3.
+//!
+//! A pattern for a struct or an array also matches its members. For example, `pos` matches `pos.x`,
+//! and `q` matches `q[0]`.
 
-/// Maximum number of choices that one pattern may expand to.
-const MOST: usize = 10_000;
+/// Maximum number of globs that one pattern may expand to. Without a limit, a pattern such as
+/// `{a,b}{a,b}{a,b}...` could exhaust the memory.
+const MAX_CHOICES: usize = 10_000;
 
 /// A pattern for names of topics and fields.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
-    /// The pattern, expanded to one glob for each choice. A glob contains only `*` and `?`.
+    /// The globs that the pattern expands to. The only special characters of a glob are `*` and
+    /// `?`.
     choices: Vec<String>,
 }
 
@@ -29,7 +37,8 @@ impl Pattern {
         &self.text
     }
 
-    /// Returns whether the pattern matches `field` or a struct or array that contains it.
+    /// Returns whether the pattern matches `field`, or matches a struct or array that contains
+    /// `field`.
     pub fn matches(&self, field: &str) -> bool {
         self.choices.iter().any(|choice| around(choice, field))
     }
@@ -39,7 +48,8 @@ impl Pattern {
     }
 }
 
-/// Splits a list at commas, except within brackets: `q,{a,b}.x,atan2(y,x)` has three parts.
+/// Splits a list at its commas. Commas within brackets are ignored, so `q,{a,b}.x,atan2(y,x)` has
+/// three parts.
 pub fn split_list(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     text.split(move |c| {
@@ -64,13 +74,14 @@ fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
         }
         return Ok(());
     }
+    // Brackets without a range, such as `q[1]`, are part of the name and stay unchanged.
     let range = text.match_indices('[').find_map(|(open, _)| {
         let (inside, rest) = text[open + 1..].split_once(']')?;
         let (first, last) = inside.split_once("..")?;
         Some((open, first.parse::<usize>().ok()?, last.parse::<usize>().ok()?, rest))
     });
     if let Some((open, first, last, rest)) = range {
-        if last < first || last - first >= MOST {
+        if last < first || last - first >= MAX_CHOICES {
             return Err(format!("{text}: elements are given as [0..3], the first one first"));
         }
         for i in first..=last {
@@ -78,14 +89,14 @@ fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
         }
         return Ok(());
     }
-    if choices.len() >= MOST {
-        return Err(format!("a pattern means at most {MOST} names"));
+    if choices.len() >= MAX_CHOICES {
+        return Err(format!("a pattern means at most {MAX_CHOICES} names"));
     }
     choices.push(text.to_owned());
     Ok(())
 }
 
-/// Returns the offset of the bracket that closes the one at `open`.
+/// Returns the offset of the closing brace that belongs to the opening brace at the offset `open`.
 fn closing(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
@@ -99,22 +110,26 @@ fn closing(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Returns whether a glob matches `name` or one of its parents. Parents end before a `.` or `[`.
+/// Returns whether a glob matches `name` or one of its parents. The parents of `a.b[0]` are `a.b`
+/// and `a`.
 pub(super) fn around(choice: &str, name: &str) -> bool {
     is_match(choice, name)
         || name.match_indices(['.', '[']).any(|(end, _)| end > 0 && is_match(choice, &name[..end]))
 }
 
-/// Returns whether a glob matches all of `name`.
+/// Returns whether a glob matches the whole text `name`.
 ///
-/// After a mismatch, the last `*` takes one more byte and matching resumes behind it. Earlier stars
-/// are never tried again, so the worst case is quadratic, not exponential. For `*ab` and `aab`, the
-/// star first takes nothing, `a` matches, `b` does not; then the star takes one `a`, and `ab`
-/// matches the rest.
+/// After a mismatch, the last `*` is extended by one byte, and matching resumes after it. Earlier
+/// stars are never extended again, so the worst case is quadratic, not exponential.
+///
+/// For example, `*ab` is matched against `aab`. The star first matches nothing, then `a` matches
+/// the first byte, but `b` does not match the second. The star is therefore extended to the first
+/// `a`, and `ab` matches the rest.
 pub(super) fn is_match(choice: &str, name: &str) -> bool {
     let (pattern, name) = (choice.as_bytes(), name.as_bytes());
     let (mut p, mut n) = (0, 0);
-    // Position of the last `*`, and the offset in `name` at which its match ends.
+    // Offset of the last `*` in the pattern, and the offset in `name` at which the text for this
+    // star ends.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -125,7 +140,7 @@ pub(super) fn is_match(choice: &str, name: &str) -> bool {
             Some(b'?') => {
                 p += 1;
                 n += 1;
-                // `?` matches a character, which may have several UTF-8 bytes.
+                // `?` matches a character, which may consist of several UTF-8 bytes.
                 while name.get(n).is_some_and(|byte| byte & 0xC0 == 0x80) {
                     n += 1;
                 }
@@ -149,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_match_names_and_what_is_inside() {
+    fn patterns_match_names_and_their_members() {
         let found = |pattern: &str| {
             let pattern = Pattern::new(pattern).unwrap();
             let names = ["pos.x", "pos.y", "q[0]", "q[1]", "q[2]", "qq"];
@@ -170,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_take_no_time() {
+    fn many_stars_are_matched_fast() {
         let name = "a".repeat(200);
         assert!(!is_match(&"a*".repeat(60).replace("a*a*a*", "a*b*"), &name));
         assert!(is_match("*é?", "xéü"));

@@ -1,4 +1,4 @@
-//! Signals evaluated over batches of rows.
+//! Evaluates signals over record batches.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,10 @@ use super::find::{Operand, Signal};
 use super::unit::Unit;
 use crate::leaf::{Leaf, Names, leaves};
 
-/// The numeric leaves of a schema by their flat names. They are listed once for all signals of a
-/// topic, because a topic may have tens of thousands.
+/// The numeric columns of a schema, by their flat name such as `q[0]`.
+///
+/// A topic may have tens of thousands of columns, so the map is built once and used for all signals
+/// of the topic.
 pub(crate) struct Columns(HashMap<String, Leaf>);
 
 impl Columns {
@@ -23,35 +25,41 @@ impl Columns {
     }
 }
 
-/// A signal bound to the columns of record batches.
+/// A signal whose operands have been located in the columns of record batches.
 pub(crate) struct Program {
     signal: Signal,
+    /// Unit of each operand, if known.
     units: Vec<Option<Unit>>,
+    /// Column that contains the values of each operand.
     fields: Vec<Leaf>,
+    /// State of the functions whose result depends on earlier rows.
     memory: Vec<Memory>,
 }
 
 impl Program {
-    /// Binds a signal to batches with these columns. `name` returns the column name of a field.
-    /// Returns `None` if the columns lack a field of the signal.
+    /// Locates the operands of a signal in the columns of record batches. `name` returns the column
+    /// name of an operand. Returns `None` if `columns` lacks an operand.
     pub(crate) fn new(signal: &Signal, columns: &Columns, name: impl Fn(&Operand) -> String) -> Option<Self> {
         let fields = signal.operands.iter().map(|operand| columns.0.get(&name(operand)).cloned());
         Some(Self {
             fields: fields.collect::<Option<_>>()?,
             units: signal.units(),
-            memory: vec![Memory::default(); signal.memories],
+            memory: vec![Memory::default(); signal.memory_count],
             signal: signal.clone(),
         })
     }
 
-    /// Returns the column if the signal is a plain field, and `None` if it is an expression.
+    /// Returns the column of the signal if the signal is a single field. Returns `None` if it is an
+    /// expression.
     pub(crate) fn leaf(&self) -> Option<&Leaf> {
         self.signal.field().and(self.fields.first())
     }
 
-    /// Evaluates the signal for the next batch. A row without a value is NaN.
+    /// Evaluates the signal for the next batch. Returns one value for each row. The value is NaN if
+    /// the row has no value.
     pub(crate) fn values(&mut self, batch: &RecordBatch) -> Vec<f64> {
         let mut fields: Vec<Vec<f64>> = self.fields.iter().map(|leaf| leaf.numbers(batch)).collect();
+        // Most signals are single fields, whose values need no evaluation.
         if self.signal.field().is_some() {
             return fields.pop().unwrap_or_default();
         }
@@ -61,7 +69,7 @@ impl Program {
     }
 }
 
-/// Calls `visit` with time and value of each row that has a time.
+/// Calls `visit` with the time and value of each row that has a time.
 pub(crate) fn timed(batch: &RecordBatch, values: &[f64], mut visit: impl FnMut(i64, f64)) {
     let times = batch.column(0).as_primitive::<Int64Type>();
     for (row, value) in values.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Evaluates signals over a log in one pass, in time order.
+//! Evaluates signals in one pass over a log, in time order.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
@@ -13,15 +13,18 @@ use crate::ExportError;
 
 /// Iterator over the values of signals, in batches.
 ///
-/// Rows have the times of the first topic that the signals use. Another topic contributes its last
-/// row at or before each time.
+/// The first topic that the signals use determines the times of the rows. Any other topic
+/// contributes its last row at or before each of these times.
 pub struct Stream<'a> {
     rows: Rows<'a>,
     programs: Vec<Program>,
 }
 
+/// Source of the rows.
 enum Rows<'a> {
+    /// Rows of a single topic, because the signals use no other topic.
     One(Cursor<'a>),
+    /// Joined rows of several topics.
     Several(Joined<'a>),
 }
 
@@ -54,6 +57,7 @@ impl<'a> Stream<'a> {
         };
         let columns = Columns::of(schema);
         let programs = signals.iter().map(|signal| {
+            // In a joined table, the names of columns start with the topic.
             let program = Program::new(signal, &columns, |operand| match &rows {
                 Rows::One(_) => operand.field.clone(),
                 Rows::Several(_) => format!("{}.{}", label(log, &operand.topic), operand.field),
@@ -66,7 +70,8 @@ impl<'a> Stream<'a> {
 }
 
 impl Iterator for Stream<'_> {
-    /// The times of the next rows, and a list of values for each signal. A missing value is NaN.
+    /// The times of the next rows, and the values of each signal at these times. A missing value is
+    /// NaN.
     type Item = Result<(Vec<i64>, Vec<Vec<f64>>), ExportError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -84,8 +89,8 @@ impl Iterator for Stream<'_> {
     }
 }
 
-/// Calls `visit` with each time and value of a signal, in time order, within the time range of
-/// `select`. A missing value is NaN.
+/// Calls `visit` with the time and value of a signal for each row within the time range of
+/// `select`, in time order. A missing value is NaN.
 ///
 /// # Errors
 /// Returns an error if the log has no such topic or field, or cannot be read.

@@ -1,19 +1,24 @@
 //! Units of signals: parsing, multiplication, comparison and formatting.
+//!
+//! A unit is a factor multiplied by powers of base units. For example, `mAh` is 3.6 A·s, and
+//! `V * mA` is 0.001 kg·m²/s³, which is written as `mW`.
 
-/// Exponents of the base units in [`BASE`]. They are stored doubled, so that a square root such as
-/// `V/√Hz` stays an integer.
+/// Exponents of the base units in [`BASE`], each multiplied by 2. Because of the factor 2, integers
+/// can represent the exponents of a square root, such as `V/√Hz`.
 type Powers = [i8; 7];
 
-/// The names of the base units.
+/// The names of the base units, in the order of their exponents.
 const BASE: [&str; 7] = ["m", "kg", "s", "A", "K", "rad", "°C"];
 
+/// Exponents of a number that has no unit.
 const ONE: Powers = [0; 7];
 
-/// Named units: symbol, factor to the base units, and exponents.
+/// Named units. Each entry has the symbol, the factor to the base units, and the doubled exponents
+/// of the base units.
 ///
-/// If several names denote the same unit, the first one is used for output. °C and rad are base
-/// units of their own: a temperature in °C is not a multiple of a kelvin, and an angle is not a
-/// plain number.
+/// If several names denote the same unit, the first name is used for output. °C is a separate base
+/// unit, because a temperature in °C is not a multiple of 1 K. The radian is a separate base unit,
+/// so that adding an angle and a plain number is an error.
 const NAMED: &[(&str, f64, Powers)] = &[
     ("m", 1.0, [2, 0, 0, 0, 0, 0, 0]),
     ("kg", 1.0, [0, 2, 0, 0, 0, 0, 0]),
@@ -44,11 +49,11 @@ const NAMED: &[(&str, f64, Powers)] = &[
     ("Hz", 1.0, [0, 0, -2, 0, 0, 0, 0]),
 ];
 
-/// Decimal prefixes.
+/// Decimal prefixes and their factors.
 const PREFIXES: &[(&str, f64)] =
     &[("k", 1e3), ("M", 1e6), ("c", 1e-2), ("m", 1e-3), ("µ", 1e-6), ("u", 1e-6), ("n", 1e-9), ("p", 1e-12)];
 
-/// A factor times a product of powers of the base units.
+/// A unit: a factor multiplied by powers of the base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
     scale: f64,
@@ -71,12 +76,14 @@ impl Unit {
                 let factor = Self::factor(factor)?;
                 unit = if divides { unit.over(factor) } else { unit.times(factor) };
             }
+            // Spaces around a `/` do not end the division, so `m / s` is the same as `m/s`.
             divides = part.ends_with('/') || (divides && part.ends_with(' ') && factor.is_empty());
         }
         (!text.trim().is_empty()).then_some(unit)
     }
 
-    /// Parses one factor with its exponent, such as `s2`, `s^-1`, `m²` or `1`.
+    /// Parses a part of a unit that has one symbol and an optional exponent, such as `s2`, `s^-1`,
+    /// `m²` or `1`.
     fn factor(text: &str) -> Option<Self> {
         if text == "1" {
             return Some(Self::NONE);
@@ -109,7 +116,8 @@ impl Unit {
         Self { scale: self.scale / other.scale, powers }
     }
 
-    /// Returns the square root, or `None` if an exponent is not a multiple of one half afterwards.
+    /// Returns the square root of this unit. Returns `None` if an exponent of this unit is not an
+    /// integer, because the root would need fourths as exponents.
     pub(super) fn root(self) -> Option<Self> {
         let is_even = self.powers.iter().all(|power| power % 2 == 0);
         is_even.then(|| Self { scale: self.scale.sqrt(), powers: self.powers.map(|power| power / 2) })
@@ -120,23 +128,23 @@ impl Unit {
         Self { scale: self.scale.powi(i32::from(exponent)), powers }
     }
 
-    /// Returns whether both units measure the same quantity, as `km` and `m` do.
+    /// Returns whether both units measure the same quantity, such as `km` and `m`.
     pub(super) fn is_alike(self, other: Self) -> bool {
         self.powers == other.powers
     }
 
-    /// Returns whether both units are the same. Factors may differ by rounding.
+    /// Returns whether both units are the same. Their factors may differ by rounding errors.
     pub(super) fn is_same(self, other: Self) -> bool {
         self.is_alike(other) && (self.scale / other.scale - 1.0).abs() < 1e-9
     }
 
-    /// Returns the factor that converts a value from this unit to `other`.
+    /// Returns the factor that converts a value in this unit to `other`.
     pub(super) fn factor_to(self, other: Self) -> f64 {
         self.scale / other.scale
     }
 
-    /// Returns the unit as text: a name if there is one, otherwise a product of base units. Returns
-    /// `None` if the factor has no name, as in 7 m.
+    /// Returns the unit as text. This is a name such as `mW`, or a product such as `m/s²` if the
+    /// unit has no name. Returns `None` if the factor has no name or prefix, as for 7 m.
     pub(super) fn text(self) -> Option<String> {
         let named = |unit: Self| {
             let mut all = NAMED.iter();
@@ -150,14 +158,16 @@ impl Unit {
         }
         let prefixed = PREFIXES.iter().find_map(|(prefix, factor)| {
             let (name, scale, _) = named(Self { scale: self.scale / factor, ..self })?;
-            // Prefixes are combined with SI units only, so that 0.6 s does not become `cmin`.
+            // Prefixes are only combined with SI units, `Wh` and `Ah`. Otherwise, 0.6 s would
+            // become `cmin`.
             (scale.to_bits() == 1.0_f64.to_bits() || *name == "Wh" || *name == "Ah")
                 .then(|| format!("{prefix}{name}"))
         });
         if prefixed.is_some() {
             return prefixed;
         }
-        // Quotients of a named unit and a base unit, such as `V/s`.
+        // As a product of base units, `V/s` would be `m²·kg/s^4/A`, which nobody recognizes.
+        // Therefore, units such as `V/s` are written as a named unit divided by `s` or `m`.
         for (base, name) in ["s", "m"].into_iter().filter_map(|name| Some((Self::parse(name)?, name))) {
             if let Some((over, ..)) = named(self.times(base)).filter(|(name, ..)| !BASE.contains(name)) {
                 return Some(format!("{over}/{name}"));
@@ -166,9 +176,10 @@ impl Unit {
         self.composed()
     }
 
-    /// Returns a product of base units such as `m/s²`, `rad/s` or `kg·m²`.
+    /// Returns the unit as a product of base units, such as `m/s²`, `rad/s` or `kg·m²`.
     fn composed(self) -> Option<String> {
-        // Degrees are kept instead of a factor to radians, as in `°/s`.
+        // A rate in degrees, such as `°/s`, differs from `rad/s` by a factor without a name. If the
+        // unit has this factor, the degree replaces the radian as the base unit.
         let degree = Self::parse("°")?;
         let (unit, angle) = if self.is_same(Self { scale: degree.scale, ..self }) && self.powers[5] == 2 {
             (Self { scale: self.scale / degree.scale, ..self }, "°")

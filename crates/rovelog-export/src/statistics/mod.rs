@@ -1,4 +1,9 @@
-//! Statistics of all fields of a log in one pass.
+//! Computes statistics of all fields of a log in one pass.
+//!
+//! If the layout of a topic's records is fixed, the names of the fields are computed only once. For
+//! example, if the first record of a topic has the numbers `q[0]`, `q[1]` and `temperature`, the
+//! second number of any later record with the same layout is `q[1]`. If the layout has lists of
+//! variable length, the names are computed for each record.
 
 mod number;
 mod running;
@@ -6,84 +11,82 @@ mod running;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog::core::layout::{At, Layout, Leaf, Plan, Visit, scalar_value};
+use rovelog::core::layout::{At, FieldKeys, Layout, Leaf, Visit, scalar_value};
 use rovelog::core::parallel::{self, Jobs};
-use rovelog::{Error, ErrorKind, FieldType, LogReader, Record, Scalar, Select, Value};
+use rovelog::{Error, ErrorKind, Field, LogReader, Record, Scalar, Select, Value};
 
 use crate::{Loss, leaf};
 
 pub use number::{Number, short};
 pub use running::Statistics;
 
-/// The fields of one topic in the order of their first record.
+/// The fields of one topic, in the order in which they first occurred.
 #[derive(Default)]
 struct Fields {
+    /// Name and statistics of each field.
     list: Vec<(String, Statistics)>,
+    /// Index in `list` of each field, by name.
     numbers: HashMap<String, usize>,
     direct: Direct,
-    /// The numbers of one record.
+    /// Buffer for the numbers of one record.
     buffer: Vec<Number>,
-    /// Records that cannot be decoded.
+    /// Number of records that cannot be decoded.
     undecodable: u64,
 }
 
-/// How the numbers of records are found without their names.
+/// State of a fast path, which assigns the numbers of a record to fields without computing names.
 #[derive(Default)]
 enum Direct {
-    /// There was no record yet.
+    /// The topic has had no record yet, so it is unknown whether the fast path can be used.
     #[default]
     Unknown,
-    /// A record has names that depend on its content, or no layout.
+    /// The fast path cannot be used, because the names depend on the content of the records.
     No,
-    /// Every record of this layout has the same numbers, which are of these fields.
-    Yes(Arc<Layout>, Arc<Plan<IsList>>, Vec<usize>),
+    /// The fast path is used, because all records with this layout have the same fields. The list
+    /// contains the field index of each number in a record.
+    Yes(Arc<Layout>, Vec<usize>),
 }
 
-/// Whether a field is a list whose length a record says.
-type IsList = bool;
-
 impl Fields {
+    /// Adds the numbers of a record.
     fn push(&mut self, record: &Record<'_>) {
-        let layout = record.layout();
-        if let (Direct::Yes(known, plan, fields), Some(layout)) = (&self.direct, layout)
-            && Arc::ptr_eq(known, layout)
-            && numbers(plan, &record.payload, &mut self.buffer)
-        {
-            for (field, number) in fields.iter().zip(&self.buffer) {
-                self.list[*field].1.push(*number);
-            }
-            return;
-        }
-        let Ok(value) = record.value() else {
+        let Ok(fields) = record.fields() else {
             self.undecodable += 1;
             return;
         };
-        let is_first = matches!(self.direct, Direct::Unknown);
-        let (mut next, mut met) = (0, Vec::new());
-        value.flatten(&mut |name, value| {
-            let Some(number) = number(value) else { return };
-            let field = self.named(name, next);
-            self.list[field].1.push(number);
-            if is_first {
-                met.push(field);
-            }
-            next = field + 1;
-        });
-        if is_first {
-            self.direct = layout.map_or(Direct::No, |layout| {
-                let plan = Plan::new(layout, &mut |_, field| matches!(field.ty, FieldType::List(_)));
-                let is_direct = numbers(&plan, &record.payload, &mut self.buffer);
-                if is_direct && self.buffer.len() == met.len() {
-                    Direct::Yes(Arc::clone(layout), plan, met)
-                } else {
-                    Direct::No
+        if let Direct::Yes(known, indices) = &self.direct
+            && Arc::ptr_eq(known, fields.layout)
+        {
+            self.buffer.clear();
+            let mut numbers = Numbers { buffer: &mut self.buffer, has_nulls: false };
+            if fields.visit(&FieldKeys, &mut numbers).is_ok() && !numbers.has_nulls {
+                for (index, number) in indices.iter().zip(&self.buffer) {
+                    self.list[*index].1.push(*number);
                 }
-            });
+                return;
+            }
+        }
+        let Ok(value) = fields.value() else {
+            self.undecodable += 1;
+            return;
+        };
+        let (mut indices, mut has_nulls) = (Vec::new(), false);
+        value.flatten(&mut |name, value| {
+            has_nulls |= *value == Value::Null;
+            let Some(number) = number(value) else { return };
+            let index = self.named(name, indices.last().map_or(0, |last| last + 1));
+            self.list[index].1.push(number);
+            indices.push(index);
+        });
+        if let Direct::Unknown = self.direct {
+            // The first record of the topic determines whether the fast path can be used.
+            let is_fixed = !has_nulls && fields.layout.schema().is_fixed();
+            self.direct = if is_fixed { Direct::Yes(Arc::clone(fields.layout), indices) } else { Direct::No };
         }
     }
 
-    /// Returns the index of the field with this name. `next` is its index if the record has the
-    /// same fields as the previous one.
+    /// Returns the index of the field `name`. `next` is the expected index, which is right if the
+    /// record has the same fields as the previous record. This saves a lookup in the map.
     fn named(&mut self, name: &str, next: usize) -> usize {
         if self.list.get(next).is_some_and(|(known, _)| known == name) {
             return next;
@@ -98,6 +101,7 @@ impl Fields {
     }
 }
 
+/// Converts a value to a number. Returns `None` if the value is not numeric.
 fn number(value: &Value) -> Option<Number> {
     match value {
         Value::Bool(bit) => Some(Number::Int(i128::from(*bit))),
@@ -107,89 +111,90 @@ fn number(value: &Value) -> Option<Number> {
     }
 }
 
-/// Collects the numbers of a record; `false` if their names depend on its content.
-fn numbers(plan: &Plan<IsList>, payload: &[u8], buffer: &mut Vec<Number>) -> bool {
-    buffer.clear();
-    let mut visit = Numbers { buffer, is_fixed: true };
-    plan.run(payload, &mut visit).is_ok() && visit.is_fixed
-}
-
+/// Collects the numbers of a record.
 struct Numbers<'a> {
     buffer: &'a mut Vec<Number>,
-    is_fixed: bool,
+    has_nulls: bool,
 }
 
-impl Visit<IsList> for Numbers<'_> {
+impl Visit<Field> for Numbers<'_> {
     #[inline]
-    fn scalar(&mut self, _: &IsList, scalar: Scalar, bytes: &[u8]) {
-        // Most fields of most logs.
+    fn scalar(&mut self, _: &Field, scalar: Scalar, bytes: &[u8]) {
+        // Most logs consist mostly of 32-bit floats, so these are converted without creating a
+        // `Value`.
         if let (Scalar::Float32, Some(bytes)) = (scalar, bytes.first_chunk()) {
             self.buffer.push(Number::Float(f64::from(f32::from_le_bytes(*bytes))));
-        } else if let Some(number) = number(&scalar_value(scalar, bytes)) {
-            self.buffer.push(number);
+        } else {
+            self.buffer.extend(number(&scalar_value(scalar, bytes)));
         }
     }
 
-    fn scalars(&mut self, is_list: &IsList, scalar: Scalar, bytes: &[u8]) {
-        self.is_fixed &= !is_list;
-        for bytes in bytes.chunks_exact(scalar.size()) {
-            self.scalar(is_list, scalar, bytes);
+    fn scalars(&mut self, field: &Field, scalar: Scalar, bytes: &[u8]) {
+        bytes.chunks_exact(scalar.size()).for_each(|bytes| self.scalar(field, scalar, bytes));
+    }
+
+    fn leaf(&mut self, field: &Field, _: At, leaf: Leaf<'_>) {
+        match leaf {
+            Leaf::Pair(scalar, bytes) => self.scalars(field, scalar, bytes),
+            Leaf::Null => self.has_nulls = true,
+            Leaf::Text(_) | Leaf::Bytes(_) => {}
         }
     }
 
-    fn leaf(&mut self, _: &IsList, _: At, leaf: Leaf<'_>) {
-        if let Leaf::Pair(scalar, bytes) = leaf {
-            self.scalars(&false, scalar, bytes);
-        }
-    }
+    fn open(&mut self, _: &Field, _: At) {}
 
-    fn open(&mut self, _: &IsList, _: At) {}
+    fn close(&mut self, _: &Field, _: At) {}
 
-    fn close(&mut self) {}
+    fn list(&mut self, _: &Field, _: usize) {}
 
-    fn list(&mut self, is_list: &IsList) {
-        self.is_fixed &= !is_list;
-    }
-
-    fn end_list(&mut self) {}
+    fn end_list(&mut self, _: &Field) {}
 }
 
-/// Records and bytes of records that are handed on at once.
-const RECORDS: usize = 4096;
-const BYTES: usize = 1 << 20;
+/// Maximum number of records that are collected before they are passed to the worker threads.
+const MAX_BATCH_RECORDS: usize = 4096;
+/// Payload size in bytes of the collected records at which they are passed to the worker threads.
+const MAX_BATCH_BYTES: usize = 1 << 20;
 
-/// Records that wait to be handed on, by topic.
-struct Waiting<'a> {
+/// Records that are collected before they are passed to the worker threads.
+struct PendingRecords<'a> {
+    /// Collected records of each topic.
     topics: Vec<Vec<Record<'a>>>,
-    /// Topics that have some.
-    some: Vec<usize>,
+    /// Indices of the topics that have collected records.
+    non_empty: Vec<usize>,
+    /// Number of collected records of all topics.
     records: usize,
+    /// Payload size in bytes of all collected records.
     bytes: usize,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> PendingRecords<'a> {
     fn add(&mut self, record: Record<'a>) {
         let topic = record.topic.id.index();
         if self.topics[topic].is_empty() {
-            self.some.push(topic);
+            self.non_empty.push(topic);
         }
         self.records += 1;
         self.bytes += record.payload.len();
         self.topics[topic].push(record);
     }
 
-    fn hand_on<E>(&mut self, push: &mut dyn FnMut(usize, Vec<Record<'a>>) -> Result<(), E>) -> Result<(), E> {
+    /// Calls `push` with the collected records of each topic, and clears the collection.
+    fn flush<E>(&mut self, push: &mut dyn FnMut(usize, Vec<Record<'a>>) -> Result<(), E>) -> Result<(), E> {
         (self.records, self.bytes) = (0, 0);
-        self.some.drain(..).try_for_each(|topic| push(topic, std::mem::take(&mut self.topics[topic])))
+        self.non_empty.drain(..).try_for_each(|topic| push(topic, std::mem::take(&mut self.topics[topic])))
     }
 }
 
-/// Returns the statistics of all numbers that `select` has: by topic of the log, in the order of the
-/// first record of each, with flat names. Records that cannot be decoded are left out, and
-/// counted in `losses`. `at` is told the offset of each record.
+/// Returns the statistics of all numeric fields in the selected records.
 ///
-/// Each topic is worked on by one thread at a time, its records in their order, so that the sums do
-/// not depend on the number of threads.
+/// The outer list has an entry for each topic of the log. The inner list has the flat name and the
+/// statistics of each field, in the order in which the fields first occurred. Records that cannot
+/// be decoded are skipped and added to `losses`. To report progress, `at` is called with the offset
+/// of each record.
+///
+/// The records of a topic are processed in their order, by one thread at a time. Sums of floats
+/// depend on the order of the summands, so the result would depend on the number of threads without
+/// this rule.
 ///
 /// # Errors
 /// Returns an error if a record cannot be read, or the topics have more than a million fields.
@@ -200,7 +205,7 @@ pub fn statistics(
     at: &dyn Fn(u64),
     losses: &mut Vec<Loss>,
 ) -> rovelog::Result<Vec<Vec<(String, Statistics)>>> {
-    refuse_too_many(log, select)?;
+    check_field_count(log, select)?;
     let topics = log.topics().len();
     let mut fields = Vec::new();
     fields.resize_with(topics, Fields::default);
@@ -211,36 +216,37 @@ pub fn statistics(
         Ok::<_, rovelog::Error>(())
     };
     let fields = parallel::lanes(jobs, fields, work, |push| {
-        let mut waiting =
-            Waiting { topics: vec![Vec::new(); topics], some: Vec::new(), records: 0, bytes: 0 };
+        let mut pending =
+            PendingRecords { topics: vec![Vec::new(); topics], non_empty: Vec::new(), records: 0, bytes: 0 };
         for record in log.intact_records(select) {
             let record = record?;
             at(record.offset);
-            waiting.add(record);
-            if waiting.records == RECORDS || waiting.bytes >= BYTES {
-                waiting.hand_on(push)?;
+            pending.add(record);
+            // Passing each record separately to a thread would take longer than processing it.
+            if pending.records == MAX_BATCH_RECORDS || pending.bytes >= MAX_BATCH_BYTES {
+                pending.flush(push)?;
             }
         }
-        waiting.hand_on(push)
+        pending.flush(push)
     })?;
     let lost = log.topics().iter().zip(&fields).filter(|(_, fields)| fields.undecodable > 0);
     losses.extend(lost.map(|(topic, fields)| Loss::undecodable(topic, fields.undecodable)));
     Ok(fields.into_iter().map(|fields| fields.list).collect())
 }
 
-/// Maximum number of fields that statistics are kept of, some hundred bytes each. Real logs have some
-/// ten thousands.
-const MOST_FIELDS: usize = 1_000_000;
+/// Maximum number of fields of all topics. The statistics of a field need some hundred bytes. Real
+/// logs have tens of thousands of fields.
+const MAX_FIELDS: usize = 1_000_000;
 
-/// Refuses topics whose definitions have too many fields together: a log of 20 MB may describe a
-/// hundred million.
-fn refuse_too_many(log: &dyn LogReader, select: &Select) -> rovelog::Result<()> {
+/// Returns an error if the selected topics together have too many fields. A malicious log of 20 MB
+/// may declare a hundred million fields.
+fn check_field_count(log: &dyn LogReader, select: &Select) -> rovelog::Result<()> {
     let topics = log.topics().iter().filter(|topic| topic.count > 0 && select.keeps_topic(topic));
     let fields = topics.filter_map(|topic| topic.schema.as_deref()).map(|schema| leaf::count(schema, true));
     let fields = fields.fold(0, usize::saturating_add);
-    if fields <= MOST_FIELDS {
+    if fields <= MAX_FIELDS {
         return Ok(());
     }
-    let what = format!("the topics have {fields} fields in all, and statistics are kept of {MOST_FIELDS}");
+    let what = format!("the topics have {fields} fields in all, and statistics are kept of {MAX_FIELDS}");
     Err(Error::new("rovelog", ErrorKind::LimitExceeded, None, what).with_next("select topics: --topics NAME"))
 }

@@ -1,27 +1,29 @@
-//! Minima and maxima, and numbers for people.
+//! Numbers for exact minima and maxima, and their format in text output.
 
 use serde::Serialize;
 
-/// A minimum or maximum: integers stay exact.
+/// A number in a record. Integers remain exact, because a 64-bit float cannot represent large
+/// integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// Any integer, and a bit as 0 or 1.
+    /// An integer. A boolean is stored as 0 or 1.
     Int(i128),
-    /// A float, or what was computed.
+    /// A float, or a value that was computed from numbers.
     Float(f64),
 }
 
 impl Number {
-    /// Returns the nearest float.
+    /// Returns the float that is nearest to the number.
     pub fn as_f64(self) -> f64 {
         match self {
-            // 64 bits are converted by one instruction.
+            // Converting a 64-bit integer takes one instruction, but converting a 128-bit integer
+            // calls a function.
             Self::Int(value) => i64::try_from(value).map_or(value as f64, |value| value as f64),
             Self::Float(value) => value,
         }
     }
 
-    /// Returns whether a number is less than another; integers are compared exactly.
+    /// Returns whether the number is less than `other`. Two integers are compared exactly.
     pub fn is_below(self, other: Self) -> bool {
         match (self, other) {
             (Self::Int(one), Self::Int(other)) => one < other,
@@ -29,7 +31,7 @@ impl Number {
         }
     }
 
-    /// Returns the short form for text output.
+    /// Formats the number for text output. Floats are rounded to seven digits.
     pub fn short(self) -> String {
         match self {
             Self::Int(value) => value.to_string(),
@@ -56,13 +58,14 @@ impl Serialize for Number {
     }
 }
 
-/// Formats a number with seven digits for text; machine formats have all digits.
+/// Formats a number with seven significant digits for text output. The other output formats write
+/// all digits.
 pub fn short(value: Option<f64>) -> String {
     let Some(value) = value else { return String::new() };
     let text = format!("{value:.6e}");
     let rounded: f64 = text.parse().unwrap_or(value);
     let plain = rounded.to_string();
-    // Long numbers, and those of `e-5` and below, are shorter with an exponent.
+    // Very large and very small numbers are shorter with an exponent.
     if plain.len() <= 14 { plain } else { format!("{rounded:e}") }
 }
 

@@ -1,4 +1,5 @@
-//! A topic as comma-separated values: columns fixed by the schema, RFC 4180.
+//! Writes topics as comma-separated values (CSV, RFC 4180). The schema of a topic determines the
+//! columns of its file.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use rovelog::core::parallel::{Jobs, Spare, in_order};
+use rovelog::core::parallel::{BufferPool, Jobs, in_order};
 
 use super::options::Dialect;
 use super::sink::{Job, Out};
@@ -20,35 +21,40 @@ use crate::leaf::{Leaf, free_name, leaves};
 use crate::number::Numbers;
 use crate::{ExportError, Loss, TimeBase};
 
-/// The first columns of a table.
+/// Names of the first columns of a CSV file in Rovelog's dialect.
 const TIMES: [&str; 2] = ["time", "t_ns"];
 
-/// One table.
+/// A CSV file that is being written.
 pub(super) struct Csv<'w> {
     out: Out<'w>,
     rows: Rows,
+    /// Name of the topic that the file contains.
     topic: String,
-    /// Number of characters that pyulog would write as negative numbers.
+    /// Number of characters outside of ASCII. In the dialect of pyulog, their cells are left empty.
     odd_chars: u64,
 }
 
-/// How the rows of a table are written.
+/// Formatter for the rows of a CSV file.
 struct Rows {
+    /// The columns after `time` and `t_ns`.
     leaves: Vec<Leaf>,
-    /// True if the table has the two columns of times before the leaves.
+    /// True if the file starts with the columns `time` and `t_ns`.
     times: bool,
+    /// Clock of the times in the column `time`.
     base: TimeBase,
     style: Style,
 }
 
-/// Format of the cells.
+/// Format of the cells in a CSV file.
 #[derive(Clone, Copy)]
 struct Style {
+    /// True if cells are formatted in the same way as by pyulog.
     pyulog: bool,
     delimiter: u8,
 }
 
-/// Writes tables, whose rows become text by several threads. Returns the number of rows of each.
+/// Writes several CSV files. Several threads format the rows, which are then written in their
+/// order. Returns the number of rows of each file.
 pub(super) fn write(
     source: Source<'_>,
     tables: Vec<Csv<'_>>,
@@ -56,7 +62,7 @@ pub(super) fn write(
     losses: &mut Vec<Loss>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Vec<u64>, ExportError> {
-    let spare: Spare<Vec<u8>> = Spare::default();
+    let spare: BufferPool<Vec<u8>> = BufferPool::default();
     let mut counts = Vec::new();
     let (mut outs, mut rows) = (Vec::new(), Vec::new());
     for Csv { out, rows: how, topic, odd_chars } in tables {
@@ -81,7 +87,7 @@ pub(super) fn write(
             *odd_chars += odd;
             out.write_all(&text)?;
             text.clear();
-            spare.keep(text);
+            spare.put(text);
             Ok::<_, ExportError>(())
         },
     )?;
@@ -93,7 +99,8 @@ pub(super) fn write(
 }
 
 impl<'w> Csv<'w> {
-    /// Starts a table: its first line is written.
+    /// Starts a CSV file by writing its first line, which contains the column names. Columns of raw
+    /// bytes are omitted and added to `losses`.
     pub(super) fn new(
         job: &Job<'_>,
         read: &Schema,
@@ -103,6 +110,8 @@ impl<'w> Csv<'w> {
         let pyulog = job.options.dialect == Dialect::Pyulog;
         let style = Style { pyulog, delimiter: job.options.delimiter };
         let mut leaves = leaves(read, job.options.names);
+        // The first leaf is the time of the rows, which is written as the columns `time` and
+        // `t_ns`.
         leaves.remove(0);
         leaves.retain(|leaf| {
             let bytes = is_bytes(&leaf.data_type);
@@ -111,6 +120,7 @@ impl<'w> Csv<'w> {
             }
             !bytes
         });
+        // `ulog2csv` writes the column `timestamp` first, wherever this field is in the message.
         if pyulog && let Some(at) = leaves.iter().position(|leaf| leaf.name == "timestamp") {
             let timestamp = leaves.remove(at);
             leaves.insert(0, timestamp);
@@ -128,6 +138,7 @@ impl<'w> Csv<'w> {
 }
 
 impl Rows {
+    /// Returns the first line of the file, which contains the column names.
     fn head(&self) -> Vec<u8> {
         let mut text = Vec::new();
         let times = if self.times { &TIMES[..] } else { &[] };
@@ -142,6 +153,8 @@ impl Rows {
         text
     }
 
+    /// Writes the cells for the columns `time` and `t_ns`. If the UTC time is unknown, the first
+    /// cell is empty.
     fn times(&self, time: Option<i64>, numbers: &mut Numbers, text: &mut Vec<u8>) {
         if let (Some(time), TimeBase::Utc(utc)) = (time, &self.base)
             && let Some(time) = utc.unix(time)
@@ -154,7 +167,8 @@ impl Rows {
         }
     }
 
-    /// Writes rows. Returns the number of characters that pyulog would write as negative numbers.
+    /// Writes the rows of a batch. Returns the number of cells that were left empty because their
+    /// character cannot be written.
     fn write(
         &self,
         batch: &RecordBatch,
@@ -165,6 +179,8 @@ impl Rows {
         let cells = bounds.iter().zip(&self.leaves);
         let cells = cells.map(|(bound, leaf)| Ok((bound, Cells::of(&bound.array, leaf)?)));
         let cells: Vec<_> = cells.collect::<Result<_, ExportError>>()?;
+        // A table may have tens of thousands of columns. The code below runs for each cell, so it
+        // must not allocate memory.
         let nanos = batch.column(0).as_primitive::<Int64Type>();
         let mut odd_chars = 0;
         for row in 0..batch.num_rows() {
@@ -179,7 +195,7 @@ impl Rows {
                 }
                 text.push(self.style.delimiter);
             }
-            // The line end replaces the delimiter after the last cell.
+            // The delimiter after the last cell is replaced by the line end.
             text.pop_if(|last| *last == self.style.delimiter);
             text.push(b'\n');
         }
@@ -187,12 +203,14 @@ impl Rows {
     }
 }
 
-/// Returns whether the type is bytes. Bytes in a list are text of its JSON.
+/// Returns whether cells of this type are raw bytes, which CSV cannot represent. A list of bytes
+/// can be represented, because it becomes a JSON cell in which bytes are base64 strings.
 fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::FixedSizeBinary(_))
 }
 
-/// The values of a leaf, resolved once per batch and not once per cell.
+/// The values of a leaf in a batch. The data type is determined once per batch instead of once per
+/// cell.
 enum Cells<'a> {
     Bool(&'a BooleanArray),
     I8(&'a [i8]),
@@ -205,10 +223,12 @@ enum Cells<'a> {
     U64(&'a [u64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
+    /// Unix times in nanoseconds.
     Date(&'a [i64]),
     Text(&'a StringArray),
-    /// A single character, which pyulog reads as a number.
+    /// Values of fields with the ULog type `char`, which pyulog writes as numbers.
     Char(&'a StringArray),
+    /// Lists of variable length, which are written as JSON.
     Json(&'a ArrayRef),
 }
 
@@ -242,7 +262,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Writes a cell. Returns whether its value could not be carried.
+    /// Writes a cell. Returns true if the cell was left empty because the value cannot be written.
     fn write(
         &self,
         at: usize,
@@ -274,6 +294,9 @@ impl<'a> Cells<'a> {
             Self::F64(values) => numbers.float(values[at], out),
             Self::Date(values) => numbers.date(values[at], out),
             Self::Char(array) if style.pyulog => match array.value(at).chars().next() {
+                // In ULog, `char` is a signed byte, so pyulog writes a negative number for a byte
+                // outside of ASCII. The value here is decoded text, which does not show the
+                // original byte.
                 Some(char) if !char.is_ascii() => return Ok(true),
                 char => numbers.integer(char.map_or(0, u32::from), out),
             },
@@ -288,7 +311,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Writes a text as a cell, quoted if necessary.
+/// Writes a text as a cell. The text is quoted if it contains a delimiter, quote or line break.
 fn quoted(text: &str, delimiter: u8, out: &mut Vec<u8>) {
     if !text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
         out.extend_from_slice(text.as_bytes());
@@ -304,8 +327,8 @@ fn quoted(text: &str, delimiter: u8, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Writes a list as JSON in the form of `cat`: 64-bit integers, NaN and the infinities are strings,
-/// bytes are base64.
+/// Writes a value as JSON, in the format of `rovelog cat -f ndjson`. 64-bit integers, NaN and
+/// infinities become strings, and bytes become base64 strings.
 fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -> Result<(), ExportError> {
     if array.is_null(at) {
         out.extend_from_slice(b"null");
@@ -324,7 +347,8 @@ fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -
             out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });
             Ok(())
         }
-        // Seconds and nanoseconds, as in the bag.
+        // A time in a ROS bag consists of seconds and nanoseconds. `rovelog cat` shows both
+        // numbers.
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             pair(array.as_primitive::<TimestampNanosecondType>().value(at), numbers, out);
             Ok(())
@@ -341,6 +365,8 @@ fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -
             let leaf = &leaves(&schema, crate::leaf::Names::Bracket)[0];
             let mut cell = Vec::new();
             Cells::of(array, leaf)?.write(at, Style { pyulog: false, delimiter: 0 }, numbers, &mut cell)?;
+            // The remaining types are numbers, booleans and texts, which are formatted as for a CSV
+            // cell. Values that JSON cannot represent exactly are written in quotes.
             let plain = matches!(
                 array.data_type(),
                 DataType::Boolean
@@ -364,6 +390,7 @@ fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -
     }
 }
 
+/// Writes the elements of a list as a JSON array.
 fn elements(array: &ArrayRef, numbers: &mut Numbers, out: &mut Vec<u8>) -> Result<(), ExportError> {
     out.push(b'[');
     for i in 0..array.len() {
@@ -376,6 +403,7 @@ fn elements(array: &ArrayRef, numbers: &mut Numbers, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
+/// Writes a time as a JSON object with the members `sec` and `nsec`.
 fn pair(nanos: i64, numbers: &mut Numbers, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"sec\":");
     numbers.integer(nanos.div_euclid(1_000_000_000), out);
@@ -384,6 +412,7 @@ fn pair(nanos: i64, numbers: &mut Numbers, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// Writes a text as a JSON string.
 fn text(text: &str, out: &mut Vec<u8>) -> Result<(), ExportError> {
     serde_json::to_writer(out, text).map_err(|error| ExportError::Io(error.into()))
 }
@@ -402,7 +431,7 @@ mod tests {
 
     use super::*;
 
-    /// In the form of a record's value, `Value::to_json`.
+    /// In a list, bytes must have the same format as in `Value::to_json`.
     #[test]
     fn bytes_in_a_list_are_base64() {
         let fields = Fields::from(vec![Field::new("b", DataType::Binary, false)]);

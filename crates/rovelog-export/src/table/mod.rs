@@ -1,6 +1,10 @@
-//! Topics as tables: Parquet, Arrow IPC and CSV. One file per topic, all in one pass, in bounded
-//! memory.
+//! Writes topics as tables in Parquet, Arrow IPC and CSV.
+//!
+//! Each topic becomes one file. All topics are written in one pass over the log if possible, and
+//! the memory use does not grow with the log.
 
+#[cfg(feature = "parquet")]
+mod convert;
 mod csv;
 #[cfg(feature = "parquet")]
 mod ipc;
@@ -12,8 +16,6 @@ pub(crate) mod order;
 mod parquet;
 mod sink;
 mod source;
-#[cfg(feature = "parquet")]
-mod vocabulary;
 
 use std::io::Write;
 
@@ -34,18 +36,21 @@ use crate::leaf;
 use crate::signal::{Extended, Joined};
 use crate::{ExportError, Loss, Provenance};
 
-/// Result of writing a table.
+/// Result of writing one table.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Written<W> {
-    /// The output, complete.
+    /// The output of the table. All data has been written to it.
     pub out: W,
-    /// Number of rows written.
+    /// Number of rows written to the table.
     pub rows: u64,
 }
 
-/// Writes the selected rows of topics, each to its own output, in one pass where the format allows
-/// it. Returns the outputs in the same order, with the values that could not be carried.
+/// Writes the selected rows of topics, each topic to its own output. Returns the results in the
+/// order of `outputs`, and the values that cannot be represented.
+///
+/// All topics are written in one pass over the log, unless they have too many columns together.
+/// Topics that are not stored in time order need additional passes.
 ///
 /// # Errors
 /// Returns an error if a topic has no columns, writing to an output fails, or the log cannot be
@@ -69,13 +74,14 @@ pub fn write<W: Write + Send>(
     Ok((written, losses))
 }
 
-/// Maximum number of columns that are written in one pass over the log. Each takes up to some ten
-/// kilobytes of memory, and a log of 20 MB may describe millions of them. Real logs have some
-/// thousands.
-const MOST_COLUMNS: usize = 16_384;
+/// Maximum number of columns that are written in one pass over the log. Each column needs up to
+/// tens of kilobytes of memory. Real logs have thousands of columns, but a malicious log of 20 MB
+/// may declare millions of columns.
+const MAX_COLUMNS: usize = 16_384;
 
-/// Divides topics into groups, in their order, each of which is read in one pass over the log, so that
-/// a group has a bounded number of columns. `flat` counts the elements of arrays.
+/// Divides topics into groups with a limited number of columns. A group is written in one pass over
+/// the log. The order of the topics is preserved. If `flat` is true, each element of an array
+/// counts as a column.
 pub fn in_passes<'t, T>(
     items: impl IntoIterator<Item = T>,
     topic: impl Fn(&T) -> &'t Topic,
@@ -85,7 +91,7 @@ pub fn in_passes<'t, T>(
     for item in items {
         let more = topic(&item).schema.as_deref().map_or(1, |schema| leaf::count(schema, flat));
         columns += more;
-        if columns > MOST_COLUMNS && !group.is_empty() {
+        if columns > MAX_COLUMNS && !group.is_empty() {
             groups.push(std::mem::take(&mut group));
             columns = more;
         }
@@ -95,7 +101,8 @@ pub fn in_passes<'t, T>(
     groups
 }
 
-/// Writes tables to outputs of any type. Returns the number of rows of each.
+/// Writes tables in one pass over the log. Returns the number of rows of each table, and the values
+/// that cannot be represented. This function is not generic, so that it is compiled only once.
 fn write_all(
     log: &dyn LogReader,
     outputs: Vec<(&Topic, Out<'_>)>,
@@ -105,21 +112,24 @@ fn write_all(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Vec<u64>, Vec<Loss>), ExportError> {
     let names = outputs.iter().map(|(topic, _)| topic.name.clone());
+    // `last_before` would add a row before the start time to each table.
     let mut select = select.clone();
     (select.topics, select.last_before) = (Some(names.collect()), false);
     let pyulog = options.dialect == Dialect::Pyulog && kind == Kind::Csv;
     select.like_pyulog = pyulog;
     let order = if pyulog {
-        // Rows in file order.
+        // pyulog does not sort the rows, so its dialect keeps the file order.
         order::Order::file(log)
     } else {
         order::Order::of(log, &select)?
     };
+    // The computed signals may need fields that the user did not select. These fields are read, but
+    // not written.
     let wanted = select.clone();
     select = Extended::reads(&options.derived, &wanted);
     let metadata = provenance.of_all_tables(log);
     let mut tables = Tables::new(kind);
-    let (mut ids, mut further) = (Vec::new(), Vec::new());
+    let (mut ids, mut computed) = (Vec::new(), Vec::new());
     for (topic, out) in outputs {
         let job = Job { log, topic, options, metadata: &metadata, sorted: order.is_sorted(topic.id) };
         let extended = match options.derived[..] {
@@ -131,16 +141,16 @@ fn write_all(
             None => tables.add(&job, &log.own(topic)?.columns(&select)?.schema(), out)?,
         }
         ids.push(topic.id);
-        further.push(extended);
+        computed.push(extended);
     }
-    let source = Source::Topics(Topics { log, ids, further, order, select });
+    let source = Source::Topics(Topics { log, ids, computed, order, select });
     let (rows, mut losses) = tables.write(source, options.jobs, progress)?;
     losses.extend(Loss::of_columns(log, &wanted));
     Ok((rows, losses))
 }
 
-/// Writes topics that were joined as one table. Returns the number of rows, with the values that
-/// could not be carried.
+/// Writes joined topics as one table. Returns the number of rows, and the values that cannot be
+/// represented.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or the log cannot be read.
@@ -151,7 +161,8 @@ pub fn write_joined<W: Write + Send>(
     (kind, options): (Kind, &TableOptions),
     provenance: &Provenance,
 ) -> Result<(u64, Vec<Loss>), ExportError> {
-    // The table is of no topic of the log.
+    // The metadata of a table names a topic. A joined table has several topics, so a topic named
+    // `joined` is created.
     let topic = Topic::new(TopicId(0), "joined".to_owned(), String::new(), None);
     let metadata = provenance.of_all_tables(log);
     let job = Job { log, topic: &topic, options, metadata: &metadata, sorted: true };
@@ -163,10 +174,12 @@ pub fn write_joined<W: Write + Send>(
     Ok((rows.iter().sum(), losses))
 }
 
-/// Tables of one kind that are written together.
+/// Tables of the same format that are written together.
 struct Tables<'w> {
     kind: Kind,
+    /// The tables, if the format is CSV.
     texts: Vec<csv::Csv<'w>>,
+    /// The tables, if the format is Parquet or Arrow.
     #[cfg(feature = "parquet")]
     files: Vec<lanes::Table<'w>>,
     losses: Vec<Loss>,
@@ -199,8 +212,8 @@ impl<'w> Tables<'w> {
         Ok(())
     }
 
-    /// Writes the rows. Returns the number of rows of each table, and the values that could not be
-    /// carried.
+    /// Writes the rows from `source` to the tables. Returns the number of rows of each table, and
+    /// the values that cannot be represented.
     fn write(
         mut self,
         source: Source<'_>,

@@ -1,4 +1,4 @@
-//! Options of tables.
+//! Options of the table exports.
 
 use rovelog::core::parallel::Jobs;
 
@@ -11,17 +11,17 @@ use crate::signal::Signal;
 pub enum Kind {
     /// Apache Parquet.
     Parquet,
-    /// Apache Arrow IPC file.
+    /// Apache Arrow IPC file format.
     Arrow,
     /// Comma-separated values.
     Csv,
 }
 
 impl Kind {
-    /// All formats.
+    /// All file formats for tables.
     pub const ALL: [Self; 3] = [Self::Parquet, Self::Arrow, Self::Csv];
 
-    /// Returns the name in options, which is also the file extension.
+    /// Returns the name of the format in options, which is also the file extension.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// Returns the format with this option name or file extension.
+    /// Returns the format with the option name or file extension `name`, ignoring case.
     pub fn by_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let name = match name.as_str() {
@@ -46,36 +46,39 @@ impl Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// Rovelog's: `time` and `t_ns`, then the fields; numbers in the shortest digits that
-    /// round-trip.
+    /// Rovelog's own dialect. The columns are `time`, `t_ns` and the fields. Numbers are written
+    /// with the fewest digits that convert back to the same value.
     #[default]
     Plain,
-    /// The output of `ulog2csv` (pyulog): `timestamp` first, no `time` and `t_ns`, numbers as numpy
-    /// prints them, booleans as their bytes, rows in file order.
+    /// The dialect of `ulog2csv` from pyulog. The column `timestamp` comes first, and `time` and
+    /// `t_ns` are omitted. Numbers are formatted as in `numpy`, and booleans as 0 and 1. Rows are
+    /// in file order.
     Pyulog,
 }
 
-/// Options of table output.
+/// Options of the table exports.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TableOptions {
-    /// Unit of `time` and of other times in Parquet.
+    /// Unit of the column `time` and of other times in Parquet files.
     pub time_unit: TimeUnit,
-    /// True if nested fields and fixed-size arrays become separate columns.
+    /// True if struct members and array elements become separate columns in Parquet and Arrow. In
+    /// CSV, they are always separate columns.
     pub flatten: bool,
-    /// Naming scheme for elements in flat columns.
+    /// Naming scheme for columns that contain array elements.
     pub names: Names,
-    /// True if only types are used that Spark reads directly: no unsigned 64-bit integers.
+    /// True if Parquet files only use types and encodings that Spark can read. Unsigned 64-bit
+    /// integers then become signed.
     pub spark: bool,
-    /// True if Parquet also holds fields of bytes.
+    /// True if Parquet files include fields of raw bytes, such as images.
     pub blobs: bool,
-    /// Dialect of CSV.
+    /// Dialect of CSV files.
     pub dialect: Dialect,
-    /// Delimiter between the cells of CSV.
+    /// Delimiter between the cells of CSV files.
     pub delimiter: u8,
-    /// Signals that become further columns of the topics whose fields they use.
+    /// Signals that are computed. Each signal becomes a column in the topic whose fields it uses.
     pub derived: Vec<Signal>,
-    /// Number of threads.
+    /// Number of threads that write tables.
     pub jobs: Jobs,
 }
 
@@ -95,12 +98,12 @@ impl Default for TableOptions {
     }
 }
 
-/// Unit of times in Parquet. Spark refuses nanoseconds; `t_ns` holds them in any case.
+/// Unit of times in Parquet files. The column `t_ns` always has nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// Rounded down.
+    /// Microseconds, rounded down. This is the default, because Spark cannot read nanoseconds.
     #[default]
     Microseconds,
-    /// As in Arrow.
+    /// Nanoseconds, as in Arrow files.
     Nanoseconds,
 }

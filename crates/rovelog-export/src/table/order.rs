@@ -1,7 +1,15 @@
-//! Rows in time order. Most topics are stored in that order. The others are read window by window;
-//! each window is small enough to be sorted in memory.
+//! Reads the rows of a topic in time order.
 //!
-//! A row without a time keeps its place.
+//! Most topics are stored in time order and are read in one pass over the log. If a topic is not
+//! stored in time order, its time range is divided into windows with about [`WINDOW_ROWS`] rows
+//! each. One window after the other is read and sorted in memory.
+//!
+//! To find the windows, the time range is divided into [`BINS`] bins, the rows in each bin are
+//! counted, and consecutive bins are joined. For example, if windows may have 100 rows, bins with
+//! 40, 50, 30 and 250 rows become a window of 40 + 50 rows and a window of 30 rows. The bin with
+//! 250 rows is divided into smaller bins.
+//!
+//! A row without a time stays behind the row that precedes it in the file.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
@@ -13,34 +21,46 @@ use rovelog::{LogReader, Select, Topic, TopicId};
 use crate::ExportError;
 use crate::pick::Picks;
 
-/// Rows that are sorted at once, and bytes of the log where rows are small. Each window takes a
-/// pass over the log.
+/// Number of rows in a window. Reading a window needs a pass over the log, so windows must not be
+/// small.
 const WINDOW_ROWS: u64 = 1 << 16;
+/// Size in bytes of a window. If rows are small, a window may have more than [`WINDOW_ROWS`] rows,
+/// up to this size.
 const WINDOW_BYTES: u64 = 8 << 20;
 
-/// Bins of time for counting where the rows are.
+/// Number of bins into which a time range is divided to count the rows in each bin.
 const BINS: usize = 1024;
 
-/// Order of a topic's rows.
+/// Order of the rows in a topic, for the rows that have been read.
 #[derive(Clone, Copy, Debug)]
-struct Rows {
-    /// True if every row has a time that is not below the previous one.
-    strict: bool,
-    /// The same for the rows that have a time.
-    kept: bool,
-    /// The last time, the minimum and the maximum.
+struct RowOrder {
+    /// True if every row has a time, and no time is earlier than that of the previous row.
+    is_sorted: bool,
+    /// True if the times never decrease. Rows without a time are ignored.
+    is_sorted_by_known_times: bool,
+    /// Time of the last row that has a time, in nanoseconds.
     last: i64,
+    /// Earliest time of a row in nanoseconds.
     min: i64,
+    /// Latest time of a row in nanoseconds.
     max: i64,
 }
 
-impl Rows {
-    const NONE: Self = Self { strict: true, kept: true, last: i64::MIN, min: i64::MAX, max: i64::MIN };
+impl RowOrder {
+    const NONE: Self = Self {
+        is_sorted: true,
+        is_sorted_by_known_times: true,
+        last: i64::MIN,
+        min: i64::MAX,
+        max: i64::MIN,
+    };
 
-    fn take(&mut self, batch: &RecordBatch) {
+    /// Adds the rows of the next batch.
+    fn add(&mut self, batch: &RecordBatch) {
         let times = batch.column(0).as_primitive::<Int64Type>();
-        if times.null_count() == 0 && self.strict {
-            // The common case, without a check of each row's validity.
+        if times.null_count() == 0 && self.is_sorted {
+            // Usually, all rows have a time and are sorted. This loop has no branches, so that the
+            // compiler can vectorize it.
             let mut last = self.last;
             let ascending = times.values().iter().fold(true, |so_far, time| {
                 let ascends = *time >= last;
@@ -57,10 +77,10 @@ impl Rows {
         }
         let mut before = self.last;
         for time in times {
-            self.strict &= time.is_some_and(|time| time >= before);
+            self.is_sorted &= time.is_some_and(|time| time >= before);
             before = time.unwrap_or(before);
             let Some(time) = time else { continue };
-            self.kept &= time >= self.last;
+            self.is_sorted_by_known_times &= time >= self.last;
             self.last = time;
             (self.min, self.max) = (self.min.min(time), self.max.max(time));
         }
@@ -69,21 +89,21 @@ impl Rows {
 
 /// Order of the rows of all topics.
 pub(crate) struct Order {
-    topics: Vec<Rows>,
+    topics: Vec<RowOrder>,
     /// True if rows stay in file order.
     in_file_order: bool,
 }
 
 impl Order {
-    /// Returns an order that keeps the rows in file order.
+    /// Returns an order in which all rows stay in file order.
     pub(super) fn file(log: &dyn LogReader) -> Self {
-        Self { topics: vec![Rows::NONE; log.topics().len()], in_file_order: true }
+        Self { topics: vec![RowOrder::NONE; log.topics().len()], in_file_order: true }
     }
 
-    /// Returns the order of the selected rows. Most topics are in order as a whole; for the others,
-    /// the times are read.
+    /// Determines the order of the selected rows in each topic. If a whole topic is not in time
+    /// order, its times are read, because the selected rows may still be in time order.
     pub(crate) fn of(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
-        let mut topics = vec![Rows::NONE; log.topics().len()];
+        let mut topics = vec![RowOrder::NONE; log.topics().len()];
         let is_whole = |topic: &Topic| topic.in_order && topic.timed == topic.count;
         let others = log.topics().iter().filter(|topic| select.keeps_topic(topic) && !is_whole(topic));
         let others: Vec<_> = others.map(|topic| topic.name.as_str()).collect();
@@ -92,24 +112,24 @@ impl Order {
             select.topics = Some(others.into_iter().collect());
             for item in log.batches(&select) {
                 let (id, batch) = item?;
-                topics[id.index()].take(&batch);
+                topics[id.index()].add(&batch);
             }
         }
         Ok(Self { topics, in_file_order: false })
     }
 
-    /// Returns whether every row of a topic has a time and the times ascend in file order, so that
-    /// the table may be marked as sorted.
+    /// Returns whether every row of a topic has a time, and the rows are in time order. The table
+    /// may then be marked as sorted.
     pub(super) fn is_sorted(&self, topic: TopicId) -> bool {
-        !self.in_file_order && self.topics[topic.index()].strict
+        !self.in_file_order && self.topics[topic.index()].is_sorted
     }
 
-    /// Returns whether the rows of a topic have to be sorted.
+    /// Returns whether the rows of a topic have to be sorted by time.
     pub(crate) fn needs_sorting(&self, topic: TopicId) -> bool {
-        !self.in_file_order && !self.topics[topic.index()].kept
+        !self.in_file_order && !self.topics[topic.index()].is_sorted_by_known_times
     }
 
-    /// Passes the rows of a topic to the sink in time order.
+    /// Calls `take` with batches of a topic in time order.
     pub(super) fn sorted(
         &self,
         log: &dyn LogReader,
@@ -125,18 +145,19 @@ impl Order {
         Ok(())
     }
 
-    /// Returns windows of time, in order, each with rows that can be sorted at once. `select` names
-    /// the topic alone.
+    /// Returns time windows in ascending order that together contain all rows of a topic. The rows
+    /// of each window fit in memory. `select` must select only this topic.
     pub(crate) fn windows(
         &self,
         log: &dyn LogReader,
         topic: &Topic,
         select: &Select,
     ) -> Result<Vec<Window>, ExportError> {
-        let Rows { min, max, .. } = self.topics[topic.id.index()];
+        let RowOrder { min, max, .. } = self.topics[topic.id.index()];
         let mut windows = Vec::new();
         divide(log, topic, select, (min, max), &mut windows)?;
-        // The first and last window are open: a row without a time may be outside.
+        // A row without a time may come before or after all rows with a time. The first and last
+        // window therefore extend to the limits of the selection.
         let last = windows.len().saturating_sub(1);
         let windows = windows.into_iter().enumerate().map(|(i, (from, to))| Window {
             from: if i == 0 { select.start } else { Some(from) },
@@ -146,14 +167,16 @@ impl Order {
     }
 }
 
-/// A window of time whose rows are sorted at once.
+/// A time window whose rows are sorted in memory.
 pub(crate) struct Window {
+    /// Start of the window in nanoseconds of the log's clock, inclusive. `None` for no limit.
     from: Option<i64>,
+    /// End of the window in nanoseconds of the log's clock, exclusive. `None` for no limit.
     to: Option<i64>,
 }
 
 impl Window {
-    /// Returns its rows in time order.
+    /// Reads the rows of the window and sorts them by time.
     pub(crate) fn read(
         &self,
         log: &dyn LogReader,
@@ -167,12 +190,13 @@ impl Window {
     }
 }
 
+/// Returns a selection of the same rows without their fields, so that only the times are read.
 fn times_only(select: &Select) -> Select {
     select.clone().with_fields(Vec::<String>::new())
 }
 
-/// Returns the rows of batches as one batch, sorted by time; rows without a time get the latest one
-/// so far.
+/// Merges batches and sorts their rows by time. A row without a time is sorted as if it had the
+/// latest time of the rows before it.
 fn in_order(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ExportError> {
     let mut latest = i64::MIN;
     let mut order: Vec<(i64, usize, usize)> = Vec::new();
@@ -187,7 +211,9 @@ fn in_order(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, 
     Ok(picks.of_batches(schema, &batches.iter().collect::<Vec<_>>())?)
 }
 
-/// Divides the range `min..=max` into windows of about as many rows as can be sorted at once.
+/// Divides the time range `min..=max` into windows, and appends them to `windows`. Each window has
+/// at most as many rows as can be sorted in memory. Only a window of a single time may have more
+/// rows.
 fn divide(
     log: &dyn LogReader,
     topic: &Topic,
@@ -195,33 +221,36 @@ fn divide(
     (min, max): (i64, i64),
     windows: &mut Vec<(i64, i64)>,
 ) -> Result<(), ExportError> {
-    let width = (max.wrapping_sub(min).cast_unsigned()) / BINS as u64 + 1;
-    // If that is unknown, all of the log may be of this topic.
+    let bin_width = (max.wrapping_sub(min).cast_unsigned()) / BINS as u64 + 1;
+    // If the size of the topic is unknown, the size of the log is used as an upper bound.
     let bytes = if topic.bytes_known { topic.bytes } else { log.info().size };
-    let most = WINDOW_ROWS.max(WINDOW_BYTES / (bytes / topic.count.max(1)).max(1));
+    let max_rows = WINDOW_ROWS.max(WINDOW_BYTES / (bytes / topic.count.max(1)).max(1));
     let mut bins = vec![0u64; BINS];
     let span = times_only(select).between(Some(min), max.checked_add(1));
     for batch in log.own(topic)?.columns(&span)? {
         for time in batch?.column(0).as_primitive::<Int64Type>().iter().flatten() {
-            let bin = usize::try_from(time.wrapping_sub(min).cast_unsigned() / width).unwrap_or(usize::MAX);
+            let bin =
+                usize::try_from(time.wrapping_sub(min).cast_unsigned() / bin_width).unwrap_or(usize::MAX);
             if let Some(rows) = bins.get_mut(bin) {
                 *rows += 1;
             }
         }
     }
-    let start_of = |bin: usize| min.saturating_add_unsigned(width.saturating_mul(bin as u64));
+    let start_of = |bin: usize| min.saturating_add_unsigned(bin_width.saturating_mul(bin as u64));
     let (mut from, mut rows) = (min, 0);
+    // Consecutive bins are joined into windows. `from` is the start of the current window, and
+    // `rows` is the number of rows in it. A bin with too many rows is divided separately.
     for (bin, count) in bins.iter().enumerate() {
         let start = start_of(bin);
         if start > max || start < from {
             break;
         }
-        if rows > 0 && rows + count > most {
+        if rows > 0 && rows + count > max_rows {
             windows.push((from, start - 1));
             (from, rows) = (start, 0);
         }
-        let end = start.saturating_add_unsigned(width - 1).min(max);
-        if *count > most && width > 1 {
+        let end = start.saturating_add_unsigned(bin_width - 1).min(max);
+        if *count > max_rows && bin_width > 1 {
             divide(log, topic, select, (start, end), windows)?;
             if end == max {
                 return Ok(());

@@ -1,4 +1,4 @@
-//! A topic as Apache Parquet.
+//! Writes a topic as an Apache Parquet file.
 
 use std::sync::Arc;
 
@@ -10,52 +10,56 @@ use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
+use super::convert::BatchConverter;
 use super::options::Kind;
 use super::sink::{Job, Out, Sink};
-use super::vocabulary::Vocabulary;
 use crate::{ExportError, Loss};
 
-/// Maximum rows of a row group, and bytes that end one earlier.
+/// Maximum number of rows in a row group.
 pub(super) const GROUP_ROWS: usize = 128 << 10;
+/// Maximum size in bytes of a row group.
 const GROUP_BYTES: usize = 64 << 20;
 
-/// Maximum columns of a file. Each takes tens of kilobytes of memory while it is written, and part
-/// of the footer when it is read.
+/// Maximum number of columns in a file. The writer needs tens of kilobytes of memory for each
+/// column, and a reader must parse an entry in the footer for each column and row group.
 const MAX_COLUMNS: usize = 8192;
 
+/// Writes a Parquet file.
 pub(super) struct Parquet<'w> {
-    vocabulary: Vocabulary,
+    converter: BatchConverter,
     writer: ArrowWriter<Out<'w>>,
 }
 
 impl<'w> Parquet<'w> {
     pub(super) fn new(job: &Job<'_>, read: &Schema, out: Out<'w>) -> Result<Self, ExportError> {
-        let vocabulary = Vocabulary::new(job, Kind::Parquet, read);
+        let converter = BatchConverter::new(job, Kind::Parquet, read);
         let floats = if job.options.spark { Floats::Plain } else { Floats::Split };
-        let mut properties = parquet_properties(&job.topic.name, vocabulary.schema(), floats)?;
+        let mut properties = parquet_properties(&job.topic.name, converter.schema(), floats)?;
         if job.sorted {
             let t_ns = SortingColumn { column_idx: 0, descending: false, nulls_first: false };
             properties = properties.set_sorting_columns(Some(vec![t_ns]));
         }
-        let writer = ArrowWriter::try_new(out, Arc::clone(vocabulary.schema()), Some(properties.build()))?;
-        Ok(Self { vocabulary, writer })
+        let writer = ArrowWriter::try_new(out, Arc::clone(converter.schema()), Some(properties.build()))?;
+        Ok(Self { converter, writer })
     }
 }
 
 /// Encoding of floats in Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floats {
-    /// The bytes of all numbers by their significance (`BYTE_STREAM_SPLIT`), which compress better.
+    /// The encoding `BYTE_STREAM_SPLIT`, which stores bytes of equal significance together. The
+    /// sign and exponent bytes of measured values hardly change, so they compress better in this
+    /// encoding.
     Split,
-    /// As they are. Spark before 4.3 reads no other encoding.
+    /// The encoding `PLAIN`. Spark before 4.3 cannot read other encodings of floats.
     Plain,
 }
 
-/// Returns the properties of Parquet files with the columns of `topic`: compression, size of row
-/// groups, encodings.
+/// Returns the writer properties for a Parquet file: compression, size of row groups, and the
+/// encoding of each column. `topic` is only used in error messages.
 ///
 /// # Errors
-/// Returns an error if a file cannot have as many columns.
+/// Returns an error if the schema has too many columns.
 pub fn parquet_properties(
     topic: &str,
     schema: &Schema,
@@ -76,16 +80,18 @@ pub fn parquet_properties(
     }
     for (path, data_type) in paths {
         let (dictionary, encoding) = match data_type {
-            // A dictionary of measured values is larger than the values.
+            // Measured values rarely repeat, so a dictionary would be as large as the values.
             DataType::Float32 | DataType::Float64 if floats == Floats::Split => {
                 (false, Some(Encoding::BYTE_STREAM_SPLIT))
             }
             _ if data_type.is_floating() => (false, None),
-            // Times and counters: their differences are small. So many values have no dictionary.
+            // Most 64-bit integers are times and counters, which do not repeat. The differences
+            // between consecutive values are small.
             DataType::Int64 | DataType::UInt64 | DataType::Timestamp(..) | DataType::Duration(_) => {
                 (false, Some(Encoding::DELTA_BINARY_PACKED))
             }
-            // States and flags have a dictionary; where it becomes too large, differences.
+            // Smaller integers are mostly states and flags, for which a dictionary works best. If
+            // the dictionary becomes too large, the writer encodes differences instead.
             _ if data_type.is_integer() => (true, Some(Encoding::DELTA_BINARY_PACKED)),
             _ => (true, None),
         };
@@ -99,7 +105,7 @@ pub fn parquet_properties(
     Ok(properties)
 }
 
-/// Returns the columns of the file by their paths.
+/// Returns the path and type of each leaf column in a Parquet file.
 fn paths(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
     fn collect(parts: &[String], data_type: &DataType, found: &mut Vec<(ColumnPath, DataType)>) {
         let below = |name: &[&str]| {
@@ -126,17 +132,17 @@ fn paths(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
 
 impl Sink for Parquet<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
-        let batch = self.vocabulary.convert(batch)?;
+        let batch = self.converter.convert(batch)?;
         Ok(self.writer.write(&batch)?)
     }
 
-    fn relieve(&mut self) -> Result<(), ExportError> {
+    fn flush(&mut self) -> Result<(), ExportError> {
         Ok(self.writer.flush()?)
     }
 
     fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError> {
-        self.vocabulary.finish(losses);
-        // `into_inner` would make plain text of an error of the file system.
+        self.converter.finish(losses);
+        // `into_inner` would convert I/O errors to texts, and the kind of the error would be lost.
         self.writer.finish()?;
         Ok(())
     }

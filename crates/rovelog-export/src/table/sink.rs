@@ -1,4 +1,4 @@
-//! What the table writers get, and the common interface of those that threads share.
+//! Common input of the table writers, and the trait that the Parquet and Arrow writers implement.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,29 +12,31 @@ use {
     arrow_array::RecordBatch,
 };
 
-/// Output of a table. One type for all outputs, so that the table writers are compiled once.
+/// Output of a table. All outputs have this type, so that the table writers are compiled only once.
 pub(super) type Out<'w> = &'w mut (dyn Write + Send);
 
-/// A writer of the batches of one topic as one table. CSV has rows only, and is written apart.
+/// Writer of one table. The CSV writer does not implement this trait, because CSV rows are
+/// independent and can be formatted by any thread.
 #[cfg(feature = "parquet")]
 pub(super) trait Sink {
+    /// Adds a batch to the table. The writer may buffer its rows.
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError>;
 
-    /// Writes what is held.
-    fn relieve(&mut self) -> Result<(), ExportError>;
+    /// Writes the buffered rows to the output.
+    fn flush(&mut self) -> Result<(), ExportError>;
 
-    /// Ends the table; adds the values that could not be carried to `losses`.
+    /// Completes the table. The values that cannot be represented are added to `losses`.
     fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError>;
 }
 
-/// Everything a sink needs in addition to the columns.
+/// Description of a table, in addition to its columns.
 #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV has no place for metadata"))]
 pub(super) struct Job<'a> {
     pub(super) log: &'a dyn LogReader,
     pub(super) topic: &'a Topic,
     pub(super) options: &'a TableOptions,
-    /// Metadata that all tables of the log share.
+    /// Metadata that is the same for all tables of the log.
     pub(super) metadata: &'a BTreeMap<String, String>,
-    /// True if the rows come in time order.
+    /// True if all rows have a time and are written in time order.
     pub(super) sorted: bool,
 }

@@ -1,16 +1,16 @@
-//! The leaves of records that are shown.
+//! Selection of the leaves of a record.
 
-/// The selected leaves of a record, by index.
+/// Selects the leaves of a record that are shown. A leaf is a number or text in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// All of them.
+    /// All leaves.
     All,
-    /// Those that are true, in the order of [`names`](super::names).
+    /// The leaves for which the list is true. The list has the order of [`names`](super::names).
     Leaves(Vec<bool>),
 }
 
 impl Keep {
-    /// Returns whether the leaf with this index is selected.
+    /// Returns whether the leaf with the index `place` is shown.
     pub fn leaf(&self, place: usize) -> bool {
         match self {
             Self::All => true,

@@ -1,175 +1,134 @@
-//! The leaves of a value, in the order of [`names`]; a list of variable length is one leaf.
+//! The leaves of a record: its numbers, texts and other values without parts.
+//!
+//! For example, a record has the fields `t` (a number), `pos` (a struct of x and y), `q` (an array
+//! of 2) and `ranges` (a list of variable length). Its leaves are `t`, `pos.x`, `pos.y`, `q[0]`,
+//! `q[1]` and `ranges`. A list of variable length is a single leaf, so that all records of a topic
+//! have the same leaves. A ROS time or duration has two leaves, its seconds and its nanoseconds,
+//! but is a single CSV column.
 
-use std::fmt::Write as _;
+use std::sync::Arc;
 
-use rovelog::{FieldType, Schema, Value};
+use rovelog::{Field, FieldType, Schema, Value};
 
 use super::Keep;
 
-/// A cell of CSV.
+/// A record together with the selection of its leaves.
 #[derive(Clone, Copy)]
-pub(super) enum Cell<'a> {
-    Value(&'a Value),
-    /// A ROS time in nanoseconds: two leaves (seconds and nanoseconds) in one cell.
-    Time(i64),
-    /// A ROS duration in the same form.
-    Duration(i64),
+pub struct Selected<'a> {
+    /// Fields of the record.
+    pub fields: &'a [(Arc<str>, Value)],
+    /// Schema of the record, if it has one. The record may have more fields than the schema.
+    pub schema: Option<&'a Schema>,
+    /// Selects the leaves that are shown.
+    pub keep: &'a Keep,
+    /// Flat names of the leaves in the schema.
+    pub names: &'a [String],
 }
 
-/// Returns the names of the CSV columns for the selected leaves. A ROS time or duration is one
-/// column, selected if one of its leaves is.
-pub fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
-    fn add(path: &str, ty: &FieldType, place: &mut usize, keep: &Keep, names: &mut Vec<String>) {
-        match ty {
-            FieldType::Struct(schema) => {
-                for field in &schema.fields {
-                    add(&format!("{path}.{}", field.name), &field.ty, place, keep, names);
+/// Returns the number of leaves in a value that [`for_each`] does not divide.
+fn leaf_count(ty: Option<&FieldType>) -> usize {
+    if let Some(FieldType::Time | FieldType::Duration) = ty { 2 } else { 1 }
+}
+
+impl<'a> Selected<'a> {
+    /// Returns the name, the value and the schema field of each field in the record.
+    fn all(&self) -> impl Iterator<Item = (&'a str, &'a Value, Option<&'a Field>)> + use<'a> {
+        let schema = self.schema;
+        let field = move |number| schema.and_then(|schema| schema.fields.get(number));
+        self.fields.iter().enumerate().map(move |(number, (name, value))| (&**name, value, field(number)))
+    }
+
+    /// Calls `visit` with the selected parts of the record. If all leaves are selected, these are
+    /// the fields of the record. Otherwise, they are single leaves. If `join` is true, a field
+    /// whose leaves are all selected is passed as a whole.
+    pub(super) fn entries(&self, join: bool, visit: &mut dyn FnMut(&str, &'a Value, Option<&'a Field>)) {
+        let mut place = 0;
+        for (name, value, field) in self.all() {
+            if *self.keep == Keep::All {
+                visit(name, value, field);
+                continue;
+            }
+            let mut leaves = Vec::new();
+            for_each(value, field.map(|field| &field.ty), &mut |leaf, _| match leaf {
+                Value::Struct(parts) => leaves.extend(parts.iter().map(|(_, part)| part)),
+                leaf => leaves.push(leaf),
+            });
+            let inside = place..place + leaves.len();
+            place = inside.end;
+            if join && !leaves.is_empty() && inside.clone().all(|place| self.keep.leaf(place)) {
+                visit(name, value, field);
+                continue;
+            }
+            for (place, leaf) in inside.zip(leaves).filter(|(place, _)| self.keep.leaf(*place)) {
+                let flat = self.names.get(place).map_or(name, |name| name);
+                visit(flat, leaf, field.filter(|_| flat == name));
+            }
+        }
+    }
+
+    /// Calls `visit` with the CSV cells of the selected leaves.
+    pub(super) fn cells(&self, visit: &mut dyn FnMut(&'a Value, Option<&'a FieldType>)) {
+        let mut place = 0;
+        for (_, value, field) in self.all() {
+            for_each(value, field.map(|field| &field.ty), &mut |leaf, ty| {
+                let leaves = place..place + leaf_count(ty);
+                place = leaves.end;
+                if leaves.into_iter().any(|place| self.keep.leaf(place)) {
+                    visit(leaf, ty);
                 }
-            }
-            FieldType::Array(element, len) => {
-                (0..*len).for_each(|i| add(&format!("{path}[{i}]"), element, place, keep, names));
-            }
-            leaf => {
-                let width = if matches!(leaf, FieldType::Time | FieldType::Duration) { 2 } else { 1 };
-                if (*place..*place + width).any(|place| keep.leaf(place)) {
-                    names.push(path.to_owned());
-                }
-                *place += width;
-            }
+            });
         }
     }
-    let (mut names, mut place) = (Vec::new(), 0);
-    for field in &schema.fields {
-        add(&field.name, &field.ty, &mut place, keep, &mut names);
-    }
-    names
 }
 
-/// Returns the number of leaves in `value`: values without parts, and lists of variable length.
-pub fn count(value: &Value, schema: Option<&Schema>) -> usize {
-    let mut leaves = 0;
-    cells(value, schema, &mut |_, width| {
-        leaves += width;
-        Ok::<(), std::convert::Infallible>(())
-    })
-    .unwrap_or_default();
-    leaves
-}
-
-/// Calls `visit` with the cells of a value and their number of leaves, without making names.
-pub(super) fn cells<E>(
-    value: &Value,
-    schema: Option<&Schema>,
-    visit: &mut dyn FnMut(Cell<'_>, usize) -> Result<(), E>,
-) -> Result<(), E> {
-    match (value, schema) {
-        (Value::Struct(fields), Some(schema)) if fields.len() == schema.fields.len() => fields
-            .iter()
-            .zip(&schema.fields)
-            .try_for_each(|((_, value), field)| cells_of(value, Some(&field.ty), visit)),
-        _ => cells_of(value, None, visit),
-    }
-}
-
-fn cells_of<E>(
-    value: &Value,
-    ty: Option<&FieldType>,
-    visit: &mut dyn FnMut(Cell<'_>, usize) -> Result<(), E>,
-) -> Result<(), E> {
-    match (value, ty) {
-        (list, Some(FieldType::List(_))) => visit(Cell::Value(list), 1),
-        (Value::Struct(fields), Some(FieldType::Time)) if fields.len() == 2 => {
-            visit(Cell::Time(nanos(fields)), 2)
-        }
-        (Value::Struct(fields), Some(FieldType::Duration)) if fields.len() == 2 => {
-            visit(Cell::Duration(nanos(fields)), 2)
-        }
-        (Value::Struct(_), Some(FieldType::Struct(schema))) => cells(value, Some(schema), visit),
-        (Value::Struct(fields), _) => fields.iter().try_for_each(|(_, value)| cells_of(value, None, visit)),
-        (Value::List(items), ty) => {
-            let element = if let Some(FieldType::Array(element, _)) = ty { Some(&**element) } else { None };
-            items.iter().try_for_each(|value| cells_of(value, element, visit))
-        }
-        (leaf, _) => visit(Cell::Value(leaf), 1),
-    }
-}
-
-/// Returns seconds and nanoseconds as nanoseconds.
-fn nanos(fields: &[(std::sync::Arc<str>, Value)]) -> i64 {
-    let part = |number: usize| match fields[number].1 {
-        Value::Int(value, _) => value,
-        // 32 bits.
-        Value::UInt(value, _) => i64::try_from(value).unwrap_or_default(),
-        _ => 0,
-    };
-    part(0).saturating_mul(1_000_000_000).saturating_add(part(1))
-}
-
-/// Calls `visit` with the leaves of a value and their flat names.
-pub(super) fn flatten(value: &Value, schema: Option<&Schema>, visit: &mut dyn FnMut(&str, &Value)) {
-    let Value::Struct(fields) = value else { return value.flatten(visit) };
-    for (number, (name, value)) in fields.iter().enumerate() {
-        let ty = schema.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
-        flatten_under(&mut name.to_string(), value, ty, visit);
-    }
-}
-
-/// Calls `visit` with the leaves of a value at `path`, with their flat names.
-pub(super) fn flatten_under(
-    path: &mut String,
-    value: &Value,
-    ty: Option<&FieldType>,
-    visit: &mut dyn FnMut(&str, &Value),
+/// Calls `visit` with the leaves of a value. A time or duration is passed as a whole.
+fn for_each<'a>(
+    value: &'a Value,
+    ty: Option<&'a FieldType>,
+    visit: &mut dyn FnMut(&'a Value, Option<&'a FieldType>),
 ) {
-    let len = path.len();
     match (value, ty) {
-        (list, Some(FieldType::List(_))) => visit(path, list),
+        (value, Some(FieldType::List(_) | FieldType::Time | FieldType::Duration)) => visit(value, ty),
         (Value::Struct(fields), ty) => {
-            let nested = if let Some(FieldType::Struct(schema)) = ty { Some(schema) } else { None };
-            for (number, (name, value)) in fields.iter().enumerate() {
-                let ty = nested.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
-                path.push('.');
-                path.push_str(name);
-                flatten_under(path, value, ty, visit);
-                path.truncate(len);
+            let schema = if let Some(FieldType::Struct(schema)) = ty { Some(schema) } else { None };
+            for (number, (_, value)) in fields.iter().enumerate() {
+                let field = schema.and_then(|schema| schema.fields.get(number));
+                for_each(value, field.map(|field| &field.ty), visit);
             }
         }
         (Value::List(items), ty) => {
             let element = if let Some(FieldType::Array(element, _)) = ty { Some(&**element) } else { None };
-            for (i, value) in items.iter().enumerate() {
-                let _ = write!(path, "[{i}]");
-                flatten_under(path, value, element, visit);
-                path.truncate(len);
+            for item in items {
+                for_each(item, element, visit);
             }
         }
-        (leaf, _) => visit(path, leaf),
+        (leaf, ty) => visit(leaf, ty),
     }
 }
 
-/// Returns the flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.
+/// Returns the names of the CSV columns for the selected leaves. A ROS time or duration is a single
+/// column, which is selected if its seconds or nanoseconds are selected.
+pub fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
+    let (mut columns, mut place) = (Vec::new(), 0);
+    schema.for_each_leaf(&mut |name, ty| {
+        let leaves = place..place + leaf_count(Some(ty));
+        place = leaves.end;
+        if leaves.into_iter().any(|place| keep.leaf(place)) {
+            columns.push(name.to_owned());
+        }
+    });
+    columns
+}
+
+/// Returns the flat names of all leaves, such as `pos.x` or `q[0]`, in the order of a record's
+/// values.
 pub fn names(schema: &Schema) -> Vec<String> {
     let mut names = Vec::new();
-    for field in &schema.fields {
-        names_of(&field.name, &field.ty, &mut names);
-    }
-    names
-}
-
-fn names_of(path: &str, ty: &FieldType, names: &mut Vec<String>) {
-    match ty {
-        FieldType::Struct(schema) => {
-            for field in &schema.fields {
-                names_of(&format!("{path}.{}", field.name), &field.ty, names);
-            }
-        }
-        FieldType::Array(element, len) => {
-            for i in 0..*len {
-                names_of(&format!("{path}[{i}]"), element, names);
-            }
-        }
+    schema.for_each_leaf(&mut |name, ty| match ty {
         FieldType::Time | FieldType::Duration => {
-            names.extend(["sec", "nsec"].map(|part| format!("{path}.{part}")));
+            names.extend(["sec", "nsec"].map(|part| format!("{name}.{part}")));
         }
-        _ => names.push(path.to_owned()),
-    }
+        _ => names.push(name.to_owned()),
+    });
+    names
 }

@@ -1,26 +1,23 @@
-//! Records as text for people, and cells of CSV: `time=1 q=[1.0, 0.0] nav_state=Return`.
+//! Formats records as text such as `time=1 q=[1.0, 0.0] nav_state=Return`, and as cells of CSV.
 //!
-//! A record has leaves: its numbers and texts, by flat names (`pos.x`, `q[0]`); a [`Keep`] says which
-//! of them are shown.
+//! The leaves of a record are its numbers and texts. Each leaf has a flat name, such as `pos.x` or
+//! `q[0]`. [`Keep`] selects the leaves that are shown.
 
 mod keep;
 mod leaves;
 mod plain;
 mod row;
 
-use std::io;
-use std::sync::Arc;
-
-use rovelog::{Field, Schema, Value};
+use rovelog::{Field, Value};
 
 pub use keep::Keep;
-pub use leaves::{columns, count, names};
-use leaves::{flatten, flatten_under};
+pub use leaves::{Selected, columns, names};
 use plain::entry;
 pub use plain::{cell, plain};
 pub use row::row;
 
-/// Returns the name of a field's value, if it has one.
+/// Returns the name of a value, if the value has one. For example, the value 5 of `nav_state` has
+/// the name `Return`.
 fn state(field: &Field, value: &Value) -> Option<&'static str> {
     field.names?;
     match value {
@@ -30,68 +27,26 @@ fn state(field: &Field, value: &Value) -> Option<&'static str> {
     }
 }
 
-/// Writes `time=1 q=[1.0, 0.0] nav_state=Return pos={x=1.0}`, or single leaves by their flat names if
-/// only some are selected.
-pub fn fields(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) {
+/// Writes the fields of a record as text, such as `time=1 q=[1.0, 0.0] nav_state=Return
+/// pos={x=1.0}`. If not all leaves are selected, each selected leaf is written with its flat name.
+pub fn fields(record: &Selected<'_>, line: &mut String) {
     let start = line.len();
-    if *keep == Keep::All {
-        let Value::Struct(fields) = value else { return plain(value, line) };
-        for (number, (name, value)) in fields.iter().enumerate() {
-            let field = schema.and_then(|schema| schema.fields.get(number));
-            let before = if line.len() > start { " " } else { "" };
-            entry(before, name, value, field.and_then(|field| state(field, value)), line);
-        }
-        return;
-    }
-    let mut place = 0;
-    flatten(value, schema, &mut |name, value| {
-        if keep.leaf(place) {
-            let field = schema.and_then(|schema| schema.fields.iter().find(|field| *field.name == *name));
-            let before = if line.len() > start { " " } else { "" };
-            entry(before, name, value, field.and_then(|field| state(field, value)), line);
-        }
-        place += 1;
+    record.entries(false, &mut |name, value, field| {
+        let before = if line.len() > start { " " } else { "" };
+        entry(before, name, value, field.and_then(|field| state(field, value)), line);
     });
 }
 
-/// Writes the selected fields as JSON: whole fields unchanged, single leaves of others by their flat
-/// names.
-///
-/// # Errors
-/// Returns an error if JSON cannot express a value.
-pub fn some_fields(
-    fields: &[(Arc<str>, Value)],
-    schema: Option<&Schema>,
-    keep: &Keep,
-    line: &mut Vec<u8>,
-) -> io::Result<()> {
-    let mut place = 0;
+/// Writes the selected leaves as a JSON object. If all leaves of a field are selected, the field is
+/// written as a whole. Otherwise, each selected leaf is written with its flat name.
+pub fn json(record: &Selected<'_>, line: &mut Vec<u8>) {
     let mut separator = b'{';
-    let mut entry = |name: &str, value: &Value| -> io::Result<()> {
+    record.entries(true, &mut |name, value, _| {
         line.push(separator);
         separator = b',';
-        serde_json::to_writer(&mut *line, name)?;
+        line.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
         line.push(b':');
-        Ok(serde_json::to_writer(&mut *line, value)?)
-    };
-    for (number, (name, value)) in fields.iter().enumerate() {
-        let ty = schema.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
-        let mut leaves = Vec::new();
-        flatten_under(&mut name.to_string(), value, ty, &mut |name, value| {
-            leaves.push((name.to_owned(), value.clone()));
-        });
-        let inside = place..place + leaves.len();
-        place = inside.end;
-        if !inside.is_empty() && inside.clone().all(|place| keep.leaf(place)) {
-            entry(name, value)?;
-            continue;
-        }
-        for (place, (name, value)) in inside.zip(&leaves) {
-            if keep.leaf(place) {
-                entry(name, value)?;
-            }
-        }
-    }
+        line.extend_from_slice(value.to_json().as_bytes());
+    });
     line.extend_from_slice(if separator == b'{' { b"{}" } else { b"}" });
-    Ok(())
 }

@@ -1,11 +1,12 @@
-//! Values as text for people.
+//! Formats values as text for people.
 
 use std::fmt::Write as _;
 
 use rovelog::Value;
 use rovelog::core::text::{count, escape};
 
-/// Writes `name=value`, or the name of the value.
+/// Writes `name=value` after the text `before`. If `state` is given, it is the name of the value
+/// and is written instead of the value.
 pub(super) fn entry(before: &str, name: &str, value: &Value, state: Option<&str>, line: &mut String) {
     line.push_str(before);
     line.push_str(&escape(name));
@@ -19,7 +20,7 @@ pub(super) fn entry(before: &str, name: &str, value: &Value, state: Option<&str>
     }
 }
 
-/// Writes a value for text output.
+/// Writes a value as text for people. Texts are quoted.
 pub fn plain(value: &Value, line: &mut String) {
     match value {
         Value::Text(text) => {
@@ -45,7 +46,8 @@ pub fn plain(value: &Value, line: &mut String) {
     }
 }
 
-/// Writes a leaf without quotes, as in CSV. Returns `false` if it has no text form.
+/// Writes a leaf without quotes, as in CSV. Returns false if the leaf cannot be represented as
+/// text.
 pub fn cell(value: &Value, line: &mut String) -> bool {
     let _ = match value {
         Value::Null => Ok(()),
@@ -66,8 +68,8 @@ pub fn cell(value: &Value, line: &mut String) -> bool {
     true
 }
 
-/// Writes a finite float in the shortest digits that round-trip at the width of the field, as in
-/// JSON; several times as fast as `fmt`.
+/// Writes a finite float with the fewest digits that convert back to the same value. The JSON
+/// library formats floats several times as fast as the standard library.
 fn float(value: &impl serde::Serialize, line: &mut String) -> std::fmt::Result {
     let mut digits = [0; 32];
     let mut rest = digits.as_mut_slice();

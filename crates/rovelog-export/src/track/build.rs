@@ -2,36 +2,43 @@
 
 use super::{Line, Segment, TrackPoint};
 
-/// Minimum time between points in nanoseconds. Closer points are omitted.
+/// Minimum time in nanoseconds between two points of a track. GPS receivers report up to 20
+/// positions per second, which would make track files unnecessarily large.
 const SPACING: i64 = 100_000_000;
 
-/// Maximum time without points inside a segment, in nanoseconds.
+/// Maximum time in nanoseconds between two points of the same segment.
 const GAP: i64 = 10_000_000_000;
 
-/// Builds a line from points in time order. A segment ends after more than 10 s without points, and
-/// at the antimeridian. Points closer than 0.1 s are omitted.
+/// Builds a line from points in time order. A new segment starts after more than 10 s without
+/// points, and where the line crosses the antimeridian. A point is omitted if it is less than 0.1 s
+/// after the previous point.
 #[derive(Debug)]
 pub struct LineBuilder {
     line: Line,
+    /// True if no point is omitted.
     all: bool,
-    /// Time of the last point, whether or not it was kept.
+    /// Time of the last point passed to `push`, including omitted points.
     last: Option<i64>,
+    /// Number of points that were omitted because they are too close in time to the previous point.
     close: u64,
 }
 
 impl LineBuilder {
-    /// Creates an empty line for `source`. `all` keeps every point, however close.
+    /// Creates an empty line. `source` is the name of the topic. If `all` is true, no point is
+    /// omitted.
     pub fn new(source: impl Into<String>, all: bool) -> Self {
         Self { line: Line { source: source.into(), segments: Vec::new() }, all, last: None, close: 0 }
     }
 
-    /// Adds the next point.
+    /// Adds the next point, or omits it if it is too close in time to the previous point.
     pub fn push(&mut self, point: TrackPoint) {
         let silence = self.last.map(|last| point.time.nanos.saturating_sub(last));
         self.last = Some(point.time.nanos);
-        let kept = self.line.segments.last_mut().and_then(|segment| Some((*segment.points.last()?, segment)));
-        let Some((before, segment)) = kept else { return self.start(point) };
-        // A step back in time starts a new segment.
+        let previous =
+            self.line.segments.last_mut().and_then(|segment| Some((*segment.points.last()?, segment)));
+        let Some((before, segment)) = previous else { return self.start(point) };
+        // A time before that of the previous point also starts a new segment, because the line must
+        // be in time order.
         if silence.is_some_and(|silence| !(0..=GAP).contains(&silence)) {
             return self.start(point);
         }
@@ -39,12 +46,14 @@ impl LineBuilder {
             self.close += 1;
             return;
         }
+        // A line from 179.9° to -179.9° would be drawn around the whole earth.
         if (point.longitude - before.longitude).abs() > 180.0 {
             return self.start(point);
         }
         segment.points.push(point);
     }
 
+    /// Starts a new segment with `point`.
     fn start(&mut self, point: TrackPoint) {
         self.line.segments.push(Segment { points: vec![point] });
     }
@@ -54,8 +63,7 @@ impl LineBuilder {
         self.line.segments.is_empty()
     }
 
-    /// Returns the line, and the number of points omitted because they were too close to the
-    /// previous one.
+    /// Returns the line and the number of omitted points.
     pub fn finish(self) -> (Line, u64) {
         (self.line, self.close)
     }
@@ -79,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn close_points_are_left_out() {
+    fn close_points_are_omitted() {
         let points: Vec<_> = (0..7).map(|i| (i * 40, 1.0)).collect();
         assert_eq!(line(false, &points), (vec![vec![0, 120, 240]], 4));
         assert_eq!(line(true, &points).0[0].len(), 7);
@@ -92,7 +100,7 @@ mod tests {
         assert_eq!(line(false, &[(0, 1.0), (10_001, 1.0)]).0, [vec![0], vec![10_001]]);
         assert_eq!(line(false, &[(0, 179.9), (500, -179.9), (999, -179.8)]).0, [vec![0], vec![500, 999]]);
         assert_eq!(line(false, &[(500, 1.0), (0, 1.0)]).0, [vec![500], vec![0]]);
-        // Omitted points count as received, so they leave no gap.
+        // Points that are omitted because they are close together do not count as a gap.
         let points: Vec<_> = (0..300).map(|i| (i * 50, 1.0)).collect();
         assert_eq!(line(false, &points).0.len(), 1);
     }

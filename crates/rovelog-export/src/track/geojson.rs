@@ -1,7 +1,9 @@
-//! Tracks as GeoJSON (RFC 7946). Longitude comes first. Heights are above the ellipsoid where
-//! known.
+//! Writes tracks as GeoJSON (RFC 7946).
 //!
-//! Times are in `properties.coordTimes`, as other converters between GPX and GeoJSON write them.
+//! In coordinates, the longitude comes before the latitude. Heights are above the ellipsoid, as RFC
+//! 7946 requires. If these heights are unknown, the heights are above mean sea level instead.
+//! GeoJSON has no field for times, so they are in `properties.coordTimes`, as in other converters
+//! from GPX to GeoJSON.
 
 use std::io::{self, Write};
 
@@ -9,6 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
 
+/// A GeoJSON feature object.
 #[derive(Serialize)]
 struct Feature<G, P> {
     r#type: &'static str,
@@ -16,13 +19,15 @@ struct Feature<G, P> {
     properties: P,
 }
 
+/// A GeoJSON geometry object.
 #[derive(Serialize)]
 struct Geometry<G> {
     r#type: &'static str,
     coordinates: G,
 }
 
-/// A list whose items are generated during serialization, so that it is never in memory.
+/// A JSON list whose items are created while it is serialized, so that the whole list is never in
+/// memory.
 struct List<F>(F);
 
 impl<I: IntoIterator<Item: Serialize>, F: Fn() -> I> Serialize for List<F> {
@@ -31,7 +36,7 @@ impl<I: IntoIterator<Item: Serialize>, F: Fn() -> I> Serialize for List<F> {
     }
 }
 
-/// Reference of the heights in a geometry, which all of its points share.
+/// Reference of the heights in a geometry. All points of a geometry have the same reference.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Height {
@@ -41,6 +46,7 @@ enum Height {
 }
 
 impl Height {
+    /// Returns the reference for which all points have a height. The ellipsoid is preferred.
     fn of(points: &[TrackPoint]) -> Self {
         if points.iter().all(|point| point.altitude_ellipsoid.is_some()) {
             Self::Ellipsoid
@@ -51,7 +57,8 @@ impl Height {
         }
     }
 
-    /// Returns `[longitude, latitude, height]`.
+    /// Returns the coordinates `[longitude, latitude, height]`. The height is omitted if it is
+    /// unknown.
     fn coordinates(self, point: &TrackPoint) -> impl Serialize + use<> {
         let height = match self {
             Self::Ellipsoid => point.altitude_ellipsoid,
@@ -63,9 +70,10 @@ impl Height {
     }
 }
 
+/// Properties of the GeoJSON feature for a line.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Way<'a, T> {
+struct LineProperties<'a, T> {
     name: &'a str,
     source: &'a str,
     altitude: Height,
@@ -73,8 +81,9 @@ struct Way<'a, T> {
     coord_times: Option<T>,
 }
 
+/// Properties of the GeoJSON feature for an event.
 #[derive(Serialize)]
-struct Happening<'a> {
+struct MarkProperties<'a> {
     name: &'a str,
     kind: &'static str,
     altitude: Height,
@@ -82,7 +91,9 @@ struct Happening<'a> {
     time: Option<String>,
 }
 
+/// Writes a track as GeoJSON. Features are written one at a time, so that the memory use is small.
 pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
+    // RFC 7946 does not define `name`, but GIS programs show it as the name of the layer.
     writeln!(
         out,
         r#"{{"type":"FeatureCollection","name":{},"features":["#,
@@ -103,12 +114,13 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n]}}")
 }
 
-/// Writes a line, or a point if there is only one.
+/// Writes a segment as a `LineString`, or as a `Point` if it has only one point. RFC 7946 requires
+/// at least two points in a `LineString`.
 fn write_segment(track: &Track, line: &Line, segment: &Segment, out: &mut impl Write) -> io::Result<()> {
     let points = &segment.points;
     let altitude = Height::of(points);
     let times = || points.iter().map(|point| track.utc_text(point.time));
-    let properties = Way {
+    let properties = LineProperties {
         name: &track.name,
         source: &line.source,
         altitude,
@@ -127,8 +139,12 @@ fn write_mark(track: &Track, mark: &Mark, out: &mut impl Write) -> io::Result<()
         .place
         .as_ref()
         .map(|place| Geometry { r#type: "Point", coordinates: altitude.coordinates(place) });
-    let properties =
-        Happening { name: &mark.name, kind: mark.kind.name(), altitude, time: track.utc_text(mark.time) };
+    let properties = MarkProperties {
+        name: &mark.name,
+        kind: mark.kind.name(),
+        altitude,
+        time: track.utc_text(mark.time),
+    };
     Ok(serde_json::to_writer(out, &Feature { r#type: "Feature", geometry, properties })?)
 }
 

@@ -1,4 +1,4 @@
-//! Tracks as GPX 1.1, see <https://www.topografix.com/GPX/1/1/>.
+//! Writes tracks as GPX 1.1. See <https://www.topografix.com/GPX/1/1/>.
 
 use std::io::{self, Write};
 
@@ -7,8 +7,8 @@ use rovelog::Timestamp;
 use super::model::{Fix, Track, TrackPoint, degrees, metres};
 use crate::xml::escape;
 
-/// Writes the file. The schema requires this order of elements: `ele`, `time`, `name`, `type`,
-/// `fix`, `sat`, `hdop`.
+/// Writes a track as GPX. The XML schema prescribes the order of the elements in a point: `ele`,
+/// `time`, `name`, `type`, `fix`, `sat`, `hdop`.
 pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
@@ -21,7 +21,7 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     for mark in &track.marks {
         let Some(place) = &mark.place else { continue };
         open(place, "wpt", out)?;
-        // The time of the event, which may lie between those of two points.
+        // The waypoint has the time of the event, which may differ from that of the nearest point.
         let (name, kind) = (escape(&mark.name), mark.kind.name());
         writeln!(out, "{}<name>{name}</name><type>{kind}</type></wpt>", time(track, mark.time))?;
     }
@@ -50,10 +50,12 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "</gpx>")
 }
 
-/// Writes `<trkpt lat=".." lon="..">` with the height above mean sea level.
+/// Writes the opening tag of a point, such as `<trkpt lat=".." lon="..">`, followed by the height
+/// above mean sea level.
 fn open(point: &TrackPoint, element: &str, out: &mut impl Write) -> io::Result<()> {
     let (latitude, longitude) = (degrees(point.latitude), degrees(point.longitude));
-    // The schema excludes a longitude of 180, which equals -180.
+    // The GPX schema requires a longitude below 180°. The longitude -180° denotes the same
+    // meridian.
     let longitude = if longitude < 180.0 { longitude } else { -180.0 };
     write!(out, r#"<{element} lat="{latitude:.7}" lon="{longitude:.7}">"#)?;
     match point.altitude_msl {
@@ -62,12 +64,12 @@ fn open(point: &TrackPoint, element: &str, out: &mut impl Write) -> io::Result<(
     }
 }
 
-/// Returns the time element, or an empty text if the log has no UTC.
+/// Returns the `<time>` element, or an empty text if the UTC time is unknown.
 fn time(track: &Track, time: Timestamp) -> String {
     track.utc_text(time).map(|time| format!("<time>{time}</time>")).unwrap_or_default()
 }
 
-/// Returns the GPX name of a fix. GPX has none for an extrapolated fix.
+/// Returns the GPX name of a fix, or `None` for an extrapolated fix, which GPX does not support.
 fn fix(fix: Fix) -> Option<&'static str> {
     match fix {
         Fix::TwoD => Some("2d"),

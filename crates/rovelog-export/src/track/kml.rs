@@ -1,7 +1,8 @@
-//! Tracks as KML 2.2 (OGC 07-147r2) with Google's extension `gx:Track`.
+//! Writes tracks as KML 2.2 (OGC 07-147r2) with Google's extension `gx:Track`.
 //!
-//! Each line becomes one colored `LineString` per flight mode, and one `gx:MultiTrack` that has the
-//! times. Marks become placemarks.
+//! Each line is divided by flight mode, and each part becomes a colored `LineString`. A
+//! `LineString` has no times for its points, so each line is written a second time as an invisible
+//! `gx:MultiTrack` with times. Events become placemarks.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -10,8 +11,9 @@ use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
 use super::options::Altitude;
 use crate::xml::escape;
 
-/// Colors (red, green, blue) that are visible on satellite images. The kind of a phase selects one.
-const COLOURS: [[u8; 3]; 16] = [
+/// Colors (red, green, blue) of phases such as flight modes. They are easy to see on satellite
+/// images. The `kind` number of a phase selects its color.
+const COLORS: [[u8; 3]; 16] = [
     [0xe6, 0x19, 0x4b],
     [0xff, 0xe1, 0x19],
     [0x3c, 0xb4, 0x4b],
@@ -30,9 +32,10 @@ const COLOURS: [[u8; 3]; 16] = [
     [0x80, 0x80, 0x00],
 ];
 
-/// Color of a track without phases.
+/// Color of a track that has no phases.
 const PLAIN: [u8; 3] = [0xff, 0xff, 0x00];
 
+/// Writes a track as KML.
 pub(super) fn write(track: &Track, altitude: Altitude, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
@@ -65,28 +68,31 @@ pub(super) fn write(track: &Track, altitude: Altitude, out: &mut impl Write) -> 
     writeln!(out, "</Document></kml>")
 }
 
-/// Writes a style for each kind of phase, and one for points without a phase.
+/// Writes the KML styles: one for each kind of phase, one for lines without a phase, and one for
+/// the invisible tracks with times.
 fn styles(track: &Track, out: &mut impl Write) -> io::Result<()> {
     let style = |id: &str, [red, green, blue]: [u8; 3], out: &mut dyn Write| {
-        let colour = format!("ff{blue:02x}{green:02x}{red:02x}");
+        // KML colors have the order alpha, blue, green, red.
+        let color = format!("ff{blue:02x}{green:02x}{red:02x}");
         writeln!(
             out,
-            r#"<Style id="{id}"><LineStyle><color>{colour}</color><width>3</width></LineStyle></Style>"#
+            r#"<Style id="{id}"><LineStyle><color>{color}</color><width>3</width></LineStyle></Style>"#
         )
     };
     style("track", PLAIN, out)?;
     for kind in track.phases.iter().map(|phase| phase.kind).collect::<BTreeSet<_>>() {
-        style(&format!("phase-{kind}"), COLOURS[kind as usize % COLOURS.len()], out)?;
+        style(&format!("phase-{kind}"), COLORS[kind as usize % COLORS.len()], out)?;
     }
-    // The timed track would cover the colored lines, so it is invisible.
+    // A visible track with times would cover the colored lines.
     writeln!(
         out,
         r#"<Style id="times"><LineStyle><color>00ffffff</color><width>1</width></LineStyle></Style>"#
     )
 }
 
-/// Splits a segment by phase. The first point of a part is also the last point of the part before,
-/// so that the drawn line has no gap.
+/// Splits a segment into parts by phase. Returns the index of the phase and the points of each
+/// part. The first point of a part is also the last point of the previous part, so that the drawn
+/// line has no gap.
 fn pieces<'a>(track: &Track, segment: &'a Segment) -> Vec<(Option<usize>, &'a [TrackPoint])> {
     let phase = |point: &TrackPoint| {
         track.phases.partition_point(|phase| phase.time.nanos <= point.time.nanos).checked_sub(1)
@@ -99,7 +105,8 @@ fn pieces<'a>(track: &Track, segment: &'a Segment) -> Vec<(Option<usize>, &'a [T
         let len = points[start..].iter().take_while(|point| phase(point) == here).count();
         let end = start + len;
         let piece = &points[start..points.len().min(end + 1)];
-        // A single last point already belongs to the part before.
+        // A last part with a single point is omitted, because the previous part already ends at
+        // this point.
         if piece.len() > 1 || start == 0 {
             pieces.push((here, piece));
         }
@@ -108,6 +115,7 @@ fn pieces<'a>(track: &Track, segment: &'a Segment) -> Vec<(Option<usize>, &'a [T
     pieces
 }
 
+/// Writes a part of a segment as a `LineString`, or as a `Point` if it has only one point.
 fn line_string(
     track: &Track,
     line: &Line,
@@ -140,13 +148,15 @@ fn line_string(
     writeln!(out, "</coordinates></{element}></Placemark>")
 }
 
+/// Writes a line as a `gx:MultiTrack`, which has a time for each point. Viewers then show a time
+/// slider.
 fn with_times(track: &Track, line: &Line, heights: Heights, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<Placemark><name>{} with times</name>", escape(&line.source))?;
     writeln!(out, "<styleUrl>#times</styleUrl><gx:MultiTrack><gx:interpolate>0</gx:interpolate>")?;
     for segment in &line.segments {
         let heights = heights.of(&segment.points);
         writeln!(out, "<gx:Track>{}", heights.element())?;
-        // `gx:Track` requires as many times as coordinates, so points without UTC are omitted.
+        // A `gx:Track` needs a time for each coordinate, so points without UTC are omitted.
         let points = || segment.points.iter().filter_map(|p| Some((track.utc_text(p.time)?, p)));
         for (time, _) in points() {
             writeln!(out, "<when>{time}</when>")?;
@@ -161,6 +171,7 @@ fn with_times(track: &Track, line: &Line, heights: Heights, out: &mut impl Write
     writeln!(out, "</gx:MultiTrack></Placemark>")
 }
 
+/// Writes an event as a placemark.
 fn placemark(track: &Track, mark: &Mark, heights: Heights, out: &mut impl Write) -> io::Result<()> {
     write!(out, "<Placemark><name>{}</name>", escape(&mark.name))?;
     write!(out, "<description>{}</description>", mark.kind.name())?;
@@ -176,11 +187,13 @@ fn placemark(track: &Track, mark: &Mark, heights: Heights, out: &mut impl Write)
     writeln!(out, "</Placemark>")
 }
 
-/// Reference of the heights, and how KML draws them.
+/// Rule for the heights of a line in KML.
 #[derive(Clone, Copy)]
 struct Heights {
+    /// Reference of the heights, such as mean sea level.
     mode: Altitude,
-    /// Height of the first point of the line, which is subtracted from relative heights.
+    /// Height of the first point of the line. It is subtracted from every height if the heights
+    /// are relative.
     base: f64,
 }
 
@@ -191,13 +204,14 @@ impl Heights {
         Self { mode, base }
     }
 
-    /// Returns the heights for one geometry. If a height is unknown, the geometry is drawn on the
-    /// ground.
+    /// Returns the rule for a geometry with these points. If the height of a point is unknown, the
+    /// geometry is drawn on the ground.
     fn of(self, points: &[TrackPoint]) -> Self {
         let known = points.iter().all(|point| point.altitude_msl.is_some());
         Self { mode: if known { self.mode } else { Altitude::Clamp }, ..self }
     }
 
+    /// Returns the XML element that states the reference of the heights.
     fn element(self) -> &'static str {
         match self.mode {
             Altitude::Absolute => "<altitudeMode>absolute</altitudeMode>",
@@ -206,7 +220,7 @@ impl Heights {
         }
     }
 
-    /// Writes longitude, latitude and height.
+    /// Writes the longitude, latitude and height of a point.
     fn coordinates(self, point: &TrackPoint, separator: &str, out: &mut impl Write) -> io::Result<()> {
         let (latitude, longitude) = (degrees(point.latitude), degrees(point.longitude));
         write!(out, "{longitude:.7}{separator}{latitude:.7}")?;

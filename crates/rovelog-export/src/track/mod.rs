@@ -1,4 +1,4 @@
-//! Tracks of vehicles, and writers of track files.
+//! Reads the track of a vehicle from a log, and writes it as KML, GPX or GeoJSON.
 
 mod build;
 mod geojson;
@@ -18,12 +18,12 @@ pub use build::LineBuilder;
 pub use model::{Fix, Line, Mark, MarkKind, Phase, Segment, Track, TrackPoint};
 pub use options::{Altitude, Tally, TrackOptions};
 
-/// Returns the track of a log. It is empty if the log has no topic with positions, or no valid fix;
-/// the tally counts the reasons.
+/// Reads the track of a log. If the log has no topic with positions or no valid fix, the track is
+/// empty. The second result has the numbers of rows that were not used, by reason.
 ///
 /// # Errors
-/// Returns an error if a topic that was asked for does not exist or holds no positions, or the
-/// format has no positions.
+/// Returns an error if a requested topic does not exist or has no positions, or if logs of this
+/// format never have positions.
 pub fn of(log: &AnyLog, options: &TrackOptions) -> Result<(Track, Tally), Error> {
     match log {
         AnyLog::Ulog(reader) => px4::track(reader, options),
@@ -51,10 +51,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// All formats.
+    /// All file formats for tracks.
     pub const ALL: [Self; 3] = [Self::Kml, Self::Gpx, Self::GeoJson];
 
-    /// Returns the name used in command-line options, which is also the file extension.
+    /// Returns the name of the format in command-line options, which is also the file extension.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kml => "kml",
@@ -63,7 +63,7 @@ impl Format {
         }
     }
 
-    /// Returns the format with this option name or file extension.
+    /// Returns the format with the option name or file extension `name`, ignoring case.
     pub fn by_name(name: &str) -> Option<Self> {
         let name = if name.eq_ignore_ascii_case("json") { "geojson" } else { name };
         Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name))
@@ -74,7 +74,7 @@ impl Format {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Reference of the heights. Only KML has a choice.
+    /// Reference of the heights. Formats other than KML only support the default.
     pub altitude: Altitude,
 }
 
@@ -91,18 +91,19 @@ impl WriteOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The track is empty. Writing an empty file would look like success.
+    /// The track has no points. A file without points would suggest that the export succeeded.
     #[error("the track has no points")]
     Empty,
-    /// The format fixes the reference of heights. Only KML has a choice.
+    /// The file format does not support the requested reference of heights. Only KML supports
+    /// several references.
     #[error("{} has no altitude modes", .0.name())]
     Altitude(Format),
-    /// An I/O error.
+    /// Writing the file failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Writes a track. The output is reproducible.
+/// Writes a track. The same track always gives the same file.
 ///
 /// # Errors
 /// Returns an error if the track is empty, the format does not support the options, or writing to

@@ -8,17 +8,17 @@ use rovelog::{Timestamp, UtcOffset};
 pub struct TrackPoint {
     /// Time on the log's clock.
     pub time: Timestamp,
-    /// Degrees north (WGS 84).
+    /// Latitude in degrees north (WGS 84).
     pub latitude: f64,
-    /// Degrees east (WGS 84).
+    /// Longitude in degrees east (WGS 84).
     pub longitude: f64,
     /// Height above mean sea level in meters.
     pub altitude_msl: Option<f64>,
     /// Height above the WGS 84 ellipsoid in meters.
     pub altitude_ellipsoid: Option<f64>,
-    /// Quality of the fix; `None` for an estimated position.
+    /// Quality of the GPS fix. `None` if the position is estimated from several sensors.
     pub fix: Option<Fix>,
-    /// Number of satellites used.
+    /// Number of satellites used for the fix.
     pub satellites: Option<u8>,
     /// Horizontal dilution of precision.
     pub hdop: Option<f32>,
@@ -29,7 +29,7 @@ pub struct TrackPoint {
 }
 
 impl TrackPoint {
-    /// Creates a point with a position only.
+    /// Creates a point with only a time and a position. All other properties are unknown.
     pub fn new(time: Timestamp, latitude: f64, longitude: f64) -> Self {
         Self {
             time,
@@ -46,26 +46,26 @@ impl TrackPoint {
     }
 }
 
-/// Quality of a fix.
+/// Quality of a GPS fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Fix {
-    /// Two-dimensional: the receiver assumes a height.
+    /// Two-dimensional fix, for which the receiver assumes a height.
     TwoD,
-    /// Three-dimensional.
+    /// Three-dimensional fix.
     ThreeD,
-    /// Differential: with code corrections.
+    /// Differential fix, which uses corrections of the code measurements.
     Differential,
-    /// RTK with unresolved carrier phase ambiguities.
+    /// Fix by real-time kinematics (RTK) with unresolved carrier phase ambiguities.
     RtkFloat,
-    /// RTK with resolved carrier phase ambiguities.
+    /// Fix by real-time kinematics (RTK) with resolved carrier phase ambiguities.
     RtkFixed,
-    /// Extrapolated without new measurements.
+    /// Position that was extrapolated without new measurements.
     Extrapolated,
 }
 
 impl Fix {
-    /// Returns the name in tables and in GeoJSON.
+    /// Returns the name of the fix quality in tables and in GeoJSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TwoD => "2d",
@@ -77,7 +77,7 @@ impl Fix {
         }
     }
 
-    /// Returns the highest value of `--min-fix` that this fix satisfies.
+    /// Returns the highest value of the option `--min-fix` that this fix satisfies.
     pub(super) const fn level(self) -> u8 {
         match self {
             Self::TwoD | Self::Extrapolated => 2,
@@ -89,43 +89,44 @@ impl Fix {
     }
 }
 
-/// A run of points without a gap.
+/// Consecutive points without a gap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Segment {
-    /// Points in time order, at least one.
+    /// The points of the segment in time order. A segment has at least one point.
     pub points: Vec<TrackPoint>,
 }
 
-/// The path from one source: a receiver, or an estimator.
+/// The path of the vehicle according to one source, which is a GPS receiver or an estimator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Name of the topic.
+    /// Name of the topic from which the path was read.
     pub source: String,
-    /// Segments in time order.
+    /// Segments of the path in time order. There is a gap between two segments.
     pub segments: Vec<Segment>,
 }
 
-/// A named phase, such as a flight mode. It ends where the next phase starts.
+/// A named phase, such as a flight mode. A phase ends when the next phase starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// Start of the phase on the log's clock.
+    /// Time at which the phase starts, on the log's clock.
     pub time: Timestamp,
-    /// Name, such as `Mission (3)`.
+    /// Name of the phase, such as `Mission (3)`.
     pub name: String,
-    /// Number that selects the color. Equal phases have equal numbers.
+    /// Number that determines the color of the phase. All phases with the same flight mode have the
+    /// same number.
     pub kind: u32,
 }
 
-/// An event.
+/// An event during a flight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Time on the log's clock.
+    /// Time of the event on the log's clock.
     pub time: Timestamp,
     /// Kind of the event.
     pub kind: MarkKind,
     /// Name of the event.
     pub name: String,
-    /// Position; `None` if no point of the track is within ten seconds.
+    /// Position of the event. `None` if the track has no point within ten seconds of the event.
     pub place: Option<TrackPoint>,
 }
 
@@ -146,7 +147,7 @@ pub enum MarkKind {
 }
 
 impl MarkKind {
-    /// Returns the name in tables and in GeoJSON.
+    /// Returns the name of the event kind in tables and in GeoJSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Armed => "armed",
@@ -162,15 +163,15 @@ impl MarkKind {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Track {
-    /// Name written to track files.
+    /// Name of the track in files.
     pub name: String,
-    /// Paths, the best source first.
+    /// Paths of the vehicle, one for each source. The first path has the best source.
     pub lines: Vec<Line>,
     /// Flight modes in time order.
     pub phases: Vec<Phase>,
-    /// Events, in time order.
+    /// Events in time order.
     pub marks: Vec<Mark>,
-    /// Offset from the log's clock to UTC. Without it, track files have no times.
+    /// Offset from the log's clock to UTC. If it is `None`, the track files contain no times.
     pub utc: Option<UtcOffset>,
 }
 
@@ -180,35 +181,36 @@ impl Track {
         self.points().next().is_none()
     }
 
-    /// Returns all points, line by line.
+    /// Returns the points of all lines, one line after the other.
     pub fn points(&self) -> impl Iterator<Item = &TrackPoint> {
         self.lines.iter().flat_map(|line| &line.segments).flat_map(|segment| &segment.points)
     }
 
-    /// Returns the phase at a time.
+    /// Returns the phase at a time, or `None` before the first phase.
     pub fn phase_at(&self, time: Timestamp) -> Option<&Phase> {
         let next = self.phases.partition_point(|phase| phase.time.nanos <= time.nanos);
         self.phases.get(next.checked_sub(1)?)
     }
 
-    /// Returns a time as RFC 3339; `None` without UTC.
+    /// Formats a time in the format of RFC 3339. Returns `None` if the UTC time is unknown.
     pub(super) fn utc_text(&self, time: Timestamp) -> Option<String> {
         time.to_unix(self.utc.as_ref())?.rfc3339()
     }
 }
 
-/// Rounds degrees to seven decimals, about a centimeter. Avoids `-0`.
+/// Rounds degrees to seven decimals, which is about a centimeter. The addition of 0 turns -0 into
+/// 0.
 pub(super) fn degrees(value: f64) -> f64 {
     (value * 1e7).round() / 1e7 + 0.0
 }
 
-/// Rounds meters to three decimals. Avoids `-0`.
+/// Rounds meters to three decimals. The addition of 0 turns -0 into 0.
 pub(super) fn metres(value: f64) -> f64 {
     (value * 1e3).round() / 1e3 + 0.0
 }
 
-/// Returns whether coordinates are plausible. Both 0 is not, because receivers without a fix report
-/// it.
+/// Returns whether coordinates are plausible. The position 0, 0 is not plausible, because receivers
+/// report it when they have no fix.
 pub(super) fn is_on_earth(latitude: f64, longitude: f64) -> bool {
     latitude.abs() <= 90.0 && longitude.abs() <= 180.0 && (latitude != 0.0 || longitude != 0.0)
 }

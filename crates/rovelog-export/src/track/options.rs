@@ -1,23 +1,23 @@
-//! Options for reading a track, and row counts.
+//! Options for reading a track, and the numbers of rows that were read or not used.
 
-/// Selects the positions of a track.
+/// Options for reading a track.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TrackOptions {
-    /// Names of the topics. If empty, the best topics with positions are used.
+    /// Names of the topics to read. If the list is empty, the best topics with positions are used.
     pub topics: Vec<String>,
-    /// Minimum fix, as the number of dimensions or PX4's `fix_type`. `None` requires three
-    /// dimensions; VEL logs may also have a fix of unknown quality.
+    /// Minimum fix: 2 or 3 for the number of dimensions, or a higher `fix_type` of PX4. The default
+    /// is 3. In VEL logs, a fix of unknown quality is also used, unless this option is set.
     pub min_fix: Option<u8>,
-    /// True to keep points closer than 0.1 s.
+    /// True to include points that are less than 0.1 s after the previous point.
     pub all: bool,
     /// Start of the time range, in nanoseconds of the log's clock.
     pub start: Option<i64>,
-    /// Exclusive end of the time range, in nanoseconds of the log's clock.
+    /// End of the time range, exclusive, in nanoseconds of the log's clock.
     pub end: Option<i64>,
 }
 
-/// Row counts by outcome.
+/// Numbers of rows that were read, and numbers of rows that were not used, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
@@ -27,22 +27,24 @@ pub struct Tally {
     pub without_fix: u64,
     /// Number of rows with invalid coordinates: not finite, out of range, or both 0.
     pub implausible: u64,
-    /// Number of rows that cannot be decoded.
+    /// Number of rows that could not be decoded.
     pub undecodable: u64,
     /// Number of rows without a time.
     pub untimed: u64,
-    /// Number of points closer than 0.1 s to the previous one.
+    /// Number of points that were omitted because they are less than 0.1 s after the previous
+    /// point.
     pub close: u64,
 }
 
 /// Reference of the heights in a KML file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Altitude {
-    /// Meters above mean sea level.
+    /// Heights are written in meters above mean sea level.
     #[default]
     Absolute,
-    /// Meters above the first point, drawn relative to the ground.
+    /// Heights are written in meters above the first point. The track is drawn at these heights
+    /// above the ground.
     Relative,
-    /// No heights: the track is drawn on the ground.
+    /// Heights are ignored. The track is drawn on the ground.
     Clamp,
 }

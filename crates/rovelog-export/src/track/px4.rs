@@ -1,4 +1,4 @@
-//! The track of a PX4 flight log.
+//! Reads the track of a PX4 flight log.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,19 @@ use super::build::LineBuilder;
 use super::model::{Fix, Mark, MarkKind, Phase, Track, TrackPoint};
 use super::options::{Tally, TrackOptions};
 
-/// PX4's `fix_type` of a three-dimensional fix.
+/// Value of PX4's `fix_type` for a three-dimensional fix.
 pub(crate) const MIN_FIX: u8 = 3;
 
-/// Maximum time in nanoseconds between a mark and the point that gives its position.
-const NEAR: u64 = 10_000_000_000;
+/// Maximum time in nanoseconds between an event and the point whose position is used for the event.
+const MAX_MARK_DISTANCE: u64 = 10_000_000_000;
 
 pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
     let mut tally = Tally::default();
     let mut track = Track { utc: reader.info().utc.clone(), ..Track::default() };
     for topics in candidates(reader, options)? {
         lines(reader, &topics, options, &mut track, &mut tally)?;
+        // The next groups of topics describe the same path with less accuracy, so they are not
+        // needed.
         if !track.lines.is_empty() {
             break;
         }
@@ -51,8 +53,9 @@ pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Trac
     Ok((track, tally))
 }
 
-/// Returns groups of topics to try, the best first. A group has all instances of a type, or the
-/// requested topics.
+/// Returns groups of topics, starting with the most accurate group. The first group with valid
+/// positions is used. If the user requested topics, they are the only group. Otherwise, a group
+/// contains all instances of a topic.
 fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<Vec<&'a Topic>>, Error> {
     let layout = |topic: &Topic| {
         let record = reader.records(&Select::topic(topic.name.clone())).next()?.ok()?;
@@ -65,7 +68,8 @@ fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<
     let mut chosen: Vec<&Topic> = Vec::new();
     for name in &options.topics {
         let topics = || reader.topics().iter();
-        // A name without an instance number selects all instances.
+        // If the user gave a name without an instance number, all instances of the topic are
+        // selected.
         let mut found: Vec<_> = topics().filter(|topic| topic.name == *name).collect();
         if found.is_empty() {
             found = topics().filter(|topic| topic.type_name == *name).collect();
@@ -84,7 +88,7 @@ fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<
     Ok(vec![chosen])
 }
 
-/// Reads the points of `topics` in one pass. Each topic gives a line.
+/// Reads the points of `topics` in one pass and appends a line for each topic that has points.
 fn lines(
     reader: &UlogReader,
     topics: &[&Topic],
@@ -116,7 +120,7 @@ fn lines(
             Err(NoPosition::Implausible) => tally.implausible += 1,
         }
     }
-    // Lines have the order of the topics, which are sorted by instance.
+    // The lines have the order of the topics, which are sorted by instance number.
     for topic in topics {
         let Some((_, line)) = builders.remove(&topic.id) else { continue };
         let (line, close) = line.finish();
@@ -128,6 +132,7 @@ fn lines(
     Ok(())
 }
 
+/// Converts a position to a point. The numbers in the match are values of PX4's `fix_type`.
 fn point(time: Timestamp, position: &Position) -> TrackPoint {
     TrackPoint {
         altitude_msl: position.altitude_msl,
@@ -151,11 +156,12 @@ fn point(time: Timestamp, position: &Position) -> TrackPoint {
     }
 }
 
-/// Returns a mark for each camera image.
+/// Returns an event for each image that a camera took.
 fn images(reader: &UlogReader) -> Vec<Mark> {
     let mut marks = Vec::new();
-    // A camera with feedback reports the exact time and position of the capture, so its messages
-    // are preferred over those of the trigger.
+    // The topic `camera_trigger` has the time at which an image was requested. If the topic
+    // `camera_capture` exists, it has the exact time and position of each image and is used
+    // instead.
     let captures = px4::instances(reader, "camera_capture");
     let reported = !captures.is_empty();
     let topics = if reported { captures } else { px4::instances(reader, "camera_trigger") };
@@ -176,14 +182,16 @@ fn images(reader: &UlogReader) -> Vec<Mark> {
     marks
 }
 
-/// Assigns to each mark the point of the best line that is nearest in time.
+/// Sets the position of each event without a position. It is the point of the best line that is
+/// nearest in time.
 fn place(track: &mut Track) {
     let Some(line) = track.lines.first() else { return };
     let points: Vec<&TrackPoint> = line.segments.iter().flat_map(|segment| &segment.points).collect();
     for mark in track.marks.iter_mut().filter(|mark| mark.place.is_none()) {
         let after = points.partition_point(|point| point.time.nanos < mark.time.nanos);
-        let apart = |point: &&&TrackPoint| point.time.nanos.abs_diff(mark.time.nanos);
-        let near = points[after.saturating_sub(1)..points.len().min(after + 1)].iter().min_by_key(apart);
-        mark.place = near.filter(|point| apart(point) <= NEAR).map(|point| **point);
+        let distance = |point: &&&TrackPoint| point.time.nanos.abs_diff(mark.time.nanos);
+        let nearest =
+            points[after.saturating_sub(1)..points.len().min(after + 1)].iter().min_by_key(distance);
+        mark.place = nearest.filter(|point| distance(point) <= MAX_MARK_DISTANCE).map(|point| **point);
     }
 }

@@ -7,6 +7,7 @@ use super::build::LineBuilder;
 use super::model::{Fix, Track, TrackPoint, is_on_earth};
 use super::options::{Tally, TrackOptions};
 
+/// Type of the ROS messages that contain positions.
 const TYPE: &str = "sensor_msgs/NavSatFix";
 
 pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
@@ -37,8 +38,8 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
             let number = |name: &str| value.get(name).and_then(Value::as_f64);
             let status = value.get("status").and_then(|status| status.get("status")?.as_f64());
             let fix = status.and_then(quality);
-            // `NavSatFix` does not distinguish two from three dimensions, so any fix counts as
-            // three.
+            // A `NavSatFix` message does not tell fixes in two and three dimensions apart, so each
+            // fix is taken as three-dimensional.
             if fix.is_none_or(|fix| fix.level() < options.min_fix.unwrap_or(3)) {
                 tally.without_fix += 1;
                 continue;
@@ -49,7 +50,8 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
                 continue;
             };
             let mut point = TrackPoint::new(time, latitude, longitude);
-            // "Altitude [m]. Positive is above the WGS 84 ellipsoid."
+            // The definition of `sensor_msgs/NavSatFix` says: "Altitude [m]. Positive is above the
+            // WGS 84 ellipsoid."
             point.altitude_ellipsoid = number("altitude").filter(|height| height.is_finite());
             point.fix = fix;
             line.push(point);
@@ -63,7 +65,9 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
     Ok((track, tally))
 }
 
-/// Converts the status of a `sensor_msgs/NavSatStatus`: -1 no fix, 0 fix, 1 SBAS, 2 GBAS.
+/// Converts the status number of a `sensor_msgs/NavSatStatus` to a fix quality. The status is -1
+/// for no fix, 0 for a fix without corrections, 1 for satellite-based corrections, and 2 for
+/// ground-based corrections.
 fn quality(status: f64) -> Option<Fix> {
     match status {
         0.0 => Some(Fix::ThreeD),

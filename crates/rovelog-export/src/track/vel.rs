@@ -1,4 +1,4 @@
-//! The track of a VEL log.
+//! Reads the track of a VEL log.
 
 use rovelog::vel_format::VelReader;
 use rovelog::vel_format::gps::{AngleUnit, Fix as VelFix};
@@ -8,7 +8,7 @@ use super::build::LineBuilder;
 use super::model::{Fix, Track, TrackPoint, is_on_earth};
 use super::options::{Tally, TrackOptions};
 
-/// The only topic with positions.
+/// Name of the only topic in VEL logs that has positions.
 const TOPIC: &str = "GPSDataM";
 
 pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
@@ -21,6 +21,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
     let mut line = LineBuilder::new(TOPIC, options.all);
     let unit = reader.meaning().gps.unit;
     let mut fixes: Vec<_> = reader.fixes().iter().collect();
+    // Fixes are stored in file order, which is not always time order.
     fixes.sort_by_key(|fix| fix.nanos);
     for fix in fixes {
         let outside = options.start.is_some_and(|start| fix.nanos < start)
@@ -31,7 +32,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         tally.rows += 1;
         let data = &fix.data;
         let quality = quality(data.quality.get());
-        // A fix of unknown quality does not satisfy a minimum that the caller asks for.
+        // If the caller set a minimum fix, a fix of unknown quality is not used.
         let is_worse = quality
             .map_or(options.min_fix.is_some(), |quality| quality.level() < options.min_fix.unwrap_or(3));
         if !fix.is_usable() || is_worse {
@@ -51,6 +52,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         point.fix = quality;
         point.satellites = u8::try_from(data.satellites.get()).ok();
         point.hdop = finite(data.hdop.get());
+        // The receiver reports the speed in km/h.
         point.speed = finite(data.speed.get()).map(|speed| speed / 3.6);
         point.course = course(fix);
         line.push(point);
@@ -71,14 +73,15 @@ pub(crate) fn place(fix: &VelFix, unit: AngleUnit) -> Option<(f64, f64)> {
     (fix.is_usable() && is_on_earth(latitude, longitude)).then_some((latitude, longitude))
 }
 
-/// Returns the course in degrees. `None` below 1 km/h, where it is noise.
+/// Returns the course over ground in degrees. Returns `None` below 1 km/h, because the course of a
+/// vehicle at rest is noise.
 pub(crate) fn course(fix: &VelFix) -> Option<f32> {
     let course = fix.data.course.get();
     (course.is_finite() && fix.data.speed.get() >= 1.0).then_some(course)
 }
 
-/// Converts NMEA's fix quality. A receiver that reports it also reports a height, so the fix is
-/// three-dimensional.
+/// Converts the fix quality number of NMEA messages. Receivers that report this number also report
+/// a height, so the fix is taken as three-dimensional.
 fn quality(quality: i32) -> Option<Fix> {
     match quality {
         1 | 3 => Some(Fix::ThreeD),

@@ -11,13 +11,14 @@
     rl.convert(log, "flight.mcap")               # also Parquet, Arrow, CSV, NDJSON
     rl.recover("damaged.ulg", "fixed.ulg")       # every intact record of a damaged log
 
-Times are integers: nanoseconds on the log clock (`t_ns`), and UTC (`time`) if the log has it.
-Damage is not an error: bytes that could not be read are in `log.problems`. Errors are
-`RovelogError`s, which name the next step. See also help(rl.Log) and help(rl.Topic).
+Times are integers in nanoseconds on the log clock (`t_ns`). If the log has UTC, tables also have a
+column `time`. Damage is not an error: bytes that could not be read are listed in `log.problems`.
+Errors are subclasses of `RovelogError`, and their messages tell what to do next. See also
+help(rl.Log) and help(rl.Topic).
 """
 
 from rovelog._align import Occurrence
-from rovelog._arrays import cloud, image
+from rovelog._ros_arrays import cloud, image
 from rovelog._bag import Connection
 from rovelog._convert import Converted, Loss, convert
 from rovelog._core import Message, Messages, __version__
@@ -38,10 +39,10 @@ from rovelog._errors import (
     UnsupportedError,
     WriteError,
 )
-from rovelog._facts import Field, Info, Outside, Problem, Text, TopicHealth
+from rovelog._metadata import Field, Info, Outside, Problem, Text, TopicHealth
 from rovelog._log import Log, open
 from rovelog._logs import Logs, logs
-from rovelog._need import MissingLibrary
+from rovelog._optional import MissingLibrary
 from rovelog._rld import Current, Energy
 from rovelog._scan import scan
 from rovelog._table import Table

@@ -1,4 +1,4 @@
-"""Topics with different times in one table; signals and conditions."""
+"""Aligns topics with different record times, and defines the results of conditions."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rovelog import _core
 from rovelog._errors import UnsupportedError
-from rovelog._need import need
+from rovelog._optional import require
 
 if TYPE_CHECKING:
     import polars
-
-    from rovelog._topic import Topic
 
 How = Literal["previous", "nearest", "linear"]
 HOWS = ("previous", "nearest", "linear")
 
 
 class Occurrence(NamedTuple):
-    """A time for which a condition holds.
+    """A time range in which a condition is true.
 
-    start_ns        first row for which it holds, ns on the log clock
-    end_ns          first row for which it holds no more; the last row, if there is none
-    open            True if it holds until the last row
-    rows            number of rows for which it holds
-    min, max        minimum and maximum of what is compared
-    before, after   the values before and after a change, for `SIGNAL changes`
+    start_ns        time of the first row for which the condition holds, ns on the log clock
+    end_ns          time of the first row for which the condition no longer holds; time of the last
+                    row if the condition holds until the end
+    open            True if the condition holds until the last row
+    rows            number of rows for which the condition holds
+    min, max        minimum and maximum of the compared signal
+    before, after   values before and after a change, for `SIGNAL changes`
     """
 
     start_ns: int
@@ -40,22 +39,27 @@ class Occurrence(NamedTuple):
 
 
 def aligned(
-    reader: _core.Reader, topics: Iterable[Topic], times: Any, how: How, tolerance: int | None
+    reader: _core.Reader, topics: Iterable[str], times: Any, how: How, tolerance: int | None
 ) -> polars.DataFrame:
-    """Returns `t_ns`, and for each topic its columns at these times, with the name of the topic before theirs."""
-    pl, np = need("polars"), need("numpy")
+    """Returns a frame with one row per time: `t_ns`, then the columns of each topic as
+    `TOPIC.COLUMN`.
+    """
+    pl, np = require("polars"), require("numpy")
     if how not in HOWS:
         raise UnsupportedError(f"how is not {how!r}", next=f"it is one of {', '.join(map(repr, HOWS))}")
     if tolerance is not None and tolerance < 0:
-        raise ValueError("a tolerance is not negative")
+        raise ValueError("a tolerance cannot be negative")
+    # The join in Rust requires ascending times, so `times` is sorted. The rows of the frame are in
+    # the order of `times` again.
     order = np.argsort(times, kind="stable")
     ascending = times[order].astype(np.int64, copy=False)
-    names = [topic.name for topic in topics]
+    names = list(topics)
     frame: polars.DataFrame = pl.DataFrame(_core.signal_join(reader, names, ascending.tobytes(), how, tolerance))
     if np.array_equal(ascending, times):
         return frame
-    # The caller's own order.
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    reordered: polars.DataFrame = frame[back]
+    # `order[i]` is the original position of row `i`. The inverse permutation restores that
+    # position. For example, times [30, 10, 20] give order [1, 2, 0] and inverse [2, 0, 1].
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(len(order))
+    reordered: polars.DataFrame = frame[inverse]
     return reordered

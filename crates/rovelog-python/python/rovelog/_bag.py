@@ -9,15 +9,16 @@ from rovelog import _core
 
 
 class Connection(NamedTuple):
-    """Messages of one topic with one type and md5 sum.
+    """The messages of one topic that have the same type and MD5 sum.
 
-    name            name of the topic in `log.topics`; a second type on the same topic has its own name
+    name            name of the topic in `log.topics`; a second type on the same topic has its own
+                    name
     topic           name of the topic in the bag
-    type            `sensor_msgs/LaserScan`
-    md5sum          md5 sum of the type: 32 characters, or `*`
-    latched         number of messages of latching publishers
-    callerids       nodes that sent latched messages -> their number; bags do not name other nodes
-    definition      text of the type's definition, if the bag has one
+    type            name of the message type: `sensor_msgs/LaserScan`
+    md5sum          MD5 sum of the type: 32 characters, or `*`
+    latched         number of messages from latching publishers
+    callerids       node -> number of latched messages from it; a bag does not name other nodes
+    definition      text of the message definition, if the bag contains it
     """
 
     name: str
@@ -30,12 +31,12 @@ class Connection(NamedTuple):
 
     @property
     def latching(self) -> bool:
-        """Whether a publisher is latching."""
+        """True if the connection has latched messages."""
         return self.latched > 0
 
 
 class BagExtras:
-    """Data of ROS bags; `log.bag`."""
+    """Data that only ROS bags have; the type of `log.bag`."""
 
     def __init__(self, reader: _core.Reader) -> None:
         self._reader = reader

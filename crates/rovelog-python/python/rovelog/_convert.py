@@ -11,18 +11,19 @@ from typing import IO, Literal, NamedTuple
 
 from rovelog import _core, _times
 from rovelog._errors import RovelogError, UnsupportedError, WriteError, warn
-from rovelog._files import demand_free, folder_for_outputs, partials, place
+from rovelog._output import check_writable, expand_user, output_folder, partial_files
 from rovelog._log import Log, opened
 from rovelog._source import Source
-from rovelog._times import Moment
+from rovelog._times import TimeLike
 from rovelog._types import ExportOptions, Window
 
-OPEN = 200
-"""Tables that are open at the same time."""
-
+MAX_OPEN_FILES = 200
+"""Maximum number of tables that are written at the same time. macOS limits a process to 256 open
+files by default.
+"""
 
 Kind = Literal["parquet", "arrow", "csv", "ndjson", "mcap", "bag2"]
-"""The kinds of file that `convert` writes."""
+"""The kinds of files that `convert` writes."""
 KINDS = "parquet, arrow, csv, ndjson, mcap or bag2"
 
 
@@ -31,7 +32,7 @@ class Loss(NamedTuple):
 
     topic           name of the topic
     field           name of the field; None if the whole topic is affected
-    why             the reason, with the number of values: `raw bytes, which CSV cannot represent`
+    why             reason: `raw bytes, which CSV cannot represent`
     """
 
     topic: str
@@ -42,10 +43,10 @@ class Loss(NamedTuple):
 class Converted(NamedTuple):
     """Result of `convert`.
 
-    kind            `parquet`, `arrow`, `csv`, `ndjson`, `mcap` or `bag2`
-    records         number of rows or messages; in mcap, including the messages of Foxglove types
-    topics          topics with written records
-    files           written files; of tables in the order of the topics
+    kind            kind of the output: `parquet`, `arrow`, `csv`, `ndjson`, `mcap` or `bag2`
+    records         number of written rows or messages, including messages of Foxglove types in MCAP
+    topics          names of the topics with written records
+    files           paths of the written files; tables are in the order of `topics`
     lost            data that the output cannot contain; empty if nothing was lost
     """
 
@@ -62,8 +63,8 @@ def convert(
     *,
     kind: Kind | None = None,
     topics: str | Iterable[str] | None = None,
-    start: Moment | None = None,
-    end: Moment | None = None,
+    start: TimeLike | None = None,
+    end: TimeLike | None = None,
     force: bool = False,
     typed: bool = True,
     keep_ned: bool = False,
@@ -84,33 +85,46 @@ def convert(
 ) -> Converted:
     """Converts a log to Parquet, Arrow, CSV, NDJSON or MCAP, or an old ROS bag to V2.0.
 
-    `src` is a log, or an argument of `open`. `kind` is `parquet`, `arrow`, `csv`, `ndjson`, `mcap`
-    or `bag2` (extension `.bag`); by default it follows from the extension of `dst`. Tables contain
-    one topic per file: for several topics, `dst` is a folder, which is created if it does not
-    exist. MCAP also contains positions, poses and console messages as Foxglove types. `topics` are
-    names; by default all topics with records. `dst` may be a binary file object, with `kind` and,
-    for tables, one topic. `start` is inclusive, `end` is exclusive; see
-    `Topic.between`. `force` replaces existing files; a device or a pipe is written in place.
+    - `src`: a log, or an argument of `open`
+    - `dst`: a path, or a binary file object. A table contains one topic, so `dst` is a folder for
+      several topics. It is created if it does not exist. A device or a pipe is written in place.
+    - `kind`: `parquet`, `arrow`, `csv`, `ndjson`, `mcap` or `bag2`. By default, the extension of
+      `dst` determines the kind (`.bag` is `bag2`). A file object needs `kind`, and one topic for
+      tables.
+    - `topics`: names of topics; by default all topics with records
+    - `start` (inclusive), `end` (exclusive): times; see `Topic.between`
+    - `force`: replaces existing files
 
-    MCAP: `typed=False` leaves out Foxglove types; `keep_ned` keeps poses in north-east-down axes.
-    VEL: `raw` writes the original packets, ranges and images; `calibration` is the calibration file
-    of an HDL-64E; `model` is the Velodyne model if the packets do not contain it. RLD: `full`
-    writes every sample. ROS bags: `ros2` writes ROS 2 messages. `modernize` (mcap, bag2) uses the
-    new names of renamed types. `compression` compresses the chunks of bag2.
+    Options for MCAP:
 
-    Tables: `flatten` makes columns of nested fields and arrays (parquet, arrow); `names` selects
-    element names `q[0]` or `q.0`; `time_unit`, `profile` and `blobs` (raw bytes) are for parquet;
-    `delimiter` and `dialect` for csv. The dialect `pyulog` writes like ulog2csv, `rocketlogger`
-    like the logger (always a whole RLD log; `rocketlogger-v2` like loggers up to version 2, with
-    dates as block times).
+    - `typed=False`: leaves out the messages of Foxglove types (positions, poses, console messages)
+    - `keep_ned`: writes poses with north-east-down axes
+    - `raw` (VEL): writes the original packets, ranges and images
+    - `calibration` (VEL): calibration file of an HDL-64E
+    - `model` (VEL): Velodyne model, if the packets do not contain it
+    - `full` (RLD): writes every sample
+    - `ros2` (ROS bags): writes ROS 2 messages
+    - `modernize` (also bag2): uses the new names of renamed types
 
-    Data that the output cannot contain is in `lost`, and one `DataLossWarning` reports it. Files
-    are written completely or not at all. Raises UnsupportedError for an unknown kind and for
-    options that do not apply to it, TopicNotFound, and WriteError if a file cannot be written. On
-    the command line: `rovelog export FILE -o OUT`.
+    Options for other kinds:
+
+    - `compression` (bag2): compression of the chunks
+    - `flatten` (parquet, arrow): makes one column per nested field and array element
+    - `names` (csv, parquet, arrow): names of elements, `q[0]` or `q.0`
+    - `time_unit`, `profile`, `blobs` (parquet): unit of the times, target engine, fields of raw
+      bytes
+    - `delimiter` (csv): delimiter of the columns
+    - `dialect` (csv): `pyulog` writes like ulog2csv, `rocketlogger` like the logger, and
+      `rocketlogger-v2` like loggers up to version 2, with dates as block times. Both RocketLogger
+      dialects write whole RLD logs.
+
+    Data that the output cannot contain is listed in `lost`, and one `DataLossWarning` reports it.
+    Files are written atomically. Raises UnsupportedError for an unknown kind and for options that
+    do not apply to the kind, TopicNotFound, and WriteError if a file cannot be written. On the
+    command line: `rovelog export FILE -o OUT`.
     """
     if not isinstance(dst, (str, os.PathLike)) and kind is None:
-        raise UnsupportedError("a file object has no name that says what to write", next=f"say it: kind= one of {KINDS}")
+        raise UnsupportedError("the kind of the output is unknown for a file object", next=f"pass kind=, one of {KINDS}")
     options: ExportOptions = {
         "typed": typed,
         "keep_ned": keep_ned,
@@ -129,15 +143,15 @@ def convert(
         "profile": profile,
         "blobs": blobs,
     }
-    with _place_for(dst, kind) as path:
-        name, table = _kind(kind, path)
-        _fitting(name, options, topics is None and start is None and end is None)
+    with _output_path(dst, kind) as path:
+        name, is_table = _kind(kind, path)
+        _check_options(name, options, topics is None and start is None and end is None)
         with opened(src) as log:
             if dialect.startswith("rocketlogger"):
                 done = _logger_csv(log, path, force, dialect != "rocketlogger")
             else:
                 chosen, window = _chosen(log, topics), _times.window(start, end, log.info)
-                write = _tables if table else _one_file
+                write = _tables if is_table else _one_file
                 done = write(log, path, name, chosen, window, force, options)
         if not isinstance(dst, (str, os.PathLike)):
             with open(path, "rb") as file:
@@ -152,12 +166,15 @@ def convert(
 
 
 def _copy(source: IO[bytes], dst: IO[bytes]) -> None:
-    """Writes all of a file to a file object, whose `write` may accept only a part of the bytes at a time."""
+    """Copies a file to a file object. An unbuffered file object may write only some of the bytes in
+    each call.
+    """
     while piece := source.read(1 << 20):
         while piece:
             written = dst.write(piece)
             if written is None and not isinstance(dst, io.RawIOBase):
-                # Writers that are not built on `io` commonly return nothing.
+                # File objects that are not derived from `io` classes often return None after
+                # writing all bytes. A raw file object returns None if it would block.
                 break
             if not written or not 0 < written <= len(piece):
                 what = f"the file object accepted {written} of {len(piece)} bytes"
@@ -166,10 +183,12 @@ def _copy(source: IO[bytes], dst: IO[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def _place_for(dst: str | os.PathLike[str] | IO[bytes], kind: str | None) -> Iterator[str]:
-    """The path to write to: a temporary one for a file object, because outputs are written from several places."""
+def _output_path(dst: str | os.PathLike[str] | IO[bytes], kind: str | None) -> Iterator[str]:
+    """Returns the path of the file to write. For a file object, this is a temporary file, because
+    some writers need to seek in the file.
+    """
     if isinstance(dst, (str, os.PathLike)):
-        yield place(dst)
+        yield expand_user(dst)
         return
     with tempfile.TemporaryDirectory() as folder:
         yield os.path.join(folder, f"log.{kind}")
@@ -180,11 +199,13 @@ def _extension(path: str) -> str:
 
 
 def _kind(kind: str | None, path: str) -> tuple[str, bool]:
-    """Returns the name of a kind of file, and whether such a file contains a single topic."""
+    """Returns the canonical name of an output kind, and True if a file of this kind contains a
+    single topic.
+    """
     found = _core.export_kind(_extension(path) if kind is None else kind)
     if found is None:
-        what = f"there is no kind {kind}" if kind is not None else "the name does not say what to write"
-        raise UnsupportedError(what, path=path, next=f"say it: kind= one of {KINDS}")
+        what = f"there is no kind {kind}" if kind is not None else "the extension of the output is unknown"
+        raise UnsupportedError(what, path=path, next=f"pass kind=, one of {KINDS}")
     return found
 
 
@@ -192,11 +213,11 @@ class Option(NamedTuple):
     """An option of `convert`."""
 
     kinds: tuple[str, ...]
-    """The kinds of file that it has a meaning for."""
-    usual: object = False
-    """What it is where nothing was said."""
+    """Kinds of files that the option applies to."""
+    default: object = False
+    """Default value of the option."""
     choices: tuple[object, ...] | None = None
-    """What it may be, where that is one of a few words."""
+    """Allowed values; None if the values are not limited to a list."""
 
 
 OPTIONS = {
@@ -219,14 +240,16 @@ OPTIONS = {
 }
 
 
-def _fitting(kind: str, options: ExportOptions, whole: bool) -> None:
-    """Raises if an option does not apply to the kind."""
+def _check_options(kind: str, options: ExportOptions, whole: bool) -> None:
+    """Raises UnsupportedError if an option has an invalid value or does not apply to the output
+    kind.
+    """
     for name, value in options.items():
         known = OPTIONS[name]
         if known.choices is not None and value not in known.choices:
             words = ", ".join(map(repr, known.choices))
             raise UnsupportedError(f"{name} is not {value!r}", next=f"it is one of {words}")
-        if value != known.usual and kind not in known.kinds:
+        if value != known.default and kind not in known.kinds:
             raise UnsupportedError(f"{name} does not apply to {kind}", next="leave it out")
     delimiter = options["delimiter"]
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
@@ -237,7 +260,7 @@ def _fitting(kind: str, options: ExportOptions, whole: bool) -> None:
 
 
 def _chosen(log: Log, topics: str | Iterable[str] | None) -> dict[str, int]:
-    """Returns the topics to write, those with records: name -> number."""
+    """Returns a dict from the name to the index of each selected topic that has records."""
     names = [topics] if isinstance(topics, str) else log.topics if topics is None else topics
     chosen = {log.topics[name].name: log.topics[name]._index for name in names if log.topics[name].count}
     if not chosen:
@@ -249,7 +272,7 @@ def _logger_csv(log: Log, path: str, force: bool, dates: bool) -> Converted:
     if log.format != "rld":
         what = f"the RocketLogger dialect is for RLD logs, not for {log.format}"
         raise UnsupportedError(what, path=log.path, next="leave out dialect")
-    with partials([path], log._sources, force) as parts:
+    with partial_files([path], log._sources, force) as parts:
         records, lost = _core.export_logger_csv(log._reader, parts[0], dates)
     return Converted("csv", records, [next(iter(log.topics))], [path], [Loss(*row) for row in lost])
 
@@ -258,7 +281,7 @@ def _one_file(
     log: Log, path: str, kind: str, chosen: dict[str, int], window: Window, force: bool, options: ExportOptions
 ) -> Converted:
     read = [*log._sources, *filter(None, [options["calibration"]])]
-    with partials([path], read, force) as parts:
+    with partial_files([path], read, force) as parts:
         records, lost = _core.export_records(log._reader, kind, parts[0], [*chosen.values()], window, options)
     return Converted(kind, records, [*chosen], [path], [Loss(*row) for row in lost])
 
@@ -266,21 +289,21 @@ def _one_file(
 def _tables(
     log: Log, path: str, kind: str, chosen: dict[str, int], window: Window, force: bool, options: ExportOptions
 ) -> Converted:
-    named, lost = _core.export_names(log._reader, [*chosen.values()])
+    topic_files, lost = _core.export_names(log._reader, [*chosen.values()])
     in_folder = path.endswith(("/", os.sep)) or os.path.isdir(path) or not _extension(path)
-    if not in_folder and len(named) != 1:
+    if not in_folder and len(topic_files) != 1:
         raise RovelogError(
-            f"a {kind} file contains one topic, but {len(named)} are selected",
+            f"a {kind} file contains one topic, but {len(topic_files)} are selected",
             path=path,
             next=f"name a folder and kind={kind!r}, or one topic: topics={next(iter(chosen))!r}",
         )
-    paths = _paths_in_folder(log, path, kind, [name for _, name in named], force) if in_folder else [path]
+    paths = _paths_in_folder(log, path, kind, [name for _, name in topic_files], force) if in_folder else [path]
     records = 0
-    numbers = [number for number, _ in named]
-    with folder_for_outputs(path) if in_folder else contextlib.nullcontext():
-        for at in range(0, len(paths), OPEN):
-            with partials(paths[at : at + OPEN], log._sources, force) as parts:
-                outputs = list(zip(numbers[at : at + OPEN], parts, strict=True))
+    numbers = [number for number, _ in topic_files]
+    with output_folder(path) if in_folder else contextlib.nullcontext():
+        for at in range(0, len(paths), MAX_OPEN_FILES):
+            with partial_files(paths[at : at + MAX_OPEN_FILES], log._sources, force) as parts:
+                outputs = list(zip(numbers[at : at + MAX_OPEN_FILES], parts, strict=True))
                 rows, found = _core.export_tables(log._reader, kind, outputs, window, options)
             records += sum(rows)
             lost += found
@@ -289,12 +312,14 @@ def _tables(
 
 
 def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: bool) -> list[str]:
-    """Returns the paths of the files in a folder, which can be written."""
+    """Returns the paths of the files to write in a folder. Raises WriteError if one of these files
+    must not be written.
+    """
     if os.path.isfile(folder.rstrip("/" + os.sep)):
         raise RovelogError("the output is a file, not a folder", path=folder, next="name a folder; it is created if it does not exist")
     stem = "log" if log.path is None else os.path.splitext(os.path.basename(log.path))[0]
     paths = [os.path.join(folder, f"{stem}_{name.lstrip('_')}.{kind}") for name in names]
-    # Check all paths before the folder is created.
+    # All paths are checked before the folder is created, so that an error leaves no empty folder.
     for path in paths:
-        demand_free(path, log._sources, force)
+        check_writable(path, log._sources, force)
     return paths

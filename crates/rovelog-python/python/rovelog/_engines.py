@@ -1,4 +1,6 @@
-"""Packs of a lake made by the workers of Spark or Sail."""
+"""Runs the tasks of an ingest on workers of Spark or Sail. A task converts a pack, which is a group
+of logs.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rovelog import _core
-from rovelog._need import need
+from rovelog._optional import require
 
 
 def answers(batches: Iterable[Any]) -> Iterator[Any]:
-    """Does the tasks in the first column; on workers."""
+    """Runs the tasks in the first column of each batch, and yields their results. The engine calls
+    this function on its workers.
+    """
     import pyarrow as pa
 
     for batch in batches:
@@ -22,8 +26,10 @@ def answers(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def caller(spark: Any) -> Callable[[str], str]:
-    """Returns a function that has a task done by a worker of the session. The engine tries it again
-    if its worker ends."""
+    """Returns a function that runs one task on a worker of the session and returns its result.
+
+    If the worker process is killed, the engine runs the task again on another worker.
+    """
 
     def call(task: str) -> str:
         [row] = spark.createDataFrame([(task,)], "task string").mapInArrow(answers, "answer string").collect()
@@ -35,10 +41,12 @@ def caller(spark: Any) -> Callable[[str], str]:
 
 @contextlib.contextmanager
 def session(engine: str) -> Iterator[Any]:
-    """A session of `spark`, as its own settings and `spark-submit` describe it, or of `sail` in this process."""
-    # Workers run the same interpreter, with the same package.
+    """Context manager that returns a session of the engine. Spark uses its own settings and those
+    of `spark-submit`. Sail runs in this process.
+    """
+    # By default, Spark starts `python3`, in which this package may not be installed.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = need("pyspark.sql").SparkSession.builder
+    builder = require("pyspark.sql").SparkSession.builder
     if engine == "spark":
         spark = builder.appName("rovelog ingest").getOrCreate()
         try:
@@ -46,7 +54,7 @@ def session(engine: str) -> Iterator[Any]:
         finally:
             spark.stop()
         return
-    server = need("pysail.spark").SparkConnectServer("127.0.0.1", 0)
+    server = require("pysail.spark").SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
     try:
         spark = builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()

@@ -1,4 +1,6 @@
-"""Exceptions. Each names the problem, the byte and the next step."""
+"""Exceptions and warnings. An error describes the problem, its offset in the file, and what to do
+next.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ import warnings
 class RovelogError(Exception):
     """Base class of all errors.
 
-    `offset` is the byte of the file, `format` the id of the format, `path` the file, `next` the
-    next step; each is None if unknown.
+    `offset` is the offset of the byte at which reading failed. `format` is the id of the format,
+    `path` is the path of the file, and `next` tells what to do next. An attribute is None if its
+    value is unknown.
     """
 
     def __init__(
@@ -40,17 +43,21 @@ class RovelogError(Exception):
 
 
 class NotALogError(RovelogError, ValueError):
-    """The first bytes are those of no built-in format; the message names the detected file type."""
+    """The format of the file is not one of the built-in formats. The message names the detected
+    file type.
+    """
 
 
 class UnreadableError(RovelogError, ValueError):
-    """A log of a known format that cannot be read at all, for example one that ends inside its
+    """A log of a known format cannot be read at all, for example because it ends inside its
     header.
     """
 
 
 class CorruptError(RovelogError, ValueError):
-    """Damage with `strict=True`. `lost` has the byte ranges that could not be read."""
+    """The log is damaged, and was opened with `strict=True`. `lost` contains the byte ranges that
+    could not be read.
+    """
 
     def __init__(self, message: str, *, lost: list[tuple[int, int]] | None = None, **facts: object) -> None:
         super().__init__(message, **facts)  # type: ignore[arg-type]
@@ -58,7 +65,9 @@ class CorruptError(RovelogError, ValueError):
 
 
 class UnsupportedError(RovelogError, NotImplementedError):
-    """The log needs a feature that is not built in, or its format does not support the operation."""
+    """The log requires a feature that is not built in, or the format of the log does not support
+    the operation.
+    """
 
 
 class NoUtcError(RovelogError, ValueError):
@@ -66,29 +75,33 @@ class NoUtcError(RovelogError, ValueError):
 
 
 class _Missing(RovelogError, KeyError):
+    """Base class of the errors for names that do not exist in the log."""
+
     def __init__(self, message: str, *, suggestions: list[str] | None = None, **facts: object) -> None:
         super().__init__(message, **facts)  # type: ignore[arg-type]
         self.suggestions: list[str] = suggestions or []
 
 
 class NameNotFound(_Missing):
-    """The log has no parameter, info message or channel with that name. `suggestions` has the most
-    similar names.
+    """The log has no parameter, info message or channel with this name. `suggestions` contains the
+    most similar names.
     """
 
 
 class TopicNotFound(_Missing):
-    """The log has no such topic. `suggestions` has the most similar names."""
+    """The log has no topic with this name. `suggestions` contains the most similar names."""
 
 
 class FieldNotFound(_Missing):
-    """The topic has no such field. `suggestions` has the most similar names."""
+    """The topic has no field with this name. `suggestions` contains the most similar names."""
 
 
 class ReadError(RovelogError, OSError):
-    """A log cannot be read: the operating system, the server, or another program prevents it."""
+    """A log cannot be read, because the operating system, the server, or another program prevents
+    this.
+    """
 
-    # OSError would take the message apart.
+    # `OSError.__new__` accepts no keyword arguments, so only the positional arguments are passed.
     def __new__(cls, *args: object, **facts: object) -> ReadError:
         return super().__new__(cls, *args)
 
@@ -98,7 +111,9 @@ class MissingFileError(ReadError, FileNotFoundError):
 
 
 class WriteError(RovelogError, OSError):
-    """An output cannot be written. `errno` is the number of the operating system's error, or None."""
+    """An output cannot be written. `errno` is the error number returned by the operating system, or
+    None.
+    """
 
     def __new__(cls, *args: object, **facts: object) -> WriteError:
         return super().__new__(cls, *args)
@@ -107,27 +122,29 @@ class WriteError(RovelogError, OSError):
         super().__init__(message, **facts)  # type: ignore[arg-type]
         self.errno = errno
 
-    # OSError keeps the number outside of the attributes that are pickled.
+    # OSError stores `errno` outside `__dict__`, so the default pickle would lose it.
     def __reduce__(self) -> tuple[type[WriteError], tuple[object, ...], dict[str, object]]:
         return type(self), self.args, {**vars(self), "errno": self.errno}
 
 
 class MissingFolderError(WriteError, FileNotFoundError):
-    """The folder of an output does not exist."""
+    """The folder for an output does not exist."""
 
 
 class DataLossWarning(UserWarning):
-    """Data is missing: bytes that could not be read (`log.problems`), or data that an output cannot
-    contain (`Converted.lost`).
+    """Some data is missing.
+
+    Either bytes of a log could not be read (see `log.problems`), or an output cannot contain some
+    data (see `Converted.lost`).
     """
 
 
 class UnreadLogWarning(UserWarning):
-    """One of several logs is left out, because it cannot be read."""
+    """One of several logs cannot be read, so it is skipped."""
 
 
 def warn(text: str, category: type[Warning] = DataLossWarning) -> None:
-    """Warns, of lost data by default, at the line of the caller."""
+    """Issues a warning that is attributed to the line of user code that called the package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "rovelog":
         level, frame = level + 1, frame.f_back
@@ -135,5 +152,7 @@ def warn(text: str, category: type[Warning] = DataLossWarning) -> None:
 
 
 def warn_of_text(text: str) -> None:
-    """Warns of texts that are not UTF-8. Nothing of them is lost."""
+    """Warns about texts that are not valid UTF-8. Their bytes are written as escape sequences, so
+    no data is lost.
+    """
     warn(text, UnicodeWarning)

@@ -1,4 +1,4 @@
-"""Many logs, one after the other."""
+"""Iteration over many logs."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from typing import Any, TypeVar
 from rovelog import _log
 from rovelog._errors import RovelogError, UnreadLogWarning
 from rovelog._log import Log
-from rovelog._source import paths
+from rovelog._source import find_logs
 
 T = TypeVar("T")
 
 
 class Logs:
-    """The logs of files, folders and patterns; iterating opens one after the other.
+    """Several logs. An iteration opens them one after the other.
 
-    A log that cannot be read is left out: an `UnreadLogWarning` names it, and `failed` has its error. `len` is the number
-    of files. Each iteration opens the logs again.
+    A log that cannot be read is skipped. An `UnreadLogWarning` names this log, and `failed`
+    contains its error. `len` returns the number of files. Each iteration opens the logs again.
     """
 
     def __init__(self, paths: list[str], options: dict[str, Any]) -> None:
         self.paths = paths
-        """The files, in the order of the arguments; those of a folder or a pattern sorted."""
+        """Paths of the logs, in the order of the arguments. The logs of a folder or a pattern are
+        sorted.
+        """
         self.failed: dict[str, RovelogError] = {}
-        """Path -> error of the logs that the last iteration left out."""
+        """Path -> error, for the logs that the last iteration left out."""
         self._options = options
 
     def __len__(self) -> int:
@@ -36,8 +38,10 @@ class Logs:
         return (log for _, log, _ in self._each(lambda log: None))
 
     def map(self, work: Callable[[Log], T]) -> dict[str, T]:
-        """Returns the result of `work` for each log: path -> result. A log for which it raises a RovelogError is left out,
-        as one that cannot be read. Each log is closed after its work.
+        """Calls `work` with each log. Returns a dict from the path of each log to the result.
+
+        A log for which `work` raises a RovelogError is skipped, like a log that cannot be read.
+        Each log is closed after the call.
 
             rl.logs("flights/").map(lambda log: log.params["MC_ROLL_P"])
             rl.logs("flights/").map(lambda log: log.events("battery_status.voltage_v < 14 for 2s"))
@@ -49,32 +53,38 @@ class Logs:
         return results
 
     def _each(self, work: Callable[[Log], T]) -> Iterator[tuple[str, Log, T]]:
+        """Yields the path, the open log, and the result of `work` for each log that can be read."""
         self.failed = {}
         for path in self.paths:
             log = None
             try:
                 log = _log.open(path, **self._options)
-                done = (path, log, work(log))
+                item = (path, log, work(log))
             except RovelogError as error:
                 if log is not None:
                     log.close()
                 self.failed[path] = error
                 warnings.warn(f"left out: {error}", UnreadLogWarning, stacklevel=3)
                 continue
-            yield done
+            # This line is outside of `try`, because an error in the caller's loop is not an error
+            # of this log.
+            yield item
 
     def __repr__(self) -> str:
         return f"<rovelog.Logs: {len(self)} files>"
 
 
 def logs(*sources: str | os.PathLike[str], **options: Any) -> Logs:
-    """Returns the logs of files, folders (all logs in them and below) and patterns (`flights/**/*.ulg`), which are opened one
-    after the other when they are iterated over.
+    """Returns the logs of files, folders and patterns (`flights/**/*.ulg`). Folders are searched
+    recursively.
+
+    An iteration opens the logs one after the other:
 
         for log in rl.logs("flights/", "bench.rld"):
             print(log.name, log.duration)
 
-    One bad log does not end the loop: see `Logs`. `options` are those of `open`. Raises RovelogError for a folder or a
-    pattern without logs. On the command line: `rovelog info LOG...`, and every other command that takes several logs.
+    A log that cannot be read does not end the loop; see `Logs`. `options` are keyword arguments of
+    `open`. Raises RovelogError for a folder or a pattern without logs. On the command line:
+    `rovelog info LOG...`, and every other command that accepts several logs.
     """
-    return Logs([path for source in sources for path in paths(source)], options)
+    return Logs([path for source in sources for path in find_logs(source)], options)

@@ -1,4 +1,4 @@
-"""Where logs come from."""
+"""Sources of logs: paths, folders, patterns, addresses, bytes and file objects."""
 
 from __future__ import annotations
 
@@ -14,30 +14,36 @@ from typing import IO
 
 from rovelog import _core
 from rovelog._errors import NotALogError, RovelogError, UnreadableError, UnsupportedError
-from rovelog._files import place
+from rovelog._output import expand_user
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 """A path, the bytes of a log, a binary file object, or an address."""
 
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+"""The start of an address. One letter is no scheme, because `C://` is a path on Windows."""
 REMOTE = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https")
-"""Schemes of addresses that are read by ranges."""
+"""Schemes of addresses from which only the required byte ranges are fetched."""
 
 
-def paths(source: str | os.PathLike[str]) -> list[str]:
-    """The logs of a folder (all in it and below) or of a pattern, sorted, as the command line finds them; the path of
-    anything else. Raises RovelogError for a folder or a pattern without logs."""
+def find_logs(source: str | os.PathLike[str]) -> list[str]:
+    """Returns the sorted paths of the logs in a folder, or of the logs that match a pattern. Any
+    other path is returned unchanged.
+
+    A folder is searched recursively, by the same rules as on the command line. Raises RovelogError
+    for a folder or a pattern without logs.
+    """
     path = os.fspath(source)
     if SCHEME.match(path):
         several = path.endswith("/") or "*" in path
     else:
         path = os.path.expanduser(path)
-        # A file that does not exist is a log that cannot be read; a folder or a pattern without logs is a mistake.
+        # The name of an existing file may contain `[` or `*`. The path of a missing file without
+        # such characters is returned, so that opening it raises MissingFileError.
         several = os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
     return [uri for uri, _, _ in _core.scale_find([path])] if several else [path]
 
 
-def reader(
+def open_reader(
     f: Source,
     format: str | None = None,
     types: str | os.PathLike[str] | None = None,
@@ -49,52 +55,49 @@ def reader(
     time_base: str | None = None,
     text_encoding: str | None = None,
 ) -> _core.Reader:
-    """Opens a log, of the format with this id or of that which its first bytes tell."""
-    types = None if types is None else place(types)
-    msgs = None if msgs is None else place(msgs)
+    """Opens a log. `format` is the id of its format; None detects the format by the first bytes."""
+    types = None if types is None else expand_user(types)
+    msgs = None if msgs is None else expand_user(msgs)
     further = utc_start, time_base, text_encoding
     if isinstance(f, (bytes, bytearray, memoryview)):
         try:
             return _core.Reader.from_bytes(bytes(f), format, None, types, max_unpacked, msgs, *further)
         except (NotALogError, UnreadableError) as error:
-            raise _hinted(error, bytes(f)) from None
+            raise _with_hint(error, bytes(f)) from None
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         scheme = SCHEME.match(path)
         if scheme is None:
-            return _core.Reader.open(place(path), format, False, types, max_unpacked, msgs, *further)
+            return _core.Reader.open(expand_user(path), format, False, types, max_unpacked, msgs, *further)
         if scheme[1].lower() in REMOTE:
             storage = [(str(key), str(value)) for key, value in (storage_options or {}).items()]
-            return _core.Reader.remote(
-                path, None, format, types, max_unpacked, msgs, storage, max_bytes, *further
-            )
+            return _core.Reader.remote(path, None, format, types, max_unpacked, msgs, storage, max_bytes, *further)
         if scheme[1].lower() == "file":
             return _core.Reader.open(_local(path), format, False, types, max_unpacked, msgs, *further)
         raise UnsupportedError(
             f"addresses of the kind {scheme[1]}:// are not supported",
             path=path,
-            next="use s3://, gs://, az://, https:// or http://, or hand over a binary file object that reads it",
+            next="use s3://, gs://, az://, https:// or http://, or pass a binary file object",
         )
     if not hasattr(f, "read"):
         raise TypeError(f"a log is a path, bytes or a binary file object, not {type(f).__name__}")
     name = getattr(f, "name", None)
     name = name if isinstance(name, str) else None
-    # Files of this machine may be closed after this, and what is in memory, what cannot seek and what
-    # is decompressed gains nothing: they are read whole.
-    whole = isinstance(f, (io.BytesIO, io.BufferedReader, bz2.BZ2File, gzip.GzipFile, lzma.LZMAFile))
-    parts = not whole and getattr(f, "seekable", bool)()
-    data = f.read(0) if parts else f.read()
+    # These file objects are read completely. The caller may close a local file after `open`, and
+    # reading by ranges saves nothing for data in memory or for decompressed data. All other
+    # seekable objects, such as files of fsspec, are read by ranges.
+    read_completely = isinstance(f, (io.BytesIO, io.BufferedReader, bz2.BZ2File, gzip.GzipFile, lzma.LZMAFile))
+    by_ranges = not read_completely and getattr(f, "seekable", bool)()
+    data = f.read(0) if by_ranges else f.read()
     if not isinstance(data, bytes):
-        raise TypeError("the file object gives text: open it with mode 'rb'")
-    if parts:
-        return _core.Reader.remote(
-            f, name, format, types, max_unpacked, msgs, [], max_bytes, *further
-        )
+        raise TypeError("the file object returns text: open it with mode 'rb'")
+    if by_ranges:
+        return _core.Reader.remote(f, name, format, types, max_unpacked, msgs, [], max_bytes, *further)
     return _core.Reader.from_bytes(data, format, name, types, max_unpacked, msgs, *further)
 
 
-def _hinted(error: RovelogError, data: bytes) -> RovelogError:
-    """The error, with a hint where the bytes look like the name of a file."""
+def _with_hint(error: RovelogError, data: bytes) -> RovelogError:
+    """Returns the error. If the bytes look like a path, its advice tells how to pass a path."""
     if len(data) < 1024:
         name = os.fsdecode(data)
         if name.isprintable() and (os.path.splitext(name)[1] or os.path.exists(name)):
@@ -103,7 +106,7 @@ def _hinted(error: RovelogError, data: bytes) -> RovelogError:
 
 
 def _local(address: str) -> str:
-    """The path in a `file:` address."""
+    """Returns the path in a `file:` address."""
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 

@@ -1,5 +1,10 @@
-"""Conversion of times to nanoseconds on the log clock. The forms of texts are those of -S and -E on
-the command line, without the time of day; integers are of the log clock, not of a time base.
+"""Conversion of times to nanoseconds on the log clock.
+
+Strings have the same forms as the options `-S` and `-E` of the command line, except a time of day.
+Integers are always times on the log clock, even if `open` was called with a `time_base`.
+
+For example, for a log whose data runs from 5 s to 65 s on the log clock, `"+10s"` is 15 000 000 000
+and `"-30s"` is 35 000 000 000.
 """
 
 from __future__ import annotations
@@ -8,18 +13,28 @@ import datetime as dt
 
 from rovelog import _core
 from rovelog._errors import NoUtcError, RovelogError
-from rovelog._facts import Info
+from rovelog._metadata import Info
 from rovelog._types import Window
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
-Moment = int | str | dt.datetime | dt.timedelta
-"""A time: integer ns of the log's clock; `+10s` from the start of the data; `-30s` from its end; `112.5s` of the log's clock;
-RFC 3339 or a datetime with a zone; a timedelta from the start of the data."""
+TimeLike = int | str | dt.datetime | dt.timedelta
+"""A time in one of these forms:
+
+- an integer: ns on the log clock
+- `"+10s"`: after the start of the data
+- `"-30s"`: before the end of the data
+- `"112.5s"`: on the log clock
+- an RFC 3339 string, or a datetime with a time zone
+- a timedelta: after the start of the data
+"""
 
 
 def duration_ns(text: str) -> int:
-    """`1m30s`, `1.5s`, `250ms`: exact ns. Units are ns, us, µs, ms, s, m, min and h."""
+    """Returns a duration such as `1m30s`, `1.5s` or `250ms` in ns, exactly.
+
+    The units are ns, us, µs, ms, s, m, min and h.
+    """
     nanos = _core.duration_ns(text)
     if nanos is None:
         raise ValueError(f"`{text}` is no duration: write 10s, 250ms, 1m30s")
@@ -27,115 +42,132 @@ def duration_ns(text: str) -> int:
 
 
 def span_ns(span: str | int | dt.timedelta) -> int:
-    """A length of time in ns: `10ms`, ns, or a timedelta."""
+    """Returns a duration in ns. `span` is a string such as `10ms`, an integer in ns, or a
+    timedelta.
+    """
     if isinstance(span, str):
         return duration_ns(span)
-    return of_timedelta(span) if isinstance(span, dt.timedelta) else span
+    return timedelta_ns(span) if isinstance(span, dt.timedelta) else span
 
 
-def of_timedelta(delta: dt.timedelta) -> int:
-    """Exact ns."""
+def timedelta_ns(delta: dt.timedelta) -> int:
+    """Returns a timedelta in ns, exactly. `total_seconds` is a float, which rounds long
+    durations.
+    """
     return (delta.days * 86400 + delta.seconds) * 10**9 + delta.microseconds * 1000
 
 
 def to_datetime(unix_ns: int) -> dt.datetime:
-    """UTC, floored to microseconds, which is as fine as a datetime gets."""
+    """Returns a Unix time in UTC, floored to microseconds, the resolution of a datetime."""
     return EPOCH + dt.timedelta(microseconds=unix_ns // 1000)
 
 
-def window(start: Moment | None, end: Moment | None, info: Info) -> Window:
-    """From one time until before another; None leaves a side open."""
-    return (_held(resolve(start, info)), _held(resolve(end, info, is_end=True)))
+def window(start: TimeLike | None, end: TimeLike | None, info: Info) -> Window:
+    """Returns the window from `start` (inclusive) to `end` (exclusive); None means no limit."""
+    return (_check_range(resolve(start, info)), _check_range(resolve(end, info, is_end=True)))
 
 
-def _held(time: int | None) -> int | None:
+def _check_range(time: int | None) -> int | None:
     if time is not None and not -(2**63) <= time < 2**63:
-        raise ValueError(f"{time} ns is no time of a log: 64 bits do not hold it")
+        raise ValueError(f"{time} ns is no time of a log: it does not fit into 64 bits")
     return time
 
 
-def in_both(a: Window, b: Window) -> Window:
-    """The window of the times that are in two windows."""
+def intersect(a: Window, b: Window) -> Window:
+    """Returns the window of all times that are in both windows."""
     starts, ends = ([at for at in side if at is not None] for side in zip(a, b, strict=True))
     return max(starts, default=None), min(ends, default=None)
 
 
-def resolve(moment: Moment | None, info: Info, *, is_end: bool = False) -> int | None:
-    """Ns of the log's clock. A UTC that occurs twice starts a window at its first time and ends it at its last."""
-    if moment is None or (isinstance(moment, int) and not isinstance(moment, bool)):
-        return moment
-    if isinstance(moment, dt.timedelta):
-        return _end(info.data_start_ns, "start") + of_timedelta(moment)
-    if isinstance(moment, dt.datetime):
-        return _from_utc(moment, info, is_end)
-    if not isinstance(moment, str):
-        raise TypeError(f"a time is an int, a str, a datetime or a timedelta, not {type(moment).__name__}")
-    text = moment.strip()
+def resolve(time: TimeLike | None, info: Info, *, is_end: bool = False) -> int | None:
+    """Returns a time in ns on the log clock.
+
+    If the clock was set back during the log, a UTC time can occur twice. The start of a window is
+    then the first occurrence and the end is the last one, so that the window contains both.
+    """
+    # `bool` is a subclass of `int`, but True is not a time.
+    if time is None or (isinstance(time, int) and not isinstance(time, bool)):
+        return time
+    if isinstance(time, dt.timedelta):
+        return _limit(info.data_start_ns, "start") + timedelta_ns(time)
+    if isinstance(time, dt.datetime):
+        return _from_datetime(time, info, is_end)
+    if not isinstance(time, str):
+        raise TypeError(f"a time is an int, a str, a datetime or a timedelta, not {type(time).__name__}")
+    text = time.strip()
     if text.startswith("+"):
-        return _end(info.data_start_ns, "start") + duration_ns(text[1:])
+        return _limit(info.data_start_ns, "start") + duration_ns(text[1:])
     if text.startswith("-"):
-        return _end(info.data_end_ns, "end") - duration_ns(text[1:])
+        return _limit(info.data_end_ns, "end") - duration_ns(text[1:])
     nanos = _core.duration_ns(text)
     if nanos is not None:
         return nanos
     if text.isdigit():
         return int(text)
+    # The parser in Rust accepts nine decimals. `fromisoformat` would drop all decimals after the
+    # sixth, but it accepts additional forms, such as a space between date and time.
     utc = _core.utc_ns(text)
     if utc is not None:
-        return _log_time(utc, info, is_end)
+        return _to_log_clock(utc, info, is_end)
     try:
-        return _from_utc(dt.datetime.fromisoformat(text.replace("Z", "+00:00")), info, is_end)
+        # Before Python 3.11, `fromisoformat` rejects the suffix `Z`.
+        return _from_datetime(dt.datetime.fromisoformat(text.replace("Z", "+00:00")), info, is_end)
     except ValueError as error:
+        # NoUtcError is a subclass of ValueError. It does not mean that the text is invalid, so it
+        # is raised again.
         if isinstance(error, NoUtcError):
             raise
-        why = f"`{moment}` is no time: write +10s, -30s, 112.5s, 2026-05-20T12:01:05Z, or nanoseconds"
+        why = f"`{time}` is no time: write +10s, -30s, 112.5s, 2026-05-20T12:01:05Z, or nanoseconds"
         raise ValueError(why) from error
 
 
-def unix_ns(moment: int | str | dt.datetime) -> int:
-    """Unix ns of a time in UTC: ns, RFC 3339, or a datetime with a zone."""
-    if isinstance(moment, str):
-        utc = _core.utc_ns(moment.strip())
+def unix_ns(time: int | str | dt.datetime) -> int:
+    """Converts a UTC time to nanoseconds of Unix time. `time` is an integer in Unix ns, an RFC 3339
+    string, or a datetime with a time zone.
+    """
+    if isinstance(time, str):
+        utc = _core.utc_ns(time.strip())
         if utc is not None:
             return utc
         try:
-            moment = dt.datetime.fromisoformat(moment.strip().replace("Z", "+00:00"))
+            time = dt.datetime.fromisoformat(time.strip().replace("Z", "+00:00"))
         except ValueError as error:
-            raise ValueError(f"`{moment}` is no UTC: write 2026-05-20T12:01:05Z") from error
-    if isinstance(moment, dt.datetime):
-        if moment.tzinfo is None:
+            raise ValueError(f"`{time}` is no UTC: write 2026-05-20T12:01:05Z") from error
+    if isinstance(time, dt.datetime):
+        if time.tzinfo is None:
             raise ValueError("a time without a zone is not UTC: write 2026-05-20T12:01:05Z")
-        return of_timedelta(moment - EPOCH)
-    if isinstance(moment, bool) or not isinstance(moment, int):
-        raise TypeError(f"UTC is an int, a str or a datetime, not {type(moment).__name__}")
-    return moment
+        return timedelta_ns(time - EPOCH)
+    if isinstance(time, bool) or not isinstance(time, int):
+        raise TypeError(f"UTC is an int, a str or a datetime, not {type(time).__name__}")
+    return time
 
 
-def _end(nanos: int | None, which: str) -> int:
+def _limit(nanos: int | None, which: str) -> int:
+    """Returns the start or the end of the data. Raises RovelogError if the log has no times."""
     if nanos is None:
         raise RovelogError(f"the log has no {which} in time", next="name the time in nanoseconds of the log's clock")
     return nanos
 
 
-def _from_utc(moment: dt.datetime, info: Info, is_end: bool) -> int:
-    if moment.tzinfo is None:
-        raise ValueError(f"{moment} has no time zone: add tzinfo=timezone.utc")
-    return _log_time(of_timedelta(moment - EPOCH), info, is_end)
+def _from_datetime(time: dt.datetime, info: Info, is_end: bool) -> int:
+    if time.tzinfo is None:
+        raise ValueError(f"{time} has no time zone: add tzinfo=timezone.utc")
+    return _to_log_clock(timedelta_ns(time - EPOCH), info, is_end)
 
 
 def unix_of(t_ns: int, info: Info) -> int | None:
-    """Unix ns of a time on the log's clock; None without UTC."""
+    """Converts a time on the log clock to Unix ns. Returns None if the log has no UTC."""
     return None if info.utc_offset_ns is None else _core.unix_of(info.utc_offset_ns, info.utc_knots, t_ns)
 
 
-def _log_time(unix: int, info: Info, is_end: bool) -> int:
+def _to_log_clock(unix: int, info: Info, is_end: bool) -> int:
     if info.utc_offset_ns is None:
         raise NoUtcError(
-            "this log does not tell the offset of its clock to UTC",
+            "the offset of the log clock from UTC is unknown",
             format=info.format,
             next="name times of the log's own clock, or from its start: +10s",
         )
     found = _core.log_time_of(info.utc_offset_ns, info.utc_knots, unix, is_end)
     if found is None:
-        raise ValueError(f"{unix} ns is no time of a log: 64 bits do not hold it")
+        raise ValueError(f"{unix} ns is no time of a log: it does not fit into 64 bits")
     return found

@@ -1,4 +1,6 @@
-"""Functions on files."""
+"""Functions that correspond to commands of the command line: `recover` and `diff`, and the list of
+formats.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,17 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rovelog import _core, _source
-from rovelog._facts import Recovered
+from rovelog._metadata import Recovered
 from rovelog._log import Log, opened
 from rovelog._source import Source
-from rovelog._topic import missing
+from rovelog._topic import topic_not_found
 
 
 class FormatFacts(NamedTuple):
-    """A format that is built in.
+    """A built-in format.
 
-    id              `ulog`
-    name            `ULog`
+    id              short id for the argument `format` of `open`: `ulog`
+    name            name: `ULog`
     about           short description
     """
 
@@ -28,24 +30,24 @@ class FormatFacts(NamedTuple):
 
 
 def formats() -> list[FormatFacts]:
-    """Returns the formats that are built in. On the command line: `rovelog --version`."""
+    """Returns the built-in formats. On the command line: `rovelog --version`."""
     return [FormatFacts(*row) for row in _core.formats()]
 
 
 def recover(
     f: Source | Log, out: str | os.PathLike[str], *, drop_stale: bool = False, force: bool = False
 ) -> Recovered:
-    """Writes every intact record of a damaged log to the new log `out` and returns what was kept
-    and lost.
+    """Writes every intact record of a damaged log to the new log `out`. Returns statistics about
+    kept and lost data.
 
-    `f` is a log, or an argument of `open`; `drop_stale` leaves out stale rows of another time,
-    `force` replaces an existing file. Raises WriteError if the file cannot be written, and the
-    errors of `open`. On the command line: `rovelog recover FILE -o OUT`.
+    `f` is a log, or an argument of `open`. `drop_stale` skips stale rows, which are old data that a
+    damaged memory card returned. `force` replaces an existing file. Raises WriteError if the file
+    cannot be written, and the errors of `open`. On the command line: `rovelog recover FILE -o OUT`.
     """
     if isinstance(f, Log):
         return f.recover(out, drop_stale=drop_stale, force=force)
-    # No warning: the caller knows of the damage, and the result reports it.
-    with Log(_source.reader(f)) as log:
+    # Unlike `open`, this function does not warn about damage, because the result describes it.
+    with Log(_source.open_reader(f)) as log:
         return log.recover(out, drop_stale=drop_stale, force=force)
 
 
@@ -59,30 +61,40 @@ def diff(
     fields: str | Iterable[str] = (),
     topics: str | Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Compares two logs: returns the document of `rovelog diff A B -f json`, with the keys
-    `different` (bool), `topics`, `formats`, `params`.
+    """Compares two logs. Returns the document that `rovelog diff A B -f json` prints.
 
-    Each of the last three is a list of dicts with `name` (fields: `format` and `field`), `change`
-    (`removed`, `added`, `changed`), and the values of `a` and `b`, None if missing. Topics are
-    compared by type, count and rate (more than 1 %, Hz), formats by the types of fields, parameters
-    by their values at the start of the logs. `ignore_counts` compares rates only,
-    `ignore_calibration` skips parameters that differ between any two vehicles; `topics` are the only
-    ones to compare.
+    The document is a dict with these keys:
 
-    With `stats`, `statistics` is a list with `topic`, `field`, `unit`, and `count`, `min`, `max`, `mean`
-    and `std` of `a` and `b`, of every signal that both logs have. `fields` are the signals to compare:
-    fields, derived fields and expressions, as in `Topic.select`.
+    - `different`: True if the logs differ
+    - `topics`: topics with a different type, a different count, or rates in Hz that differ by more
+      than 1 %
+    - `formats`: fields with different types
+    - `params`: parameters with different values at the start of the logs
+    - `statistics`: with `stats`, the statistics of every signal that both logs have
 
-    Raises TopicNotFound, FieldNotFound, and the errors of `open`. On the command line: `rovelog diff A
-    B`, with `--stats`, `--fields` and `--topics`.
+    `topics`, `formats` and `params` are lists of dicts. Each dict has `name` (in `formats`:
+    `format` and `field`), `change` (`removed`, `added` or `changed`), and the values in `a` and
+    `b`, which are None if missing. `statistics` is a list of dicts with `topic`, `field` and
+    `unit`, and `count`, `min`, `max`, `mean` and `std` of `a` and `b`.
+
+    - `ignore_counts`: compares rates, but not counts
+    - `ignore_calibration`: ignores parameters that differ between any two vehicles
+    - `topics`: compares only these topics
+    - `fields`: signals for `statistics`: fields, derived fields and expressions, as in
+      `Topic.select`
+
+    Raises TopicNotFound, FieldNotFound, and the errors of `open`. On the command line: `rovelog
+    diff A B`, with `--stats`, `--fields` and `--topics`.
     """
     names, signals = _list(topics), _list(fields)
     with opened(a) as first, opened(b) as second:
         for name in names:
             if name not in first and name not in second:
-                raise missing(name, [*first.topics, *second.topics], "in these logs")
+                raise topic_not_found(name, [*first.topics, *second.topics], "in these logs")
         readers = (first._reader, second._reader)
         document = _core.diff(*readers, ignore_counts, ignore_calibration, stats, signals, names)
+        for reader in readers:
+            reader.compare()
     found: dict[str, Any] = json.loads(document)
     return found
 

@@ -1,21 +1,30 @@
-"""Types of what passes between the compiled part and the rest."""
+"""Types shared by several modules of the package.
+
+Most of them describe values that the compiled part passes to Python. Modules that would otherwise
+import each other share their types here, so this module imports only `_metadata`.
+"""
 
 from __future__ import annotations
 
-from typing import Optional, TypedDict
+from collections.abc import Iterator
+from typing import Any, Optional, Protocol, TypedDict
+
+from rovelog._metadata import Field
 
 FieldFacts = tuple[str, str, str, Optional[str], Optional[list["FieldFacts"]]]
-"""Name, type, the log's own type, unit, the fields inside."""
+"""A field of a topic: name, type, type as written in the log, unit, nested fields."""
 Window = tuple[Optional[int], Optional[int]]
-"""From a time until before another, ns of the log's clock; None leaves a side open."""
+"""A time range in ns on the log clock: start (inclusive) and end (exclusive). None means no
+limit.
+"""
 Part = tuple[Optional[list[str]], Window, list[str]]
-"""Fields, or None for all, a window, and signals."""
+"""A part of a topic: names of the fields (None selects all), time range, signals to compute."""
 Lost = tuple[str, Optional[str], str]
-"""Topic, field, why it could not be carried."""
+"""Data that could not be exported: topic, field, reason."""
 
 
 class TopicFacts(TypedDict):
-    """Result of the scan for a topic."""
+    """Metadata of a topic, collected by the scan of the log."""
 
     name: str
     type: str
@@ -27,8 +36,34 @@ class TopicFacts(TypedDict):
     decodable: bool
 
 
+class TopicColumns(Protocol):
+    """The part of `Topic` that LazyFrames and datasets need.
+
+    `_topic` imports `_lazyframe` and `_dataset`. Both use this protocol instead of `Topic`, because
+    an import of `_topic` would be circular.
+    """
+
+    _fields: list[str] | None
+    """Names of the selected fields; None selects all."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def first_ns(self) -> int | None: ...
+    @property
+    def last_ns(self) -> int | None: ...
+    @property
+    def fields(self) -> list[Field]: ...
+    def select(self, *fields: str) -> TopicColumns: ...
+    def between(self, start: int | None = None, end: int | None = None) -> TopicColumns: ...
+    def batches(self) -> Iterator[Any]: ...
+    def _within(self, window: Window) -> TopicColumns: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
 class ExportOptions(TypedDict):
-    """The options of `convert`."""
+    """Options of `convert`, as the compiled part expects them."""
 
     typed: bool
     keep_ned: bool
@@ -49,7 +84,7 @@ class ExportOptions(TypedDict):
 
 
 class RldHeader(TypedDict):
-    """The header of an RLD log, and the rows of all its files."""
+    """Header of an RLD log. `rows` is the number of rows in all files of a split log."""
 
     file_magic: int
     file_version: int
@@ -63,23 +98,29 @@ class RldHeader(TypedDict):
     comment: bytes
     rows: int
     channels: list[tuple[str, int, int, int, int | None, bool]]
-    """Name, code of the unit, scale, bytes, index of the channel that says whether values are valid, whether it is binary."""
+    """For each channel: name, unit code, scale, size in bytes, index of the channel with its
+    validity bits, and whether the channel is binary.
+    """
 
 
 BagMaker = tuple[type, list[tuple[str, "BagMaker | None"]]]
-"""A class of messages, and its fields in order: name, and what makes the messages in it."""
+"""A message class and its fields in order. Each field has a name, and a maker if it is a
+message.
+"""
 
 
 class BagConnection(TypedDict):
-    """What is told of each message of a connection."""
+    """Facts about a connection, which are returned together with every message of this connection.
+    """
 
     topic: str
     kind: str
     md5: str
     maker: BagMaker
     undecoded: type
+    """Class for messages that the definition cannot decode. They contain the payload as bytes."""
     header: dict[str, str] | None
 
 
 LogFile = tuple[str, int, int]
-"""A log that was found: path, size, time of the last change in microseconds since 1970."""
+"""A log file: path, size in bytes, time of the last change in microseconds since 1970."""

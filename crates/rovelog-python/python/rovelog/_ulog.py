@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from rovelog import _core
-from rovelog._near import Values
+from rovelog._suggest import NamedValues
 
 
 class ParameterChange(NamedTuple):
-    """A parameter change during the log.
+    """A change of a parameter during the log.
 
-    t_ns            log time of the change, ns on the log clock
+    t_ns            time of the change, ns on the log clock
     name            name of the parameter
     value           new value
     """
@@ -23,12 +23,12 @@ class ParameterChange(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """Parameters of a flight: name -> value, an int or a 32-bit float.
+    """Parameters of a flight. A value is an int or a 32-bit float.
 
-    initial         values at the start of the data
+    initial         name -> value at the start of the data
     changed         changes during the log, in file order
-    system_defaults system-wide defaults, if they differ from the value
-    setup_defaults  airframe defaults, if they differ from the value
+    system_defaults name -> system-wide default, for parameters whose value differs from it
+    setup_defaults  name -> default of the airframe, for parameters whose value differs from it
     """
 
     initial: dict[str, int | float]
@@ -40,9 +40,9 @@ class Parameters(NamedTuple):
 class Dropout(NamedTuple):
     """A time range without records, as reported by the logger.
 
-    t_ns            log time of the dropout, ns on the log clock
-    duration_ms     duration, ms
-    offset          first byte in the file
+    t_ns            time of the dropout, ns on the log clock
+    duration_ms     duration in ms
+    offset          offset of the first byte of the dropout message in the file
     """
 
     t_ns: int | None
@@ -53,10 +53,10 @@ class Dropout(NamedTuple):
 class Event(NamedTuple):
     """A notification of the autopilot.
 
-    t_ns            time, ns on the log clock
-    level           `warning`
-    message         text
-    name            name in the firmware; None if the log has no definitions
+    t_ns            time of the notification, ns on the log clock
+    level           severity: `warning`
+    message         text of the notification
+    name            name of the event in the firmware; None if the log contains no event definitions
     """
 
     t_ns: int
@@ -68,9 +68,9 @@ class Event(NamedTuple):
 class ModeChange(NamedTuple):
     """The start of a flight mode.
 
-    t_ns            time, ns on the log clock
-    name            `Position`
-    number          `vehicle_status.nav_state`
+    t_ns            time at which the mode starts, ns on the log clock
+    name            name of the mode: `Position`
+    number          number of the mode, as in `vehicle_status.nav_state`
     """
 
     t_ns: int
@@ -79,31 +79,33 @@ class ModeChange(NamedTuple):
 
 
 class UlogExtras:
-    """Data of ULogs; `log.ulog`."""
+    """Data that only ULogs have; the type of `log.ulog`."""
 
     def __init__(self, reader: _core.Reader) -> None:
         self._reader = reader
 
     @cached_property
     def parameters(self) -> Parameters:
-        """Parameters. On the command line: `rovelog params FILE`."""
+        """Parameters at the start, their changes, and defaults. On the command line: `rovelog
+        params FILE`.
+        """
         initial, changed, system, setup = _core.ulog_parameters(self._reader)
         path = self._reader.path
         return Parameters(
-            Values(initial, "parameter", path),
+            NamedValues(initial, "parameter", path),
             [ParameterChange(*row) for row in changed],
-            Values(system, "default of the parameter", path),
-            Values(setup, "default of the parameter", path),
+            NamedValues(system, "default of the parameter", path),
+            NamedValues(setup, "default of the parameter", path),
         )
 
     @cached_property
     def infos(self) -> dict[str, Any]:
-        """Info messages: the last value of each key."""
-        return Values(_core.ulog_infos(self._reader), "information", self._reader.path)
+        """Info messages: key -> last value."""
+        return NamedValues(_core.ulog_infos(self._reader), "information", self._reader.path)
 
     @cached_property
     def dropouts(self) -> list[Dropout]:
-        """Dropouts. On the command line: `rovelog ulog dropouts FILE`."""
+        """Dropouts, in file order. On the command line: `rovelog ulog dropouts FILE`."""
         return [Dropout(*row) for row in _core.ulog_dropouts(self._reader)]
 
     @cached_property

@@ -1,15 +1,15 @@
-"""Lakes made by the workers of an engine, and Delta tables over the Parquet files of a lake.
+"""Ingest of logs into a lake by Spark or Sail, and Delta tables over the Parquet files of a lake.
 
     rovelog ingest flights/ -o lake/ --engine spark
     python -m rovelog.lake lake/
 
-`ingest` has the packs of a lake made by the workers of Spark or Sail; without an engine, the command
-line does that.
+`ingest` adds logs to a lake on the workers of a Spark or Sail session. To ingest on one machine,
+use `rovelog ingest` without an engine.
 
-`delta` gives each table a `_delta_log` next to its files; no file is written again. The table `_logs`
-comes last: its new version is the moment at which new logs are visible to readers of Delta. A second
-call without new logs writes nothing, and a call after one that was killed completes it. Needs
-`pip install rovelog[lake]`.
+`delta` adds a Delta log, the folder `_delta_log`, to each table. The Parquet files are not written
+again. The table `_logs` is updated last, so readers of Delta see a new log only when all tables
+have its rows. A call without new logs writes nothing. If a call was killed, the next call completes
+it. `delta` needs `pip install rovelog[lake]`.
 """
 
 from __future__ import annotations
@@ -25,49 +25,53 @@ from typing import Any, NamedTuple
 
 from rovelog import _core, _engines
 from rovelog._errors import MissingFileError
-from rovelog._need import need
+from rovelog._optional import require
 
 try:
     import fcntl
-except ImportError:  # Windows: one writer at a time is the caller's task there
+except ImportError:
+    # Windows has no `fcntl`. Callers must not run two writers at the same time there.
     fcntl = None  # type: ignore[assignment]
 
 FILES = b"rovelog.files"
-"""Key in the metadata of a file in `_logs`: the files that came with it."""
+"""Metadata key of a file in `_logs`. The value lists the files of other tables with rows of the
+same logs.
+"""
 
-
-DEPTH = 24
-"""Levels of lists and structs that every reader of Delta follows."""
+MAX_DEPTH = 24
+"""Maximum number of nested lists and structs that all Delta readers accept."""
 
 
 class Changed(NamedTuple):
-    """What `delta` has done."""
+    """Result of `delta`."""
 
     versions: dict[str, int]
-    """New versions of the tables that have changed, by their folders in the lake."""
+    """Folder of a changed table -> its new version."""
     refused: dict[str, str]
-    """Tables that Delta cannot have, with the reason: their Parquet files can be read as before."""
+    """Folder of a table that cannot be a Delta table -> reason. Its Parquet files can still be
+    read.
+    """
 
 
 class Ingested(NamedTuple):
-    """What became of the logs."""
+    """Result of `ingest`."""
 
     ok: int
-    """Logs that are in the lake with this run, whole."""
+    """Number of logs that were added completely."""
     partial: int
-    """Logs of which a part was lost."""
+    """Number of logs that were added with a loss."""
     failed: int
-    """Logs that are not in the lake, with a row that says why."""
+    """Number of logs that could not be added. The table `_logs` has the reason for each."""
     known: int
-    """Logs that were in the lake before."""
+    """Number of logs that were already in the lake."""
     same: int
-    """Logs with the same content as another one."""
+    """Number of logs with the same content as another log."""
     files: int
-    """Files that were written."""
+    """Number of written files."""
     removed: int
-    """Files of a run that was killed, which were removed."""
+    """Number of removed files that an earlier, killed run had left."""
     splits: list[str]
-    """Topics with rows that are not in the table of their name, as text."""
+    """Descriptions of topics with rows in another table than the one with their name."""
 
 
 def ingest(
@@ -80,30 +84,32 @@ def ingest(
     retry_quarantined: bool = False,
     tell: Callable[[dict[str, Any]], object] | None = None,
 ) -> Ingested:
-    """Adds logs to a lake, as `rovelog ingest` does, with the workers of a session of Spark or Sail.
+    """Adds logs to a lake on the workers of a Spark or Sail session.
 
-    Workers need this package, and the logs and the lake under the same paths. This process divides the logs into packs of
-    about `pack_bytes`, has `jobs` of them made at a time (default: one per processor of this machine), and commits them.
-    `tell` gets the row of each log.
+    The result is the same as that of `rovelog ingest`. Workers need this package, and access to the
+    logs and the lake under the same paths. This process divides the logs into packs of about
+    `pack_bytes`, runs `jobs` tasks at a time (default: one per processor of this machine), and
+    commits their results. `tell` is called with the row of each log in `_logs`.
 
-    Raises RovelogError if a source has no logs, or the lake cannot be written.
+    Raises RovelogError if a source has no logs, or if the lake cannot be written.
     """
     several = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    told = tell or (lambda row: None)
+    report = tell or (lambda row: None)
     done = _core.lake_ingest(
         [os.fspath(source) for source in several],
         os.fspath(lake),
         _engines.caller(spark),
         (jobs or os.cpu_count() or 1, pack_bytes, retry_quarantined),
-        lambda row: told(json.loads(row)),
+        lambda row: report(json.loads(row)),
     )
     return Ingested(**done)
 
 
 def delta(lake: str | os.PathLike[str]) -> Changed:
-    """Makes or updates the Delta tables of a lake: those to which logs were added since.
+    """Creates the Delta tables of a lake. If they exist, updates the tables to which logs have been
+    added since the last call.
 
-    Raises MissingFileError if the folder is no lake.
+    Raises MissingFileError if the folder is not a lake.
     """
     root = pathlib.Path(lake)
     if not (root / "_logs").is_dir():
@@ -123,7 +129,7 @@ def delta(lake: str | os.PathLike[str]) -> Changed:
 
 @contextlib.contextmanager
 def _lock(root: pathlib.Path) -> Iterator[None]:
-    """The lock of `rovelog ingest`: the lake does not change meanwhile."""
+    """Context manager that holds the lock of `rovelog ingest`, so that the lake does not change."""
     with open(root / "_rovelog" / "lock", "a") as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -131,8 +137,10 @@ def _lock(root: pathlib.Path) -> Iterator[None]:
 
 
 def _tables(root: pathlib.Path) -> dict[str, dict[str, tuple[int, int]]]:
-    """Tables by their folders, `_logs` last: the files of each with their rows and bytes."""
-    pq = need("pyarrow.parquet")
+    """Returns the files of each table, as a dict from the folder of the table to {file -> (number
+    of rows, size in bytes)}. `_logs` is the last table.
+    """
+    pq = require("pyarrow.parquet")
     tables: dict[str, dict[str, tuple[int, int]]] = {}
     logs = {}
     for path in sorted((root / "_logs").glob("*.parquet")):
@@ -145,8 +153,10 @@ def _tables(root: pathlib.Path) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def _update(folder: pathlib.Path, files: dict[str, tuple[int, int]]) -> int | None:
-    """Brings a table to these files. Returns its new version; None if it has them already."""
-    deltalake, transaction = need("deltalake"), need("deltalake.transaction")
+    """Updates a table so that it contains exactly these files. Returns the new version of the
+    table, or None if nothing has changed.
+    """
+    deltalake, transaction = require("deltalake"), require("deltalake.transaction")
     exists = deltalake.DeltaTable.is_deltatable(str(folder))
     table = deltalake.DeltaTable(str(folder)) if exists else None
     known = set(_paths(table)) if table else set()
@@ -159,7 +169,8 @@ def _update(folder: pathlib.Path, files: dict[str, tuple[int, int]]) -> int | No
     actions: list[Any] = [_add(transaction, folder, name, *files[name]) for name in new]
     have = {} if table is None else {field.name: field.type for field in table.schema().fields}
     if table is not None and any(have.get(field.name, field.type) != field.type for field in _delta(schema).fields):
-        # Delta cannot change the type of a column, so the table starts again with the same files.
+        # Delta cannot change the type of a column. So the new version of the table replaces all
+        # columns and files.
         schema = _schema(folder, sorted(files), month)
         actions = [_add(transaction, folder, name, *files[name]) for name in sorted(files)]
         transaction.create_table_with_add_actions(str(folder), _delta(schema), actions, "overwrite", month)
@@ -177,28 +188,32 @@ def _update(folder: pathlib.Path, files: dict[str, tuple[int, int]]) -> int | No
 
 
 def _paths(table: Any) -> list[str]:
-    pa = need("pyarrow")
+    pa = require("pyarrow")
     paths: list[str] = pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()
     return paths
 
 
 def _schema(folder: pathlib.Path, names: list[str], month: list[str]) -> Any:
-    """The columns of files; those with the same columns have the same end of the name."""
-    pa, pq = need("pyarrow"), need("pyarrow.parquet")
+    """Returns the columns of all files.
+
+    The part of a file name after the last `-` is a hash of the columns, so only one file per hash
+    is read.
+    """
+    pa, pq = require("pyarrow"), require("pyarrow.parquet")
     one_each = {name.rsplit("-", 1)[-1] if month else "": name for name in names}
     schemas = [pq.read_schema(folder / name).remove_metadata() for _, name in sorted(one_each.items())]
-    # Files that were added before a column became wider have the narrower type.
+    # A column may have a narrower type in older files. The permissive mode chooses the wider type.
     united = pa.unify_schemas(schemas, promote_options="permissive") if schemas else pa.schema([])
     levels = max((_levels(field.type) for field in united), default=0)
-    if levels > DEPTH:
-        raise _TooDeepError(f"columns nested {levels} levels deep, and Delta describes {DEPTH}")
+    if levels > MAX_DEPTH:
+        raise _TooDeepError(f"columns nested {levels} levels deep, and Delta describes {MAX_DEPTH}")
     for name in month:
         united = united.append(pa.field(name, pa.string()))
     return united
 
 
 class _TooDeepError(Exception):
-    """Columns that are nested deeper than readers of Delta's JSON follow."""
+    """The columns of a table are nested deeper than Delta readers accept."""
 
 
 def _levels(type: Any) -> int:
@@ -207,7 +222,7 @@ def _levels(type: Any) -> int:
 
 
 def _delta(schema: Any) -> Any:
-    deltalake = need("deltalake")
+    deltalake = require("deltalake")
     return deltalake.Schema.from_arrow(schema)
 
 

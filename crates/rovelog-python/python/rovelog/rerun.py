@@ -1,7 +1,8 @@
-"""Importer of the Rerun viewer: with `pip install 'rovelog[rerun]'`, `rerun flight.ulg` opens a log.
+"""Importer for the Rerun viewer. After `pip install 'rovelog[rerun]'`, `rerun flight.ulg` opens a
+log.
 
-Rerun starts every program `rerun-importer-*` that it finds with each file that it is asked to open,
-and reads a recording from the output. The exit code 66 says that a file is not for this program.
+To open a file, Rerun starts every program named `rerun-importer-*` and reads a recording from its
+standard output. A program exits with the code 66 if it does not support the file.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from collections.abc import Sequence
 from rovelog._convert import convert
 from rovelog._errors import NotALogError, RovelogError
 from rovelog._log import Log, open
-from rovelog._need import need
+from rovelog._optional import require
 
-NOT_MINE = 66
-"""The exit code for a file of another importer."""
+UNSUPPORTED_FILE = 66
+"""Exit code that tells Rerun to try other importers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the recording of a log to standard output. Returns the exit code: 0 success, 1 failure,
-    2 invalid arguments, 66 a file that is no log.
+    """Writes the recording of a log to standard output.
+
+    Returns the exit code: 0 for success, 1 for a failure, 2 for invalid arguments, 66 for a file
+    that is not a log.
     """
     parser = argparse.ArgumentParser("rerun-importer-rovelog", description="Writes a log as a recording of Rerun")
     parser.add_argument("path", type=pathlib.Path)
@@ -32,15 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--recording-id")
     parser.add_argument("--opened-recording-id")
     parser.add_argument("--entity-path-prefix")
-    # Rerun also passes times and what later versions add.
+    # Rerun passes additional options, such as times, and future versions may add more options. They
+    # are ignored.
     given, _ = parser.parse_known_args(arguments)
     if not given.path.is_file():
-        return NOT_MINE
+        return UNSUPPORTED_FILE
     try:
         with open(given.path) as log:
             _write(log, given)
     except NotALogError:
-        return NOT_MINE
+        return UNSUPPORTED_FILE
     except (RovelogError, ModuleNotFoundError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -48,8 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(log: Log, given: argparse.Namespace) -> None:
-    """Writes a log by the MCAP file that `rovelog export` makes, which Rerun reads itself."""
-    rerun = need("rerun")
+    """Writes a log as a recording. The log is converted to MCAP first, which Rerun can read
+    itself.
+    """
+    rerun = require("rerun")
     application = given.opened_application_id or given.application_id or given.path.name
     recording = rerun.RecordingStream(
         application, recording_id=given.opened_recording_id or given.recording_id
@@ -57,7 +63,7 @@ def _write(log: Log, given: argparse.Namespace) -> None:
     recording.stdout()
     with tempfile.TemporaryDirectory(prefix="rovelog-") as folder:
         path = pathlib.Path(folder, "log.mcap")
-        # Rerun decodes messages of ROS 2, not those of ROS 1.
+        # Rerun decodes ROS 2 messages, but not ROS 1 messages.
         convert(log, path, ros2=log.format == "rosbag")
         recording.log_file_from_path(path, entity_path_prefix=given.entity_path_prefix)
         recording.flush()

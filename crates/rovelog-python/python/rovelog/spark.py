@@ -5,16 +5,28 @@
 
 Options:
 
-- `topic`: a topic, or several with commas between; `vehicle_attitude` means all instances. Without it, all topics.
-- `fields`: the fields that are decoded, with commas between: `voltage_v,current_a`. Spark does not tell a source
-  which columns a query needs.
-- `targetBytes`: bytes of logs in a partition, 64 MiB. Small logs are packed, large ones divided.
+- `topic`: one topic, or several separated by commas. `vehicle_attitude` selects all instances. The
+  default is all topics.
+- `fields`: the fields to decode, separated by commas: `voltage_v,current_a`. The default is all
+  fields, because Spark does not tell a source which columns a query needs.
+- `targetBytes`: target size of a partition in bytes of log files, by default 64 MiB. Small logs
+  share a partition, and large logs are divided.
 - `blobs`: `true` adds fields of raw bytes.
-- `settle` (streams): seconds since the last change after which a log counts as complete, 60.
+- `settle` (streams): number of seconds without a change after which a log counts as complete, by
+  default 60
 
-Columns: `log` (path), `topic`, `instance`, `seq` (number of the row within the three), `t_ns` (log clock), `time` (UTC),
-then the fields, those of all logs. Filters on `log`, `topic`, `t_ns` and `time` choose what is read; Spark hands them to
-sources if `spark.sql.python.filterPushdown.enabled` is true. Workers need this package and pyarrow.
+Columns:
+
+- `log`: path of the log
+- `topic`, `instance`: name and instance of the topic
+- `seq`: number of the row within this instance and log
+- `t_ns`: time in ns on the log clock
+- `time`: UTC
+- the fields of all logs
+
+Filters on `log`, `topic`, `t_ns` and `time` reduce the amount of data that is read. Spark passes
+filters to the source only if `spark.sql.python.filterPushdown.enabled` is true. Workers need this
+package and pyarrow.
 """
 
 from __future__ import annotations
@@ -50,21 +62,25 @@ if TYPE_CHECKING:
     from rovelog._types import LogFile
 
 TARGET_BYTES = 64 << 20
+"""Default of the option `targetBytes`."""
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @dataclasses.dataclass
 class _Selection:
-    """What is read of which logs."""
+    """The logs to read, and the part of them to decode."""
 
     sources: list[str]
+    """Files, folders and patterns."""
     target_bytes: int
     settle: float
+    """Number of seconds without a change after which a log counts as complete."""
     wanted: dict[str, Any]
+    """Selection for the compiled part: topics, fields, and limits of the time."""
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> _Selection:
-        # Spark ignores the case of options.
+        # Spark treats the names of options as case-insensitive.
         known = {key.lower(): value for key, value in options.items()}
         paths = known.get("paths")
         sources = json.loads(paths) if paths else [known["path"]] if "path" in known else []
@@ -89,19 +105,19 @@ class _Selection:
 
 
 def _local(source: str) -> str:
-    # Spark may hand over a path as a URL.
+    """Returns a path without the scheme `file:` that Spark may add."""
     return source.removeprefix("file://") if source.startswith("file:///") else source.removeprefix("file:")
 
 
 class _Split(InputPartition):
-    """A split of a plan, as JSON."""
+    """A partition: a group of logs, or a part of a log, as JSON."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
 
 
 class RovelogSource(DataSource):
-    """Logs of all formats as a table. See the module."""
+    """Data source for logs of all formats. The options are described at the top of the module."""
 
     @classmethod
     def name(cls) -> str:
@@ -112,38 +128,44 @@ class RovelogSource(DataSource):
         """Returns the columns of all logs. No row is decoded."""
         selection = _Selection.of(self.options)
         schema = selection.schema(selection.logs())
-        # Sail takes the types of Arrow, and no times of a StructType; Spark takes a StructType only.
+        # Spark accepts only a StructType. Sail accepts an Arrow schema, and rejects a StructType
+        # with times.
         return schema if "pysail" in sys.modules else from_arrow_schema(schema)
 
     def reader(self, schema: StructType) -> RovelogReader:
-        """Returns the reader of a query."""
+        """Returns the reader for a query."""
         return RovelogReader(_Selection.of(self.options), schema)
 
     def streamReader(self, schema: StructType) -> RovelogStream:
-        """Returns the reader of a stream: logs that are added to a folder."""
+        """Returns the reader for a stream of logs that are added to a folder."""
         return RovelogStream(_Selection.of(self.options), schema)
 
 
 class _Rows:
-    """Reads splits on workers."""
+    """Base class of the readers. It reads partitions on workers."""
 
     def __init__(self, selection: _Selection, schema: StructType) -> None:
         self.selection = selection
         self.columns = _arrow(schema)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Returns the rows of a split."""
+        """Yields the rows of a partition."""
         rows = _core.scale_read(partition.value, self.columns)
         yield from pa.RecordBatchReader.from_stream(rows)
 
 
 def _arrow(schema: StructType | pa.Schema) -> pa.Schema:
-    """The columns that an engine asks for, in the types of Arrow."""
+    """Returns the requested columns as an Arrow schema. Spark passes a StructType, Sail an Arrow
+    schema.
+    """
     arrow = schema if isinstance(schema, pa.Schema) else to_arrow_schema(schema, timezone="UTC")
     return pa.schema([(field.name, _type(field.type)) for field in arrow])
 
 
 def _type(type: pa.DataType) -> pa.DataType:
+    """Returns the type with the name `element` for list items. The compiled part uses this name,
+    and Arrow compares it.
+    """
     if pa.types.is_struct(type):
         return pa.struct([(field.name, _type(field.type)) for field in type])
     if pa.types.is_list(type):
@@ -155,28 +177,35 @@ class RovelogReader(_Rows, DataSourceReader):
     """Reads the logs of a query."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
-        """Takes the filters that choose logs, topics and times; returns the others."""
+        """Applies filters on logs, topics and times to the selection. Yields the filters that the
+        engine must still apply.
+        """
         for filter in filters:
-            if not self._take(filter):
+            if not self._apply(filter):
                 yield filter
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Returns the splits of the logs that the filters leave."""
-        # A query without rows has one partition without logs.
-        return self.selection.splits(self.selection.logs()) or [_Split(_nothing())]
+        """Returns the partitions of the logs that match the filters."""
+        # Spark requires at least one partition. So a query without logs has an empty partition.
+        return self.selection.splits(self.selection.logs()) or [_Split(_empty_split())]
 
-    def _take(self, filter: Filter) -> bool:
+    def _apply(self, filter: Filter) -> bool:
+        """Narrows the selection by a filter. Returns True if the engine need not apply the filter
+        again.
+        """
         wanted = self.selection.wanted
         name = ".".join(getattr(filter, "attribute", ()))
         if name in ("log", "topic") and isinstance(filter, (EqualTo, In)):
             values = [filter.value] if isinstance(filter, EqualTo) else list(filter.value)
             key = "logs" if name == "log" else "topics"
             if key in wanted and name == "topic":
-                # A topic of the option may name an instance, which the filter does not.
+                # The option may be `t/1`, while the column `topic` has only the name `t`. The names
+                # cannot be compared, so the engine filters the rows.
                 return False
             known = wanted.get(key)
             wanted[key] = [value for value in values if known is None or value in known]
-            # A topic may be named with its instance here, and then means less than in the filter.
+            # The selection also accepts `t/1`, which never matches in the column `topic`. The
+            # engine must therefore apply filters on topics again.
             return name == "log"
         if name in ("t_ns", "time") and isinstance(
             filter, (EqualTo, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual)
@@ -196,36 +225,38 @@ class RovelogReader(_Rows, DataSourceReader):
 
 
 def _micros(value: Any) -> int | None:
-    """A time as microseconds since 1970; None if its zone is not known."""
+    """Returns a time in microseconds since 1970. Returns None if the time has no time zone."""
     if not isinstance(value, datetime.datetime) or value.tzinfo is None:
         return None
     return (value - EPOCH) // datetime.timedelta(microseconds=1)
 
 
-def _nothing() -> str:
+def _empty_split() -> str:
+    """Returns a split without logs."""
     return json.dumps({"rovelog_split": 1, "ordinal": 0, "base": "", "parts": []})
 
 
 class RovelogStream(_Rows, DataSourceStreamReader):
-    """Reads logs that are added to a folder, in the order of their times of change."""
+    """Reads logs that are added to a folder, ordered by modification time."""
 
     def initialOffset(self) -> dict[str, Any]:
-        """Returns the offset before all logs."""
+        """Returns the offset before the first log."""
         return {"changed_us": -1, "log": ""}
 
     def latestOffset(self, *limits: Any) -> dict[str, Any]:
-        """Returns the offset behind all logs that are complete."""
+        """Returns the offset after the last complete log."""
         until = (time.time() - self.selection.settle) * 1e6
-        complete = [_place(log) for log in self.selection.logs() if log[2] <= until]
+        complete = [_position(log) for log in self.selection.logs() if log[2] <= until]
         changed_us, log = max(complete, default=(-1, ""))
         return {"changed_us": changed_us, "log": log}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Returns the splits of the logs between two offsets."""
+        """Returns the partitions of the logs after `start`, up to and including `end`."""
         after, until = ((offset["changed_us"], offset["log"]) for offset in (start, end))
-        logs = [log for log in self.selection.logs() if after < _place(log) <= until]
-        return self.selection.splits(logs) if logs else [_Split(_nothing())]
+        logs = [log for log in self.selection.logs() if after < _position(log) <= until]
+        return self.selection.splits(logs) if logs else [_Split(_empty_split())]
 
 
-def _place(log: LogFile) -> tuple[int, str]:
+def _position(log: LogFile) -> tuple[int, str]:
+    """Returns the position of a log in the stream: modification time, then path."""
     return log[2], log[0]

@@ -1,4 +1,8 @@
-//! Messages of a bag as objects, made directly from their bytes without Python code.
+//! Deserialization of ROS messages to Python objects.
+//!
+//! The rosbag package generates Python code for each message type. This module does the same work
+//! with a [`Maker`]. It walks through the layout of the type and the bytes of the message, and sets
+//! the attributes of a new Python object.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -6,148 +10,169 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, Py
 use rovelog::core::Scalar;
 use rovelog::core::layout::{Element, Layout, Len, Number as _, Slot};
 
-use crate::compat::stamp::Stamps;
+use crate::compat::stamp::TimeClasses;
 
-/// Arrays of more bytes are not kept for the next message.
-const KEPT_BYTES: usize = 1024;
+/// Maximum size in bytes of a value that is kept for the next message. Comparing a larger value
+/// with the next message costs more than it saves.
+const MAX_CACHED_BYTES: usize = 1024;
 
-/// Conversion of a type's messages to objects.
+/// Deserializer for the messages of one type.
 pub(crate) struct Maker {
+    /// Python class of the deserialized messages.
     class: Py<PyType>,
-    /// `__new__` of the class: `__init__` is for scripts, and fills all fields.
-    new: Py<PyAny>,
-    /// The fields in order.
-    parts: Vec<Part>,
+    /// The function `__new__` of the Python class. It is called directly, because `__init__` would
+    /// first set default values for all fields.
+    new_fn: Py<PyAny>,
+    /// Fields of the message type, in the order of its definition.
+    fields: Vec<MessageField>,
 }
 
 impl<'py> FromPyObject<'_, 'py> for Maker {
     type Error = PyErr;
 
-    /// From the class and its fields.
+    /// Extracts a [`Maker`] from the Python tuple `BagMaker`, which consists of the class and its
+    /// fields.
     fn extract(maker: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (class, parts): (Bound<'py, PyType>, _) = maker.extract()?;
-        let new = class.getattr(intern!(maker.py(), "__new__"))?.unbind();
-        Ok(Self { class: class.unbind(), new, parts })
+        let (class, fields): (Bound<'py, PyType>, _) = maker.extract()?;
+        let new_fn = class.getattr(intern!(maker.py(), "__new__"))?.unbind();
+        Ok(Self { class: class.unbind(), new_fn, fields })
     }
 }
 
-/// A field: its name, the conversion of nested messages, and its last value.
-struct Part {
+/// A field of a message type.
+struct MessageField {
     name: Py<PyString>,
+    /// Deserializer for the nested messages in this field. `None` if the field contains no
+    /// messages.
     message: Option<Maker>,
-    last: Option<Kept>,
+    /// Value of this field in the previous message, if it can be used again.
+    last: Option<CachedValue>,
 }
 
-/// A text or a tuple of numbers (both immutable) with the bytes that it was made from. Many fields
-/// repeat from message to message: names of frames and joints, covariances.
-struct Kept {
+/// A string, or a tuple of numbers, with the bytes from which it was deserialized.
+///
+/// Many fields have the same value in consecutive messages, such as frame ids, joint names and
+/// covariances. Python strings and tuples are immutable, so all these messages can share one
+/// object.
+struct CachedValue {
+    /// Bytes of the value in the message.
     bytes: Vec<u8>,
     object: Py<PyAny>,
 }
 
-impl<'py> FromPyObject<'_, 'py> for Part {
+impl<'py> FromPyObject<'_, 'py> for MessageField {
     type Error = PyErr;
 
-    fn extract(part: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (name, message) = part.extract()?;
+    fn extract(field: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (name, message) = field.extract()?;
         Ok(Self { name, message, last: None })
     }
 }
 
 impl Maker {
-    /// Returns the class of the messages.
+    /// Returns the Python class of the deserialized messages.
     pub(crate) fn class(&self) -> &Py<PyType> {
         &self.class
     }
 
-    /// Makes a message; the payload fits the layout.
+    /// Deserializes a message. The caller has checked that the size of the payload matches the
+    /// layout of the type.
     pub(crate) fn make<'py>(
         &mut self,
         py: Python<'py>,
-        stamps: &Stamps,
+        classes: &TimeClasses,
         layout: &Layout,
         payload: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.take(py, stamps, layout, &mut { payload })
+        self.read(py, classes, layout, &mut { payload })
     }
 
-    fn take<'py>(
+    /// Reads a message from the start of `rest`, and removes its bytes from `rest`.
+    fn read<'py>(
         &mut self,
         py: Python<'py>,
-        stamps: &Stamps,
+        classes: &TimeClasses,
         layout: &Layout,
         rest: &mut &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let message = self.new.bind(py).call1((&self.class,))?;
-        for (part, slot) in self.parts.iter_mut().zip(layout.slots()) {
-            let value = part.take(py, stamps, slot, rest)?;
-            message.setattr(part.name.bind(py), value)?;
+        let message = self.new_fn.bind(py).call1((&self.class,))?;
+        for (field, slot) in self.fields.iter_mut().zip(layout.slots()) {
+            let value = field.read(py, classes, slot, rest)?;
+            message.setattr(field.name.bind(py), value)?;
         }
         Ok(message)
     }
 }
 
-impl Part {
-    fn take<'py>(
+impl MessageField {
+    /// Reads this field from the start of `rest`, and removes its bytes from `rest`.
+    fn read<'py>(
         &mut self,
         py: Python<'py>,
-        stamps: &Stamps,
+        classes: &TimeClasses,
         slot: &Slot,
         rest: &mut &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         let len = match slot.len {
-            Len::One => return self.one(py, stamps, &slot.element, rest),
+            Len::One => return self.read_element(py, classes, &slot.element, rest),
             Len::Fixed(len) => len as usize,
-            Len::Counted => count(rest),
+            Len::Counted => read_count(rest),
             Len::Field(_) => unreachable!("a bag has no lengths in other fields"),
         };
         match &slot.element {
-            Element::Byte => Ok(PyBytes::new(py, split(rest, len)).into_any()),
-            // As genpy: numbers are a tuple, truth values a list.
+            Element::Byte => Ok(PyBytes::new(py, take_bytes(rest, len)).into_any()),
+            // Scripts depend on the types that genpy returns. An array of numbers is a tuple, but
+            // an array of booleans is a list.
             Element::Scalar(scalar) if *scalar == Scalar::Bool => {
-                let truths = split(rest, len).iter().map(|byte| *byte != 0);
+                let truths = take_bytes(rest, len).iter().map(|byte| *byte != 0);
                 Ok(PyList::new(py, truths.collect::<Vec<_>>())?.into_any())
             }
             Element::Scalar(scalar) => {
-                let bytes = split(rest, len * scalar.size());
-                self.kept(py, bytes, || {
-                    let numbers = bytes.chunks_exact(scalar.size()).map(|bytes| number(py, *scalar, bytes));
+                let bytes = take_bytes(rest, len * scalar.size());
+                self.cached(py, bytes, || {
+                    let numbers =
+                        bytes.chunks_exact(scalar.size()).map(|bytes| scalar_object(py, *scalar, bytes));
                     Ok(PyTuple::new(py, numbers)?.into_any())
                 })
             }
             element => {
                 let list = PyList::empty(py);
                 for _ in 0..len {
-                    list.append(self.one(py, stamps, element, rest)?)?;
+                    // genpy returns lists of messages and times, which scripts may modify. So these
+                    // lists are not shared between messages.
+                    list.append(self.read_element(py, classes, element, rest)?)?;
                 }
                 Ok(list.into_any())
             }
         }
     }
 
+    /// Reads one array element or one value from the start of `rest`, and removes its bytes from
+    /// `rest`.
     #[inline]
-    fn one<'py>(
+    fn read_element<'py>(
         &mut self,
         py: Python<'py>,
-        stamps: &Stamps,
+        classes: &TimeClasses,
         element: &Element,
         rest: &mut &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         Ok(match element {
-            Element::Scalar(scalar) => number(py, *scalar, split(rest, scalar.size())),
-            Element::Byte => number(py, Scalar::UInt8, split(rest, 1)),
+            Element::Scalar(scalar) => scalar_object(py, *scalar, take_bytes(rest, scalar.size())),
+            Element::Byte => scalar_object(py, Scalar::UInt8, take_bytes(rest, 1)),
             Element::Time => {
-                let [secs, nsecs] = [word(rest), word(rest)].map(i64::from);
-                stamps.time(py, secs, nsecs)?
+                let [secs, nsecs] = [read_u32(rest), read_u32(rest)].map(i64::from);
+                classes.time(py, secs, nsecs)?
             }
             Element::Duration => {
-                let [secs, nsecs] = [word(rest), word(rest)].map(|part| part.cast_signed().into());
-                stamps.duration(py, secs, nsecs)?
+                let [secs, nsecs] = [read_u32(rest), read_u32(rest)].map(|word| word.cast_signed().into());
+                classes.duration(py, secs, nsecs)?
             }
             Element::Text(_) => {
-                let len = count(rest);
-                let bytes = split(rest, len);
-                self.kept(py, bytes, || {
+                let len = read_count(rest);
+                let bytes = take_bytes(rest, len);
+                self.cached(py, bytes, || {
+                    // Like genpy, this function returns a string that is not valid UTF-8 as bytes.
                     Ok(match str::from_utf8(bytes) {
                         Ok(text) => PyString::new(py, text).into_any(),
                         Err(_) => PyBytes::new(py, bytes).into_any(),
@@ -155,16 +180,19 @@ impl Part {
                 })?
             }
             Element::Struct(layout) => match &mut self.message {
-                Some(maker) => maker.take(py, stamps, layout, rest)?,
+                Some(maker) => maker.read(py, classes, layout, rest)?,
                 None => unreachable!("the maker was made of the layout's schema"),
             },
-            Element::Char(_) | Element::WideBool | Element::Packed(_) => unreachable!("ROS has none"),
+            Element::Char(_) | Element::WideBool | Element::Packed(_) | Element::Optional(_) => {
+                unreachable!("ROS has none")
+            }
         })
     }
 
-    /// Returns the object made from the same bytes last time, or a new one.
+    /// Returns the object of the previous message if its bytes are equal to `bytes`. Otherwise
+    /// creates a new object.
     #[inline]
-    fn kept<'py>(
+    fn cached<'py>(
         &mut self,
         py: Python<'py>,
         bytes: &[u8],
@@ -172,47 +200,50 @@ impl Part {
     ) -> PyResult<Bound<'py, PyAny>> {
         match &mut self.last {
             Some(last) if last.bytes == bytes => Ok(last.object.bind(py).clone()),
-            _ if bytes.len() > KEPT_BYTES => new(),
+            _ if bytes.len() > MAX_CACHED_BYTES => new(),
             last => {
                 let object = new()?;
-                let kept = last.get_or_insert_with(|| Kept { bytes: Vec::new(), object: py.None() });
-                kept.bytes.clear();
-                kept.bytes.extend_from_slice(bytes);
-                kept.object = object.clone().unbind();
+                let cached = last.get_or_insert_with(|| CachedValue { bytes: Vec::new(), object: py.None() });
+                cached.bytes.clear();
+                cached.bytes.extend_from_slice(bytes);
+                cached.object = object.clone().unbind();
                 Ok(object)
             }
         }
     }
 }
 
-/// Returns the next `len` bytes; the length was checked before.
+/// Removes the first `len` bytes from `rest` and returns them. The caller has checked that the
+/// payload is large enough.
 #[inline]
-fn split<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {
+fn take_bytes<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {
     let (bytes, behind) = rest.split_at(len);
     *rest = behind;
     bytes
 }
 
+/// Reads a 32-bit little-endian integer from the start of `rest`.
 #[inline]
-fn word(rest: &mut &[u8]) -> u32 {
-    u32::from_wire(split(rest, 4)).expect(SIZED)
+fn read_u32(rest: &mut &[u8]) -> u32 {
+    u32::from_wire(take_bytes(rest, 4)).expect(SIZE_CHECKED)
 }
 
+/// Reads the length that precedes an array or a string.
 #[inline]
-fn count(rest: &mut &[u8]) -> usize {
-    word(rest) as usize
+fn read_count(rest: &mut &[u8]) -> usize {
+    read_u32(rest) as usize
 }
 
-/// The bytes have the size of the scalar.
-const SIZED: &str = "a scalar's own size";
+/// Message of a panic that cannot occur, because the slice always has the size of the scalar.
+const SIZE_CHECKED: &str = "a scalar's own size";
 
-/// Returns a scalar from exactly its bytes.
+/// Converts a scalar to a Python object. The length of `bytes` is the size of the scalar.
 #[inline]
-fn number<'py>(py: Python<'py>, scalar: Scalar, bytes: &[u8]) -> Bound<'py, PyAny> {
+fn scalar_object<'py>(py: Python<'py>, scalar: Scalar, bytes: &[u8]) -> Bound<'py, PyAny> {
     let int = |value: i64| PyInt::new(py, value).into_any();
     macro_rules! read {
         ($ty:ty) => {
-            <$ty>::from_wire(bytes).expect(SIZED)
+            <$ty>::from_wire(bytes).expect(SIZE_CHECKED)
         };
     }
     match scalar {

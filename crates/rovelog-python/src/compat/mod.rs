@@ -1,5 +1,5 @@
-//! Functions for the drop-ins for older packages only, one file for each; `python/rovelog/compat`
-//! uses them.
+//! Functions for the package `rovelog.compat`, which contains drop-in replacements for the Python
+//! packages pyulog, rosbag and rocketlogger.
 
 mod maker;
 mod matrix;

@@ -1,5 +1,16 @@
-//! Parts of a ULog that the drop-in for pyulog needs: header, subscriptions, all messages that are
-//! not rows, and rows as stored.
+//! Access to ULog files for the drop-in replacement of the Python package pyulog: the header, the
+//! subscriptions, the unmodified rows, and all messages that are not rows.
+//!
+//! Several threads read messages and rows. Each thread scans one part of the file. pyulog stores
+//! with many messages the largest timestamp of all rows before the message. A thread only sees the
+//! rows in its own part, so the largest timestamp of all earlier parts is added when the results
+//! are combined:
+//!
+//! ```text
+//! part 0: rows up to 9 s
+//! part 1: a message before any row   -> largest timestamp of part 0, 9 s
+//!         rows up to 8 s             -> the maximum stays 9 s
+//! ```
 
 use std::collections::HashMap;
 use std::io;
@@ -18,10 +29,11 @@ use crate::parallel;
 use crate::reader::Reader;
 use crate::ulog::ulog;
 
-/// Version, start in microseconds, compatible and incompatible flags, offsets of appended data.
+/// Header of a ULog file: version, start time in microseconds, compatible flags, incompatible
+/// flags, and offsets of appended data.
 type Header = (u8, u64, [u8; 8], [u8; 8], [u64; 3]);
 
-/// Returns the header and the flag bits.
+/// Returns the file header of the log, together with the flags from the message "flag bits".
 #[pyfunction]
 pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<Header> {
     let log = ulog(py, reader)?;
@@ -33,7 +45,9 @@ pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<Header> {
     Ok((header.version, header.timestamp.get(), compat, incompat, appended))
 }
 
-/// Returns the subscriptions, parallel to the topics: message id, instance, name of the format,
+/// Returns the subscriptions of the log, in the order of the topics.
+///
+/// Each row consists of the message id, the instance, the name of the format, and the number of
 /// rows.
 #[pyfunction]
 pub(crate) fn ulog_subscriptions(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(u16, u8, String, u64)>> {
@@ -42,11 +56,12 @@ pub(crate) fn ulog_subscriptions(py: Python<'_>, reader: &Reader) -> PyResult<Ve
     Ok(both.map(|(sub, topic)| (sub.msg_id, sub.multi_id, topic.type_name.clone(), topic.count)).collect())
 }
 
-/// Returns all messages that are not rows, in file order: type of message, payload, whether the
-/// data section has started, and the maximum timestamp of the rows before it in microseconds.
+/// Returns all messages that are not rows, in file order, and the largest timestamp of all rows.
 ///
-/// Rows of subscriptions that are not in `timestamps` do not change that maximum. With
-/// `definitions_only`, the list ends where the data section starts.
+/// Each message consists of its type, its payload, a boolean that is true if the data section has
+/// started, and the largest timestamp of all rows before it in microseconds. Rows count only if
+/// `timestamps` contains their subscription. If `definitions_only` is true, the list ends at the
+/// start of the data section.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn ulog_messages<'py>(
@@ -63,23 +78,29 @@ pub(crate) fn ulog_messages<'py>(
     Ok((found.collect(), last))
 }
 
-/// A message, and the state before it.
-type Found = (u8, Vec<u8>, bool, u64);
+/// A message that is not a row: its type, its payload, true if it is in the data section, and the
+/// largest timestamp of the rows before it.
+type FoundMessage = (u8, Vec<u8>, bool, u64);
 
-/// Offset of the timestamp in rows, and the minimum and maximum size of rows.
+/// Offset of the timestamp in a row, and the minimum and maximum size of the row in bytes.
 type TimestampField = (usize, usize, usize);
 
+/// Scans the parts of a log in parallel, and combines their messages that are not rows.
 fn other_messages(
     log: &UlogReader,
     timestamps: &HashMap<usize, TimestampField>,
     definitions_only: bool,
-) -> (Vec<Found>, u64) {
+) -> (Vec<FoundMessage>, u64) {
     let parts = if definitions_only { Vec::new() } else { log.parts(parallel::processors()) };
+    // The definitions are at the start of the log, so one thread scans them. A log without records
+    // cannot be divided into parts, so one thread scans it too.
     if parts.is_empty() {
         let mut whole = OtherMessages::new(log, timestamps, 0);
         for (_, message) in log.messages() {
-            whole.take(message);
+            whole.add(message);
             if definitions_only && whole.in_data {
+                // The message that started the data section may already have been added, so it is
+                // removed.
                 whole.found.retain(|(_, _, in_data, _)| !in_data);
                 break;
             }
@@ -88,9 +109,9 @@ fn other_messages(
     }
     let scan = |part: Part<'_>| {
         let mut others = OtherMessages::new(log, timestamps, part.start());
-        part.scan(|_, met| match met {
+        part.scan(|_, scanned| match scanned {
             Scanned::Record(topic, row) => others.record(topic.id.index(), row),
-            Scanned::Message(message) => others.take(message),
+            Scanned::Message(message) => others.add(message),
         });
         others
     };
@@ -104,27 +125,33 @@ fn other_messages(
     });
     let (mut found, mut last) = (Vec::new(), 0);
     for part in parts {
-        let later = |(kind, payload, in_data, before): Found| (kind, payload, in_data, last.max(before));
+        let later =
+            |(kind, payload, in_data, before): FoundMessage| (kind, payload, in_data, last.max(before));
         found.extend(part.found.into_iter().map(later));
         last = last.max(part.last);
     }
     (found, last)
 }
 
-/// All messages of a part of a log that are not rows.
+/// Collector of the messages in a part of a log that are not rows.
 struct OtherMessages {
-    /// By subscription.
+    /// For each subscription, the location of the timestamp in its rows.
     timestamps: Vec<Option<TimestampField>>,
-    /// Subscriptions by message id.
+    /// Index of the current subscription for each message id. A message id can be subscribed
+    /// several times.
     subscribed: HashMap<u16, usize>,
+    /// Number of subscriptions found so far.
     subscriptions: usize,
-    found: Vec<Found>,
+    found: Vec<FoundMessage>,
+    /// Largest timestamp of all rows found so far, in microseconds.
     last: u64,
+    /// True if the scan has reached the data section.
     in_data: bool,
 }
 
 impl OtherMessages {
-    /// Starts at an offset, with the subscriptions before it.
+    /// Returns a collector for the part of the log that starts at the offset `start`. The
+    /// subscriptions before this offset are added to it.
     fn new(log: &UlogReader, timestamps: &HashMap<usize, TimestampField>, start: u64) -> Self {
         let subscriptions = log.definitions().subscriptions();
         let mut new = Self {
@@ -141,12 +168,15 @@ impl OtherMessages {
         new
     }
 
+    /// Counts a subscription. The first subscription starts the data section.
     fn subscribe(&mut self, msg_id: u16) {
         self.in_data = true;
         self.subscribed.insert(msg_id, self.subscriptions);
         self.subscriptions += 1;
     }
 
+    /// Updates the largest timestamp from a row. pyulog skips rows with an invalid size, so they do
+    /// not count.
     #[inline]
     fn record(&mut self, subscription: usize, row: &[u8]) {
         self.in_data = true;
@@ -158,7 +188,9 @@ impl OtherMessages {
         }
     }
 
-    fn take(&mut self, message: Message<'_>) {
+    /// Adds a message. Rows and subscriptions are not stored, but update the largest timestamp and
+    /// the subscribed message ids.
+    fn add(&mut self, message: Message<'_>) {
         match message {
             Message::Data(data) => {
                 self.in_data = true;
@@ -178,14 +210,18 @@ impl OtherMessages {
             | Message::Sync(_) => {}
             _ => return,
         }
-        // A payload that was read can be written.
+        // `payload` fails only for a message that cannot be written. Any message that was read from
+        // a log can be written.
         let payload = message.payload().unwrap_or_default();
         self.found.push((message.msg_type(), payload, self.in_data, self.last));
     }
 }
 
-/// Returns the rows of some subscriptions in file order, the first `size` bytes of each row, as
-/// writable memory for structured arrays.
+/// Copies the rows of some subscriptions into writable memory, which Python uses as structured
+/// arrays.
+///
+/// `sizes` contains the index of each subscription, and the number of bytes to copy from each of
+/// its rows.
 #[pyfunction]
 pub(crate) fn ulog_rows(
     py: Python<'_>,
@@ -198,7 +234,10 @@ pub(crate) fn ulog_rows(
     Ok(rows.into_iter().map(|(memory, len)| Memory::owned(memory, len)).collect())
 }
 
-/// Returns the memory of each topic's rows, and its size in bytes.
+/// Returns the rows of each topic in memory, and the size of this memory in bytes.
+///
+/// Several threads scan parts of the log. The number of rows before each part is known. So each
+/// thread can write its own range of every array.
 fn copy_rows(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(MmapMut, usize)>> {
     let topics = log.topics();
     let rows = |topic: usize| topics.get(topic).map_or(0, |known| usize::try_from(known.count).unwrap_or(0));
@@ -207,7 +246,7 @@ fn copy_rows(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(Mmap
         Ok((parallel::pages(bytes)?, bytes))
     });
     let mut found = found.collect::<io::Result<Vec<_>>>()?;
-    // Each part fills its own range of each array.
+    // For each array, `rest` is the range that has not been assigned to a part yet.
     let mut rest: Vec<_> = found.iter_mut().map(|(memory, _)| &mut memory[..]).collect();
     let parts = log.parts(parallel::processors());
     std::thread::scope(|scope| {
@@ -228,14 +267,15 @@ fn copy_rows(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(Mmap
     Ok(found)
 }
 
-/// Copies the rows of a part one after the other, each topic's to its range, in rows of a fixed
-/// size.
+/// Copies the rows in one part of the log. `ranges` contains the memory for each topic, and the
+/// size of its rows in bytes.
 fn copy(part: &Part<'_>, ranges: &mut [Option<(&mut [u8], usize)>]) {
-    part.scan(|_, met| {
-        let Scanned::Record(topic, payload) = met else { return };
+    part.scan(|_, scanned| {
+        let Scanned::Record(topic, payload) = scanned else { return };
         let Some((range, size)) = &mut ranges[topic.id.index()] else { return };
         let (row, rest) = std::mem::take(range).split_at_mut(*size);
-        // A row may lack the padding at its end, which is then zero.
+        // Loggers may omit the padding at the end of a row. In the result, this padding is zero,
+        // because the memory is zeroed.
         let len = row.len().min(payload.len());
         row[..len].copy_from_slice(&payload[..len]);
         *range = rest;

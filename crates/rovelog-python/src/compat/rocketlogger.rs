@@ -1,5 +1,5 @@
-//! Parts of an RLD log that the drop-in for rocketlogger needs: header, raw columns, a matrix of
-//! physical values, and times from block times.
+//! Access to RLD logs for the drop-in replacement of the Python package rocketlogger: the header,
+//! raw values, a matrix of physical values, and times.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,18 +14,20 @@ use rovelog::rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
 use rovelog::rld_format::{ColumnOptions, RldReader};
 use rovelog::{AnyLog, Error, ReadOptions, Select};
 
-use crate::compat::matrix::{Wanted, matrix, missing, rows};
-use crate::errors::{self, of_arrow};
+use crate::compat::matrix::{MatrixColumn, matrix, no_channel, rows};
+use crate::errors::{self, from_arrow};
 use crate::memory::Memory;
 use crate::origin::Origin;
 use crate::reader::Reader;
 use crate::rld::rld;
 
-/// Opens the parts of a split recording, in order, as one log.
+/// Opens the files of a split recording as one log. `paths` must contain the files in the order in
+/// which they were recorded.
 #[pyfunction]
 pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> {
     let path = paths.first().map(|path| path.to_string_lossy().into_owned());
     let log = errors::run_on(py, path.as_deref(), || {
+        // The files are read into memory, because several files cannot be memory-mapped as one.
         let parts = paths.iter().map(|path| fs::read(path).map(Into::into));
         let parts = parts.collect::<std::io::Result<Vec<_>>>().map_err(|error| Error::io("rld", error))?;
         Ok(RldReader::join(parts, &ReadOptions::default())?)
@@ -33,7 +35,8 @@ pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> 
     Ok(Reader::new(AnyLog::Rld(log), Origin::named(path), None))
 }
 
-/// Returns the header of the first file, and the number of rows of all files.
+/// Returns the header of the first file. Its number of rows is replaced by the number of rows in
+/// all files. The keys are those of `RldHeader` in Python.
 #[pyfunction]
 pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
     let log = rld(py, reader)?;
@@ -58,14 +61,15 @@ pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Boun
     Ok(dict)
 }
 
-/// Returns the times of all blocks as stored, in nanoseconds: first those of the realtime clock, then
-/// those of the monotonic clock.
+/// Returns the stored times of all blocks in nanoseconds.
+///
+/// All times of the realtime clock come first, followed by all times of the monotonic clock.
 #[pyfunction]
 pub(crate) fn rld_block_times(py: Python<'_>, reader: &Reader) -> PyResult<Memory> {
     const NANOS: i64 = 1_000_000_000;
     let log = rld(py, reader)?;
     let values: Vec<u8> = reader.run(py, || {
-        // Times that are out of range wrap, as in the original.
+        // The original package calculates with 64-bit integers in numpy, which wrap on overflow.
         let of = |sec: i64, nsec: i64| sec.wrapping_mul(NANOS).wrapping_add(nsec);
         let realtime =
             log.block_times().map(|(_, times)| of(times.realtime_sec.get(), times.realtime_nsec.get()));
@@ -77,28 +81,31 @@ pub(crate) fn rld_block_times(py: Python<'_>, reader: &Reader) -> PyResult<Memor
     Ok(Memory::owned(values, len))
 }
 
-/// Returns physical values of some channels, row by row, as writable memory of 64-bit floats.
+/// Returns the physical values as writable memory of 64-bit floats. All values of one channel are
+/// followed by all values of the next channel.
 #[pyfunction]
-pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, wanted: Vec<Wanted>) -> PyResult<Memory> {
+pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, wanted: Vec<MatrixColumn>) -> PyResult<Memory> {
     let log = rld(py, reader)?;
     let (values, len) = reader.run(py, || matrix(log, &wanted))?;
     Ok(Memory::owned(values, len))
 }
 
-/// Returns the raw values of a channel: 64-bit integers for analog ones, bytes of 0 and 1 for
-/// binary ones.
+/// Returns the raw values of a channel.
+///
+/// The values of an analog channel are 64-bit integers. The values of a binary channel are bytes
+/// with the value 0 or 1.
 #[pyfunction]
 pub(crate) fn rld_raw(py: Python<'_>, reader: &Reader, channel: usize) -> PyResult<Memory> {
     let log = rld(py, reader)?;
     let name = log.channels().get(channel).map(|channel| channel.name.to_string());
     let options = ColumnOptions::raw().with_times(None);
     let values = reader.run(py, || {
-        let name = name.ok_or_else(|| missing(channel))?;
+        let name = name.ok_or_else(|| no_channel(channel))?;
         let select = Select::all().with_fields([name]);
         let mut out = Vec::new();
         for batch in log.columns_with(&select, &options)? {
-            let batch = batch.map_err(of_arrow("rld"))?;
-            let column = batch.columns().first().ok_or_else(|| missing(channel))?;
+            let batch = batch.map_err(from_arrow("rld"))?;
+            let column = batch.columns().first().ok_or_else(|| no_channel(channel))?;
             match column.data_type() {
                 DataType::Boolean => out.extend(column.as_boolean().values().iter().map(u8::from)),
                 DataType::Int32 => {
@@ -117,8 +124,10 @@ pub(crate) fn rld_raw(py: Python<'_>, reader: &Reader, channel: usize) -> PyResu
     Ok(Memory::owned(values, len))
 }
 
-/// Returns the times of all rows in nanoseconds, interpolated between block times, on the realtime
-/// clock (`network`) or the monotonic clock. The second value tells whether every row has a time.
+/// Returns the times of all rows in nanoseconds, interpolated between the block times.
+///
+/// If `network` is true, the times are on the realtime clock, otherwise on the monotonic clock. The
+/// second value of the result is true if every row has a time.
 #[pyfunction]
 pub(crate) fn rld_times(py: Python<'_>, reader: &Reader, network: bool) -> PyResult<(Memory, bool)> {
     let log = rld(py, reader)?;

@@ -1,4 +1,4 @@
-//! Messages of a bag in the form of the rosbag package.
+//! Iterator over the messages of a bag, for the drop-in replacement of the Python package rosbag.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rovelog::core::LogReader as _;
 use rovelog::{AnyLog, Select, Value};
 
 use crate::compat::maker::Maker;
-use crate::compat::stamp::Stamps;
+use crate::compat::stamp::TimeClasses;
 use crate::errors;
 use crate::origin::Origin;
 use crate::reader::{Reader, Window};
@@ -18,38 +18,46 @@ use crate::rosbag::bag;
 
 const NANOS: i64 = 1_000_000_000;
 
-/// Constant values for the messages of a connection.
+/// Values that all messages of a connection have in common. The names are keys of `BagConnection`
+/// in Python.
 #[derive(FromPyObject)]
 pub(crate) struct Connection {
+    /// Name of the topic.
     #[pyo3(item)]
     topic: Py<PyString>,
-    /// Type and MD5 sum, as raw messages have them.
+    /// Name of the message type. It is returned with undecoded messages.
     #[pyo3(item)]
     kind: Py<PyString>,
+    /// MD5 sum of the message type. It is returned with undecoded messages.
     #[pyo3(item)]
     md5: Py<PyString>,
+    /// Deserializer for the messages of the connection.
     #[pyo3(item)]
     maker: Maker,
-    /// Class of messages that no definition decodes.
+    /// Python class for messages that cannot be decoded with their definition.
     #[pyo3(item)]
     undecoded: Py<PyType>,
-    /// Connection header that is returned with topic, message and time.
+    /// Connection header. If it is not `None`, it is returned with each message.
     #[pyo3(item)]
     header: Option<Py<PyAny>>,
 }
 
-/// Messages in the form of `read_messages`.
+/// Iterator over messages in the form that `Bag.read_messages` of rosbag returns them: topic,
+/// message, and time.
 #[pyclass(module = "rovelog._core")]
 pub(crate) struct BagMessages {
     log: Arc<AnyLog>,
     messages: Messages,
-    /// By topic; `None` for topics that are not read.
+    /// Connection of each topic. `None` for a topic that is not read.
     connections: Vec<Option<Connection>>,
-    /// Class of the returned tuples.
+    /// Python class of the returned named tuples.
     given: Py<PyType>,
+    /// The function `tuple.__new__`. It creates the named tuples faster than their own `__new__`,
+    /// which is written in Python.
     tuple_new: Py<PyAny>,
+    /// True if messages are returned as undecoded payloads.
     raw: bool,
-    stamps: Stamps,
+    stamps: TimeClasses,
     origin: Origin,
 }
 
@@ -61,11 +69,13 @@ impl BagMessages {
 
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (found, connection) = loop {
-            let Some(found) = self.messages.take(py)? else { return Ok(None) };
+            let Some(found) = self.messages.next_record(py)? else { return Ok(None) };
             if let Some(connection) = &mut self.connections[found.topic] {
                 break (found, connection);
             }
         };
+        // The iterator over records was created with `raw`, because the deserializer needs the
+        // bytes.
         let (AnyLog::Rosbag(bag), Value::Bytes(payload)) = (&*self.log, &found.value) else {
             unreachable!("raw messages of a bag were asked for")
         };
@@ -95,9 +105,13 @@ impl BagMessages {
     }
 }
 
-/// Returns the messages of some connections in time order; `connections` is parallel to the topics.
+/// Returns an iterator over the messages of some connections, in time order.
 ///
-/// `time_classes` are those of times and durations, if they are not ours.
+/// - `connections`: for each topic, the values of its connection; `None` for a topic that is not
+///   read
+/// - `raw`: true if messages are returned as undecoded payloads
+/// - `given`: class of the returned named tuples
+/// - `time_classes`: classes for times and durations; `None` selects the classes of this package
 #[pyfunction]
 #[pyo3(signature = (reader, connections, window, *, raw, given, time_classes))]
 pub(crate) fn bag_messages(
@@ -110,8 +124,8 @@ pub(crate) fn bag_messages(
     time_classes: Option<(Py<PyType>, Py<PyType>)>,
 ) -> PyResult<BagMessages> {
     bag(py, reader)?;
-    let mut select = window.of(Select::all());
-    let log = Arc::clone(reader.all(py)?);
+    let mut select = window.limit(Select::all());
+    let log = Arc::clone(reader.whole_log(py)?);
     let both = log.topics().iter().zip(&connections);
     select.topics =
         Some(both.filter(|(_, read)| read.is_some()).map(|(topic, _)| topic.name.clone()).collect());
@@ -125,7 +139,7 @@ pub(crate) fn bag_messages(
         given,
         tuple_new,
         raw,
-        stamps: Stamps(time_classes),
+        stamps: TimeClasses(time_classes),
         origin,
     })
 }

@@ -1,4 +1,4 @@
-//! `Time` and `Duration` of ROS messages, as the rosbag package has them.
+//! The classes `Time` and `Duration` for times in ROS messages, with the API of genpy.
 
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError, PyZeroDivisionError};
@@ -8,7 +8,7 @@ use pyo3::types::PyType;
 
 const NANOS: i64 = 1_000_000_000;
 
-/// Seconds as scripts pass them.
+/// Seconds passed by Python, as an integer or as a float.
 #[derive(FromPyObject)]
 enum Seconds {
     Whole(i64),
@@ -16,31 +16,36 @@ enum Seconds {
 }
 
 impl Seconds {
-    /// Returns seconds and nanoseconds; a float allows no separate nanoseconds.
+    /// Returns these seconds plus `nsecs` nanoseconds, in normalized form.
+    ///
+    /// Like genpy, returns an exception if the seconds are a float and `nsecs` is not zero.
     fn with(self, nsecs: i64) -> PyResult<(i64, i64)> {
         match self {
             Self::Whole(secs) => Ok((secs, nsecs)),
             Self::Float(_) if nsecs != 0 => {
-                Err(PyValueError::new_err("where the seconds are a float, there are no nanoseconds"))
+                Err(PyValueError::new_err("nanoseconds cannot be combined with float seconds"))
             }
             Self::Float(secs) if secs.is_finite() => {
                 let whole = secs.trunc();
                 #[expect(clippy::cast_possible_truncation, reason = "saturates far outside of any time")]
-                Ok(carried(whole as i64, ((secs - whole) * 1e9) as i64))
+                Ok(normalized(whole as i64, ((secs - whole) * 1e9) as i64))
             }
-            Self::Float(_) => Err(PyValueError::new_err("the seconds are no number")),
+            Self::Float(_) => Err(PyValueError::new_err("the seconds are not a finite number")),
         }
     }
 }
 
-/// Normalises nanoseconds to less than a second.
-fn carried(secs: i64, nsecs: i64) -> (i64, i64) {
+/// Normalizes a time so that its nanoseconds are at least zero and less than one second. For
+/// example, (1, -1) becomes (0, 999 999 999).
+fn normalized(secs: i64, nsecs: i64) -> (i64, i64) {
     (secs.saturating_add(nsecs.div_euclid(NANOS)), nsecs.rem_euclid(NANOS))
 }
 
-/// Common parts of both classes; their operators are added to them.
+/// Defines a class with the methods that `Time` and `Duration` have in common.
+///
+/// `$validate` is a function that checks new values. `$sums` are additional methods of the class.
 macro_rules! stamp {
-    ($class:ident, $what:literal, $demand:path, { $($sums:item)* }) => {
+    ($class:ident, $what:literal, $validate:path, { $($sums:item)* }) => {
         #[doc = $what]
         #[pyclass(get_all, set_all, from_py_object, module = "rovelog.compat.rosbag")]
         #[derive(Clone)]
@@ -54,8 +59,8 @@ macro_rules! stamp {
                 i128::from(self.secs) * i128::from(NANOS) + i128::from(self.nsecs)
             }
 
-            pub(crate) fn carried(secs: i64, nsecs: i64) -> Self {
-                let (secs, nsecs) = carried(secs, nsecs);
+            pub(crate) fn normalized(secs: i64, nsecs: i64) -> Self {
+                let (secs, nsecs) = normalized(secs, nsecs);
                 Self { secs, nsecs }
             }
         }
@@ -66,37 +71,37 @@ macro_rules! stamp {
             #[pyo3(signature = (secs=Seconds::Whole(0), nsecs=0), text_signature = "(secs=0, nsecs=0)")]
             fn new(secs: Seconds, nsecs: i64) -> PyResult<Self> {
                 let (secs, nsecs) = secs.with(nsecs)?;
-                $demand(Self::carried(secs, nsecs))
+                $validate(Self::normalized(secs, nsecs))
             }
 
-            /// From seconds as a float.
+            /// Creates a time or a duration from a number of seconds.
             #[staticmethod]
             fn from_sec(float_secs: f64) -> PyResult<Self> {
                 Self::new(Seconds::Float(float_secs), 0)
             }
 
-            /// Seconds as a float, which is not exact.
+            /// Returns the seconds as a float. The result is rounded, because a float has 53 bits.
             fn to_sec(&self) -> f64 {
                 self.secs as f64 + self.nsecs as f64 / 1e9
             }
 
-            /// Nanoseconds, exact.
+            /// Returns the nanoseconds as an exact integer.
             fn to_nsec(&self) -> PyResult<i64> {
                 i64::try_from(self.nanos())
-                    .map_err(|_| PyOverflowError::new_err("more nanoseconds than 64 bits hold"))
+                    .map_err(|_| PyOverflowError::new_err("the nanoseconds do not fit into 64 bits"))
             }
 
-            /// Sets both parts.
+            /// Sets seconds and nanoseconds without normalizing them.
             fn set(&mut self, secs: i64, nsecs: i64) {
                 (self.secs, self.nsecs) = (secs, nsecs);
             }
 
-            /// Carries nanoseconds of a second or more to the seconds.
+            /// Normalizes the nanoseconds to less than a second.
             fn canon(&mut self) {
-                (self.secs, self.nsecs) = carried(self.secs, self.nsecs);
+                (self.secs, self.nsecs) = normalized(self.secs, self.nsecs);
             }
 
-            /// Returns whether it is zero.
+            /// Returns true if seconds and nanoseconds are zero.
             fn is_zero(&self) -> bool {
                 self.secs == 0 && self.nsecs == 0
             }
@@ -113,14 +118,17 @@ macro_rules! stamp {
                     _ => Err(PyTypeError::new_err(concat!(
                         "a ",
                         stringify!($class),
-                        " is compared with its like only"
+                        " can only be compared with a ",
+                        stringify!($class)
                     ))),
                 }
             }
 
             fn __hash__(&self) -> u64 {
-                // Equal times have equal nanoseconds, and so equal parts after normalisation.
-                let (secs, nsecs) = carried(self.secs, self.nsecs);
+                // Equal values may have different seconds and nanoseconds, such as (1, 0) and (0,
+                // 1e9), but they must have the same hash. So the hash is computed from the
+                // normalized value.
+                let (secs, nsecs) = normalized(self.secs, self.nsecs);
                 secs.wrapping_mul(NANOS).wrapping_add(nsecs).cast_unsigned()
             }
 
@@ -146,7 +154,7 @@ macro_rules! stamp {
     };
 }
 
-/// Second operand of an addition, subtraction or comparison.
+/// Second operand of an addition, a subtraction or a comparison with a time.
 enum Other {
     Time(Time),
     Duration(Duration),
@@ -155,7 +163,8 @@ enum Other {
 impl<'py> FromPyObject<'_, 'py> for Other {
     type Error = PyErr;
 
-    /// Takes our own classes, and those of other packages with the same names and parts (genpy, rospy).
+    /// Accepts an object of a class in this module. Also accepts an object of a class in genpy or
+    /// rospy, because these classes have the same names and attributes.
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(time) = object.cast::<Time>() {
             return Ok(Self::Time(time.borrow().clone()));
@@ -164,6 +173,7 @@ impl<'py> FromPyObject<'_, 'py> for Other {
             return Ok(Self::Duration(span.borrow().clone()));
         }
         let py = object.py();
+        // `rospy.Time` is derived from `genpy.Time`, so the names of all base classes are compared.
         for class in object.get_type().mro() {
             let name = class.getattr(intern!(py, "__name__"))?;
             let is = |wanted| name.eq(wanted);
@@ -184,11 +194,15 @@ impl<'py> FromPyObject<'_, 'py> for Other {
     }
 }
 
-/// Classes of the times in messages: ours, or those of genpy in a process that uses it. Ours keep
-/// nanoseconds of a second or more, which some bags have, so that a message is written as it was read.
-pub(crate) struct Stamps(pub(crate) Option<(Py<PyType>, Py<PyType>)>);
+/// Python classes for the times in messages. `None` selects the classes of this module. If the
+/// process has imported genpy, they are its classes `Time` and `Duration`.
+///
+/// Some bags contain times whose nanoseconds are a second or more. The classes of this module do
+/// not normalize such times. So a message that is read and written again keeps its bytes.
+pub(crate) struct TimeClasses(pub(crate) Option<(Py<PyType>, Py<PyType>)>);
 
-impl Stamps {
+impl TimeClasses {
+    /// Returns a Python object for a time.
     pub(crate) fn time<'py>(&self, py: Python<'py>, secs: i64, nsecs: i64) -> PyResult<Bound<'py, PyAny>> {
         match &self.0 {
             None => Ok(Bound::new(py, Time { secs, nsecs })?.into_any()),
@@ -196,6 +210,7 @@ impl Stamps {
         }
     }
 
+    /// Returns a Python object for a duration.
     pub(crate) fn duration<'py>(
         &self,
         py: Python<'py>,
@@ -209,7 +224,7 @@ impl Stamps {
     }
 }
 
-/// Divisor of a duration.
+/// Divisor of a duration, which is a number or another duration.
 enum Divisor {
     Number(f64),
     Duration(Duration),
@@ -222,7 +237,7 @@ impl<'py> FromPyObject<'_, 'py> for Divisor {
         match object.extract() {
             Ok(Other::Duration(span)) => Ok(Self::Duration(span)),
             Ok(Other::Time(_)) => {
-                Err(PyTypeError::new_err("a Duration is divided by a number or a Duration"))
+                Err(PyTypeError::new_err("a Duration can only be divided by a number or a Duration"))
             }
             Err(_) => Ok(Self::Number(object.extract()?)),
         }
@@ -230,7 +245,8 @@ impl<'py> FromPyObject<'_, 'py> for Divisor {
 }
 
 impl Divisor {
-    /// Returns the divisor in seconds or as a number.
+    /// Returns the divisor as a float. A duration is converted to seconds. Returns an exception if
+    /// the divisor is zero.
     fn value(&self) -> PyResult<f64> {
         let value = match self {
             Self::Number(number) => *number,
@@ -240,34 +256,39 @@ impl Divisor {
     }
 }
 
-/// Returns the quotient and the remainder of floats as Python does: the remainder has the sign of
-/// the divisor.
+/// Returns the quotient and the remainder of two floats.
+///
+/// The remainder has the sign of the divisor, as in Python and unlike in Rust. For example, -7
+/// divided by 2 is -4 with the remainder 1.
 fn floored(value: f64, by: f64) -> (f64, f64) {
     let mut rest = value % by;
     if rest != 0.0 && (rest < 0.0) != (by < 0.0) {
         rest += by;
     }
+    // A rounding error can make the result of the division slightly different from an integer.
     (((value - rest) / by).round(), rest)
 }
 
-/// Refuses a time before 1970, as the ROS class does.
-fn after_1970(time: Time) -> PyResult<Time> {
-    if time.secs < 0 { Err(PyTypeError::new_err("a Time is not below zero")) } else { Ok(time) }
+/// Like genpy, returns an exception if the time is before 1970.
+fn check_time(time: Time) -> PyResult<Time> {
+    if time.secs < 0 { Err(PyTypeError::new_err("a Time cannot be negative")) } else { Ok(time) }
 }
 
-stamp!(Time, "A point in time: seconds and nanoseconds.", after_1970, {
-    /// Seconds as a float, which is not exact.
+stamp!(Time, "A point in time: seconds and nanoseconds.", check_time, {
+    /// Returns the seconds as a float; the same as `to_sec`.
     fn to_time(&self) -> f64 {
         self.to_sec()
     }
 
     fn __add__(&self, other: Other) -> PyResult<Self> {
         match other {
-            Other::Duration(other) => after_1970(Self::carried(
+            // Scripts may set the seconds to any 64-bit number. So sums saturate instead of
+            // overflowing.
+            Other::Duration(other) => check_time(Self::normalized(
                 self.secs.saturating_add(other.secs),
                 self.nsecs.saturating_add(other.nsecs),
             )),
-            Other::Time(_) => Err(PyTypeError::new_err("two times have no sum")),
+            Other::Time(_) => Err(PyTypeError::new_err("two Times cannot be added")),
         }
     }
 
@@ -280,22 +301,22 @@ stamp!(Time, "A point in time: seconds and nanoseconds.", after_1970, {
         match other {
             Other::Time(other) => {
                 let (secs, nsecs) = span(other.secs, other.nsecs);
-                Ok(Bound::new(py, Duration::carried(secs, nsecs))?.into_any())
+                Ok(Bound::new(py, Duration::normalized(secs, nsecs))?.into_any())
             }
             Other::Duration(other) => {
                 let (secs, nsecs) = span(other.secs, other.nsecs);
-                Ok(Bound::new(py, after_1970(Self::carried(secs, nsecs))?)?.into_any())
+                Ok(Bound::new(py, check_time(Self::normalized(secs, nsecs))?)?.into_any())
             }
         }
     }
 
     fn __rsub__(&self, other: Other) -> PyResult<Duration> {
         match other {
-            Other::Time(other) => Ok(Duration::carried(
+            Other::Time(other) => Ok(Duration::normalized(
                 other.secs.saturating_sub(self.secs),
                 other.nsecs.saturating_sub(self.nsecs),
             )),
-            Other::Duration(_) => Err(PyTypeError::new_err("a Time is not subtracted from a Duration")),
+            Other::Duration(_) => Err(PyTypeError::new_err("a Time cannot be subtracted from a Duration")),
         }
     }
 });
@@ -307,7 +328,7 @@ stamp!(Duration, "A span of time: seconds and nanoseconds.", Ok, {
             Other::Duration(other) => {
                 let (secs, nsecs) =
                     (self.secs.saturating_add(other.secs), self.nsecs.saturating_add(other.nsecs));
-                Ok(Bound::new(py, Self::carried(secs, nsecs))?.into_any())
+                Ok(Bound::new(py, Self::normalized(secs, nsecs))?.into_any())
             }
         }
     }
@@ -318,11 +339,11 @@ stamp!(Duration, "A span of time: seconds and nanoseconds.", Ok, {
 
     fn __sub__(&self, other: Other) -> PyResult<Self> {
         match other {
-            Other::Duration(other) => Ok(Self::carried(
+            Other::Duration(other) => Ok(Self::normalized(
                 self.secs.saturating_sub(other.secs),
                 self.nsecs.saturating_sub(other.nsecs),
             )),
-            Other::Time(_) => Err(PyTypeError::new_err("a Time is not subtracted from a Duration")),
+            Other::Time(_) => Err(PyTypeError::new_err("a Time cannot be subtracted from a Duration")),
         }
     }
 
@@ -336,7 +357,7 @@ stamp!(Duration, "A span of time: seconds and nanoseconds.", Ok, {
     }
 
     fn __neg__(&self) -> Self {
-        Self::carried(self.secs.saturating_neg(), self.nsecs.saturating_neg())
+        Self::normalized(self.secs.saturating_neg(), self.nsecs.saturating_neg())
     }
 
     fn __abs__(&self) -> Self {
@@ -346,7 +367,7 @@ stamp!(Duration, "A span of time: seconds and nanoseconds.", Ok, {
     fn __mul__(&self, by: Seconds) -> PyResult<Self> {
         match by {
             Seconds::Whole(by) => {
-                Ok(Self::carried(self.secs.saturating_mul(by), self.nsecs.saturating_mul(by)))
+                Ok(Self::normalized(self.secs.saturating_mul(by), self.nsecs.saturating_mul(by)))
             }
             Seconds::Float(by) => Self::from_sec(self.to_sec() * by),
         }

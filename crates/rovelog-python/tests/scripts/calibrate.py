@@ -1,4 +1,4 @@
-"""Calibrates a RocketLogger, and checks a measurement. usage: calibrate.py FOLDER OUT"""
+"""Calibrates a RocketLogger and checks a measurement. Usage: calibrate.py FOLDER OUT"""
 
 import os
 import sys

@@ -1,4 +1,7 @@
-"""Checks the estimator: innovations, test ratios and flags between take-off and landing, as a CSV. usage: estimator_report.py LOG OUT"""
+"""Checks the estimator: innovations, test ratios and flags between take-off and landing.
+
+Writes a CSV file. Usage: estimator_report.py LOG OUT
+"""
 
 import csv
 import sys

@@ -1,4 +1,7 @@
-"""Copies some messages of a bag, with another frame, and says what is in the copy. usage: filter_bag.py BAG OUT"""
+"""Copies some messages of a bag with another frame, and prints the content of the copy.
+
+Usage: filter_bag.py BAG OUT
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Loads a flight for a report: topics of a list, events, parameters, texts, angles. usage: load_flight.py LOG"""
+"""Loads a flight for a report: some topics, events, parameters, texts and angles.
+
+Usage: load_flight.py LOG
+"""
 
 import sys
 

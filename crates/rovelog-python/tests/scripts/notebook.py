@@ -1,4 +1,7 @@
-"""What a notebook does: frames of all topics, joined by time, and of a power trace. usage: notebook.py FLIGHT POWER"""
+"""Joins frames of all topics by time, and makes a frame of a power trace, as notebooks do.
+
+Usage: notebook.py FLIGHT POWER
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-//! Checks of a lake. Every file that `_logs` lists must exist, and every other file is reported.
+//! Checks of a lake. Every file that `_logs` lists must exist. All other files are reported.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,14 +17,14 @@ use super::member::hex;
 use super::tables::is_name;
 use crate::ScaleError;
 
-/// Maximum time that workers of a killed run may continue to write. Workers end as soon as they
-/// notice that their run was killed, but the machine can be busy.
+/// Maximum time for which the workers of a killed run may continue to write. Workers end as soon as
+/// they notice that their run was killed, but this can take time on a busy machine.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
 /// Result of checking a lake.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Number of logs, including failed ones.
+    /// Number of logs in the lake, including failed logs.
     pub logs: usize,
     /// Number of logs that failed.
     pub failed: usize,
@@ -34,15 +34,15 @@ pub struct Checked {
     pub rows: u64,
     /// Total size of the files in tables, in bytes.
     pub bytes: u64,
-    /// Descriptions of problems: files that are missing, that differ from their description in
-    /// `_logs`, or that another program wrote.
+    /// Descriptions of problems. For example, a file is missing, differs from its description in
+    /// `_logs`, or comes from another program.
     pub problems: Vec<String>,
-    /// Paths of files that `_logs` does not list, because their run was killed or is still running.
+    /// Paths of files that `_logs` does not list, because their run was killed or has not ended.
     pub unnamed: Vec<String>,
 }
 
-/// Compares the files of a lake with their descriptions in `_logs`. If `content` is true, also
-/// compares the hash of each file, which reads the whole file.
+/// Compares the files of a lake with their descriptions in `_logs`. If `content` is true, each file
+/// is read completely to compare its hash, too.
 ///
 /// # Errors
 /// Returns an error if the lake cannot be read.
@@ -70,7 +70,7 @@ pub fn check(lake: &Lake, content: bool) -> Result<Checked, ScaleError> {
                     (checked.files + 1, checked.rows + rows, checked.bytes + bytes);
             }
             Ok((rows, bytes)) => checked.problems.push(format!(
-                "{path}: {rows} rows, {bytes} bytes; there were {} rows, {} bytes when it was added",
+                "{path} has {rows} rows and {bytes} bytes, but it had {} rows and {} bytes when it was added",
                 file.rows, file.bytes
             )),
             Err(error) => checked.problems.push(format!("{path}: {error}")),
@@ -79,14 +79,14 @@ pub fn check(lake: &Lake, content: bool) -> Result<Checked, ScaleError> {
     let (own, foreign) = unlisted_files(lake, &named)?;
     checked.unnamed = own.iter().map(|path| path.display().to_string()).collect();
     let foreign = foreign.iter();
-    checked.problems.extend(
-        foreign.map(|path| format!("{}: of another program; readers of the table read it", path.display())),
-    );
+    checked.problems.extend(foreign.map(|path| {
+        format!("{} was written by another program, and readers of the table read it", path.display())
+    }));
     Ok(checked)
 }
 
-/// Removes the files that killed runs have left, and returns their paths. `wait` is called once if
-/// another program writes to the lake.
+/// Removes the files of killed runs, and returns their paths. If another program writes to the
+/// lake, `wait` is called once, and the function waits until that program has finished.
 ///
 /// # Errors
 /// Returns an error if the lake cannot be read or changed.
@@ -95,21 +95,24 @@ pub fn clean(lake: &Lake, wait: impl FnOnce()) -> Result<Vec<PathBuf>, ScaleErro
     remove_unlisted(lake, &lock)
 }
 
-/// Removes the files that no file in `_logs` lists. The lock shows that no other run is writing, so
-/// killed runs have left them. Files of other programs, which have other names, are never removed.
+/// Removes the files that `_logs` does not list.
+///
+/// The caller holds the lock of the lake, so no other run is writing. So these files come from
+/// killed runs. Files of other programs have other names and are never removed.
 pub(crate) fn remove_unlisted(lake: &Lake, _: &Lock) -> Result<Vec<PathBuf>, ScaleError> {
     let named = listed_files(lake, &mut |_, _, _| {})?;
     let (unnamed, _) = unlisted_files(lake, &named)?;
     for path in &unnamed {
-        // A worker that is just ending may have removed its file.
+        // A worker of a killed run may have removed the file in the meantime, so a missing file is
+        // not an error.
         remove_if_there(path)?;
     }
     clear(&lake.staging())?;
     Ok(unnamed)
 }
 
-/// Removes all files in the staging folder. Workers of a killed run end soon after it and may write
-/// more files until then, so removing is repeated.
+/// Removes all files in the staging folder. Workers of a killed run end shortly after the run, and
+/// may write more files before they end. So the removal is repeated until the folder is empty.
 fn clear(staging: &Path) -> Result<(), ScaleError> {
     let started = Instant::now();
     loop {
@@ -126,9 +129,11 @@ fn clear(staging: &Path) -> Result<(), ScaleError> {
     fs::create_dir_all(staging).map_err(ScaleError::lake(staging))
 }
 
+/// Function that is called for each file in `_logs`, with its path, its logs, and the files that it
+/// lists.
 type Visit<'a> = &'a mut dyn FnMut(&str, &[super::logs::KnownLog], &[TableFile]);
 
-/// Returns the files that `_logs` lists, by their paths in the lake.
+/// Returns the files that `_logs` lists, by their paths relative to the lake.
 fn listed_files(lake: &Lake, visit: Visit<'_>) -> Result<BTreeMap<String, TableFile>, ScaleError> {
     let mut named = BTreeMap::new();
     for path in files_below(&lake.logs(), "parquet")? {
@@ -140,15 +145,18 @@ fn listed_files(lake: &Lake, visit: Visit<'_>) -> Result<BTreeMap<String, TableF
     Ok(named)
 }
 
-/// Returns files that `_logs` does not list: Parquet files in tables and in staging, and incomplete
-/// files in `_logs`. The first list has our own files, the second those of other programs.
+/// Returns the files of the lake that `_logs` does not list. The search covers Parquet files in
+/// tables and in the staging folder, and incomplete files in `_logs`.
+///
+/// The first list contains files with names that this program uses. The second list contains files
+/// of other programs.
 fn unlisted_files(
     lake: &Lake,
     named: &BTreeMap<String, TableFile>,
 ) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ScaleError> {
     let mut found = files_below(lake.root(), "parquet")?;
     let logs = lake.logs();
-    // Checkpoints of Delta tables are Parquet files, too, and are not reported.
+    // Checkpoints of Delta tables are also Parquet files. They are not reported.
     found.retain(|path| {
         let inside = path.strip_prefix(lake.root()).unwrap_or(path);
         let of_delta = inside.iter().any(|part| part == "_delta_log");
@@ -165,7 +173,7 @@ fn unlisted_files(
     Ok((own, foreign))
 }
 
-/// Compares the hash of a file with the hash in `_logs`.
+/// Compares the hash of a file with the hash that `_logs` states.
 fn compare_hash(path: &Path, file: &TableFile) -> Result<(), String> {
     let Some(expected) = &file.sha256 else {
         return Err("an earlier version added this file without a hash".to_owned());
@@ -186,6 +194,7 @@ fn compare_hash(path: &Path, file: &TableFile) -> Result<(), String> {
         .to_owned())
 }
 
+/// Returns the number of rows and the size in bytes of a Parquet file.
 fn rows_of(path: &Path) -> Result<(u64, u64), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let bytes = file.metadata().map_err(|error| error.to_string())?.len();
@@ -210,12 +219,12 @@ mod tests {
                 if Instant::now() > until {
                     break;
                 }
-                // The folder may have just been removed, so errors are ignored.
+                // Errors are ignored, because the folder may just have been removed.
                 let _ = fs::create_dir_all(&pack);
                 let _ = fs::write(pack.join(number.to_string()), "PAR1");
             }
         });
-        // The folder may be removed several times before the last file is written.
+        // The folder may have to be removed several times before the worker writes its last file.
         while !worker.is_finished() {
             remove_unlisted(&lake, &lock).unwrap();
         }

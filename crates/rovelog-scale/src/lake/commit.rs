@@ -1,4 +1,5 @@
-//! Commits: files of a pack get their names in the tables, then the pack its file in `_logs`.
+//! Commits packs to a lake. The files of a pack are moved to their tables. Then the file of the
+//! pack in `_logs` is written.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -15,8 +16,10 @@ use super::tables::{Staged, logs_in, write_error};
 use crate::ScaleError;
 use crate::union::fit;
 
-/// Adds a pack to the lake. Files that no file in `_logs` lists do not belong to the lake. Returns the
-/// topics whose rows are in several tables.
+/// Adds a pack to the lake, and returns the topics whose rows are in several tables.
+///
+/// If the program is killed before the file in `_logs` is written, the files of the pack do not
+/// belong to the lake. The next run removes them.
 pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split>, ScaleError> {
     let (mut files, mut places) = (Vec::new(), Places::of(lake)?);
     for file in &packed.files {
@@ -31,6 +34,8 @@ pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split
         fs::rename(&file.path, &target).map_err(ScaleError::lake(&target))?;
         files.push(TableFile { path, rows: file.rows, bytes: file.bytes, sha256: Some(file.sha256.clone()) });
     }
+    // `_logs` states which topics of a log are not in the table with the plain name. So a reader of
+    // a single log finds all rows of the log.
     let mut rows = packed.logs.clone();
     for (staged, file) in packed.files.iter().zip(&files) {
         let table = file.path.rsplitn(3, '/').last().unwrap_or_default();
@@ -46,9 +51,11 @@ pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split
     Ok(places.splits.into_values().collect())
 }
 
-/// Writes a staged file again if its table has wider types. Readers promote integers among each
-/// other, but only a file in the type of the table keeps, for example, an `Int32` exact beside a
-/// `Float32`. Returns `None` if the file already has the types of the table.
+/// Writes a staged file again if its table has wider types. Returns `None` if the file already has
+/// the types of the table.
+///
+/// Readers of Parquet convert narrow integers to wider ones, but not to floats. If a table contains
+/// `Int32` and `Float32`, its type is `Float64`, and all new files must have this type.
 fn widen(file: &Staged, table: &TableColumns) -> Result<Option<Staged>, ScaleError> {
     if file.columns.iter().all(|(name, ty)| table.columns.get(name) == Some(ty)) {
         return Ok(None);
@@ -72,7 +79,7 @@ fn widen(file: &Staged, table: &TableColumns) -> Result<Option<Staged>, ScaleErr
     Ok(Some(Staged { path, columns, bytes, sha256, ..file.clone() }))
 }
 
-/// Writes the file of a pack in `_logs`: the moment at which the pack is in the lake.
+/// Writes the file of a pack in `_logs`. From then on, the pack belongs to the lake.
 fn write_logs(lake: &Lake, pack: &str, logs: &[LogRow], files: &[TableFile]) -> Result<(), ScaleError> {
     write_atomically(&lake.logs().join(format!("{pack}.parquet")), &to_parquet(logs, files)?)
 }

@@ -1,4 +1,4 @@
-//! Console lines and events of a log as rows of tables.
+//! Conversion of the console messages and events of a log to rows of tables.
 
 use std::sync::Arc;
 
@@ -11,19 +11,22 @@ use rovelog_export::TimeBase;
 use crate::ScaleError;
 use crate::types::micros;
 
-/// A console line or an event.
+/// A console message or an event, as a row of a table.
 struct Line {
+    /// Time on the clock of the log, in nanoseconds.
     t_ns: Option<i64>,
     level: u8,
     level_name: String,
+    /// Tag or program name of a console message, or group of an event.
     source: Option<String>,
     text: String,
 }
 
-/// Maximum number of lines in a batch. A log may have millions of lines.
-const LINES: usize = 8 << 10;
+/// Maximum number of lines in a batch. A log can have millions of lines, which would need too much
+/// memory.
+const BATCH_LINES: usize = 8 << 10;
 
-/// Passes the console lines of a log to `sink`, in batches.
+/// Converts the console messages of a log to batches, and calls `sink` with each batch.
 pub(crate) fn texts(
     log: &AnyLog,
     id: &str,
@@ -37,14 +40,14 @@ pub(crate) fn texts(
         text: text.text,
     });
     let mut first = 0;
-    while let Some(batch) = batch(log, id, first, &lines.by_ref().take(LINES).collect::<Vec<_>>())? {
+    while let Some(batch) = batch(log, id, first, &lines.by_ref().take(BATCH_LINES).collect::<Vec<_>>())? {
         sink(&batch)?;
         first += batch.num_rows();
     }
     Ok(())
 }
 
-/// Returns the PX4 events of a log as text; `None` if there are none.
+/// Returns the PX4 events of a log in text form. Returns `None` if the log has no events.
 pub(crate) fn of(log: &AnyLog, id: &str) -> Result<Option<RecordBatch>, ScaleError> {
     let AnyLog::Ulog(reader) = log else { return Ok(None) };
     let lines = px4::events(reader).list.into_iter().map(|event| Line {
@@ -57,8 +60,8 @@ pub(crate) fn of(log: &AnyLog, id: &str) -> Result<Option<RecordBatch>, ScaleErr
     batch(log, id, 0, &lines.collect::<Vec<_>>())
 }
 
-/// Returns lines as rows, of which `first` is the number of the first one; `None` if there are no
-/// lines.
+/// Converts lines to rows of a table. `first` is the number of the first row. Returns `None` if
+/// there are no lines.
 fn batch(log: &AnyLog, id: &str, first: usize, lines: &[Line]) -> Result<Option<RecordBatch>, ScaleError> {
     if lines.is_empty() {
         return Ok(None);
@@ -93,12 +96,12 @@ mod tests {
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::Int64Type;
 
-    use super::{LINES, texts};
+    use super::{BATCH_LINES, texts};
 
     #[test]
     fn lines_of_all_batches_are_numbered() {
         let mut bytes = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
-        for number in 0..2 * LINES as u64 + 5 {
+        for number in 0..2 * BATCH_LINES as u64 + 5 {
             bytes.extend(b"\x0e\0L6");
             bytes.extend((number + 1).to_le_bytes());
             bytes.extend(format!("{number:05}").into_bytes());
@@ -119,6 +122,6 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        assert_eq!((batches, usize::try_from(next).unwrap()), (3, 2 * LINES + 5));
+        assert_eq!((batches, usize::try_from(next).unwrap()), (3, 2 * BATCH_LINES + 5));
     }
 }

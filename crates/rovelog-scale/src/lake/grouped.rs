@@ -1,9 +1,9 @@
-//! A Parquet file that is written by row groups, and within a row group column by column.
+//! A writer for Parquet files that encodes one column at a time.
 //!
-//! A column that is being encoded needs about a megabyte for the tables of the compressor and a
-//! dictionary, regardless of its number of rows. If all columns of all open files were encoded at
-//! the same time, as Arrow's own writer does, this would be most of the memory of a worker. So rows
-//! are kept as Arrow columns until there are enough for a row group.
+//! A column that is being encoded needs about a megabyte for a dictionary and for the tables of the
+//! compressor, regardless of its number of rows. Arrow's own writer encodes all columns of all open
+//! files at the same time, which would need most of the memory of a worker. So this writer keeps
+//! rows as Arrow columns until there are enough rows for a row group.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,20 +22,24 @@ use sha2::{Digest as _, Sha256};
 
 use super::member::hex;
 
-/// Number of batches that are joined to one, because small batches need much more memory than their
+/// Number of batches that are joined to one batch. Small batches need much more memory than their
 /// values.
 const JOINED_BATCHES: usize = 32;
+
+/// Number of rows at which batches are joined, even if there are only a few batches.
 const JOINED_ROWS: usize = 8 << 10;
 
-/// A file that is only open while a row group is written, because a pack can have more tables than
-/// the system allows open files. Computes the hash of the file.
+/// A file that is only open while a row group is written. A pack can have more tables than the
+/// operating system allows open files.
 struct ReopenedFile {
     path: PathBuf,
+    /// The file. `None` while it is closed.
     file: Option<File>,
+    /// Hash of the bytes that have been written so far.
     hash: Sha256,
 }
 
-/// Size and SHA-256 of a complete file.
+/// Size in bytes and SHA-256 of a complete file.
 pub(super) struct FinishedFile {
     pub(super) bytes: u64,
     pub(super) sha256: String,
@@ -63,17 +67,22 @@ impl Write for ReopenedFile {
     }
 }
 
-/// Writes a Parquet file. Holds the rows of the next row group.
+/// Writes a Parquet file. The rows of the next row group are in memory.
 pub(super) struct RowGroupWriter {
     file: SerializedFileWriter<ReopenedFile>,
     columns: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
+    /// Number of rows at which a row group is written.
     group_rows: usize,
+    /// Batches that result from joining small batches.
     joined: Vec<RecordBatch>,
+    /// Batches that were added after the last joining.
     recent: Vec<RecordBatch>,
+    /// Number of rows in `joined` and `recent`.
     waiting_rows: usize,
+    /// Size in bytes of the rows that are in memory.
     held: usize,
-    /// Number of rows in the file.
+    /// Number of rows that were added to the file.
     pub(super) rows: u64,
 }
 
@@ -83,8 +92,8 @@ impl RowGroupWriter {
         let group_rows = properties.max_row_group_row_count().unwrap_or(usize::MAX);
         File::create(path)?;
         let file = ReopenedFile { path: path.to_owned(), file: None, hash: Sha256::new() };
-        // Arrow's own description of the columns is left out, so that all readers see the same
-        // types.
+        // Arrow's own description of the columns is not written to the file, so that all readers
+        // see the same types.
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(file, Arc::clone(schema), options)?;
         let (file, columns) = writer.into_serialized_writer()?;
@@ -93,17 +102,17 @@ impl RowGroupWriter {
         Ok(Self { file, columns, schema, group_rows, joined, recent, waiting_rows: 0, held: 0, rows: 0 })
     }
 
-    /// Returns the size in bytes of the rows that were not written yet.
+    /// Returns the size in bytes of the rows that have not been written yet.
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// Returns the number of row groups in the file.
+    /// Returns the number of row groups that were written to the file.
     pub(super) fn groups(&self) -> usize {
         self.file.flushed_row_groups().len()
     }
 
-    /// Adds rows. Writes a row group if there are enough.
+    /// Adds rows to the file. If there are enough rows, a row group is written.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.held += batch.get_array_memory_size();
         self.waiting_rows += batch.num_rows();
@@ -120,11 +129,13 @@ impl RowGroupWriter {
         if self.waiting_rows >= self.group_rows { self.write_group() } else { Ok(()) }
     }
 
-    /// Writes the rows that were not written yet as a row group.
+    /// Writes the rows that have not been written yet as a row group.
     pub(super) fn write_group(&mut self) -> Result<()> {
         let mut batches = std::mem::take(&mut self.joined);
         batches.append(&mut self.recent);
         (self.waiting_rows, self.held) = (0, 0);
+        // Each column is encoded from all batches. Then the writer of the column is closed, which
+        // frees its memory.
         let Some(first) = batches.first() else { return Ok(()) };
         let mut writers =
             self.columns.create_column_writers(self.file.flushed_row_groups().len())?.into_iter();
@@ -143,7 +154,7 @@ impl RowGroupWriter {
             }
         }
         group.close()?;
-        // Closes the file. It is opened again to append buffered bytes.
+        // The file is closed here. `ReopenedFile` opens it again when more bytes are written.
         self.file.inner_mut().file = None;
         Ok(())
     }
@@ -151,7 +162,7 @@ impl RowGroupWriter {
     /// Writes the remaining rows, completes the file, and syncs it to disk.
     pub(super) fn finish(mut self) -> Result<FinishedFile> {
         self.write_group()?;
-        // `into_inner` is not used, because it converts errors of the system to text.
+        // `into_inner` is not used, because it converts I/O errors to strings.
         self.file.finish()?;
         let written = self.file.inner_mut();
         let file = written.open()?;

@@ -1,5 +1,5 @@
-//! Adds logs to a lake: finds new logs, divides them into packs, runs workers, and commits the
-//! packs.
+//! Adds logs to a lake. This finds new logs, divides them into packs, runs workers that write the
+//! packs, and commits the packs.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
@@ -21,10 +21,10 @@ use super::places::Split;
 use super::work::{Failure, Worker};
 use crate::{LogFile, ScaleError, find};
 
-/// Default size of the logs in a pack, in bytes.
+/// Default total size of the logs in a pack, in bytes.
 const PACK_BYTES: u64 = 128 << 20;
 
-/// Maximum number of attempts if a log crashes its worker.
+/// Maximum number of attempts to write a pack if its workers crash.
 const MAX_ATTEMPTS: u32 = 2;
 
 /// Options for adding logs.
@@ -32,11 +32,11 @@ const MAX_ATTEMPTS: u32 = 2;
 pub struct Options {
     /// Number of workers that run at the same time.
     pub jobs: usize,
-    /// Approximate size of the logs in a pack, in bytes.
+    /// Approximate total size of the logs in a pack, in bytes.
     pub pack_bytes: u64,
-    /// True to try the logs again that crashed their worker in an earlier run.
+    /// True to retry logs that crashed their worker in an earlier run.
     pub retry_quarantined: bool,
-    /// How workers are started.
+    /// Kind of worker that writes packs.
     pub worker: Worker,
 }
 
@@ -48,65 +48,65 @@ impl Options {
     }
 }
 
-/// Progress reported to the user.
+/// Progress of an ingestion, which is reported to the user.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// Waiting for another program that writes to the lake.
+    /// The ingestion waits for another program that writes to the lake.
     Waiting,
     /// The sources were searched for logs.
     Found {
         /// Number of logs that are not in the lake.
         new: usize,
-        /// Total size of these logs in bytes.
+        /// Total size of the logs that are not in the lake, in bytes.
         bytes: u64,
         /// Number of logs that are already in the lake.
         known: usize,
     },
-    /// A log was added, or has failed.
+    /// A log was added to the lake, or has failed.
     Log(&'a LogRow),
-    /// A missing or damaged file of the lake cannot be restored, because this log, which it was
-    /// made from, is gone or has changed.
+    /// A file of the lake is missing or damaged, and cannot be restored. The log with this path or
+    /// URL no longer exists or has changed.
     Gone(&'a str),
-    /// A pack with logs of this many bytes was added.
+    /// A pack was added to the lake. The value is the total size of its logs in bytes.
     Pack(u64),
-    /// A worker failed, and the pack is tried again.
+    /// A worker failed, so its pack is tried again.
     Again {
-        /// How the worker ended.
+        /// Reason for the failure.
         why: &'a str,
         /// Number of logs in the pack.
         logs: usize,
     },
 }
 
-/// Result of an ingestion.
+/// Result of adding logs to a lake.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ingested {
     /// Number of logs that were added completely.
     pub ok: usize,
-    /// Number of logs that were added in part, because the rest was lost.
+    /// Number of logs that were added in part, because some of their bytes could not be read.
     pub partial: usize,
-    /// Number of logs that were not added. They have a row with the reason.
+    /// Number of logs that could not be added. Each of them has a row in `_logs` with the reason.
     pub failed: usize,
-    /// Number of logs that were in the lake before.
+    /// Number of logs that were already in the lake.
     pub known: usize,
-    /// Number of logs with the same content as another log.
+    /// Number of logs that were skipped, because another log has the same content.
     pub same: usize,
-    /// Number of files that were written.
+    /// Number of files that were written to the lake.
     pub files: usize,
-    /// Number of files that were removed, because a killed run had left them.
+    /// Number of files of killed runs that were removed.
     pub removed: usize,
-    /// Topics with rows that are not in the table of their name.
+    /// Topics of which some rows are not in the table with the plain name.
     pub splits: Vec<Split>,
 }
 
 impl Ingested {
-    /// Returns whether nothing was written.
+    /// Returns `true` if nothing was written.
     pub fn is_nothing(&self) -> bool {
         self.files == 0 && self.ok + self.partial + self.failed == 0
     }
 }
 
-/// Description of a log that crashed its worker.
+/// Description of a log that crashed its worker. It is stored in the quarantine folder.
 #[derive(Serialize)]
 struct Quarantined {
     uri: String,
@@ -115,17 +115,17 @@ struct Quarantined {
     why: String,
 }
 
-/// Adds the logs of sources that are not in the lake yet.
+/// Adds the logs of all sources that are not in the lake yet.
 ///
 /// # Errors
 /// Returns an error in these cases:
 ///
 /// - A source has no logs.
-/// - The folder of the lake has other files, and is not a lake.
+/// - The folder of the lake contains other files, and is not a lake.
 /// - The lake cannot be read or written.
 ///
-/// A log that cannot be read is not an error. It gets a row with the reason. If the reason may be
-/// temporary, such as the network, the next run tries the log again.
+/// A log that cannot be read is not an error. It gets a row in `_logs` with the reason. If the
+/// reason may be temporary, such as a failure of the network, the next run tries the log again.
 pub fn ingest<S: AsRef<str>>(
     sources: &[S],
     lake: &Lake,
@@ -150,7 +150,7 @@ pub fn ingest<S: AsRef<str>>(
     Ok(run.done)
 }
 
-/// Divides logs into packs of about `target` bytes, in order.
+/// Divides logs into packs of about `target` bytes. The logs stay in order.
 fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
     let (mut packs, mut pack, mut filled) = (Vec::new(), Vec::new(), 0_u64);
     for member in members {
@@ -168,17 +168,22 @@ fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
     packs
 }
 
-/// The logs that a lake has.
+/// The logs that a lake already contains, as read from `_logs`.
 struct LakeContent {
+    /// Paths, sizes and times of the last change of the logs.
     files: HashSet<LogFile>,
+    /// Ids of the logs.
     ids: HashSet<String>,
-    /// Ids of the packs of failed logs that are tried again, by the path of the log.
+    /// Failed logs that are tried again. Each path is mapped to the id of the pack that has the row
+    /// of the log.
     replaced: HashMap<String, String>,
-    /// Packs with a file that is missing or has another size. Their logs are read again.
+    /// Packs of which a file is missing or has a different size. Their logs are read again.
     damaged: Vec<Pack>,
 }
 
 impl LakeContent {
+    /// Reads the logs of a lake from `_logs`. If `retry` is true, logs that crashed their worker
+    /// are tried again.
     fn of(lake: &Lake, retry: bool) -> Result<Self, ScaleError> {
         let mut known = Self {
             files: HashSet::new(),
@@ -201,7 +206,7 @@ impl LakeContent {
                 let quarantined = || {
                     row.id.as_ref().is_some_and(|id| lake.quarantine().join(format!("{id}.json")).exists())
                 };
-                // Logs that could not be read have no id, and are tried in each run.
+                // Logs that could not be read have no id. Each run tries them again.
                 if row.failed && (row.id.is_none() || (retry && quarantined())) {
                     known.replaced.insert(row.log.uri.clone(), row.pack);
                     continue;
@@ -218,6 +223,7 @@ impl LakeContent {
     }
 }
 
+/// State of a run that adds logs to a lake.
 struct Run<'a> {
     lake: &'a Lake,
     lock: &'a Lock,
@@ -227,8 +233,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Returns the logs with the hashes of their content, and drops logs with the same content.
-    /// Logs that cannot be read get their row here.
+    /// Computes the hashes of logs, and drops logs whose content is already known. Logs that cannot
+    /// be read get their rows in `_logs` here.
     fn members(&mut self, logs: &[LogFile], jobs: usize) -> Result<Vec<Member>, ScaleError> {
         let mut members = Vec::new();
         let mut hashes_seen = HashSet::new();
@@ -245,7 +251,8 @@ impl Run<'_> {
                 Err(error) => {
                     let unread = unread(log.clone(), error);
                     if self.known.replaced.get(&log.uri) == Some(&unread.id) {
-                        // It fails for the same reason as before.
+                        // The log has failed for the same reason as in the previous run, so its row
+                        // is kept.
                         self.done.known += 1;
                         continue;
                     }
@@ -257,7 +264,7 @@ impl Run<'_> {
     }
 
     /// Returns the damaged packs whose logs still exist with the same content. A pack keeps its id,
-    /// so its new files replace the damaged ones.
+    /// so its new files replace the damaged files.
     fn damaged_packs(&mut self, jobs: usize) -> Vec<Pack> {
         let mut packs = Vec::new();
         for pack in &self.known.damaged {
@@ -273,12 +280,14 @@ impl Run<'_> {
         packs
     }
 
-    /// Runs workers that make the packs, and adds the packs to the lake in order.
+    /// Runs workers that write the packs. The written packs are added to the lake in order.
     fn run_workers(&mut self, packs: Vec<Pack>, options: &Options) -> Result<(), ScaleError> {
         let total = packs.len();
         let staging = self.lake.staging();
         let queue: Mutex<VecDeque<_>> = Mutex::new(packs.into_iter().enumerate().collect());
         thread::scope(|scope| {
+            // The channel has room for one message. So fast workers wait until their packs are
+            // committed, instead of filling the staging folder.
             let (send, receive) = mpsc::sync_channel(1);
             for _ in 0..options.jobs.clamp(1, total.max(1)) {
                 let (send, queue, staging, options) = (send.clone(), &queue, &staging, &options);
@@ -303,8 +312,8 @@ impl Run<'_> {
                         early.insert(number, (bytes, made));
                     }
                 }
-                // Packs are added in order, because the table of a column with a new type depends
-                // on the packs before.
+                // Packs are added in order. The order matters, because the earlier packs determine
+                // the table for a column with a new type.
                 while let Some((bytes, made)) = early.remove(&next) {
                     for packed in made? {
                         self.commit(&packed)?;
@@ -317,6 +326,7 @@ impl Run<'_> {
         })
     }
 
+    /// Adds a written pack to the lake, and counts its logs.
     fn commit(&mut self, packed: &Packed) -> Result<(), ScaleError> {
         for row in packed.logs.iter().filter(|row| row.failed_worker()) {
             let quarantined = Quarantined {
@@ -342,7 +352,7 @@ impl Run<'_> {
                 Status::Failed => self.done.failed += 1,
             }
             (self.progress)(Progress::Log(row));
-            // The row of an earlier failure is removed after the new row was written.
+            // The row of an earlier failure is removed only after the new row has been written.
             if let Some(old) = self.known.replaced.get(&row.uri).filter(|old| **old != packed.id) {
                 let path = self.lake.logs().join(format!("{old}.parquet"));
                 remove_if_there(&path)?;
@@ -354,12 +364,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Removes the staging folders of all attempts to make a pack, including killed ones.
+    /// Removes the staging folders of all attempts to write a pack, including killed attempts.
     fn clear_staging(&self, pack: &str) -> Result<(), ScaleError> {
         for attempt in 1..=MAX_ATTEMPTS {
             let folder = self.lake.staging().join(format!("{pack}-{attempt}"));
             match fs::remove_dir_all(&folder) {
-                // An engine may have run the task twice, and one of its workers may still be
+                // An engine may have run the task twice, and one of the two workers may still be
                 // writing. The next run removes this folder.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
                 done => done.map_err(ScaleError::lake(&folder))?,
@@ -369,13 +379,21 @@ impl Run<'_> {
     }
 }
 
+/// A message from a thread that runs workers to the main thread.
 enum Message {
+    /// A pack is tried again. The values are the reason and the number of logs in the pack.
     Again(String, usize),
+    /// A pack was written. The values are the number of the pack, the total size of its logs, and
+    /// the result.
     Made(usize, u64, Result<Vec<Packed>, ScaleError>),
 }
 
-/// Makes a pack. If its worker crashes, it is tried again. If that fails too, each log is tried in
-/// a pack of its own, so that only the logs that cause the failure are missing.
+/// Runs workers until a pack is written.
+///
+/// If a worker crashes, the pack is tried again. If the second worker crashes, too, each log of the
+/// pack is added in a pack of its own. So only the logs that cause the crash are missing. For
+/// example, if the second of three logs crashes each worker, 2 workers run for the whole pack, and
+/// then 1, 2 and 1 workers for the three logs.
 fn make(
     pack: &Pack,
     options: &Options,
@@ -394,7 +412,7 @@ fn make(
             Failure::Stopped(why) => return Err(ScaleError::Worker(why.clone())),
             Failure::Refused(why) | Failure::Unread(why) | Failure::Ended(why) => why,
         };
-        // If the receiver is gone, the run has already failed.
+        // If the receiver no longer exists, the run has already failed.
         let _ = send.send(Message::Again(why.clone(), pack.logs.len()));
         if !matches!(last, Failure::Ended(_)) {
             break;
@@ -416,14 +434,15 @@ fn make(
     Ok(made)
 }
 
-/// Returns the row of a log that cannot be read at present. It has no hash, so each run tries the
-/// log again.
+/// Returns a row for a log that cannot be read at present. The row has no hash, so each run tries
+/// the log again.
 fn unread(log: LogFile, why: String) -> Packed {
     let id = format!("f{}", short_hash([&*log.uri, &*why]));
     let row = LogRow::failed(&Member { log, sha256: String::new() }, &id, why);
     Packed { id, files: Vec::new(), logs: vec![row] }
 }
 
+/// Removes a folder with its contents. Does nothing if the folder does not exist.
 fn remove_folder(folder: &Path) -> Result<(), ScaleError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(ScaleError::lake(folder)(error)),
@@ -431,7 +450,7 @@ fn remove_folder(folder: &Path) -> Result<(), ScaleError> {
     }
 }
 
-/// Returns the logs with the hashes of their content, in order.
+/// Computes the hash of each log's content. The results are in the order of the logs.
 fn hashes(logs: &[LogFile], jobs: usize) -> Vec<(LogFile, Result<String, String>)> {
     let hash = |log: &LogFile| {
         let bytes = log.bytes().map_err(|error| error.to_string())?;
@@ -446,7 +465,7 @@ fn hashes(logs: &[LogFile], jobs: usize) -> Vec<(LogFile, Result<String, String>
                 scope.spawn(move || part.iter().map(|log| (log.clone(), hash(log))).collect::<Vec<_>>())
             })
             .collect();
-        // A panic in a thread is a bug, so it is passed on.
+        // A panic in a thread is a bug, so the panic continues in this thread.
         let joined = parts
             .into_iter()
             .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

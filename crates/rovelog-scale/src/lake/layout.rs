@@ -1,4 +1,5 @@
-//! Paths of files in a lake, and the lock that its only writer holds.
+//! Paths of the files in a lake, and the lock that ensures that only one program writes to the
+//! lake.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
@@ -9,18 +10,19 @@ use serde::de::DeserializeOwned;
 
 use crate::ScaleError;
 
-/// A lake in a folder.
+/// A lake, which is a folder of Parquet files with the content of many logs.
 #[derive(Clone, Debug)]
 pub struct Lake {
     root: PathBuf,
 }
 
-/// The lock of the writer of a lake. The system releases it when the program ends in any way.
+/// Lock of a lake. The operating system releases the lock when the program ends, even if the
+/// program is killed.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "held until it is dropped")] File);
 
 impl Lake {
-    /// Creates a lake in a folder, which need not exist yet.
+    /// Creates a lake in a folder. The folder need not exist.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -30,18 +32,22 @@ impl Lake {
         &self.root
     }
 
+    /// Returns the folder of the table `_logs`.
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("_logs")
     }
 
+    /// Returns the folder of the files that are not part of a table.
     pub(crate) fn own(&self) -> PathBuf {
         self.root.join("_rovelog")
     }
 
+    /// Returns the folder in which workers write files before they are committed.
     pub(crate) fn staging(&self) -> PathBuf {
         self.own().join("staging")
     }
 
+    /// Returns the folder to which workers write files before the files are committed.
     pub(crate) fn quarantine(&self) -> PathBuf {
         self.own().join("quarantine")
     }
@@ -51,20 +57,21 @@ impl Lake {
         self.own().join("tables").join(format!("{table}.json"))
     }
 
-    /// Checks that the folder is a lake, or is empty so that it can become one.
+    /// Checks that the folder can be used as a lake. It must be a lake, or be empty.
     pub(crate) fn check_folder(&self) -> Result<(), ScaleError> {
-        // If the folder cannot be read, creating the lake returns the error.
+        // If the folder cannot be read, this is ignored here. Creating the lake then returns the
+        // error.
         let is_filled = || fs::read_dir(&self.root).is_ok_and(|mut entries| entries.next().is_some());
-        // `_logs` is checked last, because another run may just be creating the lake, starting with
-        // this folder.
+        // The check for `_logs` comes last. Another run may be creating the lake at this moment,
+        // and it creates `_logs` first.
         if !is_filled() || self.logs().is_dir() {
             return Ok(());
         }
         Err(ScaleError::NotLake(self.root.display().to_string()))
     }
 
-    /// Creates the folders of the lake, and waits until no other program writes to it. If another
-    /// program does, `wait` is called once.
+    /// Creates the folders of the lake, and locks the lake. If another program writes to the lake,
+    /// calls `wait` once, and waits until that program has finished.
     pub(crate) fn lock(&self, wait: impl FnOnce()) -> Result<Lock, ScaleError> {
         for folder in [self.logs(), self.staging(), self.quarantine()] {
             fs::create_dir_all(&folder).map_err(ScaleError::lake(&folder))?;
@@ -84,7 +91,8 @@ impl Lake {
     }
 }
 
-/// Writes a file atomically.
+/// Writes a file atomically. If the program is killed, the file has either its old or its new
+/// content.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ScaleError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(ScaleError::lake(folder))?;
@@ -95,17 +103,19 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ScaleErr
     let write = || {
         let mut file = File::create(&part)?;
         file.write_all(bytes)?;
+        // Without syncing, the file could be empty if the power fails after the renaming.
         file.sync_all()?;
         fs::rename(&part, path)
     };
     write().map_err(|error| {
-        // The first error is returned. A part that cannot be removed is found by `lake check`.
+        // The first error is returned. If the incomplete file cannot be removed, `lake check` finds
+        // it.
         let _ = fs::remove_file(&part);
         ScaleError::lake(path)(error)
     })
 }
 
-/// Removes a file, if it exists.
+/// Removes a file. Does nothing if the file does not exist.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), ScaleError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(ScaleError::lake(path)(error)),
@@ -113,7 +123,7 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), ScaleError> {
     }
 }
 
-/// Reads a JSON file; `None` if it does not exist.
+/// Reads a JSON file. Returns `None` if the file does not exist.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ScaleError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -130,9 +140,10 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Scal
     write_atomically(path, &bytes)
 }
 
-/// Returns the files in a folder and in all folders below that have an extension, sorted by path.
-/// Empty if the folder does not exist. Links to folders are not followed, because they can lead out
-/// of the lake.
+/// Returns the files with this extension in a folder and its subfolders, sorted by path.
+///
+/// The result is empty if the folder does not exist. Links to folders are not followed, because
+/// they can lead out of the lake.
 pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, ScaleError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

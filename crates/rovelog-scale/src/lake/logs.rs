@@ -1,4 +1,4 @@
-//! The table `_logs`, which has a row for each log. Each pack has a file in it.
+//! The table `_logs`, which has a row for each log. For each pack, the table has a file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,23 +27,24 @@ use serde::{Deserialize, Serialize};
 use super::member::Member;
 use crate::{LogFile, ScaleError};
 
-/// Key in the metadata of a pack's file in `_logs`. Its value is the list of the pack's files.
+/// Key of the list of a pack's files. The list is in the metadata of the pack's file in `_logs`.
 const FILES: &str = "rovelog.files";
 
-/// How much of a log is in the lake.
+/// Completeness of a log in the lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// The whole log is in the lake.
     Ok,
-    /// Everything that could be read is in the lake. The rest is in the list of lost ranges.
+    /// Everything that could be read of the log is in the lake. The column `lost` lists the byte
+    /// ranges that could not be read.
     Partial,
     /// The log is not in the lake. The column `error` has the reason.
     Failed,
 }
 
 impl Status {
-    /// Returns the name that the table has for it.
+    /// Returns the name of the status in the table `_logs`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -53,7 +54,7 @@ impl Status {
     }
 }
 
-/// A row of `_logs`.
+/// A row of the table `_logs`, which describes a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogRow {
@@ -64,25 +65,25 @@ pub struct LogRow {
     pub uri: String,
     /// SHA-256 of the bytes of the log as hexadecimal digits. Empty if the log could not be read.
     pub sha256: String,
-    /// Size in bytes.
+    /// Size of the log in bytes.
     pub size: u64,
-    /// Time of the last change in microseconds since 1970.
+    /// Time of the log's last change, in microseconds since 1970.
     pub changed_us: i64,
     /// Format id: `ulog`, `rld`, `rosbag` or `vel`. `None` if the log could not be opened.
     pub format: Option<String>,
-    /// How much of the log is in the lake.
+    /// Completeness of the log in the lake.
     pub status: Status,
-    /// Why the log failed.
+    /// Reason why the log failed. `None` if it did not fail.
     pub error: Option<String>,
-    /// Start on the clock of the log, in nanoseconds.
+    /// Start time on the clock of the log, in nanoseconds.
     pub start_ns: Option<i64>,
-    /// End on the clock of the log, in nanoseconds.
+    /// End time on the clock of the log, in nanoseconds.
     pub end_ns: Option<i64>,
-    /// Start in UTC, in microseconds since 1970, if the log has UTC.
+    /// Start time in UTC, in microseconds since 1970. `None` if the log has no UTC.
     pub start_us: Option<i64>,
-    /// End in UTC, in microseconds since 1970, if the log has UTC.
+    /// End time in UTC, in microseconds since 1970. `None` if the log has no UTC.
     pub end_us: Option<i64>,
-    /// Id of the vehicle, if the log has it.
+    /// Id of the vehicle. `None` if the log does not state it.
     pub vehicle: Option<String>,
     /// Description of the software that recorded the log.
     pub software: Option<String>,
@@ -90,34 +91,37 @@ pub struct LogRow {
     pub records: u64,
     /// Number of bytes that could not be read.
     pub lost_bytes: u64,
-    /// Ranges of bytes in the file that could not be read.
+    /// Byte ranges of the file that could not be read.
     pub lost: Vec<(u64, u64)>,
-    /// Number of values that are null in the lake, because they are integers above the range of
-    /// signed 64 bits.
+    /// Number of values that are null in the lake, because they are unsigned integers that exceed
+    /// the range of a signed 64-bit integer.
     pub lost_values: u64,
-    /// Number of records that have no row, because they cannot be decoded.
+    /// Number of records that have no row in the lake, because they cannot be decoded.
     pub lost_records: u64,
     /// Number of records of each topic, as JSON.
     pub topics: String,
-    /// Tables of the topics with rows that are not in the table of their name, as JSON.
+    /// For the topics whose rows are not in the table with the plain name, the tables that contain
+    /// them, as JSON.
     pub tables: String,
     /// Details of the log's summary, as JSON.
     pub info: String,
-    /// Parameters at the start of the log, as JSON; `None` if the format has none.
+    /// Parameters at the start of the log, as JSON. `None` if the format has no parameters.
     pub parameters: Option<String>,
     /// Id of the pack that added the log.
     pub pack: String,
 }
 
 impl LogRow {
-    /// Start of the error text of logs that crashed their worker.
+    /// First words of the error message of a log that crashed its worker.
     pub(crate) const ENDED_WORKER: &str = "the worker ended ";
 
-    /// Returns whether the log crashed its worker.
+    /// Returns `true` if the log crashed its worker.
     pub(crate) fn failed_worker(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.starts_with(Self::ENDED_WORKER))
     }
 
+    /// Creates a row with the file and the status of a log. The columns about its content are
+    /// empty.
     fn new(member: &Member, pack: &str, status: Status) -> Self {
         let LogFile { uri, size, changed_us } = member.log.clone();
         Self {
@@ -148,12 +152,12 @@ impl LogRow {
         }
     }
 
-    /// Returns the row of a log that failed.
+    /// Creates the row of a log that failed.
     pub(crate) fn failed(member: &Member, pack: &str, error: impl Into<String>) -> Self {
         Self { error: Some(error.into()), ..Self::new(member, pack, Status::Failed) }
     }
 
-    /// Returns the row of a log that was opened.
+    /// Creates the row of a log that was opened successfully.
     pub(crate) fn of(member: &Member, pack: &str, log: &AnyLog) -> Self {
         let info = log.info();
         let lossy = info.state != State::Complete || !info.lost.is_empty();
@@ -178,7 +182,7 @@ impl LogRow {
     }
 }
 
-/// Fills in the columns that are known only after the whole log was read.
+/// Sets the columns that are known only after the whole log has been read.
 pub(crate) fn describe(row: &mut LogRow, log: &AnyLog) {
     let info = log.info();
     let detail = |key: &str| info.details.iter().find(|detail| detail.key == key);
@@ -197,22 +201,23 @@ pub(crate) fn describe(row: &mut LogRow, log: &AnyLog) {
     }
 }
 
-/// Description of a file in a table. Its path is relative to the lake.
+/// Description of a file in a table. Its path is relative to the folder of the lake.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct TableFile {
     pub(crate) path: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    /// SHA-256 of the file. `None` in lakes of earlier versions.
+    /// SHA-256 of the file. `None` in lakes that an earlier version wrote.
     #[serde(default)]
     pub(crate) sha256: Option<String>,
 }
 
-/// Returns the bytes of the file of a pack in `_logs`.
+/// Returns the content of a pack's file in `_logs` with these rows and files.
 pub(crate) fn to_parquet(rows: &[LogRow], files: &[TableFile]) -> Result<Vec<u8>, ScaleError> {
     parquet_of(&batch(rows)?, files)
 }
 
+/// Encodes a Parquet file that has the list of files in its metadata.
 fn parquet_of(batch: &RecordBatch, files: &[TableFile]) -> Result<Vec<u8>, ScaleError> {
     let list = serde_json::to_string(files).map_err(|error| ScaleError::Columns(error.to_string()))?;
     let properties = parquet_properties("_logs", &batch.schema(), Floats::Plain)?
@@ -229,8 +234,11 @@ fn parquet_of(batch: &RecordBatch, files: &[TableFile]) -> Result<Vec<u8>, Scale
     write().map_err(|error: parquet::errors::ParquetError| ScaleError::Export(ExportError::from(error)))
 }
 
-/// Returns a pack's file in `_logs` with another list of files. `table_of` returns a topic of a log
-/// and the table of its rows, if that is not the table of the topic's name.
+/// Returns the content of the file at `path`, which is a pack's file in `_logs`, with a new list of
+/// files.
+///
+/// `table_of` is called with the id of each log. If rows of a topic have moved to another table, it
+/// returns the topic and the new table.
 pub(crate) fn with_files<'a>(
     path: &Path,
     files: &[TableFile],
@@ -260,13 +268,14 @@ pub(crate) fn with_files<'a>(
     parquet_of(&RecordBatch::try_new(schema, columns)?, files)
 }
 
-/// Returns a JSON object of tables by topic with one more.
+/// Adds a topic and its table to a JSON object that maps topics to tables.
 pub(crate) fn with_table(tables: &str, topic: &str, table: &str) -> String {
     let mut tables: BTreeMap<String, String> = serde_json::from_str(tables).unwrap_or_default();
     tables.insert(topic.to_owned(), table.to_owned());
     serde_json::to_string(&tables).unwrap_or_else(|_| "{}".to_owned())
 }
 
+/// Converts rows to a record batch.
 fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
     let text = |of: &dyn Fn(&LogRow) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
@@ -309,7 +318,7 @@ fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
 
-/// Returns the lost ranges of logs as a column of lists.
+/// Returns a column of lists that has the lost byte ranges of each log.
 fn lost(rows: &[LogRow]) -> ArrayRef {
     let fields = Fields::from(vec![
         Field::new("start", DataType::Int64, true),
@@ -332,7 +341,7 @@ fn lost(rows: &[LogRow]) -> ArrayRef {
     Arc::new(lists.finish())
 }
 
-/// The properties of a log that are read back from `_logs`.
+/// Properties of a log that are read back from `_logs`.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownLog {
     pub(crate) log: LogFile,
@@ -343,7 +352,7 @@ pub(crate) struct KnownLog {
     pub(crate) pack: String,
 }
 
-/// Reads the logs and the files of a pack from its file in `_logs`.
+/// Reads the logs of a pack, and the list of its files, from the pack's file in `_logs`.
 pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<KnownLog>, Vec<TableFile>), ScaleError> {
     let refused = |error: String| ScaleError::lake(path)(std::io::Error::other(error));
     let file = File::open(path).map_err(ScaleError::lake(path))?;
@@ -404,7 +413,7 @@ mod tests {
         let own = to_parquet(&[LogRow::failed(&member, "p", "why")], &[]).unwrap();
         std::fs::write(&path, own).unwrap();
         assert_eq!(from_parquet(&path).unwrap().0[0].log, member.log);
-        // In turn, each column gets a type that it does not have in our files.
+        // In each iteration, one column has a type that it never has in files of this program.
         for wrong in 0..columns.len() {
             let of = |at: usize| {
                 Arc::clone(match (at, at == wrong) {

@@ -1,5 +1,5 @@
-//! Packs, which are logs that are added to a lake together. The id of a pack is a hash of their
-//! content.
+//! Packs. A pack consists of logs that are added to a lake together. Its id is a hash of the
+//! content of the logs.
 
 use std::fmt::Write as _;
 
@@ -13,14 +13,14 @@ use crate::LogFile;
 pub struct Pack {
     /// Id of the pack, which is a hash of the content of its logs.
     pub id: String,
-    /// The logs.
+    /// Logs of the pack.
     pub logs: Vec<Member>,
 }
 
 /// A log of a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// The log.
+    /// Path, size and time of the last change of the log.
     pub log: LogFile,
     /// SHA-256 of the bytes of the log as hexadecimal digits.
     pub sha256: String,
@@ -34,23 +34,25 @@ impl Member {
 }
 
 impl Pack {
-    /// Creates a pack of these logs.
+    /// Creates a pack of logs. The id of the pack does not depend on the order of the logs.
     pub fn new(logs: Vec<Member>) -> Self {
         let mut ids: Vec<&str> = logs.iter().map(|log| &*log.sha256).collect();
         ids.sort_unstable();
         Self { id: short_hash(ids), logs }
     }
 
-    /// Returns the total size of the logs in bytes.
+    /// Returns the total size of the logs in the pack, in bytes.
     pub fn bytes(&self) -> u64 {
         self.logs.iter().map(|member| member.log.size).sum()
     }
 }
 
-/// Returns 16 hexadecimal digits of a hash of texts.
+/// Returns a hash of several strings as 16 hexadecimal digits.
 pub(crate) fn short_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
     for text in texts {
+        // The length separates consecutive strings, so that "ab", "c" and "a", "bc" have different
+        // hashes.
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }

@@ -9,10 +9,12 @@
 //! LAKE/_rovelog/                    staging, lock, columns of tables, quarantine
 //! ```
 //!
-//! Logs are added in packs of about 128 MB. The files of a pack have names that depend on the
-//! content of its logs. Its file in `_logs` is written last, and only with this file the pack
-//! belongs to the lake. So a program that is killed at any time leaves a lake that the next
-//! [`ingest`] completes, and a second run over the same logs writes nothing.
+//! Logs are added in packs of about 128 MB. The names of a pack's files contain a hash of the
+//! content of its logs. The file of the pack in `_logs` is written last, and the pack belongs to
+//! the lake only with this file.
+//!
+//! If a program is killed at any time, the next [`ingest`] completes the lake. A second run with
+//! the same logs writes nothing.
 
 mod check;
 mod commit;

@@ -1,5 +1,5 @@
-//! The task of a worker: writes the logs of a pack to staged Parquet files, and returns a row for
-//! each log.
+//! The task of a worker. It writes the logs of a pack to Parquet files in the staging folder, and
+//! returns a row of `_logs` for each log.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -18,18 +18,19 @@ use crate::error::Blame;
 use crate::rows::Rows;
 use crate::{ScaleError, Wanted};
 
-/// The files and rows that a worker has made from a pack.
+/// The files and rows that a worker has written for a pack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Packed {
     /// Id of the pack.
     pub id: String,
+    /// Parquet files in the staging folder.
     pub(crate) files: Vec<Staged>,
-    /// A row for each log.
+    /// Rows of `_logs`, one for each log of the pack.
     pub logs: Vec<LogRow>,
 }
 
-/// Writes the rows of the logs of a pack to new files in the folder `staging`. A log that cannot be
-/// opened because of damage only gets a row with the error.
+/// Writes the rows of all logs in a pack to new files in the folder `staging`. If a log cannot be
+/// opened because of damage, it only gets a row of `_logs` with the error.
 ///
 /// # Errors
 /// Returns an error in these cases. The pack must then be divided.
@@ -46,6 +47,7 @@ pub fn write(pack: &Pack, staging: &Path) -> Result<Packed, ScaleError> {
     Ok(Packed { id: pack.id.clone(), files: tables.finish()?, logs: rows })
 }
 
+/// Writes the rows of a log to the files of its tables. Returns the row of the log for `_logs`.
 fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, ScaleError> {
     let uri = &member.log.uri;
     let log = match member.log.open() {
@@ -58,7 +60,7 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     let mut row = LogRow::of(member, pack, &log);
     let month = row.month();
     let (id, everything) = (Arc::from(member.id()), Wanted::default());
-    // Every log has a window, because the selection has no times.
+    // The selection has no time window, so every log has a window and this never returns early.
     let Some(window) = everything.window(&*log) else { return Ok(row) };
     for group in in_passes(log.topics().iter().filter(|topic| topic.count > 0), |topic| topic, false) {
         let select = Select::topics(group.iter().map(|topic| topic.name.as_str()));
@@ -66,7 +68,8 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
         let mut topics: BTreeMap<TopicId, Rows> = BTreeMap::new();
         for item in log.batches(&select) {
             let (topic, batch) = item.map_err(ScaleError::batch(uri))?;
-            // A name can mean a second topic, which is in another group.
+            // The name selects all topics with this name. Those that are not in `ids` belong to
+            // another group, so they are skipped here.
             if !ids.contains(&topic) {
                 continue;
             }
@@ -93,7 +96,8 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     if let Some(batch) = events::of(&log, member.id())? {
         tables.write("", "_events", &month, &batch)?;
     }
-    // If the file changed while it was read, the rows belong to no log.
+    // If the file has changed while it was read, the rows may be a mixture of two versions. The
+    // error causes the pack to be discarded.
     member.log.verify()?;
     logs::describe(&mut row, &log);
     Ok(row)

@@ -1,8 +1,15 @@
-//! The table of a file. It is named after its topic. If a column is text in one log and a number in
-//! another, no type holds the values of both, and the rows are in two tables.
+//! Assignment of files to tables of a lake.
 //!
-//! Numbers have the plain name and other kinds a suffix, in whatever order the logs come: a table
-//! of texts is moved to `battery_status__text` when the first numbers of the same column come.
+//! A table is named after its topic. If a column contains texts in one log and numbers in another,
+//! no type can represent both. So the rows of the topic are in two tables.
+//!
+//! # Example
+//!
+//! In the first log, the column `state` of `battery_status` contains texts, so the table is
+//! `battery_status`. In the second log, the column contains numbers. The files of the first log are
+//! moved to `battery_status__text`, and the second log gets the table `battery_status`. If the logs
+//! are added in the opposite order, the result is the same, because numbers always get the plain
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,35 +24,40 @@ use super::tables::{Staged, logs_in};
 use crate::ScaleError;
 use crate::union::wider;
 
-/// Maximum length of a folder name in bytes. Most file systems allow 255, and suffixes such as
-/// `__2` and `.json.part` need the rest.
+/// Maximum length of a folder name in bytes. Most file systems allow 255 bytes. The remaining bytes
+/// are needed for suffixes such as `__2` and `.json.part`.
 const MAX_NAME_LEN: usize = 200;
 
-/// The columns of a table.
+/// The columns of a table and their types.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableColumns {
-    /// The topic that the table is of.
+    /// Name of the topic whose rows are in the table.
     topic: String,
-    /// Types by the names of all columns that its files have.
+    /// Type of each column by its name.
     pub(super) columns: BTreeMap<String, String>,
 }
 
 /// Result of adding columns to a table.
 enum Added {
+    /// All columns fit into the table. The value has the columns of the table afterwards.
     Fits(TableColumns),
-    /// A column has the name of another one except for upper and lower case.
+    /// The names of two columns differ only in upper and lower case.
     OtherCase,
     Conflict(Conflict),
 }
 
-/// A column for which no type holds the values of both.
+/// A column whose values in the table and in a new file cannot be represented by one type.
 struct Conflict {
+    /// Name of the column.
     column: String,
+    /// Kind of the values in the table.
     known: Kind,
+    /// Kind of the values in the new file.
     new: Kind,
 }
 
-/// Kinds of values that no type holds together, in the order in which they get the plain name.
+/// Kinds of values. No type can represent values of two different kinds. If a topic has values of
+/// several kinds, the first kind in this order gets the table with the plain name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Number,
@@ -92,7 +104,8 @@ impl TableColumns {
         Self { topic: topic.to_owned(), columns: BTreeMap::new() }
     }
 
-    /// Returns the columns with further ones, each in a type that holds the values of both.
+    /// Returns the columns of this table after `columns` have been added. If a column exists in
+    /// both, it gets a type that can represent the values of both.
     fn with<'a>(&self, columns: impl IntoIterator<Item = (&'a String, &'a String)>) -> Added {
         let mut all = self.clone();
         for (name, ty) in columns {
@@ -113,7 +126,7 @@ impl TableColumns {
         Added::Fits(all)
     }
 
-    /// Returns the schema of a file of the table, in the types of the table.
+    /// Returns the schema of a staged file, with the column types of this table.
     pub(super) fn schema_of(&self, file: &Staged) -> Option<Schema> {
         let field = |(name, _): &(String, String)| {
             let ty: DataType = self.columns.get(name)?.parse().ok()?;
@@ -123,8 +136,8 @@ impl TableColumns {
     }
 }
 
-/// Returns the type that holds the values of both types, or the kinds that exclude each other. All
-/// types are written as Arrow shows them.
+/// Returns a type that can represent the values of both types. If there is no such type, returns
+/// the kinds of values that conflict. Types are strings in the notation of Arrow.
 fn wider_text(a: &str, b: &str) -> Result<String, (Kind, Kind)> {
     let (Ok(a), Ok(b)) = (a.parse::<DataType>(), b.parse::<DataType>()) else {
         return Err((Kind::Other, Kind::Other));
@@ -133,7 +146,8 @@ fn wider_text(a: &str, b: &str) -> Result<String, (Kind, Kind)> {
     both.map_err(|_| conflict(&a, &b).unwrap_or((Kind::Other, Kind::Other)))
 }
 
-/// Returns the kinds that exclude each other, of the types themselves or of what is in them.
+/// If two types cannot be combined, returns the kinds of their values. For lists and structs, these
+/// are the kinds of the elements or fields that conflict.
 fn conflict(a: &DataType, b: &DataType) -> Option<(Kind, Kind)> {
     match (a, b) {
         (DataType::List(a), DataType::List(b)) => conflict(a.data_type(), b.data_type()),
@@ -145,28 +159,30 @@ fn conflict(a: &DataType, b: &DataType) -> Option<(Kind, Kind)> {
     }
 }
 
-/// A table of the lake, and the types in which a new file has to store its columns.
+/// A table of the lake.
 pub(super) struct Table {
+    /// Path of the table relative to the folder of the lake.
     pub(super) path: String,
+    /// Columns of the table, with the types that new files must use.
     pub(super) columns: TableColumns,
 }
 
-/// Rows of a topic that are not in the table of its name, because no type holds the values of all
-/// logs.
+/// Rows of a topic that are not in the table with the plain name, because no type can represent the
+/// values of all logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Split {
-    /// The topic.
+    /// Name of the topic.
     pub topic: String,
-    /// A column that has several kinds of values.
+    /// Name of a column with values of several kinds.
     pub column: String,
-    /// Kind of its values in these rows: `text`.
+    /// Kind of the column's values in these rows, for example `text`.
     pub kind: &'static str,
-    /// The table of the topic's name, which has the other rows.
+    /// Table with the plain name, which contains the other rows of the topic.
     pub plain: String,
-    /// The table of these rows.
+    /// Table that contains these rows.
     pub table: String,
-    /// Ids of the logs that have such rows, as far as this run added or moved them.
+    /// Ids of the logs whose rows of this kind were added or moved in this run.
     pub logs: BTreeSet<String>,
 }
 
@@ -176,26 +192,30 @@ impl std::fmt::Display for Split {
         let logs = rovelog::core::text::count(logs.len() as u64, "log");
         write!(
             f,
-            "topic {topic}: column {column} is of another kind ({kind}) in {logs}, whose rows are in {table}, not in {plain}; read both"
+            "column {column} of topic {topic} has another type ({kind}) in {logs}: \
+             these rows are in the table {table}, not in {plain}; read both tables"
         )
     }
 }
 
-/// The tables of a lake.
+/// The tables of a lake, to which files are assigned.
 pub(super) struct Places<'a> {
     lake: &'a Lake,
     names: TableNames,
-    /// Splits, by table.
+    /// Rows that are not in the table with the plain name, by the table that contains them.
     pub(super) splits: BTreeMap<String, Split>,
 }
 
 impl<'a> Places<'a> {
+    /// Reads the names of the tables of a lake.
     pub(super) fn of(lake: &'a Lake) -> Result<Self, ScaleError> {
         Ok(Self { lake, names: TableNames::of(lake)?, splits: BTreeMap::new() })
     }
 
-    /// Returns the table of a file, with columns widened as needed. `placed` are the files of the pack
-    /// that have their places already: they are moved with their table.
+    /// Returns the table for a staged file. The types of the table are widened if needed.
+    ///
+    /// `placed` lists the files of the same pack that were already assigned to tables. If their
+    /// table is renamed, they are moved.
     pub(super) fn table_of(&mut self, file: &Staged, placed: &mut [TableFile]) -> Result<Table, ScaleError> {
         let columns = || file.columns.iter().map(|(name, ty)| (name, ty));
         let plain = plain_name(file);
@@ -206,6 +226,8 @@ impl<'a> Places<'a> {
             }
             let known: Option<TableColumns> = read_json(&self.lake.columns(&table))?;
             let known = known.unwrap_or_else(|| TableColumns::empty(&file.topic));
+            // Different topics can have the same folder name. For example, `/a/b` and `/a_b` both
+            // become `a_b`.
             if known.topic != file.topic {
                 continue;
             }
@@ -235,7 +257,7 @@ impl<'a> Places<'a> {
         Err(ScaleError::Columns(format!("topic {} has too many tables", file.topic)))
     }
 
-    /// Returns the table for rows of a kind that the plain table cannot have.
+    /// Returns the table for rows of a kind that the table `plain` cannot store.
     fn beside<'c, I: Iterator<Item = (&'c String, &'c String)>>(
         &mut self,
         plain: &str,
@@ -260,7 +282,7 @@ impl<'a> Places<'a> {
         Err(ScaleError::Columns(format!("topic {topic} has too many tables")))
     }
 
-    /// Writes the columns of a table if they have changed.
+    /// Writes the description of a table's columns if the columns have changed.
     fn keep(
         &mut self,
         path: String,
@@ -275,6 +297,7 @@ impl<'a> Places<'a> {
         Ok(Table { path, columns })
     }
 
+    /// Records that rows of a topic are not in the table with the plain name.
     fn note(
         &mut self,
         file: &Staged,
@@ -295,9 +318,10 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns the table that is named after the topic of a file.
+/// Returns the name of the table that is named after the topic of a file.
 pub(super) fn plain_name(file: &Staged) -> String {
-    // Tables of all formats are the lake's own.
+    // The tables `_text` and `_events` contain rows of all formats, so they are not in the folder
+    // of a format.
     if file.format.is_empty() {
         file.topic.clone()
     } else {
@@ -305,8 +329,8 @@ pub(super) fn plain_name(file: &Staged) -> String {
     }
 }
 
-/// Names of the tables, by their names in lower case. A file system that ignores case would mix two
-/// tables whose names differ in case only.
+/// Names of all tables, by their names in lower case. On a file system that ignores case, two
+/// tables whose names differ only in case would have the same folder.
 struct TableNames(HashMap<String, String>);
 
 impl TableNames {
@@ -330,27 +354,28 @@ impl TableNames {
     }
 }
 
-/// Returns a folder name for a topic that every file system accepts. `/camera/image` becomes
-/// `camera_image`. A long name ends with a hash of the topic.
+/// Returns a folder name for a topic that every file system accepts. For example, `/camera/image`
+/// becomes `camera_image`. A long name is shortened and ends with a hash of the topic.
 fn folder_of(topic: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
     let name: String = topic.trim_matches('/').chars().map(plain).collect();
-    // A name that starts with a dot or an underscore is hidden, or one of the lake's own.
+    // Query engines ignore folders whose names start with a dot or an underscore.
     let hidden = name.is_empty() || name.starts_with(['.', '_']);
     let mut name = if hidden || is_reserved(&name) { format!("topic{name}") } else { name };
     if name.len() > MAX_NAME_LEN {
-        // All characters are ASCII.
+        // All characters are ASCII, so the name can be truncated at any byte.
         name.truncate(MAX_NAME_LEN - 17);
         name = format!("{name}-{}", short_hash([topic]));
     }
-    // Windows drops dots at the end of a name.
+    // Windows removes dots at the end of a name.
     if name.ends_with('.') {
         name.push('_');
     }
     name
 }
 
-/// Returns whether Windows reserves a file name for a device, with any extension.
+/// Returns `true` if Windows reserves a file name for a device. This also applies to names with an
+/// extension.
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).to_ascii_uppercase();
     let numbered = |device| {
@@ -382,7 +407,7 @@ mod tests {
         }
     }
 
-    /// Returns the table of a file that is not there.
+    /// Returns the path of the table for a file with these columns. The file need not exist.
     fn path_of(places: &mut Places<'_>, topic: &str, columns: &[(&str, &str)]) -> String {
         places.table_of(&staged(topic, columns), &mut []).unwrap().path
     }
@@ -410,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kinds_that_exclude_each_other_are_found_inside_of_types() {
+    fn conflicting_kinds_are_found_inside_nested_types() {
         let kinds = |a: &str, b: &str| conflict(&a.parse().unwrap(), &b.parse().unwrap());
         assert_eq!(kinds("Int16", "Utf8"), Some((Kind::Number, Kind::Text)));
         assert_eq!(kinds("Utf8", "List(Utf8)"), Some((Kind::Text, Kind::List)));
@@ -419,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_a_table_hold_all_values() {
+    fn types_of_a_table_can_represent_all_values() {
         for (a, b, both) in [
             ("Int16", "Int32", Some("Int32")),
             ("Int64", "Int16", Some("Int64")),

@@ -1,4 +1,4 @@
-//! Moving a table of a lake to another name.
+//! Renaming of a table in a lake.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,11 +9,12 @@ use super::logs::{self, TableFile};
 use super::tables::logs_in;
 use crate::ScaleError;
 
-/// Gives the files of a table the name of another one, and returns the logs that have rows in them.
-/// `placed` are files of the table that no file in `_logs` names yet.
+/// Moves the files of the table `from` to the table `to`. Returns the ids of the logs that have
+/// rows in these files. `placed` lists files of the table that are not listed in `_logs` yet.
 ///
-/// A run that is killed leaves each pack whole, under the old name or the new one: files get a second
-/// name, then the file of the pack in `_logs` is replaced, then the old names are removed.
+/// For each pack, the files first get a second name. Then the pack's file in `_logs` is replaced,
+/// and the old names are removed. If the program is killed between these steps, `_logs` lists
+/// either all old names or all new names, and the listed files exist.
 pub(super) fn move_table(
     lake: &Lake,
     from: &str,
@@ -28,7 +29,8 @@ pub(super) fn move_table(
         for file in &mut files {
             let Some(new) = renamed(&file.path, from, to) else { continue };
             let (source, target) = (lake.root().join(&file.path), lake.root().join(&new));
-            // A file that is gone is repaired by its logs, under the new name.
+            // If the file is missing, only its name in `_logs` changes. The next `ingest` reads the
+            // logs of the pack again, and writes the file under the new name.
             if source.exists() {
                 name_again(&source, &target)?;
                 ids.extend(logs_in(&target)?);
@@ -57,18 +59,20 @@ pub(super) fn move_table(
     Ok(moved)
 }
 
-/// Returns the path of a file of table `from` in table `to`.
+/// Returns the path that a file has after it was moved from the table `from` to the table `to`.
+/// Returns `None` if the file is not in the table `from`.
 fn renamed(path: &str, from: &str, to: &str) -> Option<String> {
     let rest = path.strip_prefix(from)?.strip_prefix('/')?;
     Some(format!("{to}/{rest}"))
 }
 
+/// Gives the file `source` a second name, which is `target`.
 fn name_again(source: &Path, target: &Path) -> Result<(), ScaleError> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder).map_err(ScaleError::lake(folder))?;
     }
     remove_if_there(target)?;
-    // A file system without hard links gets a copy.
+    // If the file system does not support hard links, the file is copied.
     fs::hard_link(source, target)
         .or_else(|_| fs::copy(source, target).map(drop))
         .map_err(ScaleError::lake(target))

@@ -1,4 +1,4 @@
-//! The files of a pack while they are written. There is one file for each table, month and set of
+//! Writing of the files of a pack. There is a file for each combination of table, month and set of
 //! columns.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,33 +19,33 @@ use super::grouped::{FinishedFile, RowGroupWriter};
 use super::member::short_hash;
 use crate::ScaleError;
 
-/// Limits for the memory of open files.
+/// Limits on the memory that open files use.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// Maximum number of bytes of rows that all open files hold in total. Above it, the largest row
-    /// group is written.
+    /// Maximum total size in bytes of the rows that all open files keep in memory. Above this
+    /// limit, the largest row group is written.
     held: usize,
-    /// Maximum number of row groups in a file, because their metadata is in memory until the file
-    /// is complete. After that, the table continues in another file.
+    /// Maximum number of row groups in a file. The metadata of row groups is in memory until the
+    /// file is complete. When the limit is reached, the rows of the table continue in another file.
     groups: usize,
 }
 
 const LIMITS: Limits = Limits { held: 64 << 20, groups: 64 };
 
-/// A complete file in the staging folder, and the table that it belongs to.
+/// A complete file in the staging folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Staged {
     /// Path of the file in the staging folder.
     pub(crate) path: PathBuf,
-    /// Format id of its logs. Empty for tables that all formats share.
+    /// Format id of the logs. Empty for tables that all formats share.
     pub(crate) format: String,
-    /// Name of the topic without its instance.
+    /// Name of the topic, without the number of its instance.
     pub(crate) topic: String,
-    /// Month in which its logs start, for example `2026-05`, or `unknown`.
+    /// Month in which the logs start, for example `2026-05`, or `unknown`.
     pub(crate) month: String,
     /// Names and types of the columns.
     pub(crate) columns: Vec<(String, String)>,
-    /// Number of files before it with the same table, month and columns.
+    /// Number of earlier files in the pack that have the same table, month and columns.
     #[serde(default)]
     pub(crate) part: usize,
     pub(crate) rows: u64,
@@ -55,18 +55,18 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Returns the name of the file in its table, which has the id of the pack and a hash of the
-    /// columns.
+    /// Returns the name that the file gets in its table. The name consists of the id of the pack
+    /// and a hash of the columns.
     pub(crate) fn name(&self, pack: &str) -> String {
         let columns = short_hash(self.columns.iter().flat_map(|(name, ty)| [&**name, &**ty]));
         let part = if self.part == 0 { String::new() } else { format!(".{}", self.part + 1) };
-        // Files with the same columns have the same end of their names, which readers of a table
-        // use.
+        // All files with the same columns have the same hash at the end of their names. Readers of
+        // a table use this to group files.
         format!("{pack}{part}-{columns}.parquet")
     }
 }
 
-/// Returns whether a file has a name as [`Staged::name`] returns it.
+/// Returns `true` if `name` has the form of the names that [`Staged::name`] returns.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let Some((pack, columns)) = name.strip_suffix(".parquet").and_then(|stem| stem.split_once('-')) else {
@@ -76,23 +76,28 @@ pub(crate) fn is_name(name: &str) -> bool {
     is_hash(pack) && is_hash(columns) && part.parse::<usize>().is_ok()
 }
 
-/// Format, topic, month, and columns of a file.
+/// Format, topic, month and columns of a file. Rows with the same key are written to the same file.
 type FileKey = (String, String, String, Vec<(String, String)>);
 
+/// A file to which rows are still added.
 struct OpenFile {
     path: PathBuf,
+    /// Number of earlier files in the pack with the same key.
     part: usize,
     rows: RowGroupWriter,
 }
 
-/// The open files of a pack.
+/// The files of a pack that are being written.
 pub(crate) struct Tables {
+    /// Folder to which the files are written.
     staging: PathBuf,
     limits: Limits,
     open: BTreeMap<FileKey, OpenFile>,
+    /// Total size in bytes of the rows in memory.
     held: usize,
-    /// Complete files.
+    /// Files that are complete.
     staged: Vec<Staged>,
+    /// Number of complete files for each key.
     parts: BTreeMap<FileKey, usize>,
 }
 
@@ -102,7 +107,7 @@ impl Tables {
         Self { staging, limits: LIMITS, open: BTreeMap::new(), held: 0, staged: Vec::new(), parts }
     }
 
-    /// Adds rows to the file for their table, month and columns.
+    /// Adds rows to the file for this table, month and set of columns.
     pub(crate) fn write(
         &mut self,
         format: &str,
@@ -130,8 +135,8 @@ impl Tables {
         if self.held > self.limits.held { self.flush_largest() } else { Ok(()) }
     }
 
-    /// Writes the largest row group to free memory. If its file then has the maximum number of row
-    /// groups, completes the file.
+    /// Writes the largest row group to free memory. If the file then has the maximum number of row
+    /// groups, the file is completed.
     fn flush_largest(&mut self) -> Result<(), ScaleError> {
         let Some((key, largest)) = self.open.iter_mut().max_by_key(|(_, open)| open.rows.held()) else {
             return Ok(());
@@ -148,7 +153,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Completes all files. They are synced to disk, so the next step can commit them.
+    /// Completes all files. They are synced to disk, so that they can be committed afterwards.
     pub(crate) fn finish(mut self) -> Result<Vec<Staged>, ScaleError> {
         for (key, open) in self.open {
             self.staged.push(complete(key, open)?);
@@ -157,7 +162,7 @@ impl Tables {
     }
 }
 
-/// Completes a file.
+/// Completes a file and returns its description.
 fn complete((format, topic, month, columns): FileKey, open: OpenFile) -> Result<Staged, ScaleError> {
     let OpenFile { path, part, rows } = open;
     let count = rows.rows;
@@ -165,7 +170,8 @@ fn complete((format, topic, month, columns): FileKey, open: OpenFile) -> Result<
     Ok(Staged { path, format, topic, month, columns, part, rows: count, bytes, sha256 })
 }
 
-/// Returns a function that converts errors from writing a file.
+/// Returns a function that adds the path of a file to an error that occurred when the file was
+/// written.
 pub(super) fn write_error(path: &Path) -> impl Fn(ParquetError) -> ScaleError {
     move |error| match ExportError::from(error) {
         ExportError::Io(error) => ScaleError::lake(path)(error),
@@ -173,6 +179,7 @@ pub(super) fn write_error(path: &Path) -> impl Fn(ParquetError) -> ScaleError {
     }
 }
 
+/// Returns the names and types of the columns in a schema.
 fn columns(schema: &Schema) -> Vec<(String, String)> {
     schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect()
 }
@@ -211,7 +218,8 @@ mod tests {
         RecordBatch::try_from_iter([("n", numbers), ("list", lists)]).unwrap()
     }
 
-    /// With minimal row groups and files, every row is in exactly one file.
+    /// The limits are so small that a table has several row groups and files. Every row must be in
+    /// exactly one file.
     #[test]
     fn long_tables_have_several_files() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Workers, which are processes that make one pack each. If a log crashes its worker, no other pack
-//! is affected. Workers run on this machine or on those of an engine.
+//! Workers, which are processes that each write one pack. If a log crashes its worker, no other
+//! pack is affected. Workers run on this machine, or on the machines of a query engine.
 
 use std::fmt;
 use std::fs;
@@ -17,30 +17,32 @@ use super::pack::{Packed, write};
 use crate::ScaleError;
 use crate::error::Blame;
 
-/// A function that runs a task on an engine. It returns the result of [`Worker::answer`], which the
-/// engine called, or the reason why there is none.
+/// A function that runs a task on the machines of a query engine. There, the engine calls
+/// [`Worker::answer`]. The function returns the result of that call, or the reason why there is no
+/// result.
 pub type Engine = Arc<dyn Fn(&str) -> Result<String, NoAnswer> + Send + Sync>;
 
-/// Why an engine has no answer to a task.
+/// Reason why a query engine has no result of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// The worker ended. The task is tried again.
+    /// The worker ended without a result. The task is tried again.
     Ended(String),
-    /// The run must stop. No further log is added.
+    /// The run must stop. No more logs are added.
     Stopped(String),
 }
 
-/// How workers are started.
+/// Kind of worker that writes packs.
 #[derive(Clone)]
 pub enum Worker {
-    /// A process on this machine, which is a program that calls [`Worker::serve`].
+    /// The worker is a process on this machine.
     Process {
-        /// The program.
+        /// Path of a program that calls [`Worker::serve`].
         program: PathBuf,
-        /// Its arguments.
+        /// Arguments of the program.
         arguments: Vec<String>,
     },
-    /// An engine. Its workers must have the logs and the lake under the same paths.
+    /// The worker runs on a query engine. Its machines must have access to the logs and the lake
+    /// under the same paths.
     Engine(Engine),
 }
 
@@ -55,45 +57,53 @@ impl fmt::Debug for Worker {
     }
 }
 
+/// A task for a worker. The worker writes `pack` to the folder `staging`.
 #[derive(Serialize, Deserialize)]
 struct Task {
     pack: Pack,
     staging: PathBuf,
 }
 
+/// The answer of a worker. All variants except `Done` contain the reason for the failure.
 #[derive(Serialize, Deserialize)]
 enum Answer {
     Done(Packed),
+    /// A log cannot be read to its end, and another attempt would fail, too.
     Refused(String),
+    /// A log cannot be read at present, but another attempt may succeed.
     Unread(String),
+    /// The files of the pack cannot be written.
     Unwritten(String),
 }
 
-/// Why a worker has not made a pack.
+/// Reason why a worker has not written its pack.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// The worker reported that a log cannot be read to its end, and never will be.
+    /// The worker reported that a log cannot be read to its end, and that another attempt would
+    /// fail, too.
     Refused(String),
     /// The worker reported that a log cannot be read at present.
     Unread(String),
-    /// The worker could not write or could not be started, so no log can be added.
+    /// The worker could not be started, or could not write files. So no log can be added.
     Stopped(String),
-    /// The worker ended without an answer.
+    /// The worker ended without giving an answer.
     Ended(String),
 }
 
 impl Worker {
-    /// Runs a worker, which reads a task from stdin and prints the answer. It exits if the program
-    /// that started it ends.
+    /// Runs a worker, which reads a task from stdin and prints its answer. The worker exits if the
+    /// program that started it ends.
     ///
     /// # Errors
-    /// Returns an error if stdin has no task.
+    /// Returns an error if stdin does not contain a task.
     pub fn serve() -> Result<(), ScaleError> {
         let mut line = String::new();
         let mut input = BufReader::new(std::io::stdin());
         input.read_line(&mut line).map_err(ScaleError::lake("stdin"))?;
         thread::spawn(move || {
-            // The other program sends nothing more, so reading only returns when that program ends.
+            // The parent program sends only one line. The second read returns when the parent
+            // program has ended, because the operating system then closes the pipe. A worker
+            // without a parent would write files that nobody commits.
             let _ = input.read_line(&mut String::new());
             std::process::exit(1);
         });
@@ -102,21 +112,22 @@ impl Worker {
         writeln!(out, "{text}").and_then(|()| out.flush()).map_err(ScaleError::lake("stdout"))
     }
 
-    /// Runs a task and returns the answer. Both are JSON.
+    /// Runs a task and returns the answer. Both are JSON text.
     ///
     /// # Errors
-    /// Returns an error if `task` is not a task.
+    /// Returns an error if `task` is not the JSON text of a task.
     pub fn answer(task: &str) -> Result<String, ScaleError> {
         let json = |error: serde_json::Error| ScaleError::Split(error.to_string());
         let task: Task = serde_json::from_str(task).map_err(json)?;
-        // The folder name is unique, because an engine may repeat a task while the first attempt is
-        // still writing.
+        // The folder name must be unique, because an engine may run a task a second time while the
+        // first attempt is still writing.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let staging = task.staging.join(format!("{}-{now}", std::process::id()));
         let answer = match write(&task.pack, &staging) {
             Ok(packed) => Answer::Done(packed),
             Err(error) => {
-                // If this fails, the folder is removed later with that of the task.
+                // If the folder cannot be removed here, `ingest` removes it together with the
+                // folder of the task.
                 let _ = fs::remove_dir_all(&staging);
                 let why = error.to_string();
                 match error.blame() {
@@ -129,7 +140,7 @@ impl Worker {
         serde_json::to_string(&answer).map_err(json)
     }
 
-    /// Runs a worker that makes a pack.
+    /// Runs a worker that writes a pack to the folder `staging`.
     pub(crate) fn run(&self, pack: &Pack, staging: &Path) -> Result<Packed, Failure> {
         let task = Task { pack: pack.clone(), staging: staging.to_owned() };
         let task = serde_json::to_string(&task).map_err(|error| Failure::Ended(error.to_string()))?;
@@ -153,7 +164,8 @@ impl Worker {
     }
 }
 
-/// Runs a task in a process. Returns its answer, which may be empty, and its exit status as text.
+/// Runs a task in a new process. Returns the answer, which may be empty, and the exit status as
+/// text.
 fn in_process(program: &Path, arguments: &[String], task: &str) -> Result<(String, String), Failure> {
     let ended = |why: &dyn fmt::Display| Failure::Ended(why.to_string());
     let mut process = Command::new(program)
@@ -164,12 +176,12 @@ fn in_process(program: &Path, arguments: &[String], task: &str) -> Result<(Strin
         .map_err(|error| Failure::Stopped(format!("{}: {error}", program.display())))?;
     let mut input = process.stdin.take();
     if let Some(input) = &mut input {
-        // If the process has already ended, its status is the reason.
+        // If writing fails because the process has already ended, its exit status shows the reason.
         let _ = writeln!(input, "{task}");
     }
     let mut answer = String::new();
     if let Some(output) = process.stdout.take() {
-        // If this fails, the status of the process is the reason, too.
+        // If reading fails, the exit status of the process shows the reason.
         let _ = BufReader::new(output).read_line(&mut answer);
     }
     // The worker ends after its answer, or at the latest when its input is closed here.

@@ -1,9 +1,9 @@
-//! Archives with logs: `.zip`, `.tar`, and `.tar` that is compressed as a whole.
+//! Archives that contain logs: `.zip`, `.tar`, and `.tar` files that are compressed as a whole.
 //!
-//! An archive with one log opens as that log. A log in an archive has a path like a file in a folder:
-//! `logs.zip/flight/17.ulg`.
+//! If an archive contains a single log, opening the archive opens this log. If it contains several
+//! logs, each log has a path as if the archive were a folder, such as `logs.zip/flight/17.ulg`.
 
-mod tar;
+mod tar_files;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -16,42 +16,48 @@ use rovelog_core::text::count;
 use rovelog_core::{Bytes, Error, ErrorKind, Limits, Result};
 use zip::ZipArchive;
 
-use self::tar::TarFile;
+use self::tar_files::{TarFiles, is_tar};
 use crate::Watch;
 use crate::file::{SUFFIXES, load};
 use crate::packed::{self, Compression, Store};
 
-/// Number of first bytes that tell whether a file is an archive.
-pub(crate) const HEAD: usize = 512;
+/// Number of bytes at the start of a file that are needed to recognize an archive. This is the size
+/// of a tar header.
+pub(crate) const HEAD_LEN: usize = 512;
 
-/// Maximum number of members that a message lists.
-const LISTED: usize = 10;
+/// Maximum number of archive members that an error message lists.
+const MAX_LISTED: usize = 10;
 
 /// An archive in memory or in a mapped file.
 pub(crate) enum Archive {
+    /// A zip archive and the names of its members.
     Zip(Bytes, Vec<String>),
-    Tar(Bytes, Vec<TarFile>),
+    /// A tar archive and its files.
+    Tar(Bytes, TarFiles),
 }
 
-/// A file of an archive: its bytes, and how they were compressed.
+/// A file in an archive.
 pub(crate) struct Member {
+    /// Decompressed contents of the file.
     pub(crate) bytes: Bytes,
+    /// Compression of the contents in the archive, or `None` if they are not compressed.
     pub(crate) packing: Option<Packing>,
 }
 
 impl Archive {
     /// Returns whether a file that starts with `head` is an archive.
     pub(crate) fn is_at(head: &[u8]) -> bool {
-        head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || tar::is_tar(head)
+        head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || is_tar(head)
     }
 
-    /// Returns the archive in `bytes`. Returns `None` for other data, and for a zip archive without
-    /// its list of members, which detection names.
+    /// Parses the archive in `bytes`. Returns `None` if `bytes` is not an archive. A zip archive
+    /// whose list of members is damaged also gives `None`. Format detection then returns the error
+    /// for this archive.
     pub(crate) fn of(bytes: &Bytes) -> Option<Self> {
-        if tar::is_tar(bytes) {
-            return Some(Self::Tar(bytes.clone(), tar::files(bytes)));
+        if is_tar(bytes) {
+            return Some(Self::Tar(bytes.clone(), TarFiles::of(bytes)));
         }
-        if !Self::is_at(&bytes[..bytes.len().min(HEAD)]) {
+        if !Self::is_at(&bytes[..bytes.len().min(HEAD_LEN)]) {
             return None;
         }
         let zip = zip(bytes).ok()?;
@@ -59,7 +65,7 @@ impl Archive {
         Some(Self::Zip(bytes.clone(), names.collect()))
     }
 
-    /// Returns the archive in a file that is compressed as a whole: `.tar.gz`, `.tgz`.
+    /// Parses the archive in a file that is compressed as a whole, such as `.tar.gz` or `.tgz`.
     ///
     /// # Errors
     /// Returns an error if the file cannot be decompressed.
@@ -69,29 +75,30 @@ impl Archive {
         bytes: impl FnOnce() -> Result<Bytes>,
         limits: &Limits,
     ) -> Result<Option<Self>> {
-        // The name decides, so that no other file is read twice.
+        // The file name decides whether the file is decompressed here. If the content decided,
+        // every compressed log would be decompressed twice.
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let extension = name.rsplit('.').next().unwrap_or_default();
         if !name.contains(".tar.") && !["tgz", "tbz2", "txz"].contains(&extension) {
             return Ok(None);
         }
         let bytes = bytes()?;
-        if !tar::is_tar(&packed::first_bytes(compression, &bytes, HEAD)) {
+        if !is_tar(&packed::first_bytes(compression, &bytes, HEAD_LEN)) {
             return Ok(None);
         }
         Ok(Self::of(&packed::decompress(compression, &bytes, limits)?.0))
     }
 
-    /// Returns the names of all members, in their order.
+    /// Returns the names of all members in archive order.
     fn names(&self) -> Vec<&str> {
         match self {
             Self::Zip(_, names) => names.iter().map(String::as_str).collect(),
-            Self::Tar(_, files) => files.iter().map(|file| file.name.as_str()).collect(),
+            Self::Tar(_, files) => files.list.iter().map(|file| file.name.as_str()).collect(),
         }
     }
 
-    /// Returns the names of the logs: of members that are named like a log, or of the only member.
-    /// Files that a log is continued in are read with it, and are not listed.
+    /// Returns the names of all members that are logs. A member is a log if its name has the
+    /// extension of a log, or if it is the only member. Companion files of a log are not listed.
     pub(crate) fn logs(&self) -> Vec<&str> {
         let files: Vec<&str> = self.names().into_iter().filter(|name| !name.ends_with('/')).collect();
         let mut logs: Vec<&str> = files.iter().copied().filter(|name| is_named_like_a_log(name)).collect();
@@ -100,7 +107,7 @@ impl Archive {
         if logs.is_empty() && files.len() == 1 { files } else { logs }
     }
 
-    /// Returns the names of the members that the log `name` is continued in.
+    /// Returns the names of the archive members that are companion files of the log `name`.
     pub(crate) fn companions(&self, name: &str) -> Vec<String> {
         let names: HashSet<&str> = self.names().into_iter().collect();
         let (folder, file) = name.rsplit_once('/').map_or(("", name), |(folder, file)| (folder, file));
@@ -114,26 +121,44 @@ impl Archive {
         others.map(|file| path(&file)).collect()
     }
 
-    /// Returns the name of the only log.
+    /// Returns a description of the archive's damage if some of its members may be missing.
+    fn damage(&self) -> Option<&str> {
+        match self {
+            // A zip archive with a damaged list of members is not parsed at all.
+            Self::Zip(..) => None,
+            Self::Tar(_, files) => files.damage.as_deref(),
+        }
+    }
+
+    /// Returns the name of the log if the archive contains exactly one log.
     ///
     /// # Errors
-    /// Returns an error that lists the logs if there is not exactly one. `path` is where the archive
-    /// is, for the next step.
-    pub(crate) fn only(&self, path: Option<&Path>) -> Result<&str> {
+    /// Returns an error that lists the logs if their number is not one. Also returns an error if a
+    /// damaged archive may contain more logs. `path` is the path of the archive, which is used in
+    /// the next step of the error.
+    pub(crate) fn single_log(&self, path: Option<&Path>) -> Result<&str> {
         let (logs, names) = (self.logs(), self.names());
-        if let [name] = logs[..] {
-            return Ok(name);
-        }
+        let (kind, mut what) = match (self.damage(), &logs[..]) {
+            (None, [name]) => return Ok(name),
+            (None, _) => {
+                let what = format!("this is an archive with {}", count(logs.len(), "log"));
+                (ErrorKind::InvalidArgument, what)
+            }
+            (Some(damage), _) => {
+                let found = count(logs.len(), "log");
+                let what = format!("the archive is damaged ({damage}), with {found} before the damage");
+                (ErrorKind::Malformed, what)
+            }
+        };
         let listed = if logs.is_empty() { &names } else { &logs };
-        let mut what = format!("this is an archive with {}", count(logs.len(), "log"));
-        for (number, name) in listed.iter().take(LISTED).enumerate() {
+        for (number, name) in listed.iter().take(MAX_LISTED).enumerate() {
             what += if number == 0 { ": " } else { ", " };
             what += name;
         }
-        if listed.len() > LISTED {
-            let _ = write!(what, " and {} more", listed.len() - LISTED);
+        if listed.len() > MAX_LISTED {
+            let _ = write!(what, " and {} more", listed.len() - MAX_LISTED);
         }
-        let error = Error::new("rovelog", ErrorKind::InvalidArgument, None, what);
+        let error = Error::new("rovelog", kind, None, what);
         Err(match (logs.first(), path) {
             (Some(first), Some(path)) => error.with_next(format!("name one: {}", path.join(first).display())),
             (Some(_), None) => error.with_next("save the archive as a file, and name one: FILE/LOG"),
@@ -141,10 +166,10 @@ impl Archive {
         })
     }
 
-    /// Returns a member by its name.
+    /// Reads the archive member with this name.
     ///
     /// # Errors
-    /// Returns an error if there is no such member, or it cannot be decompressed.
+    /// Returns an error if there is no such member, or if it cannot be decompressed.
     pub(crate) fn read(&self, name: &str, limits: &Limits) -> Result<Member> {
         let missing = || {
             let error = Error::new("rovelog", ErrorKind::Io, None, format!("the archive has no file {name}"));
@@ -152,7 +177,7 @@ impl Archive {
         };
         match self {
             Self::Tar(bytes, files) => {
-                let file = files.iter().find(|file| file.name == name).ok_or_else(missing)?;
+                let file = files.list.iter().find(|file| file.name == name).ok_or_else(missing)?;
                 Ok(Member { bytes: bytes.slice(file.data.clone()), packing: None })
             }
             Self::Zip(bytes, names) => {
@@ -175,7 +200,7 @@ impl Archive {
                         ));
                     }
                     io::Write::write_all(&mut store, &buffer[..read])
-                        .map_err(|error| packed::refused(&error))?;
+                        .map_err(|error| packed::storage_error(&error))?;
                 }
                 let packing = Packing { name: "zip", ending: Ending::Checked, size: store.len() };
                 Ok(Member { bytes: store.finish()?, packing: Some(packing) })
@@ -184,10 +209,12 @@ impl Archive {
     }
 }
 
+/// Opens the zip archive in `bytes`.
 fn zip(bytes: &Bytes) -> Result<ZipArchive<Cursor<Bytes>>> {
     ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| damaged(&error))
 }
 
+/// Converts an error of the crate `zip`.
 fn damaged(error: &zip::result::ZipError) -> Error {
     let (kind, next) = match error {
         zip::result::ZipError::UnsupportedArchive(_) => {
@@ -198,10 +225,11 @@ fn damaged(error: &zip::result::ZipError) -> Error {
     Error::new("rovelog", kind, None, format!("the zip archive cannot be read: {error}")).with_next(next)
 }
 
-/// Returns whether a member has the extension of a log, also behind that of a compression.
+/// Returns whether the name of a member has the extension of a log. The extension of a compression
+/// may follow.
 fn is_named_like_a_log(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
-    // Files of macOS that describe others.
+    // macOS adds a file `._NAME` with the attributes of the file `NAME`. It is not a log.
     if name.starts_with("._") {
         return false;
     }
@@ -210,19 +238,23 @@ fn is_named_like_a_log(name: &str) -> bool {
     stem.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && known(extension))
 }
 
-/// Returns the archive and the name of the member that a path leads into: `logs.zip/flight/17.ulg`.
-pub(crate) fn split(path: &Path) -> Option<(PathBuf, String)> {
+/// Splits a path such as `logs.zip/flight/17.ulg` into the path of the archive and the name of the
+/// member.
+pub(crate) fn split_path(path: &Path) -> Option<(PathBuf, String)> {
     if path.exists() {
         return None;
     }
     let archive = path.ancestors().skip(1).find(|above| above.is_file())?;
     let member = path.strip_prefix(archive).ok()?.to_str()?;
-    // Names in archives have slashes on every system.
+    // Names in archives are separated by slashes on every system.
     Some((archive.to_owned(), member.replace(std::path::MAIN_SEPARATOR, "/")))
 }
 
-/// Returns the paths of the logs in the archive at `path`, sorted; none if the file is not an archive,
-/// or has one log and opens as that.
+/// Returns the sorted paths of the logs in the archive at `path`. The list is empty in these cases:
+///
+/// - The file is not an archive.
+/// - The archive has a single log, so that its own path opens the log.
+/// - The archive is damaged. Opening it returns the error.
 ///
 /// # Errors
 /// Returns an error if the archive cannot be read.
@@ -231,30 +263,34 @@ pub fn logs_in_archive(path: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
     let Some(archive) = archive_at(path, &Limits::default(), &mut Watch::default())? else {
         return Ok(Vec::new());
     };
+    if archive.damage().is_some() {
+        return Ok(Vec::new());
+    }
     let mut logs: Vec<PathBuf> = archive.logs().into_iter().map(|name| path.join(name)).collect();
     logs.sort();
     Ok(if logs.len() > 1 { logs } else { Vec::new() })
 }
 
-/// Returns the size and times of the file at `path`; of a log in an archive, those of the archive.
+/// Returns the metadata of the file at `path`. If the path leads to a log in an archive, this is
+/// the metadata of the archive.
 ///
 /// # Errors
 /// Returns an error if there is no such file.
 pub fn metadata(path: impl AsRef<Path>) -> io::Result<std::fs::Metadata> {
     let path = path.as_ref();
-    match split(path) {
+    match split_path(path) {
         Some((archive, _)) => std::fs::metadata(archive),
         None => std::fs::metadata(path),
     }
 }
 
-/// Returns a reader of the file at `path`, which may be a log in an archive.
+/// Opens the file at `path` for reading. The path may lead to a log in an archive.
 ///
 /// # Errors
 /// Returns an error if there is no such file, or the archive cannot be read.
 pub fn source(path: impl AsRef<Path>) -> Result<Box<dyn Read>> {
     let path = path.as_ref();
-    match split(path) {
+    match split_path(path) {
         Some((file, name)) => {
             let member = member_at(&file, &name, &Limits::default(), &mut Watch::default())?.1;
             Ok(Box::new(Cursor::new(member.bytes)))
@@ -263,15 +299,15 @@ pub fn source(path: impl AsRef<Path>) -> Result<Box<dyn Read>> {
     }
 }
 
-/// Returns the archive at a path, if it is one. What is wrong with another file is said where it is
-/// opened.
+/// Parses the archive at a path. Returns `None` if the file is not an archive or cannot be read. If
+/// it cannot be read, the error is reported when the file is opened as a log.
 pub(crate) fn archive_at(path: &Path, limits: &Limits, watch: &mut Watch) -> Result<Option<Archive>> {
     if !path.is_file() {
         return Ok(None);
     }
     let mut start = Vec::new();
     let Ok(file) = File::open(path) else { return Ok(None) };
-    if file.take(HEAD as u64).read_to_end(&mut start).is_err() {
+    if file.take(HEAD_LEN as u64).read_to_end(&mut start).is_err() {
         return Ok(None);
     }
     let compression = Compression::of(&start);
@@ -285,7 +321,7 @@ pub(crate) fn archive_at(path: &Path, limits: &Limits, watch: &mut Watch) -> Res
     }
 }
 
-/// Returns the archive at a path, and a member of it.
+/// Parses the archive at a path, and reads one of its members.
 pub(crate) fn member_at(
     path: &Path,
     name: &str,

@@ -1,4 +1,4 @@
-//! The compressions of whole files, with their magic numbers and their errors.
+//! Compressions of whole files, with their magic numbers and error messages.
 
 use std::io::{self, ErrorKind};
 
@@ -6,27 +6,28 @@ use rovelog_core::Error;
 
 use crate::magic;
 
-/// Maximum window size of compressed data in KiB. This is twice the size that `xz -9` uses, and the
-/// default limit of `zstd -d`.
+/// Maximum size in KiB of the window of a decoder, which must be in memory. The limit is twice the
+/// window of `xz -9`, and equals the default limit of `zstd -d`.
 pub(super) const WINDOW_KIB: u32 = 128 << 10;
 
-/// A compression of whole files.
+/// A compression method for whole files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// gzip: RFC 1952.
+    /// The compression of `gzip`, which RFC 1952 specifies.
     Gzip,
-    /// bzip2.
+    /// The compression of `bzip2`.
     Bzip2,
-    /// xz: "The .xz File Format".
+    /// The compression of `xz`, which "The .xz File Format" specifies.
     Xz,
-    /// zstd: RFC 8878.
+    /// The compression of `zstd`, which RFC 8878 specifies.
     Zstd,
-    /// lz4: "LZ4 Frame Format".
+    /// The compression of `lz4`, which "LZ4 Frame Format" specifies.
     Lz4,
 }
 
 impl Compression {
-    /// Returns the compression of a file that starts with `head`; `None` if it is not compressed.
+    /// Detects the compression of a file that starts with `head`. Returns `None` if it is not
+    /// compressed.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         let all = [Self::Gzip, Self::Xz, Self::Zstd, Self::Lz4];
         match head {
@@ -35,7 +36,7 @@ impl Compression {
         }
     }
 
-    /// Returns the first bytes of a member or frame.
+    /// Returns the magic number with which each member or frame of a compressed file starts.
     pub(super) const fn magic(self) -> &'static [u8] {
         match self {
             Self::Gzip => magic::GZIP,
@@ -46,7 +47,7 @@ impl Compression {
         }
     }
 
-    /// Returns the name of the compression.
+    /// Returns the name of the compression, which is also the name of its command-line tool.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -57,7 +58,7 @@ impl Compression {
         }
     }
 
-    /// Returns an error about a file with this compression, with the next step.
+    /// Creates an error about a file with this compression, with advice to the user.
     pub(super) fn error(self, kind: rovelog_core::ErrorKind, what: String) -> Error {
         let name = self.name();
         let next = match kind {
@@ -75,8 +76,9 @@ impl Compression {
         Error::new("rovelog", kind, None, what).with_next(next)
     }
 
-    /// Converts an error of decompression, which occurred after `len` bytes of content.
-    pub(super) fn failed(self, len: u64, error: io::Error) -> Error {
+    /// Converts an error of the decoder. `len` is the number of bytes that were decompressed before
+    /// the error.
+    pub(super) fn decoder_error(self, len: u64, error: io::Error) -> Error {
         let name = self.name();
         match error.kind() {
             ErrorKind::InvalidData => {

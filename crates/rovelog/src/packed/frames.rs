@@ -1,4 +1,10 @@
-//! Decompresses zstd (RFC 8878) and lz4 frame by frame, and reports how the data ends.
+//! Decompression of zstd (RFC 8878) and lz4, frame by frame. It also determines how the compressed
+//! data ends.
+//!
+//! A decoder reports a truncated frame as an error of the data. So the input is wrapped in
+//! [`Counted`], which records whether the end of the input was reached. For example, a file has a
+//! frame of 100 bytes, and the second frame is truncated after 20 bytes. Decoding the second frame
+//! fails, and the input is at its end, so the result is `Cut { at: 120 }` instead of an error.
 
 use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
@@ -9,36 +15,47 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::compression::{Compression, WINDOW_KIB};
 
-/// Bytes 1 to 3 of the magic number of zstd's skippable frames. Byte 0 is 0x50 to 0x5f.
+/// Bytes 1 to 3 of the magic number of a skippable zstd frame (RFC 8878, section 3.1.2). Byte 0 is
+/// 0x50 to 0x5f.
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 
-/// Reads the decompressed content of an input that consists of frames.
+/// Decompresses an input that consists of one or more frames.
 pub(super) struct Frames<R: BufRead> {
+    /// Compression of the frames.
     compression: Compression,
+    /// Current position in the frames.
     state: State<R>,
-    /// True if a frame ended without an error.
+    /// True if at least one frame has ended without an error.
     any_checked: bool,
 }
 
-/// An input, with the bytes before it that were read to recognize a frame.
+/// An input, preceded by its magic number, which was already read to recognize the frame.
 type Input<R> = Chain<Cursor<Vec<u8>>, Counted<R>>;
 
+/// Position of the decoder within the frames of the input.
 enum State<R: BufRead> {
-    /// At the start of a frame, or at the end of the frames.
+    /// The decoder is at the start of a frame, or at the end of all frames.
     Between(Counted<R>),
+    /// The decoder is inside a zstd frame.
     Zstd(Box<Zstd<R>>),
+    /// The decoder is inside an lz4 frame.
     Lz4(Box<Lz4<Input<R>>>),
+    /// The decoder is at the end of the input.
     Ended(Ending),
 }
 
 /// A zstd frame that is being decompressed.
 struct Zstd<R> {
+    /// Decoder of the frame.
     decoder: FrameDecoder,
+    /// Compressed input.
     input: Input<R>,
 }
 
 impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        // The decoder decompresses one block at a time, so that it needs memory only for the window
+        // and a block.
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
             let decoded = self.decoder.decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1));
             decoded.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
@@ -47,10 +64,14 @@ impl<R: BufRead> Read for Zstd<R> {
     }
 }
 
-/// An input that counts the bytes that were read, and records whether its end was reached.
+/// An input that counts the bytes that were read, and records whether the end of the input was
+/// reached.
 pub(super) struct Counted<R> {
+    /// The wrapped input.
     input: R,
+    /// Number of bytes that were read from the input.
     at: u64,
+    /// True if the end of the input was reached.
     eof: bool,
 }
 
@@ -64,11 +85,14 @@ impl<R: BufRead> Read for Counted<R> {
 }
 
 impl<R: BufRead> Frames<R> {
+    /// Creates a reader of the decompressed content of `input`.
     pub(super) fn new(compression: Compression, input: R) -> Self {
         let input = Counted { input, at: 0, eof: false };
         Self { compression, state: State::Between(input), any_checked: false }
     }
 
+    /// Returns how the compressed data ends. The result is valid after reading has returned 0
+    /// bytes.
     pub(super) fn ending(&self) -> Ending {
         match &self.state {
             State::Ended(ending) => *ending,
@@ -76,7 +100,7 @@ impl<R: BufRead> Frames<R> {
         }
     }
 
-    /// Starts the next frame, or ends if there is none.
+    /// Starts to decompress the next frame. If no frame follows, the decompression ends.
     fn start_frame(&self, mut input: Counted<R>) -> io::Result<State<R>> {
         let (from, magic) = (input.at, self.compression.magic());
         let mut head = Vec::new();
@@ -101,7 +125,8 @@ impl<R: BufRead> Frames<R> {
         })
     }
 
-    /// Decompresses data of the current frame to `out`. Returns 0 at the end of the frame.
+    /// Decompresses data of the current frame to `out`. Returns the number of bytes, or 0 at the
+    /// end of the frame.
     fn decompress(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.state {
             State::Lz4(decoder) => decoder.read(out),
@@ -115,7 +140,8 @@ impl<R: BufRead> Frames<R> {
     }
 }
 
-/// Reads the bytes after the last frame, which start with `head`, to the end of the input.
+/// Reads all bytes after the last frame, up to the end of the input. `head` has the first of these
+/// bytes, which were already read.
 fn read_trailing<R: BufRead>(mut input: Counted<R>, from: u64, head: &[u8]) -> io::Result<State<R>> {
     let mut zeros = head.iter().all(|byte| *byte == 0);
     let mut buffer = vec![0; 64 << 10];
@@ -127,7 +153,7 @@ fn read_trailing<R: BufRead>(mut input: Counted<R>, from: u64, head: &[u8]) -> i
     }
 }
 
-/// Starts a zstd frame. A skippable frame is skipped.
+/// Starts to decompress a zstd frame, or skips a skippable frame.
 fn start_zstd<R: BufRead>(mut input: Input<R>, from: u64) -> io::Result<State<R>> {
     let mut decoder = FrameDecoder::new();
     decoder.set_max_window_size(u64::from(WINDOW_KIB) << 10);
@@ -148,6 +174,7 @@ fn start_zstd<R: BufRead>(mut input: Input<R>, from: u64) -> io::Result<State<R>
 }
 
 impl<R: BufRead> State<R> {
+    /// Returns the input. Returns `None` if the decompression has ended.
     fn input(&self) -> Option<&Counted<R>> {
         Some(match self {
             Self::Between(input) => input,
@@ -157,7 +184,7 @@ impl<R: BufRead> State<R> {
         })
     }
 
-    /// Checks the checksum of a frame that has ended, and returns the input after it.
+    /// Compares the checksum of a frame after its end. Returns the input after the frame.
     fn into_input(self) -> io::Result<Option<Counted<R>>> {
         let chain = match self {
             Self::Between(input) => return Ok(Some(input)),
@@ -193,7 +220,7 @@ impl<R: BufRead> Read for Frames<R> {
                 decoding => {
                     self.state = decoding;
                     match self.decompress(out) {
-                        // The end of the input was reached within the frame, so the frame is cut.
+                        // The input has ended inside the frame, so the file is truncated.
                         Ok(0) if let Some(input) = self.state.input().filter(|input| input.eof) => {
                             self.state = State::Ended(Ending::Cut { at: input.at });
                         }
@@ -205,7 +232,7 @@ impl<R: BufRead> Read for Frames<R> {
                             }
                         }
                         Ok(read) => return Ok(read),
-                        // The decoder failed because the input ended too early.
+                        // The decoder failed because the input has ended inside the frame.
                         Err(error) if error.kind() == ErrorKind::InvalidData => {
                             let Some(input) = self.state.input().filter(|input| input.eof) else {
                                 return Err(error);

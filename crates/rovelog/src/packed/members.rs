@@ -1,54 +1,74 @@
-//! Decompresses gzip (RFC 1952), bzip2 and xz member by member, and reports how the data ends: with
-//! a matching checksum, without one, cut, or followed by other bytes. Decoders for whole files do
-//! not distinguish the last three.
+//! Decompression of gzip (RFC 1952), bzip2 and xz, member by member. It also determines how the
+//! compressed data ends: with a matching checksum, without a checksum, truncated, or followed by
+//! other bytes. Decoders for whole files do not distinguish the last three cases.
+//!
+//! For example, `cat a.gz b.gz` is a file with two members. The reader decompresses the first
+//! member, compares its checksum, and starts the second member, because the magic number of gzip
+//! follows. If zeros follow the second member, as on tapes, the result is `Followed` with the flag
+//! `zeros`.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use lzma_rust2::{Action, Status, XzStream};
 use rovelog_core::packed::Ending;
 
-/// A compression whose files consist of members.
+/// A compression whose files consist of one or more members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// The file consists of gzip members (RFC 1952). This module compares their checksums.
     Gzip,
+    /// The file consists of bzip2 streams. Their decoder compares the checksums of the blocks.
     Bzip2,
+    /// The file consists of xz streams. Their decoder compares the checksums of the blocks.
     Xz,
 }
 
-/// Reads the decompressed content of an input that consists of members. If the input is cut,
-/// reading ends without an error; see [`ending`](Self::ending).
+/// Decompresses an input that consists of one or more members. If the input is truncated, reading
+/// ends without an error, and [`ending`](Self::ending) returns [`Ending::Cut`].
 pub(super) struct Members<R> {
+    /// Compression of the members.
     kind: Kind,
+    /// The compressed input.
     input: R,
-    /// Number of bytes of the input that were consumed.
+    /// Number of bytes that were consumed from the input.
     at: u64,
-    /// True if a member ended with a matching checksum.
+    /// True if at least one member has ended with a matching checksum.
     any_checked: bool,
+    /// Current position in the members.
     state: State,
 }
 
+/// Position of the decoder within the members of the input.
 enum State {
-    /// At the start of a member, or at the end of the members.
+    /// The decoder is at the start of a member, or at the end of all members.
     Between,
+    /// The decoder is inside a gzip member. The checksum covers the content that was decompressed
+    /// so far.
     Gzip(Box<flate2::Decompress>, flate2::Crc),
+    /// The decoder is inside a bzip2 stream.
     Bzip2(bzip2::Decompress),
+    /// The decoder is inside an xz stream.
     Xz(Box<XzStream>),
-    /// At the checksum of a gzip member. The values are the expected checksum and length.
+    /// The decoder is at the stored checksum and length of a gzip member. The values are the
+    /// checksum and the length of the decompressed content, which must be equal to the stored ones.
     Sum([u32; 2]),
+    /// The decoder is at the end of the input.
     Ended(Ending),
 }
 
 impl<R: BufRead> Members<R> {
+    /// Creates a reader of the decompressed content of `input`.
     pub(super) fn new(kind: Kind, input: R) -> Self {
         Self { kind, input, at: 0, any_checked: false, state: State::Between }
     }
 
-    /// Returns how the data ends, after reading returned 0 bytes.
+    /// Returns how the compressed data ends. The result is valid after reading has returned 0
+    /// bytes.
     pub(super) fn ending(&self) -> Ending {
         if let State::Ended(ending) = self.state { ending } else { Ending::Cut { at: self.at } }
     }
 
-    /// Returns buffered bytes of the input. Empty at the end of the input.
+    /// Returns buffered bytes of the input. Returns an empty slice at the end of the input.
     fn fill(&mut self) -> io::Result<&[u8]> {
         while let Err(error) = self.input.fill_buf() {
             if error.kind() != ErrorKind::Interrupted {
@@ -58,13 +78,14 @@ impl<R: BufRead> Members<R> {
         self.input.fill_buf()
     }
 
+    /// Marks the first `bytes` bytes of the buffer as consumed.
     fn consume(&mut self, bytes: usize) {
         self.input.consume(bytes);
         self.at += bytes as u64;
     }
 
-    /// Appends bytes of the input to `out` until it has `len` bytes. Returns false if the input
-    /// ends before.
+    /// Appends bytes of the input to `out` until `out` has `len` bytes. Returns false if the input
+    /// ends earlier.
     fn take(&mut self, out: &mut Vec<u8>, len: usize) -> io::Result<bool> {
         while out.len() < len {
             let missing = len - out.len();
@@ -80,7 +101,7 @@ impl<R: BufRead> Members<R> {
         Ok(true)
     }
 
-    /// Starts the next member, or ends if there is none.
+    /// Starts to decompress the next member. If no member follows, the decompression ends.
     fn start_member(&mut self) -> io::Result<State> {
         let from = self.at;
         let mut head = Vec::new();
@@ -93,6 +114,8 @@ impl<R: BufRead> Members<R> {
             Kind::Bzip2 => b"BZh",
             Kind::Xz => b"\xfd7zX",
         };
+        // If the first member does not start with the magic number, the decoder returns an error.
+        // Bytes after a complete member may be anything.
         let len = head.len().min(magic.len());
         if self.any_checked && head[..len] != magic[..len] {
             return self.read_trailing(from, &head);
@@ -120,7 +143,8 @@ impl<R: BufRead> Members<R> {
         }
     }
 
-    /// Reads the bytes after the last member, which start with `head`, to the end of the input.
+    /// Reads all bytes after the last member, up to the end of the input. `head` has the first of
+    /// these bytes, which were already read.
     fn read_trailing(&mut self, from: u64, head: &[u8]) -> io::Result<State> {
         let mut zeros = head.iter().all(|byte| *byte == 0);
         loop {
@@ -134,8 +158,9 @@ impl<R: BufRead> Members<R> {
         }
     }
 
-    /// Reads the header of a gzip member, of which `head` has the first bytes. Returns whether it
-    /// is valid; `None` if the input ends within it.
+    /// Reads the header of a gzip member (RFC 1952, section 2.3). `head` has the bytes of the
+    /// header that were already read. Returns whether the header is valid. Returns `None` if the
+    /// input ends inside the header.
     fn gzip_header(&mut self, head: &mut Vec<u8>) -> io::Result<Option<bool>> {
         const SUM: u8 = 2;
         const EXTRA: u8 = 4;
@@ -144,6 +169,7 @@ impl<R: BufRead> Members<R> {
         if !self.take(head, 10)? {
             return Ok(None);
         }
+        // The three highest flags are reserved and must be zero.
         let flags = head[3];
         if !head.starts_with(b"\x1f\x8b\x08") || flags & 0xe0 != 0 {
             return Ok(Some(false));
@@ -160,7 +186,8 @@ impl<R: BufRead> Members<R> {
         for text in [NAME, COMMENT] {
             let mut ended = flags & text == 0;
             while !ended {
-                // No tool writes names or comments of more than 1 MiB.
+                // No tool writes a file name or comment of more than 1 MiB. This limit bounds the
+                // memory that the header needs.
                 if head.len() > 1 << 20 {
                     return Ok(Some(false));
                 }
@@ -182,8 +209,8 @@ impl<R: BufRead> Members<R> {
         Ok(Some(true))
     }
 
-    /// Decompresses data of the current member to `out`. Returns the number of bytes, and whether
-    /// the member ends after them.
+    /// Decompresses data of the current member to `out`. Returns the number of bytes, and true if
+    /// the member ends after these bytes.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<(usize, bool)> {
         loop {
             let at = self.at;
@@ -229,13 +256,15 @@ impl<R: BufRead> Members<R> {
             if made > 0 || ended || is_end {
                 return Ok((made, ended));
             }
+            // If the decoder makes no progress, the loop would never end.
             if used == 0 {
                 return Err(broken("its data are broken"));
             }
         }
     }
 
-    /// Compares the content of a gzip member with its stored checksum and length.
+    /// Compares the content of a gzip member with the stored checksum and length (RFC 1952, section
+    /// 2.3.1).
     fn compare_checksum(&mut self, expected: [u32; 2]) -> io::Result<State> {
         let at = self.at;
         let mut stored = Vec::new();
@@ -267,7 +296,7 @@ impl<R: BufRead> Read for Members<R> {
                         if let State::Gzip(_, crc) = member {
                             self.state = State::Sum([crc.sum(), crc.amount()]);
                         } else {
-                            // The decoder has compared the checksum itself.
+                            // The decoder has already compared the checksum.
                             self.any_checked = true;
                         }
                     }
@@ -283,13 +312,14 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// Returns the number of bytes that a decoder has consumed and produced in a call, from its totals
-/// before and after.
+/// Returns the number of bytes that a call of a decoder consumed, and the number of bytes that it
+/// produced. `before` and `now` are the decoder's totals before and after the call.
 fn progress(before: (u64, u64), now: (u64, u64)) -> (usize, usize) {
     let len = |bytes: u64| usize::try_from(bytes).expect("within the slices of the call");
     (len(now.0 - before.0), len(now.1 - before.1))
 }
 
+/// Creates an error for damaged data.
 fn corrupt(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }

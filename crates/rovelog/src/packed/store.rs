@@ -1,5 +1,6 @@
-//! Where decompressed bytes go: to memory, and above 64 MiB to a temporary file that is mapped, so that
-//! a log of any size opens in little memory.
+//! Storage of decompressed bytes. Up to 64 MiB are stored in memory. If there are more bytes, all
+//! of them are written to a temporary file, which is memory-mapped afterwards. So a log of any size
+//! needs little memory.
 
 #[cfg(feature = "mmap")]
 use std::fs::File;
@@ -7,36 +8,38 @@ use std::io::{self, ErrorKind, Write};
 
 use rovelog_core::{Bytes, Error, Result};
 
-/// Number of bytes that are kept in memory.
+/// Maximum number of bytes that are stored in memory.
 #[cfg(feature = "mmap")]
-const IN_MEMORY: usize = 64 << 20;
+const MAX_IN_MEMORY: usize = 64 << 20;
 
-/// Bytes that are decompressed, in their order.
+/// Storage for decompressed bytes, which are appended with [`Write`].
 #[derive(Default)]
 pub(crate) struct Store {
+    /// The decompressed bytes, as long as they are not in the temporary file.
     memory: Vec<u8>,
-    /// The temporary file that has all bytes, if they are too many for the memory.
+    /// Temporary file with all decompressed bytes, if there are too many for memory.
     #[cfg(feature = "mmap")]
     file: Option<File>,
+    /// Number of decompressed bytes.
     len: u64,
 }
 
 impl Store {
-    /// Returns the number of bytes so far.
+    /// Returns the number of bytes that were written to the storage.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Returns the bytes.
+    /// Returns all bytes that were written to the storage.
     ///
     /// # Errors
     /// Returns an error if the temporary file cannot be mapped.
     pub(crate) fn finish(self) -> Result<Bytes> {
         #[cfg(feature = "mmap")]
         if let Some(file) = self.file {
-            // Nobody else can shorten a file without a name, so nothing watches it.
+            // No other program can shorten a file without a name, so the file is not watched.
             let mapped = crate::mmap::map(&file, &std::env::temp_dir()).map(|(bytes, _)| bytes);
-            return mapped.map_err(|error| refused(&error));
+            return mapped.map_err(|error| storage_error(&error));
         }
         Ok(self.memory.into())
     }
@@ -46,8 +49,10 @@ impl Write for Store {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         #[cfg(feature = "mmap")]
         {
-            if self.file.is_none() && self.memory.len() + bytes.len() > IN_MEMORY {
-                let mut file = temporary()?;
+            if self.file.is_none() && self.memory.len() + bytes.len() > MAX_IN_MEMORY {
+                // The file has no name, so the system deletes it when it is closed, even if the
+                // program is killed.
+                let mut file = tempfile::tempfile()?;
                 file.write_all(&self.memory)?;
                 (self.file, self.memory) = (Some(file), Vec::new());
             }
@@ -58,7 +63,7 @@ impl Write for Store {
             }
         }
         if self.memory.capacity() - self.memory.len() < bytes.len() {
-            // A quarter more at a time: what is reserved stays near to what is needed.
+            // `Vec` would double its capacity. Adding a quarter leaves less unused memory.
             let more = bytes.len().max(self.memory.len() / 4);
             self.memory.try_reserve_exact(more).map_err(|_| ErrorKind::OutOfMemory)?;
         }
@@ -72,8 +77,8 @@ impl Write for Store {
     }
 }
 
-/// Returns the error for decompressed bytes that cannot be kept.
-pub(crate) fn refused(error: &io::Error) -> Error {
+/// Returns the error for decompressed bytes that cannot be stored.
+pub(crate) fn storage_error(error: &io::Error) -> Error {
     if error.kind() == ErrorKind::OutOfMemory {
         let what = "there is not enough memory for the decompressed log";
         return Error::new("rovelog", rovelog_core::ErrorKind::Io, None, what);
@@ -84,58 +89,23 @@ pub(crate) fn refused(error: &io::Error) -> Error {
         .with_next("free disk space, or set TMPDIR to a folder on another disk")
 }
 
-/// Creates a file in the folder for temporary files. It has no name, so that it is gone when it is
-/// closed, also if the program is killed.
-#[cfg(feature = "mmap")]
-fn temporary() -> io::Result<File> {
-    use std::hash::{BuildHasher as _, RandomState};
-
-    let mut options = File::options();
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    #[cfg(windows)]
-    {
-        // FILE_FLAG_DELETE_ON_CLOSE, and no sharing with other programs.
-        std::os::windows::fs::OpenOptionsExt::custom_flags(&mut options, 0x0400_0000);
-        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0);
-    }
-    for attempt in 0..100 {
-        let random = RandomState::new().hash_one(attempt);
-        let path = std::env::temp_dir().join(format!(".rovelog-{}-{random:016x}", std::process::id()));
-        match options.open(&path) {
-            Ok(file) => {
-                #[cfg(unix)]
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(ErrorKind::AlreadyExists.into())
-}
-
 #[cfg(all(test, feature = "mmap"))]
 mod tests {
     use super::*;
 
     #[test]
-    fn many_bytes_are_in_a_file_without_a_name() {
+    fn many_bytes_are_stored_in_a_temporary_file() {
         let mut store = Store::default();
         let part: Vec<u8> = (0..1 << 20).map(|i: u32| i.to_le_bytes()[1]).collect();
         for _ in 0..64 {
             store.write_all(&part).unwrap();
         }
-        assert!(store.file.is_none() && store.memory.len() == IN_MEMORY);
+        assert!(store.file.is_none() && store.memory.len() == MAX_IN_MEMORY);
         store.write_all(&part[..5]).unwrap();
         assert!(store.file.is_some() && store.memory.capacity() == 0);
         store.write_all(&part[5..]).unwrap();
         assert_eq!(store.len(), 65 << 20);
         let bytes = store.finish().unwrap();
         assert!(bytes.len() == 65 << 20 && bytes.chunks(1 << 20).all(|found| found == part));
-        let own = format!(".rovelog-{}-", std::process::id());
-        let names = std::fs::read_dir(std::env::temp_dir()).unwrap();
-        assert!(names.flatten().all(|name| !name.file_name().to_string_lossy().starts_with(&own)));
     }
 }

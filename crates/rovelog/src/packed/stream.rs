@@ -1,4 +1,4 @@
-//! Streams of compressed logs, which are decompressed piece by piece in bounded memory.
+//! Streams of compressed logs, which are decompressed in small parts with bounded memory.
 
 use std::cell::OnceCell;
 use std::io::{self, BufReader, Read};
@@ -13,22 +13,28 @@ use rovelog_core::{
 
 use super::{Compression, Decompressor, explain_cut};
 
-/// The state of decompression. The stream of records shares it with the input that it reads.
+/// State of decompression. The stream of records and the input that it reads share this state.
 #[derive(Default)]
 struct Progress {
-    /// Number of bytes decompressed so far.
+    /// Number of bytes that were decompressed so far.
     size: u64,
-    /// How the data ends; `None` before its end.
+    /// How the compressed data ends, for example truncated. `None` until the end has been reached.
     ending: Option<Ending>,
+    /// Error that occurred during decompression. The reader of the log only receives the kind of
+    /// this error.
     failure: Option<Error>,
 }
 
+/// State of decompression that the stream of records shares with its input.
 type Shared = Arc<Mutex<Progress>>;
 
-/// The decompressed input of a log, which records its progress.
+/// The decompressed input of a log. Reading from it updates the shared state.
 struct Input<R: Read> {
+    /// Compression of the input.
     compression: Compression,
+    /// Decoder of the input.
     decompressor: Decompressor<BufReader<R>>,
+    /// Shared state that is updated by reading.
     progress: Shared,
 }
 
@@ -46,14 +52,14 @@ impl<R: Read> Read for Input<R> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
                 let kind = error.kind();
-                progress.failure = Some(self.compression.failed(progress.size, error));
+                progress.failure = Some(self.compression.decoder_error(progress.size, error));
                 Err(kind.into())
             }
         }
     }
 }
 
-/// Opens a log from a compressed stream. `format` is a format id; if it is `None`, the format is
+/// Opens a log from a compressed stream. `format` is a format id. If it is `None`, the format is
 /// detected.
 pub(crate) fn open_stream(
     compression: Compression,
@@ -78,7 +84,8 @@ pub(crate) fn open_stream(
     }
 }
 
-/// Returns the reason why a stream failed: a failure of decompression, or `error`.
+/// Returns the error to report if the reader of a log has failed with `error`. If decompression has
+/// failed, its error is the cause and is returned instead.
 fn explain_failure(name: &'static str, progress: &Shared, error: Error) -> Error {
     let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
     match (progress.failure.take(), progress.ending) {
@@ -88,18 +95,23 @@ fn explain_failure(name: &'static str, progress: &Shared, error: Error) -> Error
     }
 }
 
-/// A stream of a compressed log. Problems of the compressed data are only reported at its end.
+/// A stream of records from a compressed log. Problems of the compressed data are reported at the
+/// end of the log.
 struct Stream {
+    /// Stream of the decompressed log.
     inner: Box<dyn LogStream>,
+    /// Name of the compression.
     name: &'static str,
+    /// State of decompression, which is shared with the input.
     progress: Shared,
+    /// True if the end of the log was reached.
     ended: bool,
-    /// The diagnostics of the log, with those about the compressed data.
+    /// Diagnostics of the log, followed by the diagnostics of the compressed data.
     merged: OnceCell<Diagnostics>,
 }
 
 impl Stream {
-    /// Returns how the compressed data ends, after the end of the log.
+    /// Returns how the compressed data ends. Returns `None` before the end of the log.
     fn packing(&self) -> Option<Packing> {
         let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let (size, ending) = (progress.size, progress.ending.filter(|_| self.ended)?);

@@ -1,6 +1,16 @@
-//! Several logs as one, in time order.
+//! Merging of several logs into one, in time order.
 //!
-//! Rules M1 to M8 in docs/formats/ulog.md, "Slicing and merging".
+//! Implements rules M1 to M8 of docs/formats/ulog.md, section "Slicing and merging".
+//!
+//! # Example
+//!
+//! Two logs with the same clock have a topic `t/0`. Log 1 has rows at 10 s and 30 s, log 2 at 20 s
+//! and 40 s. They have the same `sys_uuid`, so both topics become one topic `t/0` with the rows at
+//! 10, 20, 30 and 40 s.
+//!
+//! If the logs come from two vehicles, rows of both would be mixed in one topic, so the topic of
+//! log 2 becomes `t/1`. If in addition log 2 has no row before 31 s, the times do not overlap, and
+//! both topics become `t/0`.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -11,51 +21,60 @@ use rovelog_core::wire::U64Le;
 use rovelog_core::{Align, Detail, Diagnostics, LogReader, Merged, Value};
 use zerocopy::FromBytes as _;
 
-use super::described::{Known, described, name};
+use super::descriptions::{EarlierValues, descriptions, name};
+use super::guard::{UnknownGuard, hides_messages};
 use super::topics::{Topics, plan_topics};
-use super::trust::{Trust, hides_messages};
 use crate::clock::LogClock;
 use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
-use crate::index::{Cursor, Met};
+use crate::index::{Cursor, MessageRef};
 use crate::layout::{Layout, TimeWidth};
 use crate::reader::UlogReader;
-use crate::scan::MetRow;
+use crate::scan::RowInfo;
 use crate::schema::FormatText;
 use crate::wire::{
     self, FileHeader, FlagBits, FlagBitsMessage, Info, LoggedString, MAGIC, Message, TaggedString,
 };
 use crate::writer::UlogWriter;
 
-/// Offsets of logs with one clock differ by less: fixes are late by parts of a second.
+/// Maximum difference in nanoseconds between the UTC offsets of two logs with the same clock. GPS
+/// fixes are late by fractions of a second, so the offsets differ slightly.
 const SAME_CLOCK_NANOS: u64 = 1_000_000_000;
 
-/// The information by which a reader places a log on UTC, where nothing was moved.
+/// Name of the information message from which a reader computes UTC (rule U2 of
+/// docs/formats/ulog.md).
 const BOOT_TIME: &[u8] = b"boot_time_utc_us";
 
-/// Why something of a log is left out.
+/// Reason that is reported if the value of a log is not merged.
 const OTHER_VALUE: &str = "another log has another value";
 
-/// Writes one log that holds the rows, texts, dropouts and changes of parameters of all `logs`.
+/// Merges the rows, console messages, dropouts and parameter changes of `logs` into one log.
 ///
-/// Each log stays in the order of its file; between logs, the one whose log time is less comes
-/// first. Topics of the same name, instance and format become one where the logs have one clock and
-/// one vehicle, or the times of the topic do not overlap; else the later log's topic becomes the
-/// next free instance. Formats, information and parameters are written once, those of the log that
-/// starts first before all others; parameters that a later log started with become changes where it
-/// starts. In which order the logs are named makes no difference. With [`Align::Utc`] the fields
-/// `timestamp` and `timestamp_sample` and the times of texts move, no other field.
+/// - The messages of each log stay in file order. Between logs, the message with the earlier log
+///   time comes first. The order of `logs` does not matter.
+/// - Topics with the same name, instance and format become one topic if the logs have the same
+///   clock and vehicle, or if the times of the topics do not overlap. Otherwise, the topic of the
+///   later log becomes the next free instance.
+/// - Formats, information and initial parameters are written once. The log that starts first takes
+///   precedence. Initial parameters of the other logs become changes at the start of these logs.
+/// - With [`Align::Utc`], times are moved to a common clock. This changes the fields `timestamp`
+///   and `timestamp_sample` and the times of console messages, but no other field.
 ///
 /// # Errors
-/// Returns an error if the clocks cannot be brought together, a format is defined in two ways, a
-/// topic finds no free instance, timestamps of fewer than 64 bits would be read differently, or the
-/// output refuses.
+/// Returns an error in the following cases:
+///
+/// - The clocks cannot be aligned.
+/// - A format that is used by topics of several logs is defined differently.
+/// - There is no free instance for a topic.
+/// - Timestamps of fewer than 64 bits would be completed to other times in the merged log.
+/// - The output cannot be written.
 pub(crate) fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Result<Merged, UlogError> {
     if let Some(number) = logs.iter().position(|log| !log.boundaries().is_empty()) {
         return Err(UlogError::SeveralSessions { number: number + 1 });
     }
     let shifts = shifts(logs, align)?;
     let start = |number: &usize| (start(logs[*number], shifts[*number]), *number);
+    // The result must not depend on the order in which the caller lists the logs.
     let mut order: Vec<usize> = (0..logs.len()).collect();
     order.sort_by_key(start);
     let logs: Vec<_> = order.iter().map(|number| logs[*number]).collect();
@@ -68,9 +87,12 @@ pub(crate) fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Resu
     merge.finish()
 }
 
-/// Microseconds to add to the times of each log.
+/// Returns the number of microseconds to add to the times of each log, so that all logs have the
+/// same clock.
 fn shifts(logs: &[&UlogReader], align: Align) -> Result<Vec<u64>, UlogError> {
     let offsets = logs.iter().enumerate().map(|(number, log)| {
+        // If the clock of a log is Unix time, its UTC offset is 0 (rule U1 of
+        // docs/formats/ulog.md).
         let unix = log.scanner().clock.clock == rovelog_core::Clock::Unix;
         let utc = log.info().utc.as_ref().map(|utc| utc.nanos).or(unix.then_some(0));
         utc.ok_or(UlogError::ClockUnknown { number: number + 1 })
@@ -80,63 +102,77 @@ fn shifts(logs: &[&UlogReader], align: Align) -> Result<Vec<u64>, UlogError> {
     Ok(shifts.into_iter().map(|nanos| nanos / 1000).collect())
 }
 
-/// Returns when a log starts, as its information shows it: microseconds of the merged clock.
+/// Returns the start time of a log in microseconds of the merged log's clock. If `LogInfo` contains
+/// a start time, it takes precedence over the start time in the header.
 fn start(log: &UlogReader, shift: u64) -> u64 {
     let shown = log.info().start.and_then(|start| u64::try_from(start.nanos / 1000).ok());
     shown.unwrap_or(log.header().timestamp.get()).saturating_add(shift)
 }
 
-/// A log on its way into the merged one.
+/// A log that is being merged.
 struct Source<'a> {
     log: &'a UlogReader,
     cursor: Cursor<'a>,
+    /// Number of microseconds to add to the times of the log.
     shift: u64,
-    /// The next message, and the merged log's time at its place.
-    next: Option<(Met<'a>, u64)>,
-    /// How the rows of each topic are changed.
+    /// The next message of the log, with its log time on the clock of the merged log.
+    next: Option<(MessageRef<'a>, u64)>,
+    /// Changes to be made to the rows of each topic of the log.
     rows: Vec<RowEdit>,
-    /// Parameters that this log starts with, in the order of its file.
+    /// Initial parameters of the log in file order. The list is empty after the parameters were
+    /// written.
     initial: Vec<Info<'a>>,
-    /// Whether its data section has started, and whether the parameters above are active.
+    /// True if the data section of the log has started.
     in_data: bool,
+    /// True if the initial parameters of the log were written.
     started: bool,
 }
 
-/// What a row of a topic becomes.
+/// Changes to be made to the rows of a topic during a merge.
 #[derive(Clone, Copy)]
 struct RowEdit {
+    /// Id of the topic in the merged log.
     msg_id: u16,
     shape: RowShape,
-    /// Offsets of the 64-bit times in it that move.
+    /// Offsets within a row of the 64-bit times that are moved to the clock of the merged log.
     times: [Option<usize>; 2],
 }
 
 impl Source<'_> {
+    /// Reads the next message of the log.
     fn step(&mut self) {
-        let met = self.cursor.next();
-        self.next = met.map(|met| (met, self.cursor.clock.now.saturating_add(self.shift)));
+        let msg = self.cursor.next();
+        self.next = msg.map(|msg| (msg, self.cursor.clock.now.saturating_add(self.shift)));
     }
 }
 
+/// State of merging several logs.
 struct Merge<'a, W: Write> {
-    /// The log that starts first is the first.
+    /// The logs to merge, sorted by start time.
     sources: Vec<Source<'a>>,
-    /// For each source, which of the logs that were named it is.
+    /// For each log in `sources`, its index in the list of logs that the caller passed.
     order: Vec<usize>,
     topics: Topics,
     out: UlogWriter<W>,
-    trust: Trust,
-    /// Follow the merged log as a reader will.
+    guard: UnknownGuard,
+    /// The clock that a reader of the merged log would have. It is used to check timestamps of
+    /// fewer than 64 bits.
     clock: LogClock,
+    /// Definitions of the merged log.
     definitions: Definitions,
-    /// The value of each parameter at the place.
-    in_force: HashMap<&'a [u8], Info<'a>>,
+    /// Current value of each parameter in the merged log.
+    current_parameters: HashMap<&'a [u8], Info<'a>>,
+    /// Buffer for the row that is being changed.
     row: Vec<u8>,
+    /// Number of records written to the merged log.
     records: u64,
+    /// Descriptions of the items that are not merged, for the report.
     left_out: Vec<String>,
 }
 
 impl<'a, W: Write> Merge<'a, W> {
+    /// Writes the header and the flag bits of the merged log, and reads the first message of each
+    /// log.
     fn begin(
         logs: &[&'a UlogReader],
         shifts: &[u64],
@@ -172,25 +208,28 @@ impl<'a, W: Write> Merge<'a, W> {
         let clock = LogClock::new(start);
         let limits = logs.first().map(|log| log.definitions().limits().clone()).unwrap_or_default();
         let definitions = Definitions::new(&limits, TextDecoding::default());
-        let (in_force, row, left_out) = (HashMap::new(), Vec::new(), Vec::new());
-        let trust = Trust::default();
+        let (current_parameters, row, left_out) = (HashMap::new(), Vec::new(), Vec::new());
+        let guard = UnknownGuard::default();
         Ok(Self {
             sources,
             order,
             topics,
             out,
-            trust,
+            guard,
             clock,
             definitions,
-            in_force,
+            current_parameters,
             row,
             records: 0,
             left_out,
         })
     }
 
-    /// Returns each format once. Where logs differ, the one counts whose topics use it.
+    /// Writes each format once. If the logs define a format differently, the definition that topics
+    /// use is written (rule M4 of docs/formats/ulog.md).
     fn formats(&mut self) -> Result<(), UlogError> {
+        // `chosen` maps the name of each format to its definition, and to `true` if topics use the
+        // definition.
         let (mut chosen, mut order) = (HashMap::<&str, (&[u8], bool)>::new(), Vec::new());
         let mut unused = Vec::new();
         for (number, source) in self.sources.iter().enumerate() {
@@ -228,20 +267,23 @@ impl<'a, W: Write> Merge<'a, W> {
             .try_for_each(|name| self.write(&Message::Format(wire::Format { format: chosen[name].0 })))
     }
 
-    /// Formats, information, parameters and defaults, each once.
+    /// Writes the formats, information, parameters and defaults of all logs. Each of them is
+    /// written once.
     fn definitions(&mut self) -> Result<(), UlogError> {
         self.formats()?;
-        let mut known = Known::default();
+        let mut known = EarlierValues::default();
         for number in 0..self.sources.len() {
-            let said = described(self.sources[number].log);
-            for messages in &said {
+            let groups = descriptions(self.sources[number].log);
+            for messages in &groups {
                 match messages[..] {
                     [Message::Parameter(part)] if number == 0 => {
-                        self.in_force.insert(name(part), part);
+                        self.current_parameters.insert(name(part), part);
                         self.write(&messages[0])?;
                     }
                     [Message::Parameter(part)] => self.sources[number].initial.push(part),
-                    // Rule U2 would place the other logs by it.
+                    // The times of this log were moved to another clock, so the log's
+                    // `boot_time_utc_us` does not apply to them. A reader would compute wrong UTC
+                    // from it (rule U2 of docs/formats/ulog.md).
                     [Message::Info(part)] if self.sources[number].shift != 0 && name(part) == BOOT_TIME => {
                         self.leave_out(
                             "information",
@@ -259,13 +301,14 @@ impl<'a, W: Write> Merge<'a, W> {
                     }
                 }
             }
-            known.extend(&said);
+            known.extend(&groups);
         }
         Ok(())
     }
 
+    /// Writes a message to the merged log.
     fn write(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
-        self.trust.take(message);
+        self.guard.observe(message);
         if matches!(message, Message::Format(_) | Message::Subscription(_)) {
             let at = self.out.position();
             self.definitions.apply(at, at, message, &mut Diagnostics::default());
@@ -273,16 +316,19 @@ impl<'a, W: Write> Merge<'a, W> {
         self.out.write_message(message)
     }
 
+    /// Records that an item of the log with the index `number` is not merged.
     fn leave_out(&mut self, what: &str, key: &[u8], number: usize, why: &str) {
         let (key, log) = (String::from_utf8_lossy(key), self.order[number] + 1);
         self.left_out.push(format!("{what} {key} of log {log}: {why}"));
     }
 
+    /// Writes the subscriptions of the merged topics.
     fn subscriptions(&mut self) -> Result<(), UlogError> {
         let merged = std::mem::take(&mut self.topics.merged);
         for (msg_id, topic) in (0..=u16::MAX).zip(&merged) {
             if !topic.defined {
-                // It has no rows, and without any format a reader would not even take it for a subscription.
+                // The topic has no rows. A reader cannot verify a subscription without a format,
+                // and might report it as damage.
                 self.left_out.push(format!("subscription {}: its format is not defined", topic.type_name));
                 continue;
             }
@@ -294,7 +340,8 @@ impl<'a, W: Write> Merge<'a, W> {
         Ok(())
     }
 
-    /// Returns what is behind the definitions, from whichever log is first at the place.
+    /// Writes the messages of the data sections. Each iteration writes the message with the
+    /// earliest log time.
     fn data(&mut self) -> Result<(), UlogError> {
         loop {
             let waiting = self.sources.iter().enumerate();
@@ -302,50 +349,55 @@ impl<'a, W: Write> Merge<'a, W> {
                 waiting.filter_map(|(at, source)| source.next.as_ref().map(|(_, now)| (*now, at))).min();
             let Some((_, number)) = next else { return Ok(()) };
             let source = &mut self.sources[number];
-            let Some((met, _)) = source.next.take() else { return Ok(()) };
+            let Some((msg, _)) = source.next.take() else { return Ok(()) };
             source.step();
-            self.take(number, &met)?;
+            self.merge_message(number, &msg)?;
         }
     }
 
-    fn take(&mut self, number: usize, met: &Met<'a>) -> Result<(), UlogError> {
-        if let Some(row) = met.row {
-            self.enter(number)?;
-            return self.row(number, &row, met.row_bytes());
+    /// Writes a message of the log with the index `number`, unless it was written with the
+    /// definitions.
+    fn merge_message(&mut self, number: usize, msg: &MessageRef<'a>) -> Result<(), UlogError> {
+        if let Some(row) = msg.row {
+            self.start_data(number)?;
+            return self.row(number, &row, msg.row_bytes());
         }
-        let Some(message) = met.message() else { return Ok(()) };
+        let Some(message) = msg.message() else { return Ok(()) };
         match message {
-            // Written already; and what nothing can decode, or what its id meant, is not for another log.
+            // Messages of these types were written with the definitions.
             Message::FlagBits(_)
             | Message::Format(_)
             | Message::Info(_)
             | Message::MultiInfo(_)
             | Message::DefaultParameter(_) => Ok(()),
+            // Subscriptions were already written with the ids of the merged log. An unsubscription
+            // is not copied, because it would end a topic that other logs share. The remaining data
+            // messages cannot be decoded.
             Message::Subscription(_) | Message::Unsubscription(_) | Message::Data(_) => {
                 self.sources[number].in_data = true;
                 Ok(())
             }
             Message::Parameter(part) => {
-                // Those before the data are known.
+                // Initial values of parameters were written with the definitions.
                 if !self.sources[number].in_data {
                     return Ok(());
                 }
-                self.enter(number)?;
-                self.in_force.insert(name(part), part);
+                self.start_data(number)?;
+                self.current_parameters.insert(name(part), part);
                 self.write(&message)
             }
             Message::LoggedString(text) => {
-                self.enter(number)?;
+                self.start_data(number)?;
                 let timestamp = moved(text.timestamp, self.sources[number].shift);
                 self.write(&Message::LoggedString(LoggedString { timestamp, ..text }))
             }
             Message::TaggedString(text) => {
-                self.enter(number)?;
+                self.start_data(number)?;
                 let timestamp = moved(text.timestamp, self.sources[number].shift);
                 self.write(&Message::TaggedString(TaggedString { timestamp, ..text }))
             }
             Message::Dropout(dropout) => {
-                self.enter(number)?;
+                self.start_data(number)?;
                 self.clock.dropout(dropout.duration);
                 self.write(&message)
             }
@@ -353,40 +405,50 @@ impl<'a, W: Write> Merge<'a, W> {
                 self.sources[number].in_data = true;
                 self.write(&message)
             }
-            Message::Unknown { .. } => self.unknown(number, met, &message),
+            Message::Unknown { .. } => self.unknown(number, msg, &message),
         }
     }
 
-    /// Keeps an unknown message, unless the definitions, which are all before it now, would make a
-    /// reader find messages inside of it: their ids are those of its own log.
-    fn unknown(&mut self, number: usize, met: &Met<'a>, message: &Message<'_>) -> Result<(), UlogError> {
+    /// Writes an unknown message, unless a reader would find valid messages inside it (rule M8 of
+    /// docs/formats/ulog.md).
+    ///
+    /// In the merged log, all definitions precede the unknown message. With these definitions,
+    /// bytes inside the message may look like rows.
+    fn unknown(
+        &mut self,
+        number: usize,
+        msg: &MessageRef<'a>,
+        message: &Message<'_>,
+    ) -> Result<(), UlogError> {
         let window = Window::whole(self.sources[number].log.bytes());
-        if hides_messages(&self.definitions, window, met.at..met.end()) {
+        if hides_messages(&self.definitions, window, msg.at..msg.end()) {
             let log = self.order[number] + 1;
             self.left_out
-                .push(format!("unknown message at byte {} of log {log}: messages are inside", met.at));
+                .push(format!("unknown message at byte {} of log {log}: messages are inside", msg.at));
             return Ok(());
         }
         self.write(message)
     }
 
-    /// Starts the data of a log: what it started with is active from here.
-    fn enter(&mut self, number: usize) -> Result<(), UlogError> {
+    /// Starts the data of the log with the index `number`, and writes its initial parameters as
+    /// changes (rule M6 of docs/formats/ulog.md).
+    fn start_data(&mut self, number: usize) -> Result<(), UlogError> {
         self.sources[number].in_data = true;
         if std::mem::replace(&mut self.sources[number].started, true) {
             return Ok(());
         }
         for part in std::mem::take(&mut self.sources[number].initial) {
-            if self.in_force.insert(name(part), part) != Some(part) {
+            if self.current_parameters.insert(name(part), part) != Some(part) {
                 self.write(&Message::Parameter(part))?;
             }
         }
         Ok(())
     }
 
-    fn row(&mut self, number: usize, met: &MetRow, row: &[u8]) -> Result<(), UlogError> {
+    /// Writes a row with the topic's id in the merged log and with moved times.
+    fn row(&mut self, number: usize, info: &RowInfo, row: &[u8]) -> Result<(), UlogError> {
         let source = &self.sources[number];
-        let edit = source.rows[met.series as usize];
+        let edit = source.rows[info.series as usize];
         self.records += 1;
         self.row.clear();
         self.row.extend_from_slice(row);
@@ -396,8 +458,8 @@ impl<'a, W: Write> Merge<'a, W> {
             }
         }
         let got = self.clock.row(edit.shape, &self.row);
-        if edit.shape.is_narrow() && got != met.time {
-            let topic = source.log.topics()[met.series as usize].name.clone();
+        if edit.shape.is_narrow() && got != info.time {
+            let topic = source.log.topics()[info.series as usize].name.clone();
             return Err(UlogError::TimesWouldMove { topic });
         }
         let row = std::mem::take(&mut self.row);
@@ -407,7 +469,7 @@ impl<'a, W: Write> Merge<'a, W> {
     }
 
     fn finish(mut self) -> Result<Merged, UlogError> {
-        if self.trust.needs_sync() {
+        if self.guard.needs_sync() {
             self.out.sync()?;
         }
         let bytes = self.out.position();
@@ -429,8 +491,8 @@ impl<'a, W: Write> Merge<'a, W> {
     }
 }
 
-/// The names of a format and of those inside it. The recursion follows the layout, whose depth is
-/// limited.
+/// Adds the names of a format and of all types nested in the format to `names`. The recursion is
+/// limited, because the nesting depth of a layout is limited.
 fn collect<'a>(layout: &'a rovelog_core::layout::Layout, names: &mut HashSet<&'a str>) {
     if names.insert(&layout.schema().name) {
         for slot in layout.slots() {
@@ -441,12 +503,13 @@ fn collect<'a>(layout: &'a rovelog_core::layout::Layout, names: &mut HashSet<&'a
     }
 }
 
-/// A time of 0 is none, and stays so.
+/// Adds `shift` to a time. A value of 0 means that the time is unknown, so it is not changed.
 fn moved(time: u64, shift: u64) -> u64 {
     if time == 0 { 0 } else { time.saturating_add(shift) }
 }
 
-/// Returns the flags of all logs, with no data appended; `None` where no log has any.
+/// Returns the combined flags of all logs, without offsets of appended data. Returns `None` if no
+/// log has flag bits.
 fn flag_bits(logs: &[&UlogReader]) -> Option<FlagBits> {
     let or = |mut a: FlagBits, b: &FlagBits| {
         a.compat_flags.iter_mut().zip(b.compat_flags).for_each(|(a, b)| *a |= b);
@@ -458,8 +521,10 @@ fn flag_bits(logs: &[&UlogReader]) -> Option<FlagBits> {
     Some(flags.fold(first, or).merged())
 }
 
+/// Returns the changes to be made to the rows of a topic. `topic` is the index of the topic in the
+/// merged log.
 fn row_edit(log: &UlogReader, series: u32, topic: usize, shift: u64) -> RowEdit {
-    // A topic that cannot be decoded has no rows.
+    // A topic that cannot be decoded has no rows, so `layout` is not needed for it.
     let mut shape = log.index().shape(series);
     shape.series = u32::try_from(topic).expect("a log has fewer topics");
     let layout = log.definitions().subscriptions()[series as usize].layout.as_deref().ok();
@@ -471,8 +536,8 @@ fn row_edit(log: &UlogReader, series: u32, topic: usize, shift: u64) -> RowEdit 
 }
 
 impl Layout {
-    /// Returns where `timestamp_sample` is: PX4's time of measurement, on the same clock as
-    /// `timestamp`.
+    /// Returns the offset of the field `timestamp_sample` within a row. PX4 stores the time of a
+    /// measurement in this field, on the same clock as `timestamp`.
     fn sample_time(&self) -> Option<usize> {
         let place = self.record.place("timestamp_sample")?;
         place.is_scalar(rovelog_core::Scalar::UInt64).then_some(place.offset())

@@ -1,13 +1,13 @@
-//! Logs made of logs: recovering what a damaged one still holds, a part of one, several as one.
+//! Creation of logs from other logs: recovery of damaged logs, slices and merges.
 
-mod described;
+mod descriptions;
+mod guard;
 mod merge;
 mod recover;
 mod segments;
 mod session;
 mod slice;
 mod topics;
-mod trust;
 
 pub(crate) use merge::merge;
 pub(crate) use recover::recover;

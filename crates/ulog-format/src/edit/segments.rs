@@ -1,8 +1,21 @@
-//! Stale segments: rows that a damaged storage has mixed into a log from another time.
+//! Detection of stale segments, which are rows from another time in a damaged log.
 //!
-//! A cluster that was never written keeps what it held before, often a piece of an older log with
-//! the same ids: valid rows of the wrong time. Only their order gives them away. Section 5 of
-//! docs/formats/ulog.md.
+//! If a storage cluster was never written, it still contains its previous contents. This is often a
+//! part of an older log with the same ids, so that its rows are valid, but have wrong times. Only
+//! the times distinguish these rows from the rows of the log.
+//!
+//! The algorithm has two steps:
+//!
+//! 1. [`SegmentSplitter`] divides the log into parts, at damage and wherever the median of 8 times
+//!    differs from the median of the next 8 by more than a second.
+//! 2. [`in_order`] selects the sequence of parts with the most rows in which each part continues
+//!    the times of the parts before it. The other parts are stale.
+//!
+//! # Example
+//!
+//! A damaged log has three parts: 500 rows from 10 s to 20 s, 40 rows from 300 s to 301 s, and 600
+//! rows from 20 s to 32 s. The sequence of parts 1 and 3 has 1100 rows. The sequence of parts 1 and
+//! 2 has 540 rows and cannot be continued by part 3, whose times are earlier. Part 2 is stale.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
@@ -12,30 +25,33 @@ use rovelog_core::Segment;
 use crate::clock::RowMicros;
 use crate::reader::UlogReader;
 
-/// Rows whose median tells where time jumps.
+/// Number of rows on each side of a position whose median times are compared.
 const WINDOW: usize = 8;
 
-/// A jump, microseconds.
+/// Minimum difference in microseconds between the two medians at a jump of the time.
 const JUMP: u64 = 1_000_000;
 
-/// Pairs of segments that are compared at most, so that a hostile log with a jump at each row ends
-/// too.
+/// Maximum number of comparisons between parts of a log. A hostile log could have a jump at each
+/// row, so the limit bounds the processing time.
 const COMPARISONS: usize = 1 << 18;
 
-/// Segments looked back through for a topic's last time.
+/// Maximum number of earlier parts that are searched for the last time of a topic.
 const LOOK_BACK: usize = 16;
 
-/// A row with a time that counts.
+/// A row whose time can be used to detect jumps.
 #[derive(Clone, Copy)]
 struct Timed {
+    /// Offset of the row in the file.
     at: u64,
+    /// Number of the row's topic.
     series: u32,
+    /// Time of the row in microseconds.
     time: u64,
-    /// Rows behind it, up to the next one of these.
+    /// Number of rows without a usable time between this row and the next row with a usable time.
     others: u64,
 }
 
-/// First and last time of a topic.
+/// First and last time of a topic's rows in a part of a log, in microseconds.
 #[derive(Clone, Copy)]
 struct Span {
     series: u32,
@@ -43,42 +59,53 @@ struct Span {
     last: u64,
 }
 
-/// A segment in the making.
+/// A part of a log in which the time does not jump.
 #[derive(Default)]
 struct Part {
+    /// Offset in the file at which the part starts.
     start: u64,
+    /// Number of rows in the part.
     rows: u64,
+    /// Number of rows in the part that have a usable time.
     timed_rows: u64,
-    /// Ascending by topic once complete.
+    /// First and last times of the topics in the part. The list is sorted by topic when the part is
+    /// complete.
     topics: Vec<Span>,
 }
 
-/// Cuts a log into parts, row by row.
+/// Divides a log into parts at damage and at jumps of the time.
 #[derive(Default)]
-struct Cutter {
+struct SegmentSplitter {
+    /// Complete parts of the log, in file order.
     parts: Vec<Part>,
+    /// The part to which rows are currently added.
     part: Part,
-    /// Rows not yet assigned to a part: those before and behind the place that is looked at.
+    /// Rows that have not been assigned to a part of the log yet.
     rows: VecDeque<Timed>,
-    /// Places in a row at which time jumps, the best one and how well it separates.
+    /// Number of consecutive positions so far at which the medians on the two sides differ.
     run: usize,
+    /// Most likely position of the current jump, and the number of rows around this position that
+    /// are on the correct side.
     best: (usize, usize),
-    /// By topic: its entry in the part, and which part that is.
+    /// For each topic, the index of its entry in `Part::topics`, and the number of the part that
+    /// contains this entry. Parts are counted from 1.
     entries: Vec<(usize, usize)>,
 }
 
-impl Cutter {
+impl SegmentSplitter {
+    /// Adds the next row of the log. `time` is `None` if the row has no usable time.
     fn row(&mut self, at: u64, series: u32, time: Option<u64>) {
         match (time, self.rows.back_mut()) {
             (Some(time), _) => {
                 self.rows.push_back(Timed { at, series, time, others: 0 });
-                self.look();
+                self.find_jumps();
             }
             (None, Some(last)) => last.others += 1,
             (None, None) => self.part.rows += 1,
         }
     }
 
+    /// Returns the median time of [`WINDOW`] rows, starting with the row at the index `from`.
     fn median(&self, from: usize) -> u64 {
         let mut times = [0; WINDOW];
         for (time, row) in times.iter_mut().zip(self.rows.range(from..from + WINDOW)) {
@@ -88,17 +115,19 @@ impl Cutter {
         times[WINDOW / 2]
     }
 
-    /// Looks for a jump where there are enough rows on both sides.
-    fn look(&mut self) {
+    /// Searches for a jump of the time at all positions that have enough rows on both sides.
+    fn find_jumps(&mut self) {
         while self.rows.len() >= 2 * WINDOW + self.run {
             let place = WINDOW + self.run;
             let (before, behind) = (self.median(place - WINDOW), self.median(place));
             if before.abs_diff(behind) > JUMP {
-                // Around a joint several places jump; the joint is where the sides are cleanest.
+                // Around a jump, the medians differ at several positions. The jump is at the
+                // position where most rows before it are near the old time, and most rows after it
+                // are near the new time.
                 let from = self.median(0);
-                let near = |row: &Timed| row.time.abs_diff(from) <= row.time.abs_diff(behind);
-                let clean = self.rows.range(place - WINDOW..place).filter(|row| near(row)).count()
-                    + self.rows.range(place..place + WINDOW).filter(|row| !near(row)).count();
+                let is_old = |row: &Timed| row.time.abs_diff(from) <= row.time.abs_diff(behind);
+                let clean = self.rows.range(place - WINDOW..place).filter(|row| is_old(row)).count()
+                    + self.rows.range(place..place + WINDOW).filter(|row| !is_old(row)).count();
                 if self.run == 0 || clean > self.best.1 {
                     self.best = (place, clean);
                 }
@@ -114,7 +143,7 @@ impl Cutter {
         }
     }
 
-    /// Starts a part at the best place of a run.
+    /// Ends the current part at the most likely position of the jump.
     fn cut(&mut self) {
         for _ in 0..self.best.0 {
             let Some(row) = self.rows.pop_front() else { return };
@@ -126,7 +155,8 @@ impl Cutter {
         }
     }
 
-    /// Ends the part for certain, at the end of lost bytes or of the file.
+    /// Ends the current part at the offset `at`, which is the end of lost bytes or the end of the
+    /// file.
     fn end(&mut self, at: u64) {
         if self.run > 0 {
             self.cut();
@@ -137,6 +167,7 @@ impl Cutter {
         self.close(at);
     }
 
+    /// Adds a row to the current part of the log.
     fn assign(&mut self, row: Timed) {
         let part = &mut self.part;
         part.rows += 1 + row.others;
@@ -153,6 +184,7 @@ impl Cutter {
         }
     }
 
+    /// Completes the current part of the log. The next part starts at the offset `end`.
     fn close(&mut self, end: u64) {
         let mut part = std::mem::replace(&mut self.part, Part { start: end, ..Part::default() });
         part.topics.sort_unstable_by_key(|span| span.series);
@@ -160,18 +192,24 @@ impl Cutter {
     }
 }
 
-/// A part as the end of a chain that starts with the first one.
+/// A sequence of parts that starts with the first part of the log. Each link stores the last part
+/// and refers to the rest of the sequence.
 struct Link {
+    /// Index of the last part of the sequence.
     part: usize,
-    /// The link before it.
+    /// Index of the link for the sequence without the last part. `None` if the sequence has only
+    /// one part.
     before: Option<usize>,
-    /// Rows of the chain.
+    /// Total number of rows in the sequence.
     rows: u64,
 }
 
-/// Returns whether most of the topics that `part` shares with the chain ending at `link` go on in
-/// it.
-fn goes_on(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
+/// Returns `true` if the times of `part` continue the sequence that ends at `link`.
+///
+/// The first time of each topic in `part` is compared with the last time of the topic in the
+/// sequence. At least half of the topics that both contain must have later times in `part`. The
+/// other topics may have stale values.
+fn continues(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
     let (mut common, mut behind) = (0, 0);
     let mut open: Vec<Span> = part.topics.clone();
     let mut at = Some(link);
@@ -190,19 +228,24 @@ fn goes_on(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
         }
         at = link.before;
     }
+    // If no topic is in both, nothing contradicts the sequence.
     2 * behind <= common
 }
 
-/// Returns which parts are in order: the heaviest chain from the first part on.
+/// Returns a flag for each part, which is `true` if the part belongs to the sequence with the most
+/// rows.
 fn in_order(parts: &[Part]) -> Vec<bool> {
     let mut links = vec![Link { part: 0, before: None, rows: parts[0].rows }];
-    // The links by weight, the earlier of two alike the heavier: the heaviest that a part can follow is
-    // its best one.
+    // The links, sorted by number of rows. Each part is added to the sequence with the most rows
+    // that it can continue. If two sequences have the same number of rows, the earlier sequence is
+    // preferred.
     let mut by_weight = BTreeSet::from([(links[0].rows, Reverse(0))]);
+    // Number of comparisons allowed for each part. It is at least 8, even if the log has very many
+    // parts.
     let tries = (COMPARISONS / parts.len()).clamp(8, 4096);
     for (number, part) in parts.iter().enumerate().skip(1) {
         let mut candidates = by_weight.iter().rev().take(tries).map(|(_, Reverse(link))| *link);
-        let before = candidates.find(|link| goes_on(part, parts, &links, *link));
+        let before = candidates.find(|link| continues(part, parts, &links, *link));
         if let Some(before) = before {
             let rows = links[before].rows + part.rows;
             by_weight.insert((rows, Reverse(links.len())));
@@ -218,27 +261,31 @@ fn in_order(parts: &[Part]) -> Vec<bool> {
     kept
 }
 
-/// The first and the last times of a segment.
+/// Times of the first and the last rows of a segment, from which its start and end times are
+/// computed.
 #[derive(Default)]
-struct Ends {
+struct SegmentTimes {
     first: Vec<u64>,
     last: VecDeque<u64>,
 }
 
-/// Rows whose median says when a segment starts and ends.
-const ENDS: usize = 16;
+/// Number of rows at each end of a segment from which its start and end times are computed. Each of
+/// these times is a median, because a median ignores single stale times.
+const MEDIAN_ROWS: usize = 16;
 
-impl Ends {
-    fn take(&mut self, time: u64) {
-        if self.first.len() < ENDS {
+impl SegmentTimes {
+    /// Adds the time of the segment's next row.
+    fn add(&mut self, time: u64) {
+        if self.first.len() < MEDIAN_ROWS {
             self.first.push(time);
         }
-        if self.last.len() == ENDS {
+        if self.last.len() == MEDIAN_ROWS {
             self.last.pop_front();
         }
         self.last.push_back(time);
     }
 
+    /// Returns the start and the end time of the segment, or `None` if it has no rows with a time.
     fn medians(self) -> Option<(u64, u64)> {
         Some((median(self.first)?, median(self.last.into())?))
     }
@@ -248,15 +295,18 @@ fn median(mut times: Vec<u64>) -> Option<u64> {
     times.sort_unstable();
     let upper = *times.get(times.len() / 2)?;
     let lower = times[(times.len() - 1) / 2];
-    // Between the two in the middle, without overflow.
+    // The result is the mean of the two middle times. It is computed in this way because `lower +
+    // upper` could overflow.
     Some(lower + (upper - lower) / 2)
 }
 
 impl UlogReader {
-    /// Returns the parts of a damaged log by whether their rows follow each other in time; empty
-    /// where nothing is damaged. Rows of a segment that is not in order come from another time, as
-    /// from a storage cluster that was never written: they are valid and are in the log's records
-    /// like all others.
+    /// Divides a damaged log into segments that are in time order and segments that are not.
+    /// Returns an empty list if the log is not damaged.
+    ///
+    /// A segment that is not in time order contains rows from another time, for example from a
+    /// storage cluster that was never written. Its rows are valid, so they are returned with the
+    /// other records of the log.
     #[doc(hidden)]
     pub fn segments(&self) -> Vec<Segment> {
         let mut lost = self.lost().iter().map(|range| range.end).peekable();
@@ -264,23 +314,24 @@ impl UlogReader {
             return Vec::new();
         }
         let len = self.bytes().len() as u64;
-        let mut cutter = Cutter::default();
+        let mut splitter = SegmentSplitter::default();
         for (at, series, time) in self.timed_rows() {
             while let Some(end) = lost.next_if(|end| *end <= at) {
-                cutter.end(end);
+                splitter.end(end);
             }
-            cutter.row(at, series, time);
+            splitter.row(at, series, time);
         }
-        // Skips behind the last row; the last part ends with the file.
-        lost.filter(|end| *end < len).for_each(|end| cutter.end(end));
-        cutter.end(len);
-        let parts = cutter.parts;
+        // Damage after the last row also ends a part. The last part ends at the end of the file.
+        lost.filter(|end| *end < len).for_each(|end| splitter.end(end));
+        splitter.end(len);
+        let parts = splitter.parts;
         let kept = in_order(&parts);
         let ends = parts.iter().skip(1).map(|part| part.start).chain([len]);
         let mut segments: Vec<Segment> = Vec::new();
         for ((part, end), in_time_order) in parts.iter().zip(ends).zip(kept) {
             match segments.last_mut() {
-                // Nothing says whether a part without times belongs to the log: it goes with the one before.
+                // If a part has no usable times, nothing shows whether it is in time order. So it
+                // is joined with the segment before it.
                 Some(before) if before.in_time_order == in_time_order || part.timed_rows == 0 => {
                     before.range.end = end;
                     before.records += part.rows;
@@ -296,17 +347,17 @@ impl UlogReader {
                 }),
             }
         }
-        self.date(&mut segments);
+        self.set_times(&mut segments);
         segments
     }
 
-    /// Says when each segment starts and ends.
-    fn date(&self, segments: &mut [Segment]) {
+    /// Sets the start and end times of the segments.
+    fn set_times(&self, segments: &mut [Segment]) {
         let mut rows = self.timed_rows().filter_map(|(at, _, time)| Some((at, time?))).peekable();
         for segment in segments {
-            let mut ends = Ends::default();
+            let mut ends = SegmentTimes::default();
             while let Some((_, time)) = rows.next_if(|(at, _)| *at < segment.range.end) {
-                ends.take(time);
+                ends.add(time);
             }
             if let Some((first, last)) = ends.medians() {
                 (segment.first, segment.last) = (self.timestamp(first), self.timestamp(last));
@@ -314,18 +365,20 @@ impl UlogReader {
         }
     }
 
-    /// Returns all rows: offset, topic, and the time if it counts.
+    /// Returns the offset, the topic number and the usable time of each row. The time is `None` if
+    /// it is missing, 0, or in the first row of a topic.
     fn timed_rows(&self) -> impl Iterator<Item = (u64, u32, Option<u64>)> + '_ {
         let mut started = vec![false; self.definitions().subscriptions().len()];
-        self.cursor().filter_map(move |met| {
-            let row = met.row?;
-            // A topic's first row often is a value published long before.
+        self.cursor().filter_map(move |msg| {
+            let row = msg.row?;
+            // The first row of a topic often contains a value that was published long before the
+            // log started, so its time is not used.
             let first = !std::mem::replace(&mut started[row.series as usize], true);
             let time = match row.time {
                 RowMicros::At(micros @ 1..) if !first => Some(micros),
                 _ => None,
             };
-            Some((met.at, row.series, time))
+            Some((msg.at, row.series, time))
         })
     }
 }

@@ -1,6 +1,5 @@
-//! A recording of a file with several, as a log of its own.
-//!
-//! Rule M10 of docs/formats/ulog.md.
+//! Extraction of one recording from a file with several recordings. Implements rule M10 of
+//! docs/formats/ulog.md.
 
 use std::io::Write;
 
@@ -10,56 +9,60 @@ use rovelog_core::wire::U64Le;
 use zerocopy::IntoBytes;
 
 use crate::error::UlogError;
-use crate::index::Met;
+use crate::index::MessageRef;
 use crate::reader::UlogReader;
 use crate::sessions::Session;
 use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBitsMessage, Message, kind};
 use crate::writer::encoded;
 
-/// The information by which a reader places a log on UTC.
+/// Name of the information message from which a reader computes UTC (rule U2 of
+/// docs/formats/ulog.md).
 const BOOT_TIME: &str = "boot_time_utc_us";
 
 impl UlogReader {
-    /// Writes one of the [`sessions`](Self::sessions) as a log of its own.
+    /// Writes one of the recordings returned by [`sessions`](Self::sessions) as a separate log.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if the output cannot be written.
     pub fn write_session(&self, session: &Session, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
         Ok(write_session(self, session, out)?)
     }
 }
 
-/// Writes the messages of a session of `log` behind the definitions that were active at its start:
-/// all formats, information, parameters and subscriptions of the log that it is part of. The bytes of
-/// messages stay the same. A session that starts with a restart of the clock has no
-/// `boot_time_utc_us`, which is that of the boot before.
+/// Writes the messages of a session, after the definitions that the session needs.
+///
+/// If the clock restarts within a log, the new session depends on formats, information, parameters
+/// and subscriptions from before the restart. These messages are copied without changes. Only
+/// `boot_time_utc_us` is omitted, because it describes the previous boot.
 ///
 /// # Errors
-/// Returns an error if the output refuses.
+/// Returns an error if the output cannot be written.
 fn write_session(log: &UlogReader, session: &Session, mut out: impl Write) -> Result<Sliced, UlogError> {
     let sessions = log.sessions();
     let with_header = sessions.iter().filter(|other| other.has_header).map(|other| other.range.start);
     let begin = with_header.filter(|start| *start <= session.range.start).max().unwrap_or(0);
     let mut copy = Splice::new([&**log.bytes()]);
-    copy.make(header(log, session).as_bytes());
+    copy.append(header(log, session).as_bytes());
     let mut sliced = Sliced::default();
-    let within = |met: &Met<'_>| met.at >= begin && met.at < session.range.end;
-    for met in log.cursor().skip_while(|met| met.at < begin).take_while(within) {
-        if met.msg_type == kind::FLAG_BITS {
-            if let Some(Message::FlagBits(FlagBitsMessage { flags, more })) = met.message() {
+    let within = |msg: &MessageRef<'_>| msg.at >= begin && msg.at < session.range.end;
+    for msg in log.cursor().skip_while(|msg| msg.at < begin).take_while(within) {
+        if msg.msg_type == kind::FLAG_BITS {
+            if let Some(Message::FlagBits(FlagBitsMessage { flags, more })) = msg.message() {
                 let flags = FlagBitsMessage { flags: flags.merged(), more };
-                copy.make(&encoded(&Message::FlagBits(flags))?);
+                copy.append(&encoded(&Message::FlagBits(flags))?);
             }
             continue;
         }
-        let is_inside = met.at >= session.range.start;
-        if !is_inside && !defines(&met) || met.msg_type == kind::DATA && met.row.is_none() {
+        // Before the session, only definitions are copied. Rows that cannot be decoded are never
+        // copied.
+        let is_inside = msg.at >= session.range.start;
+        if !is_inside && !defines(&msg) || msg.msg_type == kind::DATA && msg.row.is_none() {
             continue;
         }
-        sliced.records += u64::from(met.row.is_some());
-        sliced.topics += usize::from(met.msg_type == kind::SUBSCRIPTION);
-        sliced.others += u64::from(is_inside && is_timed(&met));
-        copy.copy(0, met.at..met.end());
+        sliced.records += u64::from(msg.row.is_some());
+        sliced.topics += usize::from(msg.msg_type == kind::SUBSCRIPTION);
+        sliced.others += u64::from(is_inside && is_timed(&msg));
+        copy.copy(0, msg.at..msg.end());
     }
     sliced.bytes = copy.len();
     copy.write(&mut out)?;
@@ -67,7 +70,8 @@ fn write_session(log: &UlogReader, session: &Session, mut out: impl Write) -> Re
     Ok(sliced)
 }
 
-/// Returns the header of a session, which starts with its first row if it has none.
+/// Returns the header for the log with the session's messages. If the session has no header of its
+/// own, the start time is the time of the session's first row.
 fn header(log: &UlogReader, session: &Session) -> FileHeader {
     let bytes = usize::try_from(session.range.start).ok().and_then(|start| log.bytes().get(start..));
     let stored = bytes.and_then(|bytes| zerocopy::FromBytes::ref_from_prefix(bytes).ok());
@@ -81,9 +85,9 @@ fn header(log: &UlogReader, session: &Session) -> FileHeader {
     }
 }
 
-/// Returns whether a message before the session is needed in it.
-fn defines(met: &Met<'_>) -> bool {
-    match met.message() {
+/// Returns `true` if a message from before the session is needed to read the session.
+fn defines(msg: &MessageRef<'_>) -> bool {
+    match msg.message() {
         Some(Message::Info(info)) => info.parse_key().is_none_or(|key| key.name != BOOT_TIME),
         Some(
             Message::Format(_)
@@ -97,10 +101,11 @@ fn defines(met: &Met<'_>) -> bool {
     }
 }
 
-/// Returns whether a message is a text, a dropout or a change of a parameter.
-fn is_timed(met: &Met<'_>) -> bool {
-    matches!(met.msg_type, kind::LOGGED_STRING | kind::TAGGED_STRING | kind::DROPOUT | kind::PARAMETER)
+/// Returns `true` if a message is a console message, a dropout or a parameter change.
+fn is_timed(msg: &MessageRef<'_>) -> bool {
+    matches!(msg.msg_type, kind::LOGGED_STRING | kind::TAGGED_STRING | kind::DROPOUT | kind::PARAMETER)
 }
 
-/// The header of a file is as long as the place of its flag bits.
+// Flag bits directly follow the header, so the offset of the session's first message can be
+// computed with `FLAG_BITS_AT`.
 const _: () = assert!(size_of::<FileHeader>() as u64 == FLAG_BITS_AT);

@@ -1,4 +1,6 @@
-//! Cutting logs by time and by topic, without touching the bytes of what is kept.
+//! Slices of logs by time and topic. The bytes of the selected messages are not changed.
+//!
+//! # Example
 //!
 //! ```
 //! use rovelog_core::{LogReader, ReadOptions, Select};
@@ -31,11 +33,11 @@ use rovelog_core::wire::U64Le;
 use rovelog_core::{Detail, LogReader, Select, Sliced, Timestamp, Value};
 use zerocopy::IntoBytes;
 
-use super::trust::Trust;
+use super::guard::UnknownGuard;
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::RowShape;
 use crate::error::UlogError;
-use crate::index::Met;
+use crate::index::MessageRef;
 use crate::parameters::Section;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
@@ -46,18 +48,19 @@ use crate::wire::{
 };
 use crate::writer::encoded;
 
-/// What a slice holds, as it is counted.
+/// Numbers of items in a slice, for the report.
 #[derive(Default)]
 struct Report {
     records: u64,
     topics: usize,
+    /// Size of the slice in bytes.
     bytes: u64,
     texts: u64,
     dropouts: u64,
     parameter_changes: u64,
-    /// Parameters whose value at the start of the slice was set during the log.
+    /// Number of parameters that were changed in the log before the start of the slice.
     parameters_in_force: usize,
-    /// Records of each session.
+    /// Number of selected records in each session of the log.
     sessions: Vec<u64>,
 }
 
@@ -82,7 +85,8 @@ impl Report {
     }
 }
 
-/// Returns the sessions of which a slice has no records, although they have some.
+/// Returns a line for the report about the sessions without any record in the slice. `kept`
+/// contains the number of selected records of each session.
 fn left_out(log: &UlogReader, kept: &[u64]) -> Option<Detail> {
     let sessions = log.sessions();
     let missing = sessions.iter().zip(kept).filter(|(session, kept)| **kept == 0 && session.records > 0);
@@ -113,26 +117,39 @@ fn left_out(log: &UlogReader, kept: &[u64]) -> Option<Detail> {
     (!missing.is_empty()).then(|| Detail::new("sessions_left_out", line, values))
 }
 
-/// Writes the part of `log` that `select` names, as a log of its own.
+/// Writes the part of `log` selected by `select` as a separate log.
 ///
-/// Kept are, byte for byte and in file order: all formats and information messages; the
-/// subscriptions of the topics; their rows within the window, with those before it that
-/// `select.last_before` asks for; and of the window the texts, dropouts, synchronization messages,
-/// changes of parameters and unknown messages. Rows and texts are placed by their own time,
-/// everything else by the log time at its place. The values that changes before the window gave to
-/// parameters become their initial ones; where such a parameter started with its default, which a
-/// log then leaves out, the default is written too. A format that is defined only behind the first
-/// subscription that needs it comes before it: between the two, nothing may be left that tells a
-/// reader that the subscription is valid. A log that is cut at its start starts at that
-/// time; appended data becomes ordinary data. Damaged bytes, and rows that nothing can decode, are
-/// left out. All of a log in which nothing is damaged is the log itself, byte for byte, with its
-/// appended data and what was cut before that. Fields are not cut: `select.fields` means nothing
-/// here. To slice a slice in the same way changes nothing.
+/// The following messages are copied without changes and in file order:
+///
+/// - all formats and information messages
+/// - the subscriptions of the selected topics, and their rows in the time range
+/// - with `select.last_before`, also the last row of each topic before the time range
+/// - the console messages, dropouts, synchronization messages, parameter changes and unknown
+///   messages in the time range
+///
+/// Rows and console messages are selected by their own time, all other messages by the log time.
+/// Damaged bytes and rows that cannot be decoded are not copied. `select.fields` is ignored.
+///
+/// The definitions are adapted to the start of the time range:
+///
+/// - The start time in the header becomes the start of the range.
+/// - Parameter changes before the range become initial values. If the parameter had its default
+///   value before the change, the default is written too, because a log contains only defaults that
+///   differ from the value.
+/// - If a format is defined after a subscription that uses it, the format is moved before this
+///   subscription (rule M9 of docs/formats/ulog.md). Without the messages between the two, a reader
+///   could not verify the subscription.
+/// - Appended data becomes ordinary data.
+///
+/// If the whole log is selected and it is not damaged, the slice is an identical copy. Slicing a
+/// slice again with the same selection does not change it.
 ///
 /// # Errors
-/// Returns an error if the output refuses, and where timestamps of fewer than 64 bits would be read
-/// differently without the rows that are left out.
+/// Returns an error if the output cannot be written. Also returns an error if timestamps of fewer
+/// than 64 bits would be completed to other times, because rows before them are not in the slice.
 pub(crate) fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> Result<Sliced, UlogError> {
+    // An identical copy may contain messages that are cut by appended data, because the offsets in
+    // the flag bits explain these losses. Other losses are not copied.
     let all = select.topics.is_none() && select.start.is_none() && select.end.is_none();
     if all
         && log.scanner().is_intact
@@ -146,6 +163,7 @@ pub(crate) fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> R
     parts(log, select, out)
 }
 
+/// Writes a slice that differs from the original log.
 fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, UlogError> {
     let kept: Vec<_> = log.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
     let mut slice = Slice::new(log, select, kept, out);
@@ -153,26 +171,26 @@ fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, U
     let mut ids = Ids::default();
     let mut cursor = log.cursor();
     let mut boundaries = log.boundaries().iter().peekable();
-    while let Some(met) = cursor.next() {
-        while let Some(boundary) = boundaries.next_if(|boundary| boundary.at <= met.at) {
+    while let Some(msg) = cursor.next() {
+        while let Some(boundary) = boundaries.next_if(|boundary| boundary.at <= msg.at) {
             slice.begin_session(boundary)?;
         }
-        if met.msg_type == kind::FLAG_BITS {
-            // Only the first ones mean something, and they are written.
+        if msg.msg_type == kind::FLAG_BITS {
+            // The flag bits were already written with the header.
             continue;
         }
         let place = nanos(cursor.clock.now);
-        if slice.keeps(&met, place, &mut ids)? {
-            if let Some(message) = met.message() {
-                slice.trust.take(&message);
+        if slice.keeps(&msg, place, &mut ids)? {
+            if let Some(message) = msg.message() {
+                slice.guard.observe(&message);
             }
-            slice.take(met.at..cursor.at)?;
+            slice.copy(msg.at..cursor.at)?;
         }
     }
     slice.finish()
 }
 
-/// Nanoseconds of a log time.
+/// Converts a log time from microseconds to nanoseconds.
 fn nanos(micros: u64) -> i64 {
     i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000)
 }
@@ -181,15 +199,17 @@ fn format_name<'a>(format: &wire::Format<'a>) -> Option<&'a str> {
     FormatText::parse(format.format).map(|format| format.name)
 }
 
-/// Which topic an id means at the place.
+/// Topics to which the message ids belong at the current offset.
 #[derive(Default)]
 struct Ids {
+    /// Number of the topic, by message id.
     series: HashMap<u16, usize>,
-    /// The next subscription that makes a topic.
+    /// Number of the next topic. A repeated subscription does not create a topic.
     next: usize,
 }
 
 impl Ids {
+    /// Processes a subscription at the offset `at`, and returns the number of the subscribed topic.
     fn subscribe(&mut self, log: &UlogReader, at: u64, msg_id: u16) -> Option<usize> {
         let next = log.definitions().subscriptions().get(self.next);
         if next.is_some_and(|subscription| subscription.offset == at) {
@@ -200,30 +220,38 @@ impl Ids {
     }
 }
 
+/// State of slicing a log.
 struct Slice<'a, W> {
     log: &'a UlogReader,
     select: &'a Select,
-    /// Which topics are kept.
+    /// For each topic number, true if the topic is selected.
     kept: Vec<bool>,
-    /// The last row of each topic before the window, where they are asked for.
+    /// Offsets of the last rows before the time range that are copied because of `last_before`,
+    /// each with the number of its topic.
     last_before: HashMap<u64, u32>,
-    /// Parameters set before the window: name, and the message that set it last.
-    set: HashMap<&'a str, Range<u64>>,
-    /// Defaults that went without saying, because they were the initial values.
+    /// Byte range in the log of the last change of each parameter before the time range, by
+    /// parameter name.
+    changed_before: HashMap<&'a str, Range<u64>>,
+    /// Parameter defaults to add to the slice, because the parameter was changed from its default
+    /// before the time range.
     defaults: Vec<DefaultParameter<'a>>,
-    /// Where those are that are written.
+    /// Offsets of the parameter changes that were written to the slice as initial values.
     written: HashSet<u64>,
+    /// True if the data section of the slice has started.
     in_data: bool,
-    /// Names of the formats that are defined so far.
+    /// Names of the formats written to the slice so far.
     defined: HashSet<&'a str>,
-    /// Where those are that are written before their place, once there is such a format.
-    early: Option<HashSet<u64>>,
-    /// Follows the slice as a reader will, where a kept topic has narrow timestamps.
+    /// Offsets of the format messages that were moved before a subscription. `None` if no format
+    /// was moved.
+    moved_formats: Option<HashSet<u64>>,
+    /// The clock that a reader of the slice would have. It is `None` if no selected topic has
+    /// timestamps of fewer than 64 bits.
     clock: Option<LogClock>,
-    /// What is written, some of it already.
+    /// Part of the slice that has not been written to the output yet. It consists of byte ranges of
+    /// the log and of new bytes.
     bytes: Splice<'a>,
     out: W,
-    trust: Trust,
+    guard: UnknownGuard,
     report: Report,
 }
 
@@ -236,28 +264,28 @@ impl<'a, W: Write> Slice<'a, W> {
             select,
             kept,
             last_before: HashMap::new(),
-            set: HashMap::new(),
+            changed_before: HashMap::new(),
             defaults: Vec::new(),
             written: HashSet::new(),
             in_data: false,
             defined: HashSet::new(),
-            early: None,
+            moved_formats: None,
             clock: None,
             bytes: Splice::new([&**log.bytes()]),
             out,
-            trust: Trust::default(),
+            guard: UnknownGuard::default(),
             report,
         };
         if let Some(start) = select.start {
-            slice.look_before(start);
+            slice.find_state_before(start);
         }
         slice
     }
 
-    /// Finds what is active when the window opens.
-    fn look_before(&mut self, start: i64) {
+    /// Finds the parameter changes and the last rows before the start of the time range.
+    fn find_state_before(&mut self, start: i64) {
         let (mut last, mut initial, mut defaults) = (HashMap::new(), HashMap::new(), HashMap::new());
-        for (at, message, section) in self.log.described() {
+        for (at, message, section) in self.log.descriptions() {
             let (part, time) = match (message, section) {
                 (Message::Parameter(part), Section::Data(time)) => (part, time),
                 (Message::Parameter(part), Section::Definitions) => {
@@ -276,11 +304,12 @@ impl<'a, W: Write> Slice<'a, W> {
                 && let Some(key) = part.parse_key()
             {
                 let end = at + HEADER_LEN + 1 + (part.key.len() + part.value.len()) as u64;
-                self.set.insert(key.name, at..end);
+                self.changed_before.insert(key.name, at..end);
             }
         }
-        // A log with defaults holds those that differ from the value; now they differ.
-        let mut changed: Vec<_> = self.set.iter().filter(|_| !defaults.is_empty()).collect();
+        // A log with defaults omits the defaults that equal the initial value. The initial values
+        // in the slice differ from these defaults, so the defaults must be added.
+        let mut changed: Vec<_> = self.changed_before.iter().filter(|_| !defaults.is_empty()).collect();
         changed.sort_unstable_by_key(|(_, range)| range.start);
         for (name, _) in changed {
             let unsaid = 3 & !defaults.get(name).copied().unwrap_or(0);
@@ -291,25 +320,25 @@ impl<'a, W: Write> Slice<'a, W> {
         if self.select.last_before {
             let topics = self.log.topics().iter();
             let last_before: Vec<_> = topics.map(|topic| self.select.keeps_last_before(topic)).collect();
-            for met in self.log.cursor() {
-                if let Some(row) = met.row.filter(|row| last_before[row.series as usize])
+            for msg in self.log.cursor() {
+                if let Some(row) = msg.row.filter(|row| last_before[row.series as usize])
                     && row.time.in_order(row.now) < start
                 {
-                    last.insert(row.series, met.at);
+                    last.insert(row.series, msg.at);
                 }
             }
         }
         self.last_before = last.into_iter().map(|(series, at)| (at, series)).collect();
-        self.report.parameters_in_force = self.set.len();
+        self.report.parameters_in_force = self.changed_before.len();
     }
 
-    /// Header and flag bits.
+    /// Writes the header and the flag bits of the slice.
     fn begin(&mut self) -> Result<(), UlogError> {
         let mut header = *self.log.header();
         if let Some(start) = self.select.start.and_then(|start| u64::try_from(start / 1000).ok()) {
             header.timestamp = U64Le::new(header.timestamp.get().max(start));
         }
-        self.bytes.make(header.as_bytes());
+        self.bytes.append(header.as_bytes());
         let series = (0..).zip(&self.kept).filter(|(_, kept)| **kept).map(|(series, _)| series);
         let shapes = series.map(|series| self.log.index().shape(series));
         let narrow = shapes.into_iter().any(RowShape::is_narrow);
@@ -318,12 +347,13 @@ impl<'a, W: Write> Slice<'a, W> {
         if let Some(first) = first.filter(|first| first.at == self.log.first())
             && let Some(Message::FlagBits(FlagBitsMessage { flags, more })) = first.message()
         {
-            self.bytes.make(&encoded(&Message::FlagBits(FlagBitsMessage { flags: flags.merged(), more }))?);
+            self.bytes.append(&encoded(&Message::FlagBits(FlagBitsMessage { flags: flags.merged(), more }))?);
         }
         Ok(())
     }
 
-    /// Starts a session. The header of another log is kept, because the clock changes there.
+    /// Starts a session of the log. If the session starts with the header of another log, the
+    /// header is copied, because the clock changes there (rule M10 of docs/formats/ulog.md).
     fn begin_session(&mut self, boundary: &Boundary) -> Result<(), UlogError> {
         self.report.sessions.push(0);
         if !boundary.has_header {
@@ -332,34 +362,35 @@ impl<'a, W: Write> Slice<'a, W> {
         self.begin_data()?;
         self.in_data = false;
         self.defined.clear();
-        self.early = None;
-        self.take(boundary.at..boundary.first())
+        self.moved_formats = None;
+        self.copy(boundary.at..boundary.first())
     }
 
-    /// Returns whether a message is part of the slice; `place` is the log time there.
-    fn keeps(&mut self, met: &Met<'a>, place: i64, ids: &mut Ids) -> Result<bool, UlogError> {
-        if let Some(row) = met.row {
+    /// Returns `true` if a message is part of the slice. `place` is the log time of the message in
+    /// nanoseconds.
+    fn keeps(&mut self, msg: &MessageRef<'a>, place: i64, ids: &mut Ids) -> Result<bool, UlogError> {
+        if let Some(row) = msg.row {
             self.begin_data()?;
             if !self.kept[row.series as usize] {
                 return Ok(false);
             }
-            let last_before = self.last_before.contains_key(&met.at);
+            let last_before = self.last_before.contains_key(&msg.at);
             if !last_before && !self.select.keeps_time(row.time.in_order(row.now)) {
                 return Ok(false);
             }
-            self.follow(row.series, met, row.time)?;
+            self.check_time(row.series, msg, row.time)?;
             self.report.records += 1;
             if let Some(session) = self.report.sessions.last_mut() {
                 *session += 1;
             }
             return Ok(true);
         }
-        let Some(message) = met.message() else { return Ok(false) };
+        let Some(message) = msg.message() else { return Ok(false) };
         let inside = self.select.keeps_time(place);
         Ok(match message {
             Message::Format(format) => {
                 self.defined.extend(format_name(&format));
-                !self.early.as_ref().is_some_and(|early| early.contains(&met.at))
+                !self.moved_formats.as_ref().is_some_and(|early| early.contains(&msg.at))
             }
             Message::Info(_) | Message::MultiInfo(_) | Message::DefaultParameter(_) => true,
             Message::Parameter(part) => {
@@ -367,34 +398,37 @@ impl<'a, W: Write> Slice<'a, W> {
                     self.report.parameter_changes += u64::from(inside);
                     return Ok(inside);
                 }
-                // Its value may be another one when the window opens.
+                // If the parameter was changed before the time range, the last change is written
+                // instead of the initial value.
                 let name = part.parse_key().map(|key| key.name);
-                let set = name.and_then(|name| self.set.get(name));
+                let set = name.and_then(|name| self.changed_before.get(name));
                 let Some(range) = set.cloned() else { return Ok(true) };
-                // Two initial values of one name are rare, and do no harm.
+                // If the log contains two initial values of this parameter, the change is written
+                // twice, which does no harm.
                 self.written.insert(range.start);
-                self.take(range)?;
+                self.copy(range)?;
                 false
             }
             Message::Subscription(subscription) => {
                 self.begin_data()?;
-                let series = ids.subscribe(self.log, met.at, subscription.msg_id);
+                let series = ids.subscribe(self.log, msg.at, subscription.msg_id);
                 let kept = series.is_some_and(|series| self.kept[series]);
                 let defined = subscription.name().is_some_and(|name| self.defined.contains(name));
-                if kept && !defined && self.early.is_none() {
+                if kept && !defined && self.moved_formats.is_none() {
                     self.define_early()?;
                 }
                 kept
             }
             Message::Unsubscription(wire::Unsubscription { msg_id }) => {
                 self.begin_data()?;
-                // Of an id that nothing subscribed it says nothing about any topic.
+                // If the id was never subscribed, this unsubscription does not belong to any topic,
+                // so it is kept.
                 ids.series.get(&msg_id).is_none_or(|series| self.kept[*series])
             }
             Message::LoggedString(LoggedString { timestamp, .. })
             | Message::TaggedString(TaggedString { timestamp, .. }) => {
                 self.begin_data()?;
-                let micros = timestamp.saturating_add(self.log.shift_at(met.at));
+                let micros = timestamp.saturating_add(self.log.shift_at(msg.at));
                 let inside = self.select.keeps_time(nanos(micros));
                 self.report.texts += u64::from(inside);
                 inside
@@ -411,7 +445,7 @@ impl<'a, W: Write> Slice<'a, W> {
                 self.begin_data()?;
                 inside
             }
-            // Without a usable subscription.
+            // The row cannot be decoded, because it has no usable subscription.
             Message::Data(_) => {
                 self.begin_data()?;
                 false
@@ -421,63 +455,68 @@ impl<'a, W: Write> Slice<'a, W> {
         })
     }
 
-    /// Starts the data section: the active parameters that had no initial value come before it.
+    /// Starts the data section of the slice, if it has not started. Parameters that were changed
+    /// before the time range, but have no initial value in the log, are written before it.
     fn begin_data(&mut self) -> Result<(), UlogError> {
         if std::mem::replace(&mut self.in_data, true) {
             return Ok(());
         }
-        let mut ranges: Vec<_> = self.set.values().cloned().collect();
+        let mut ranges: Vec<_> = self.changed_before.values().cloned().collect();
         ranges.sort_unstable_by_key(|range| range.start);
         for range in ranges {
             if self.written.insert(range.start) {
-                self.take(range)?;
+                self.copy(range)?;
             }
         }
         for default in std::mem::take(&mut self.defaults) {
-            // One byte more than the parameter, whose message was at most as long as one can be.
+            // A default takes one byte more than the parameter itself. If the parameter has the
+            // maximum size, its default does not fit into a message, so it is omitted.
             let Ok(bytes) = encoded(&Message::DefaultParameter(default)) else { continue };
-            self.bytes.make(&bytes);
+            self.bytes.append(&bytes);
         }
         Ok(())
     }
 
-    /// Writes the first definition of every format that is not defined so far.
+    /// Writes the first definition of every format that was not written to the slice so far.
     fn define_early(&mut self) -> Result<(), UlogError> {
         let mut early = HashSet::new();
         let mut cursor = self.log.cursor();
-        while let Some(met) = cursor.next() {
-            let Some(message @ Message::Format(format)) = met.message() else { continue };
+        while let Some(msg) = cursor.next() {
+            let Some(message @ Message::Format(format)) = msg.message() else { continue };
             if format_name(&format).is_some_and(|name| self.defined.insert(name)) {
-                early.insert(met.at);
-                self.trust.take(&message);
-                self.take(met.at..cursor.at)?;
+                early.insert(msg.at);
+                self.guard.observe(&message);
+                self.copy(msg.at..cursor.at)?;
             }
         }
-        self.early = Some(early);
+        self.moved_formats = Some(early);
         Ok(())
     }
 
-    /// Reads a row as a reader of the slice will, where its time depends on what is before it.
-    fn follow(&mut self, series: u32, met: &Met<'_>, time: RowMicros) -> Result<(), UlogError> {
+    /// Checks that a reader of the slice computes the same time for a row as a reader of the log.
+    ///
+    /// # Errors
+    /// Returns an error if the two times differ.
+    fn check_time(&mut self, series: u32, msg: &MessageRef<'_>, time: RowMicros) -> Result<(), UlogError> {
         let Some(clock) = &mut self.clock else { return Ok(()) };
         let shape = self.log.index().shape(series);
-        if clock.row(shape, met.row_bytes()) == time {
+        if clock.row(shape, msg.row_bytes()) == time {
             return Ok(());
         }
         Err(UlogError::TimesWouldMove { topic: self.log.topics()[series as usize].name.clone() })
     }
 
-    /// Adds a range of the log.
+    /// Copies a byte range of the log to the slice.
     #[inline]
-    fn take(&mut self, range: Range<u64>) -> Result<(), UlogError> {
+    fn copy(&mut self, range: Range<u64>) -> Result<(), UlogError> {
         self.bytes.copy(0, range);
-        Ok(self.bytes.write_on(&mut self.out)?)
+        Ok(self.bytes.write_if_large(&mut self.out)?)
     }
 
     fn finish(mut self) -> Result<Sliced, UlogError> {
         self.begin_data()?;
-        if self.trust.needs_sync() {
-            self.bytes.make(&encoded(&Message::Sync(wire::Sync { sync_magic: SYNC_MAGIC }))?);
+        if self.guard.needs_sync() {
+            self.bytes.append(&encoded(&Message::Sync(wire::Sync { sync_magic: SYNC_MAGIC }))?);
         }
         self.bytes.write(&mut self.out)?;
         self.out.flush()?;

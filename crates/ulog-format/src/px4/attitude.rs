@@ -1,8 +1,11 @@
-//! Attitude in angles.
+//! Conversion of an attitude from a quaternion to angles.
 
-/// Returns roll, pitch and yaw in radians of a Hamilton quaternion with w first, as PX4 logs it in `q`:
-/// from the body (forward, right, down) to the local frame (north, east, down), turned about down,
-/// then right, then forward.
+/// Converts a quaternion to roll, pitch and yaw in radians.
+///
+/// The quaternion must have the form that PX4 logs in the field `q`. It is a Hamilton quaternion
+/// with w first, and rotates from the body frame (forward, right, down) to the local frame (north,
+/// east, down). The rotation starts with yaw about the down axis. It continues with pitch about the
+/// right axis, and ends with roll about the forward axis.
 ///
 /// ```
 /// let [roll, pitch, yaw] = ulog_format::px4::roll_pitch_yaw([0.5_f32.sqrt(), 0.0, 0.0, 0.5_f32.sqrt()]);
@@ -11,7 +14,8 @@
 /// ```
 pub fn roll_pitch_yaw([w, x, y, z]: [f32; 4]) -> [f32; 3] {
     let roll = (2.0 * (w * x + y * z)).atan2(1.0 - 2.0 * (x * x + y * y));
-    // Rounding can pass 1 where the nose points straight up.
+    // If the nose points straight up, a rounding error can make the sine greater than 1, which
+    // `asin` does not accept.
     let pitch = (2.0 * (w * y - z * x)).clamp(-1.0, 1.0).asin();
     let yaw = (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z));
     [roll, pitch, yaw]
@@ -22,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn angles_of_known_turns() {
+    fn rotations_about_one_axis_have_the_expected_angles() {
         let (sin, cos) = (std::f32::consts::PI / 8.0).sin_cos();
         for (turn, want) in [
             ([1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0]),

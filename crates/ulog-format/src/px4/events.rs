@@ -1,9 +1,10 @@
-//! PX4 events: what the autopilot told its users, put into words by the definitions that the log
-//! carries.
+//! PX4 events, which are messages of the autopilot to its users.
 //!
-//! Sources: PX4 `msg/versioned/Event.msg`; the events interface of MAVLink (libevents). A log holds
-//! the topic `event` and, from v1.13, the definitions as information messages `metadata_events`.
-//! Without definitions an event is its id and its arguments.
+//! The rows of the topic `event` contain only the id and the arguments of an event. The texts are
+//! in the definitions, which logs contain since PX4 1.13 as multi information messages with the
+//! name `metadata_events`. Without definitions, only the id and the arguments are shown.
+//!
+//! The sources are PX4 `msg/versioned/Event.msg` and the MAVLink events interface (libevents).
 
 use std::fmt::Write as _;
 
@@ -15,30 +16,34 @@ use super::{instances, integer, timed_rows};
 use crate::UlogReader;
 use crate::row::Row;
 
-/// One event.
+/// An event that PX4 has logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it was sent, on the log's clock.
+    /// Time of the event on the log's clock.
     pub time: Timestamp,
-    /// The offset of its row, from the start of the file.
+    /// Offset in the file of the row with the event.
     pub offset: u64,
-    /// Its id: the component in the upper 8 bits, the event within it in the lower 24.
+    /// Id of the event. The upper 8 bits are the number of the component that sent the event. The
+    /// lower 24 bits are the number of the event within this component.
     pub id: u32,
-    /// Its number in the sequence of all events; missing numbers are events that were not logged.
+    /// Sequence number of the event. If a number is missing in the log, an event was not logged.
     pub sequence: u16,
-    /// Its level for the log: 0 emergency to 7 debug as in syslog, 8 protocol, 9 disabled. The
-    /// upper half of `log_levels`.
+    /// Severity in the log of the vehicle, which is the upper half of `log_levels`. It ranges from
+    /// 0 (emergency) to 7 (debug) as in syslog, and can also be 8 (protocol) or 9 (disabled).
     pub level: u8,
-    /// Its level for others on the link. The lower half of `log_levels`.
+    /// Severity for ground stations, which is the lower half of `log_levels`. The numbers are the
+    /// same as in [`level`](Self::level).
     pub external_level: u8,
-    /// Its arguments as they are in the row, behind each other, little endian.
+    /// The encoded arguments of the event, without gaps and in little-endian order.
     pub arguments: Vec<u8>,
-    /// Its words; `None` where the log's definitions do not have it.
+    /// Name, group and message of the event. `None` if the log does not contain a definition of the
+    /// event.
     pub text: Option<EventText>,
 }
 
 impl Event {
-    /// Returns the level's name: those of syslog, `protocol` and `disabled`.
+    /// Returns the name of the internal level. This is a name from syslog, `protocol` or
+    /// `disabled`.
     pub fn level_name(&self) -> &'static str {
         match self.level {
             8 => "protocol",
@@ -47,14 +52,14 @@ impl Event {
         }
     }
 
-    /// Returns whether it is a message for people: not internal by its level, and not part of a
-    /// report.
+    /// Returns `true` if the event is a message for users. Events with the level `protocol` or
+    /// `disabled`, and events that are part of a report, are not messages for users.
     pub fn is_message(&self) -> bool {
         self.level < 8 && self.text.as_ref().is_none_or(|text| text.group == "default")
     }
 
-    /// Returns the message; without definitions the id and the arguments that are not just zeros at
-    /// the end.
+    /// Returns the message of the event. If the log does not define the event, returns its id and
+    /// its arguments without the zeros at the end.
     pub fn message(&self) -> String {
         if let Some(text) = &self.text {
             return text.message.clone();
@@ -68,19 +73,20 @@ impl Event {
     }
 }
 
-/// The events of a log, and what there was to put them into words.
+/// The events of a log.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Events {
-    /// In the order of time.
+    /// The events in time order.
     pub list: Vec<Event>,
-    /// Whether the log carries definitions that could be read.
+    /// True if the log contains readable definitions of events.
     pub defined: bool,
-    /// Why the definitions that the log carries could not be read.
+    /// Reason why the event definitions in the log could not be read, or `None` if there was no
+    /// problem.
     pub problem: Option<String>,
 }
 
-/// Returns all events of a log, of all instances of the topic.
+/// Returns all events of a log, from all instances of the topic `event`.
 pub fn events(reader: &UlogReader) -> Events {
     let mut events = Events::default();
     for (time, record, row) in timed_rows(reader, &instances(reader, "event")) {
@@ -92,6 +98,7 @@ pub fn events(reader: &UlogReader) -> Events {
     events
 }
 
+/// Returns the event in a row, or `None` if the row lacks a required field.
 fn event(time: Timestamp, offset: u64, row: &Row<'_>) -> Option<Event> {
     let levels = u8::try_from(integer(row, "log_levels")?).ok()?;
     let arguments = row.layout().place("arguments").and_then(|place| row.read_array::<u8>(place));
@@ -107,11 +114,13 @@ fn event(time: Timestamp, offset: u64, row: &Row<'_>) -> Option<Event> {
     })
 }
 
+/// Adds the texts from the definitions in the log to the events.
 #[cfg(feature = "events")]
 fn define(reader: &UlogReader, events: &mut Events) {
     match super::metadata::EventDefinitions::of(reader) {
         Ok(Some(definitions)) => {
-            // Reading a message's mark-up costs more than filling it in.
+            // Parsing the markup of a message takes longer than inserting the arguments, so the
+            // definition of each event id is parsed only once.
             let mut known = std::collections::HashMap::new();
             for event in &mut events.list {
                 let definition = known.entry(event.id).or_insert_with(|| definitions.get(event.id));

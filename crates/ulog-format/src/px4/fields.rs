@@ -1,6 +1,8 @@
-//! Units of PX4's fields, and names of their values, which logs do not state: the table
-//! `fields.txt`, made of the message definitions of PX4 by `oracle/px4_fields.py`, which names
-//! source and licence.
+//! Units and value names of PX4's fields.
+//!
+//! Logs do not contain units and value names, so they come from the table `fields.txt`. The script
+//! `oracle/px4_fields.py` creates the table from the message definitions of PX4. The script also
+//! names their source and license.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,32 +11,34 @@ use rovelog_core::schema::ValueNames;
 
 use super::mode::Mode;
 
-/// A release: major, minor.
+/// Major and minor version number of a PX4 release.
 pub(crate) type Release = (u8, u8);
 
-/// What is known of a field.
+/// Unit of a field, and names of its values.
 #[derive(Debug, Default)]
-struct Known {
+struct FieldFacts {
     unit: Option<&'static str>,
-    /// Names of values, each up to a release; the last ones have no end.
+    /// Names of the field's values, which have changed between releases. Each entry contains the
+    /// last release that uses its names. The release is `None` if the names are still in use.
     names: Vec<(Option<Release>, ValueNames)>,
 }
 
-/// Fields by name.
-type Fields = HashMap<&'static str, Known>;
+/// Units and value names of the fields of one type, by field name.
+type Fields = HashMap<&'static str, FieldFacts>;
 
-/// Fields by the name of the type; types with the same fields share them.
+/// Fields by the name of the topic's type. Types with identical fields share one table.
 static TABLE: LazyLock<HashMap<&'static str, &'static Fields>> = LazyLock::new(|| {
     let mut table = HashMap::new();
     for part in include_str!("fields.txt").split("\n= ").skip(1) {
         let (topics, lines) = part.split_once('\n').unwrap_or((part, ""));
-        // Lives as long as the table.
+        // The static table is never freed, so the memory of its fields may be leaked.
         let fields: &'static Fields = Box::leak(Box::new(fields(lines)));
         table.extend(topics.split(' ').map(|topic| (topic, fields)));
     }
     table
 });
 
+/// Parses the lines of `fields.txt` for one type.
 fn fields(lines: &'static str) -> Fields {
     let mut fields = Fields::new();
     for line in lines.lines() {
@@ -52,12 +56,14 @@ fn fields(lines: &'static str) -> Fields {
     fields
 }
 
+/// Parses the number of a release, such as `1.14`.
 fn release(text: &str) -> Option<Release> {
     let (major, minor) = text.split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Names of flight modes, as QGroundControl has them.
+/// Names of the flight modes as in QGroundControl. The first table is for logs of PX4 1.14 and
+/// later, the second table for older logs.
 static MODES: LazyLock<[ValueNames; 2]> = LazyLock::new(|| {
     [false, true].map(|old| {
         let name = |nav_state: u8| Some((i64::from(nav_state), Mode { nav_state, old }.name()?));
@@ -66,13 +72,16 @@ static MODES: LazyLock<[ValueNames; 2]> = LazyLock::new(|| {
     })
 });
 
-/// Returns the unit of a field of PX4.
+/// Returns the unit of a field in a PX4 topic, or `None` if it is unknown.
 pub(crate) fn unit(type_name: &str, field: &str) -> Option<&'static str> {
     TABLE.get(type_name)?.get(field)?.unit
 }
 
-/// Returns the names of a field's values, in a log of this release (the latest if it is not known).
-/// `old_modes`: flight modes have the meanings that they had before 1.14.
+/// Returns the names of a field's values in a PX4 topic.
+///
+/// If `release` is `None`, the names of the latest release are returned. `old_modes` is true if
+/// flight modes in the log have the meanings before PX4 1.14. The caller determines this from the
+/// log's fields, because not all logs contain the release.
 pub(crate) fn names(
     type_name: &str,
     field: &str,
@@ -102,7 +111,7 @@ mod tests {
         let rows = lines.clone().filter(|line| !line.starts_with(['#', '='])).count();
         let topics = lines.filter(|line| line.starts_with('=')).map(|line| line.split(' ').count() - 1);
         assert_eq!(TABLE.len(), topics.sum::<usize>(), "each topic once");
-        // Types that share their fields are one part of the text.
+        // Types with identical fields share one section of `fields.txt`.
         let mut parts: Vec<&Fields> = TABLE.values().copied().collect();
         parts.sort_unstable_by_key(|part| std::ptr::from_ref(*part));
         parts.dedup_by_key(|part| std::ptr::from_ref(*part));
@@ -110,7 +119,8 @@ mod tests {
         assert_eq!(read.sum::<usize>(), rows, "each line is a unit or names");
         for known in TABLE.values().flat_map(|fields| fields.values()) {
             assert_eq!(known.unit.is_some(), known.names.is_empty(), "{known:?}");
-            // Only the last names have no end, and the releases rise.
+            // Only the last list of value names has no last release, and the last releases are in
+            // ascending order.
             let ends: Vec<_> = known.names.iter().map(|(until, _)| until.unwrap_or((u8::MAX, 0))).collect();
             assert!(ends.is_sorted() && ends.last().is_none_or(|last| last.0 == u8::MAX), "{known:?}");
         }

@@ -1,27 +1,30 @@
-//! What went between PX4 and its GPS receivers, byte for byte, where the log has it (`gps_dump`).
+//! The raw bytes that PX4 exchanged with its GPS receivers, from the topic `gps_dump`.
 
 use rovelog_core::{LogReader as _, Select};
 
 use super::{instances, integer};
 use crate::reader::UlogReader;
 
-/// A piece of the talk with a receiver.
+/// Bytes that PX4 sent to a GPS receiver or received from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GpsDump {
-    /// The receiver: 0 is the main one.
+    /// Number of the receiver. The main receiver is 0.
     pub instance: u8,
-    /// Whether PX4 sent it.
+    /// True if PX4 sent the bytes to the receiver.
     pub to_device: bool,
-    /// The bytes.
+    /// The bytes that were sent or received.
     pub bytes: Vec<u8>,
 }
 
-/// The bit of `len` that says that PX4 sent the bytes.
+/// Flag in the field `len` of the topic `gps_dump`. It is set if PX4 sent the bytes to the
+/// receiver.
 const TO_DEVICE: u8 = 0x80;
 
-/// Returns all pieces in time order; none where the log has no such topic, or not of the form that
-/// PX4 gives it.
+/// Returns the bytes sent to and received from GPS receivers, in time order.
+///
+/// The result is empty if the log does not have the topic `gps_dump`, or if the topic does not have
+/// the fields that PX4 uses.
 pub fn gps_dump(reader: &UlogReader) -> impl Iterator<Item = GpsDump> + '_ {
     let topics = instances(reader, "gps_dump");
     let none = topics.is_empty();
@@ -47,7 +50,7 @@ mod tests {
     use crate::{FormatBuilder, UlogError, UlogWriter};
 
     #[test]
-    fn both_directions_are_told_apart() -> Result<(), UlogError> {
+    fn directions_are_distinguished() -> Result<(), UlogError> {
         let mut log = UlogWriter::new(Vec::new(), 0)?;
         let format = FormatBuilder::new("gps_dump").field::<u64>("timestamp").field::<u8>("instance");
         log.define(&format.field::<u8>("len").array::<u8>("data", 4))?;

@@ -1,8 +1,13 @@
-//! The definitions of events that a log carries, and messages with their arguments filled in.
+//! Definitions of events, and messages made from them.
 //!
-//! Sources: the events interface of MAVLink (libevents, `validation/schema.json` and its README on
-//! texts); PX4 compresses the JSON with xz and splits it over information messages
-//! `metadata_events`.
+//! The MAVLink events interface describes the format of the definitions (libevents,
+//! `validation/schema.json` and the section on texts in its README). PX4 compresses the JSON with
+//! xz and divides it into multi information messages with the name `metadata_events`.
+//!
+//! # Example
+//!
+//! The definition of an event has the message `Battery {1} at {2:.1} V` and the arguments `uint8_t`
+//! and `float`. For the argument bytes `02 00 00 78 41`, the message is `Battery 2 at 15.5 V`.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -15,30 +20,32 @@ use super::words::EventText;
 use crate::UlogReader;
 use crate::wire::{Message, MultiInfo};
 
-/// What definitions may take when they are unpacked: a hundred times what PX4 has (160 kB in 2026).
+/// Maximum size in bytes of the decompressed event definitions. The definitions of PX4 had 160 kB
+/// in 2026.
 const MAX_JSON: u64 = 16 << 20;
 
-/// What a decoder of xz may ask for, KiB: PX4's files name a window of 64 MiB, of which only what
-/// is really unpacked is allocated.
+/// Maximum memory of the xz decoder in KiB. PX4's files declare a window of 64 MiB, but the decoder
+/// allocates only as much memory as the decompressed data needs.
 const MAX_XZ_KIB: u32 = 66 << 10;
 
-/// The longest message and the longest text of it that is read; longer ones end there.
+/// Maximum size in bytes of an event message, and of each text inserted into it. Longer texts are
+/// truncated.
 pub(super) const MAX_TEXT: usize = 4096;
 
-/// Why definitions could not be read.
+/// Reason why the event definitions in a log could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MetadataError {
-    /// The parts in the log do not make a valid xz file.
+    /// The event definitions in the log are not a valid xz file.
     #[error("the definitions of events cannot be unpacked: {0}")]
     Xz(#[from] std::io::Error),
-    /// They unpack to more than definitions ever are.
+    /// The decompressed event definitions exceed the size limit.
     #[error("the definitions of events unpack to more than {} MB", MAX_JSON >> 20)]
     TooLarge,
-    /// They are no JSON of this kind.
+    /// The event definitions are not valid JSON with the expected structure.
     #[error("the definitions of events cannot be read: {0}")]
     Json(#[from] serde_json::Error),
-    /// They are of another edition.
+    /// This version of the definitions is not supported.
     #[error("the definitions of events are of version {0}, which is not supported")]
     Version(u32),
 }
@@ -47,10 +54,12 @@ pub enum MetadataError {
 #[derive(Debug, Deserialize)]
 pub struct EventDefinitions {
     version: u32,
+    /// Components by number, which is the upper 8 bits of their event ids.
     #[serde(default)]
     components: BTreeMap<u32, Component>,
 }
 
+/// Definitions of a component, which is a program that sends events, such as the autopilot.
 #[derive(Debug, Deserialize)]
 struct Component {
     namespace: String,
@@ -62,6 +71,7 @@ struct Component {
 
 #[derive(Debug, Deserialize)]
 struct Group {
+    /// Definitions of events by the lower 24 bits of the event ids.
     #[serde(default)]
     events: BTreeMap<u32, Definition>,
 }
@@ -69,6 +79,7 @@ struct Group {
 #[derive(Debug, Deserialize)]
 struct Definition {
     name: String,
+    /// Message with placeholders for the event's arguments.
     message: String,
     #[serde(default)]
     arguments: Vec<Argument>,
@@ -76,17 +87,22 @@ struct Definition {
 
 #[derive(Debug, Deserialize)]
 struct Argument {
+    /// Type of the argument, which is the name of a basic type or of an enumeration.
     #[serde(rename = "type")]
     ty: String,
 }
 
 #[derive(Debug, Deserialize)]
 struct Enumeration {
+    /// Name of the basic type in which the value is stored.
     #[serde(rename = "type")]
     ty: String,
+    /// True if each bit of the stored number has its own meaning.
     #[serde(default)]
     is_bitfield: bool,
+    /// Text between the descriptions of bits that are set, for a bit field.
     separator: Option<String>,
+    /// Descriptions of the values, by the value as a decimal number.
     entries: BTreeMap<String, Entry>,
 }
 
@@ -95,25 +111,27 @@ struct Entry {
     description: String,
 }
 
-/// The definition of one event.
+/// The definition of an event, with its message already parsed.
 #[derive(Debug)]
 pub struct EventDefinition<'a> {
     all: &'a EventDefinitions,
     component: &'a Component,
+    /// Name of the group to which the event belongs.
     group: &'a str,
     event: &'a Definition,
+    /// The message, divided into literal texts and placeholders.
     message: Vec<Piece<'a>>,
 }
 
 impl EventDefinitions {
-    /// Returns the definitions that a log carries; `None` where it carries none.
+    /// Returns the event definitions in a log, or `None` if the log has none.
     ///
     /// # Errors
-    /// Returns an error if what it carries cannot be read, for example because parts of it were
-    /// lost.
+    /// Returns an error if the definitions cannot be read, for example because one of their
+    /// messages is lost.
     pub fn of(reader: &UlogReader) -> Result<Option<Self>, MetadataError> {
         let mut lists: Vec<Vec<u8>> = Vec::new();
-        for (_, message, _) in reader.described() {
+        for (_, message, _) in reader.descriptions() {
             let Message::MultiInfo(MultiInfo { is_continued, info: part }) = message else { continue };
             if part.parse_key().is_none_or(|key| key.name != "metadata_events") {
                 continue;
@@ -123,7 +141,8 @@ impl EventDefinitions {
                 _ => lists.push(part.value.to_vec()),
             }
         }
-        // Several lists are copies of one firmware's definitions: the first valid one will do.
+        // A log can contain several lists of `metadata_events` messages. They are copies of the
+        // same definitions, so the first valid list is used.
         let mut failure = None;
         for list in lists {
             match Self::from_xz(&list) {
@@ -134,14 +153,16 @@ impl EventDefinitions {
         failure.map_or(Ok(None), Err)
     }
 
-    /// Definitions as a firmware's build makes them: JSON, packed with xz.
+    /// Reads event definitions from JSON that is compressed with xz. The build of a PX4 firmware
+    /// creates such files.
     ///
     /// # Errors
-    /// Returns an error if the bytes are no xz file, unpack to more than 16 MB, or hold no
-    /// definitions.
+    /// Returns an error if the bytes are not an xz file, if they decompress to more than 16 MB, or
+    /// if they do not contain valid definitions.
     pub fn from_xz(bytes: &[u8]) -> Result<Self, MetadataError> {
         let mut json = Vec::new();
         let xz = lzma_rust2::XzReader::new_mem_limit(bytes, true, MAX_XZ_KIB);
+        // Up to one byte more than the limit is read. If this byte exists, the limit is exceeded.
         xz.take(MAX_JSON + 1).read_to_end(&mut json)?;
         if json.len() as u64 > MAX_JSON {
             return Err(MetadataError::TooLarge);
@@ -149,20 +170,21 @@ impl EventDefinitions {
         Self::from_json(&json)
     }
 
-    /// Definitions as JSON.
+    /// Reads event definitions from JSON.
     ///
     /// # Errors
-    /// Returns an error if the text is no JSON of this kind.
+    /// Returns an error if the JSON is invalid, or if its version is not supported.
     pub fn from_json(json: &[u8]) -> Result<Self, MetadataError> {
         let definitions: Self = serde_json::from_slice(json)?;
-        // 1 and 2 differ in what this crate does not read.
+        // Versions 1 and 2 of the format differ only in parts that this crate does not read.
         if !(1..=2).contains(&definitions.version) {
             return Err(MetadataError::Version(definitions.version));
         }
         Ok(definitions)
     }
 
-    /// Returns the definition of the event with this id.
+    /// Returns the definition of the event with the given id, or `None` if the event is not
+    /// defined.
     pub fn get(&self, id: u32) -> Option<EventDefinition<'_>> {
         let component = self.components.get(&(id >> 24))?;
         let (group, event) = component
@@ -173,8 +195,8 @@ impl EventDefinitions {
         Some(EventDefinition { all: self, component, group, event, message })
     }
 
-    /// Returns the enumeration of an argument: `name` of the component's own namespace, or
-    /// `namespace::name`.
+    /// Returns the enumeration that an argument refers to. `name` is either `namespace::name`, or
+    /// the name of an enumeration in the component `here`.
     fn enumeration(&self, name: &str, here: &Component) -> Option<&Enumeration> {
         let (namespace, name) = name.rsplit_once("::").unwrap_or((&here.namespace, name));
         let of = |component: &'_ &Component| component.namespace == namespace;
@@ -183,7 +205,8 @@ impl EventDefinitions {
 }
 
 impl EventDefinition<'_> {
-    /// Returns the event in words, with the arguments that are in `bytes`.
+    /// Returns the text of an event. `bytes` contains the arguments of the event, without gaps and
+    /// in little-endian order.
     pub fn text(&self, bytes: &[u8]) -> EventText {
         let values = self.values(bytes);
         let mut message = String::new();
@@ -201,7 +224,7 @@ impl EventDefinition<'_> {
                             message.push_str(unit);
                         }
                     }
-                    // An argument that the event does not have stays as it is in the definition.
+                    // If the event does not have this argument, the placeholder itself is shown.
                     None => message.push_str(source),
                 },
             }
@@ -218,7 +241,7 @@ impl EventDefinition<'_> {
         }
     }
 
-    /// Returns the arguments in order, up to the first that cannot be read.
+    /// Decodes the arguments of an event, up to the first argument that cannot be decoded.
     fn values(&self, mut bytes: &[u8]) -> Vec<(Value, Option<&Enumeration>)> {
         let value = |argument: &Argument| {
             let enumeration = self.all.enumeration(&argument.ty, self.component);
@@ -232,7 +255,8 @@ impl EventDefinition<'_> {
 }
 
 impl Enumeration {
-    /// The words for `value`: of each bit in a field of bits, else of the value.
+    /// Appends the description of `value` to `text`. If the enumeration is a bit field, appends the
+    /// description of each bit that is set.
     fn push(&self, value: Value, text: &mut String) {
         let unknown = |text: &mut String| {
             text.push_str("(unknown: ");

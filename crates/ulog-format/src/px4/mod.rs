@@ -1,6 +1,6 @@
-//! What PX4 means by what it logs: versions, vehicle types, flight modes, positions and events.
+//! Interpretation of PX4's topics: versions, vehicle types, flight modes, positions and events.
 //!
-//! Everything here works on an open [`UlogReader`] and reads only the topics it needs.
+//! The functions are called with an open [`UlogReader`], and read only the topics that they need.
 
 mod attitude;
 mod events;
@@ -34,7 +34,7 @@ pub use position::{NoPosition, Position, PositionFields};
 pub use timeline::{Entry, status_changes, timeline};
 pub use words::{EventText, release};
 
-/// Returns the topics of the type `type_name` that hold rows, in the order of their instances.
+/// Returns the topics with the type `type_name` that have rows, sorted by instance.
 #[doc(hidden)]
 pub fn instances<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> {
     let multi_id = |topic: &Topic| reader.definitions().subscriptions[topic.id.index()].multi_id;
@@ -44,8 +44,8 @@ pub fn instances<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> 
     topics
 }
 
-/// Returns the topics of the lowest instance of `type_name` that has rows; a subscription that was
-/// renewed makes several topics of one instance.
+/// Returns the topics that belong to the lowest instance of `type_name` with rows. An instance has
+/// several topics if it was subscribed again with another id or format.
 fn first_instance<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> {
     let multi_id = |topic: &Topic| reader.definitions().subscriptions[topic.id.index()].multi_id;
     let mut topics = instances(reader, type_name);
@@ -55,8 +55,8 @@ fn first_instance<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic>
     topics
 }
 
-/// Returns the rows of `topics` by time, each with a time on the log's clock: a row that carries
-/// none takes that of the row before it.
+/// Returns the rows of `topics` in time order, each with its time. If a row has no time, it gets
+/// the time of the previous row.
 fn timed_rows<'a>(
     reader: &'a UlogReader,
     topics: &[&Topic],
@@ -74,7 +74,8 @@ fn timed_rows<'a>(
     })
 }
 
-/// Returns a field that is a whole number of any width, or a truth value.
+/// Returns the value of a field as an integer. The field can be an integer of any width, or a
+/// Boolean, which is returned as 0 or 1.
 fn integer(row: &Row<'_>, name: &str) -> Option<i64> {
     let place = row.layout().place(name)?;
     macro_rules! first {

@@ -1,24 +1,26 @@
 //! Flight modes and their names.
 //!
-//! Source: PX4 `msg/versioned/VehicleStatus.msg` (`NAVIGATION_STATE_*`) and its older editions.
+//! The source is PX4 `msg/versioned/VehicleStatus.msg` (`NAVIGATION_STATE_*`) and earlier versions
+//! of this file.
 
 use std::fmt;
 
-/// A flight mode: the number that PX4 logs as `nav_state`.
+/// A flight mode of PX4.
 ///
-/// Displays the name with the number, because a few numbers have changed their meaning: `Mission
-/// (3)`.
+/// `Display` writes the name and the number, such as `Mission (3)`, because the meaning of a few
+/// numbers has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mode {
-    /// The value of `vehicle_status.nav_state`.
+    /// Value of the field `nav_state` in the topic `vehicle_status`.
     pub nav_state: u8,
-    /// The log is of a PX4 before 1.14, where 6 to 9 and 16 meant something else.
+    /// True if the log is from a PX4 release before 1.14. In these releases, the mode numbers 6 to
+    /// 9 and 16 had other meanings.
     pub old: bool,
 }
 
 impl Mode {
-    /// Returns the name that QGroundControl and the documentation of PX4 use; `None` for a number
-    /// without one.
+    /// Returns the name that QGroundControl and the documentation of PX4 use, or `None` if the mode
+    /// number has no name.
     pub const fn name(self) -> Option<&'static str> {
         Some(match (self.nav_state, self.old) {
             (0, _) => "Manual",

@@ -1,7 +1,7 @@
-//! Flight modes, arming and failsafe, as lists of changes.
+//! Changes of the flight mode, the arming state and the failsafe state.
 //!
-//! Sources: PX4 `msg/versioned/VehicleStatus.msg` (`NAVIGATION_STATE_*`, `ARMING_STATE_*`) and its
-//! older editions, `msg/ActuatorArmed.msg`.
+//! The sources are PX4 `msg/versioned/VehicleStatus.msg` (`NAVIGATION_STATE_*`, `ARMING_STATE_*`)
+//! with its earlier versions, and `msg/ActuatorArmed.msg`.
 
 use rovelog_core::Timestamp;
 
@@ -10,37 +10,39 @@ use super::{first_instance, integer, timed_rows};
 use crate::UlogReader;
 use crate::row::Row;
 
-/// A value that holds from a time on.
+/// A change of the vehicle's state, such as its flight mode, to a new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<T> {
-    /// From when it holds, on the log's clock.
+    /// Time of the change on the clock of the log.
     pub time: Timestamp,
-    /// The offset of the row that says so, from the start of the file.
+    /// Offset in the file of the first row with the new value.
     pub offset: u64,
-    /// What holds.
+    /// Value after the change.
     pub value: T,
 }
 
 impl<T> Change<T> {
+    /// Converts the value with the function `to`. Time and offset stay the same.
     pub(super) fn map<U>(self, to: impl FnOnce(T) -> U) -> Change<U> {
         Change { time: self.time, offset: self.offset, value: to(self.value) }
     }
 }
 
-/// Returns the flight modes in time order; the first is the one in which the log starts.
+/// Returns the changes of the flight mode in time order. The first element is the mode at the start
+/// of the log.
 pub fn mode_changes(reader: &UlogReader) -> Vec<Change<Mode>> {
     changes(reader, "vehicle_status", |row| {
         let nav_state = u8::try_from(integer(row, "nav_state")?).ok()?;
-        // The field came with 1.14, as the old meanings had gone.
+        // PX4 1.14 added this field, and changed the meaning of some flight mode numbers.
         let old = row.layout().place("nav_state_user_intention").is_none();
         Some(Mode { nav_state, old })
     })
 }
 
-/// When the vehicle was armed (`true`) and disarmed; the first is the state in which the log
-/// starts.
+/// Returns the changes of the arming state in time order. The value is `true` if the vehicle is
+/// armed. The first element is the state at the start of the log.
 pub(super) fn arming_changes(reader: &UlogReader) -> Vec<Change<bool>> {
-    // ARMING_STATE_ARMED is 2 in all editions.
+    // `ARMING_STATE_ARMED` is 2 in all versions of the message definition.
     let by_status =
         changes(reader, "vehicle_status", |row| integer(row, "arming_state").map(|state| state == 2));
     if !by_status.is_empty() {
@@ -49,11 +51,14 @@ pub(super) fn arming_changes(reader: &UlogReader) -> Vec<Change<bool>> {
     changes(reader, "actuator_armed", |row| integer(row, "armed").map(|armed| armed != 0))
 }
 
-/// When a failsafe started (`true`) and ended; the first is the state in which the log starts.
+/// Returns the changes of the failsafe state in time order. The value is `true` while a failsafe is
+/// active. The first element is the state at the start of the log.
 pub(super) fn failsafe_changes(reader: &UlogReader) -> Vec<Change<bool>> {
     changes(reader, "vehicle_status", |row| integer(row, "failsafe").map(|failsafe| failsafe != 0))
 }
 
+/// Returns the changes of a value in the rows of a topic. `read` returns the value in a row, or
+/// `None` if the row has no value.
 fn changes<T: PartialEq + Copy>(
     reader: &UlogReader,
     type_name: &str,

@@ -1,71 +1,76 @@
-//! Where the vehicle was: the position in a row, whatever edition of PX4 wrote it.
+//! Positions of the vehicle, from logs of all releases of PX4.
 //!
-//! Sources: PX4 `msg/SensorGps.msg` and its editions, `msg/VehicleGlobalPosition.msg`. The
-//! scaling is decided by the field's name and type.
+//! The sources are PX4 `msg/SensorGps.msg` with its earlier versions, and
+//! `msg/VehicleGlobalPosition.msg`. Names, types and units of the fields differ between the
+//! releases. For example, a latitude of 47.5° is the integer 475000000 in `lat`, or the number 47.5
+//! in `latitude_deg`.
 
 use rovelog_core::Scalar;
 use rovelog_core::layout::Layout;
 
 use crate::row::{Place, Row};
 
-/// The topics that hold the vehicle's position, the best first: the receiver that PX4 chose, the
-/// receivers themselves, the estimate.
+/// Topics that contain the vehicle's position, in order of preference. The first topics contain the
+/// position of the receiver that PX4 has selected, then follow the topics of the individual
+/// receivers, and the position estimate.
 pub const POSITION_TOPICS: [&str; 5] =
     ["vehicle_gps_position", "vehicle_gnss", "sensor_gps", "sensor_gnss", "vehicle_global_position"];
 
-/// The smallest `fix_type` that is a position at all: a fix in two dimensions.
+/// Minimum value of `fix_type` for which there is a position. The value 2 is a 2D fix.
 pub(super) const MIN_FIX: u8 = 2;
 
-/// Mean sea level is within 107 m of the ellipsoid (EGM96); what is further apart is no pair of
-/// heights.
+/// Maximum plausible difference in meters between the height above sea level and the height above
+/// the ellipsoid. In the geoid model EGM96, the difference is at most 107 m.
 const MAX_GEOID: f64 = 120.0;
 
-/// A position.
+/// A position of the vehicle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Position {
-    /// Latitude in degrees, north positive (WGS 84).
+    /// Latitude in degrees (WGS 84). North is positive.
     pub latitude: f64,
-    /// Longitude in degrees, east positive (WGS 84).
+    /// Longitude in degrees (WGS 84). East is positive.
     pub longitude: f64,
-    /// Metres above mean sea level.
+    /// Altitude in meters above mean sea level.
     pub altitude_msl: Option<f64>,
-    /// Metres above the WGS 84 ellipsoid.
+    /// Altitude in meters above the WGS 84 ellipsoid.
     pub altitude_ellipsoid: Option<f64>,
-    /// `fix_type`: 2 two dimensions, 3 three, 4 with code corrections, 5 RTK float, 6 RTK fixed,
-    /// 8 extrapolated. `None` for the estimator's position.
+    /// Type of the GPS fix: 2 for 2D, 3 for 3D, 4 with code corrections, 5 for RTK float, 6 for RTK
+    /// fixed, 8 for extrapolated. `None` if the position is an estimate of PX4.
     pub fix: Option<u8>,
-    /// Satellites used.
+    /// Number of satellites from which the position was computed.
     pub satellites: Option<u8>,
-    /// Horizontal dilution of precision; `None` where the receiver gives none (NaN or 0).
+    /// Horizontal dilution of precision. `None` if the log contains NaN or 0, which means that it
+    /// is unknown.
     pub hdop: Option<f32>,
-    /// Horizontal accuracy in metres, standard deviation.
+    /// Standard deviation of the horizontal position in meters.
     pub eph: Option<f32>,
-    /// Speed over ground in metres per second.
+    /// Speed over ground in meters per second.
     pub speed: Option<f32>,
-    /// Course over ground in degrees from north, clockwise, from 0 to below 360.
+    /// Course over ground in degrees, clockwise from north. The value is at least 0 and less than
+    /// 360.
     pub course: Option<f32>,
 }
 
-/// Why a row holds no position.
+/// Reason why a row has no position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPosition {
-    /// The receiver has no fix, or a lesser one than was asked for.
+    /// The receiver has no fix, or the type of the fix is less than the requested type.
     NoFix,
-    /// Coordinates that are none: not finite, out of range, or both exactly 0.
+    /// The coordinates are not finite, out of range, or both exactly 0.
     Implausible,
 }
 
-/// A field with its scale.
+/// A numeric field of a row, and the scale of its stored values.
 #[derive(Clone, Copy, Debug)]
 struct Quantity {
     place: Place,
-    /// Stored units per unit.
+    /// Number by which a stored value must be divided to get the value in the final unit.
     scale: f64,
 }
 
 impl Quantity {
-    /// Returns the first of `names` that is a number. Whole numbers count `scale` to the unit;
-    /// floats are in units.
+    /// Returns the first numeric field among `names`. If it is an integer field, its values are
+    /// divided by `scale`. Floating-point fields store the value in the final unit.
     fn find(layout: &Layout, prefix: &str, names: &[&str], scale: f64) -> Option<Self> {
         names.iter().find_map(|name| {
             let place = layout.place(&format!("{prefix}{name}"))?;
@@ -84,13 +89,15 @@ impl Quantity {
             .read::<f64>(self.place)
             .or_else(|| row.read::<f32>(self.place).map(f64::from))
             .or_else(|| row.read::<i32>(self.place).map(f64::from))?;
-        // A division, not a product with 1e-7: it is correctly rounded.
+        // A division gives the nearest floating-point number to the exact result. A multiplication
+        // by 1e-7 would add a rounding error, because 1e-7 is not a binary fraction.
         let value = stored / self.scale;
         value.is_finite().then_some(value)
     }
 }
 
-/// The fields of a topic that hold a position; looked up once for all its rows.
+/// The fields of a topic that contain a position. The caller looks them up once for all rows of the
+/// topic.
 #[derive(Clone, Copy, Debug)]
 pub struct PositionFields {
     latitude: Quantity,
@@ -107,12 +114,14 @@ pub struct PositionFields {
 }
 
 impl PositionFields {
-    /// Returns the fields of a topic with this layout; `None` where it holds no position.
+    /// Returns the position fields in a layout, or `None` if the layout has no position.
     pub fn of(layout: &Layout) -> Option<Self> {
-        // `vehicle_gnss` holds the receiver's message as a whole.
+        // The fields of most topics have no prefix. `vehicle_gnss` contains the whole message of
+        // the receiver as a nested type in the field `receiver`.
         ["", "receiver."].iter().find_map(|prefix| Self::under(layout, prefix))
     }
 
+    /// Returns the position fields whose names start with `prefix`.
     fn under(layout: &Layout, prefix: &str) -> Option<Self> {
         let quantity = |names: &[&str], scale| Quantity::find(layout, prefix, names, scale);
         let field = |names: &[&str], scalar| {
@@ -120,10 +129,12 @@ impl PositionFields {
             names.iter().find_map(place).filter(|place| place.is_scalar(scalar))
         };
         Some(Self {
-            // int32 `lat` in 1e-7 degrees to v1.14, double `latitude_deg` from v1.15, `latitude` in 2026.
+            // Before v1.15, `lat` was an integer in units of 1e-7 degrees. Since v1.15,
+            // `latitude_deg` is a double. Development versions of 2026 name it `latitude`.
             latitude: quantity(&["latitude_deg", "latitude", "lat"], 1e7)?,
             longitude: quantity(&["longitude_deg", "longitude", "lon"], 1e7)?,
-            // int32 in millimetres, or floats in metres.
+            // The field `alt` is an integer in millimeters. The fields with newer names are in
+            // meters.
             altitude_msl: quantity(&["altitude_msl_m", "altitude_msl", "alt"], 1e3),
             altitude_ellipsoid: quantity(
                 &["altitude_ellipsoid_m", "altitude_ellipsoid", "alt_ellipsoid"],
@@ -139,12 +150,14 @@ impl PositionFields {
         })
     }
 
-    /// Returns the position in a row of the topic, where its `fix_type` is at least `min_fix`;
-    /// below 2 (2D) there is none to give.
+    /// Returns the position in a row of the topic.
+    ///
+    /// The fix type of the row must be at least `min_fix`. If `min_fix` is below 2, the value 2 is
+    /// used instead, because there is no position without a 2D fix.
     ///
     /// # Errors
-    /// Returns an error if there is no fix, or the coordinates are none. Before the first fix PX4
-    /// logs 0, 0 at -17 m.
+    /// Returns an error if the fix type is too low or the coordinates are implausible. For example,
+    /// PX4 logs the coordinates 0, 0 with an altitude of -17 m before the first fix.
     pub fn position(&self, row: &Row<'_>, min_fix: u8) -> Result<Position, NoPosition> {
         let fix = self.fix.and_then(|place| row.read::<u8>(place));
         if fix.is_some_and(|fix| fix < min_fix.max(MIN_FIX)) {
@@ -168,7 +181,8 @@ impl PositionFields {
         let altitude_ellipsoid = self
             .altitude_ellipsoid
             .and_then(|altitude| altitude.read(row))
-            // A receiver that does not know it leaves 0.
+            // If the receiver does not provide the altitude above the ellipsoid, this field is 0.
+            // Such a value differs too much from the altitude above sea level and is ignored.
             .filter(|above| altitude_msl.is_none_or(|msl| (above - msl).abs() <= MAX_GEOID));
         Ok(Position {
             latitude,
@@ -185,10 +199,10 @@ impl PositionFields {
     }
 }
 
-/// Radians of any turn as degrees from 0 to below 360.
+/// Converts an angle in radians to degrees that are at least 0 and less than 360.
 fn degrees(radians: f32) -> f32 {
     let turned = radians.to_degrees().rem_euclid(360.0);
-    // A tiny negative angle is rounded up to the full turn.
+    // For a tiny negative angle, `rem_euclid` returns 360 because of rounding.
     if turned >= 360.0 { 0.0 } else { turned }
 }
 
@@ -197,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_course_is_told_from_north_clockwise() {
+    fn a_course_is_measured_clockwise_from_north() {
         for (radians, want) in [
             (0.0, 0.0),
             (std::f32::consts::FRAC_PI_2, 90.0),

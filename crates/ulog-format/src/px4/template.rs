@@ -1,44 +1,56 @@
-//! The texts of event definitions: mark-up taken off, arguments found, values printed.
+//! Parser for the texts of event definitions.
 //!
-//! A text may hold `{2:.1m/s}` (argument 2 with one decimal and a unit), `<a href="..">`,
-//! `<param>`, `<profile name="..">`, and a backslash before any character that is meant as it is.
+//! A text can contain:
+//!
+//! - placeholders such as `{2:.1m/s}`, which is argument 2 with one decimal and a unit
+//! - the tags `<a href="..">`, `<param>` and `<profile name="..">`
+//! - a backslash before a character that has no special meaning
+//!
+//! # Example
+//!
+//! The text `Set <param>MIS_ALT</param> to {1:.0m}<profile name="normal">!</profile>` has the
+//! pieces `Set `, `MIS_ALT`, ` to ` and the first argument with 0 decimals and the unit `m`. The
+//! last tag is left out, because its text is for another profile.
 
 use std::fmt::Write as _;
 
-/// The audience: PX4's ground stations and log tools show what is meant for developers.
+/// Name of the profile whose texts are shown. PX4's ground stations and log tools show the texts
+/// for developers, which are in the profile `dev`.
 const PROFILE: &str = "dev";
 
-/// The most decimals that are printed.
+/// Maximum number of decimals in a placeholder.
 const MAX_DECIMALS: usize = 20;
 
-/// The units that an argument may name, and how they are shown.
+/// Units that a placeholder can contain, each with the text that is shown for it.
 const UNITS: [(&str, &str); 5] = [("m_v", "m"), ("m/s", "m/s"), ("m^2", "m^2"), ("m", "m"), ("C", "C")];
 
-/// A part of a text.
+/// A literal text or a placeholder in the text of an event definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// Words.
+    /// A text that is shown without changes.
     Text(&'a str),
-    /// The place of an argument.
+    /// A placeholder for an argument of the event.
     Argument {
-        /// Its number, from 0.
+        /// Index of the argument in the event, counted from 0.
         number: usize,
         decimals: Option<usize>,
         unit: Option<&'static str>,
-        /// What is in the definition.
+        /// The text of the placeholder, as written in the event definition.
         source: &'a str,
     },
 }
 
-/// Returns the longest beginning of `text` of at most `len` bytes.
+/// Returns the longest prefix of `text` that has at most `len` bytes and does not end inside a
+/// character.
 pub(super) fn head(text: &str, len: usize) -> &str {
     &text[..text.floor_char_boundary(len)]
 }
 
-/// Returns the parts of a text.
+/// Divides the text of an event definition into literal texts and placeholders.
 pub(super) fn parse(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
-    // The closing tags of what is kept, to be passed by.
+    // Start and end offsets of closing `</profile>` tags whose text is shown. The tags themselves
+    // are skipped.
     let mut closing: Vec<(usize, usize)> = Vec::new();
     let (mut at, mut words) = (0, 0);
     while let Some(byte) = text.as_bytes().get(at) {
@@ -49,7 +61,8 @@ pub(super) fn parse(text: &str) -> Vec<Piece<'_>> {
         } else {
             match byte {
                 b'\\' => {
-                    // The character behind it starts the next words, whatever it is.
+                    // The character after a backslash is literal, even if it is a brace or another
+                    // backslash.
                     let width = text[at + 1..].chars().next().map_or(0, char::len_utf8);
                     push(&mut pieces, &text[words..at]);
                     words = at + 1;
@@ -65,7 +78,8 @@ pub(super) fn parse(text: &str) -> Vec<Piece<'_>> {
                         piece = Some(Piece::Text(&text[tag.content.clone()]));
                         tag.end
                     }
-                    // Another profile's words, or a tag of the future.
+                    // The tag and its text are skipped, because the text is for another profile or
+                    // the tag is unknown.
                     _ => tag.end,
                 }),
                 b'{' => argument(text, at).map(|(argument, end)| {
@@ -81,7 +95,8 @@ pub(super) fn parse(text: &str) -> Vec<Piece<'_>> {
                 pieces.extend(piece);
                 (at, words) = (next, next);
             }
-            // Just a character; only its first byte can be one of those above.
+            // This byte is part of a literal character. Bytes within a multi-byte UTF-8 character
+            // never equal the ASCII characters above.
             None => at += 1,
         }
     }
@@ -89,13 +104,15 @@ pub(super) fn parse(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// Appends a literal text to `pieces`, unless the text is empty.
 fn push<'a>(pieces: &mut Vec<Piece<'a>>, words: &'a str) {
     if !words.is_empty() {
         pieces.push(Piece::Text(words));
     }
 }
 
-/// Returns whether the words of a profile are for us; `!name` is for all others.
+/// Returns `true` if texts for a profile are shown. The profile `!name` means all profiles except
+/// `name`.
 fn keeps(profile: Option<&str>) -> bool {
     match profile.unwrap_or_default().strip_prefix('!') {
         Some(others) => others != PROFILE,
@@ -103,14 +120,19 @@ fn keeps(profile: Option<&str>) -> bool {
     }
 }
 
+/// An opening tag, with the text up to its closing tag.
 struct Tag<'a> {
     name: &'a str,
+    /// Value of the attribute, or `None` if the tag has no attribute.
     attribute: Option<&'a str>,
+    /// Byte range of the text between the opening and the closing tag.
     content: std::ops::Range<usize>,
+    /// Offset of the end of the closing tag.
     end: usize,
 }
 
-/// Returns the tag that opens at `at`, with its content: `<name>`, or `<name key="value">`.
+/// Parses a tag of the form `<name>` or `<name key="value">` at the offset `at`. Returns `None` if
+/// the bytes are not a tag, or if the closing tag is missing.
 fn tag(text: &str, at: usize) -> Option<Tag<'_>> {
     let word = |from: usize| {
         let len = text[from..].bytes().take_while(u8::is_ascii_lowercase).count();
@@ -132,7 +154,8 @@ fn tag(text: &str, at: usize) -> Option<Tag<'_>> {
     Some(Tag { name, attribute, content: start..end, end: end + close.len() })
 }
 
-/// Returns the argument that opens at `at`: `{NUMBER[:[.DECIMALS]][UNIT]}`, counted from 1.
+/// Parses a placeholder of the form `{NUMBER[:[.DECIMALS]][UNIT]}` at the offset `at`. Returns the
+/// placeholder and the offset of its end. In the text, arguments are counted from 1.
 fn argument(text: &str, at: usize) -> Option<(Piece<'_>, usize)> {
     let inner = text[at + 1..].split_once('}')?.0;
     let end = at + 1 + inner.len() + 1;
@@ -155,7 +178,7 @@ fn argument(text: &str, at: usize) -> Option<(Piece<'_>, usize)> {
     Some((Piece::Argument { number, decimals, unit, source: &text[at..end] }, end))
 }
 
-/// The value of an argument.
+/// The value of an event argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Int(i64),
@@ -164,7 +187,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Returns the value of type `ty` at the start of `bytes`, and what is behind it.
+    /// Decodes a value of the type `ty` from the start of `bytes`. Returns the value, and the bytes
+    /// after it.
     pub(super) fn split<'a>(ty: &str, bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         macro_rules! read {
             ($ty:ty, $variant:ident) => {{
@@ -186,7 +210,7 @@ impl Value {
         })
     }
 
-    /// Returns the bits of a whole number.
+    /// Returns the value of an integer as 64 bits, or `None` for a floating-point number.
     pub(super) fn bits(self) -> Option<u64> {
         match self {
             Self::Int(value) => Some(value.cast_unsigned()),
@@ -195,7 +219,8 @@ impl Value {
         }
     }
 
-    /// Prints it: with so many decimals, or the shortest digits that mean the same number.
+    /// Appends the value to `text`. If `decimals` is `None`, a floating-point number gets the
+    /// fewest digits that identify it.
     pub(super) fn push(self, decimals: Option<usize>, text: &mut String) {
         let _ = match (self, decimals) {
             (Self::Int(value), None) => write!(text, "{value}"),
@@ -203,7 +228,8 @@ impl Value {
             (Self::Float(value), None) => write!(text, "{value}"),
             (Self::Int(value), Some(decimals)) => write!(text, "{:.decimals$}", value as f64),
             (Self::UInt(value), Some(decimals)) => write!(text, "{:.decimals$}", value as f64),
-            // The decimals of the value itself: 32 bits are a number of 64 bits exactly.
+            // The conversion of a 32-bit float to 64 bits is exact, so the digits are those of the
+            // stored value.
             (Self::Float(value), Some(decimals)) => write!(text, "{:.decimals$}", f64::from(value)),
         };
     }
@@ -213,7 +239,7 @@ impl Value {
 mod tests {
     use super::*;
 
-    /// Returns the text with its arguments shown as they were understood.
+    /// Parses a text, and returns it with each placeholder replaced by its parsed properties.
     fn shown(text: &str) -> String {
         let mut shown = String::new();
         for piece in parse(text) {
@@ -240,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_taken_off() {
+    fn markup_is_removed() {
         assert_eq!(shown(r"max \< 5 and \{1} \\"), r"max < 5 and {1} \");
         assert_eq!(shown("see <a>https://px4.io</a>."), "see https://px4.io.");
         assert_eq!(shown("see <a href=\"https://px4.io\">the {1} guide</a>."), "see the {1} guide.");
@@ -258,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn values_print_as_people_write_them() {
+    fn values_are_printed_in_short_decimal_form() {
         let print = |value: Value, decimals| {
             let mut text = String::new();
             value.push(decimals, &mut text);

@@ -1,4 +1,4 @@
-//! What happened in a flight, in one list: events, flight modes, arming and failsafes.
+//! A list of events and of changes of the flight mode, the arming state and the failsafe state.
 
 use std::borrow::Cow;
 
@@ -6,26 +6,26 @@ use super::modes::{arming_changes, failsafe_changes};
 use super::{Change, Event, Mode, mode_changes};
 use crate::UlogReader;
 
-/// What happened at a time of the timeline.
+/// An entry of the timeline, which is an event or a change of state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// The autopilot sent an event.
     Event(Event),
-    /// A flight mode started.
+    /// The flight mode changed to this mode.
     Mode(Mode),
-    /// The vehicle was armed (`true`) or disarmed.
+    /// The vehicle was armed (`true`) or disarmed (`false`).
     Arming(bool),
-    /// A failsafe started (`true`) or ended.
+    /// A failsafe started (`true`) or ended (`false`).
     Failsafe(bool),
 }
 
 impl Entry {
-    /// Returns the event, if the entry is one.
+    /// Returns the event, or `None` if the entry is a change of state.
     pub fn event(&self) -> Option<&Event> {
         if let Self::Event(event) = self { Some(event) } else { None }
     }
 
-    /// Returns `event`, `mode`, `arming` or `failsafe`.
+    /// Returns the kind of the entry: `event`, `mode`, `arming` or `failsafe`.
     pub const fn kind_name(&self) -> &'static str {
         match self {
             Self::Event(_) => "event",
@@ -35,8 +35,8 @@ impl Entry {
         }
     }
 
-    /// Returns the level: that of the event; 4 (warning) for the start of a failsafe, 6 (info) for
-    /// other changes.
+    /// Returns the severity of the entry. An event has its own level. The start of a failsafe has
+    /// level 4 (warning), and all other changes have level 6 (info).
     pub const fn level(&self) -> u8 {
         match self {
             Self::Event(event) => event.level,
@@ -45,7 +45,8 @@ impl Entry {
         }
     }
 
-    /// Returns the message of the event, the name and number of the mode, or the state in a word.
+    /// Returns the text of the entry. It is the message of the event, the name and number of the
+    /// flight mode, or the name of the state.
     pub fn text(&self) -> Cow<'static, str> {
         match self {
             Self::Event(event) => event.message().into(),
@@ -58,9 +59,10 @@ impl Entry {
     }
 }
 
-/// Returns what happened in a flight, in the order of time, then of offsets: [`status_changes`] and
-/// those of the [`events`](super::events) that are wanted, for example
-/// [those for people](Event::is_message).
+/// Returns the [`status_changes`] of a log together with `events`, sorted by time and offset.
+///
+/// The caller can filter `events`, for example with [`Event::is_message`] for the events that are
+/// messages to users.
 pub fn timeline(reader: &UlogReader, events: impl IntoIterator<Item = Event>) -> Vec<Change<Entry>> {
     let mut entries = status_changes(reader);
     entries.extend(events.into_iter().map(|event| Change {
@@ -72,10 +74,10 @@ pub fn timeline(reader: &UlogReader, events: impl IntoIterator<Item = Event>) ->
     entries
 }
 
-/// Returns the changes of flight mode, arming and failsafe in time order.
+/// Returns the changes of the flight mode, the arming state and the failsafe state in time order.
 ///
-/// The first mode is the one in which the log starts. A log that starts disarmed or without a
-/// failsafe has no entry for that: it is the usual state.
+/// The first entry for the flight mode is the mode at the start of the log. If the log starts
+/// disarmed or without a failsafe, there is no entry for this, because these are the usual states.
 pub fn status_changes(reader: &UlogReader) -> Vec<Change<Entry>> {
     let from_on = |changes: Vec<Change<bool>>| changes.into_iter().skip_while(|change| !change.value);
     let modes = mode_changes(reader).into_iter().map(|change| change.map(Entry::Mode));

@@ -1,20 +1,23 @@
-//! What is said in words: versions, vehicles, events.
+//! Texts for releases, vehicle types and events.
 
-/// An event in words.
+/// Name, group and message of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventText {
-    /// The name by which the firmware's source calls it, with its namespace:
+    /// Name of the event in the source code of the firmware, including its namespace. An example is
     /// `px4::commander_armed_by`.
     pub name: String,
-    /// What kind it is: `default` is for people; `health` and `arming_check` are reports that
-    /// ground stations collect; `calibration` drives a dialogue.
+    /// Group of the event, which shows its purpose.
+    ///
+    /// - `default`: messages for users
+    /// - `health` and `arming_check`: reports that ground stations collect
+    /// - `calibration`: instructions for a dialog
     pub group: String,
-    /// The message, arguments filled in. In one line, without the definitions' mark-up.
+    /// Message on one line, with the values of the arguments and without markup.
     pub message: String,
 }
 
-/// Returns a release as information messages store it, 0xAABBCCTT: `v1.11.2 dev`. "Predefined
-/// information messages"
+/// Formats a release number of the form 0xAABBCCTT, for example as `v1.11.2 dev`. See "Predefined
+/// information messages" in the specification.
 pub fn release(packed: u32) -> String {
     let [major, minor, patch, kind] = packed.to_be_bytes();
     let kind = match kind {
@@ -27,7 +30,8 @@ pub fn release(packed: u32) -> String {
     format!("v{major}.{minor}.{patch}{kind}")
 }
 
-/// Returns the name of a MAVLink vehicle type (`MAV_TYPE`), if it has one.
+/// Returns the name of a MAVLink vehicle type (`MAV_TYPE`), or `None` if the number is not a
+/// vehicle type.
 pub(crate) fn vehicle_type(mav_type: i64) -> Option<&'static str> {
     Some(match mav_type {
         1 => "fixed wing",
@@ -72,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_read_as_the_specification_says() {
+    fn releases_are_formatted_as_in_the_specification() {
         assert_eq!(release(0x0104_02ff), "v1.4.2");
         assert_eq!(release(0x010b_0200), "v1.11.2 dev");
         assert_eq!(release(0x010e_0040), "v1.14.0 alpha");

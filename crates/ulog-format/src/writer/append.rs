@@ -1,4 +1,4 @@
-//! Appending to a finished log by the specification's own procedure.
+//! Functions that append data to a complete log.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -13,20 +13,28 @@ use crate::error::UlogError;
 use crate::stream::{StreamItem, UlogStream};
 use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message};
 
-/// Appends messages to the log in `file`, as is done with crash data after a flight.
+/// Appends messages to the log in `file`. PX4 appends crash data after a flight in the same way.
 ///
-/// "Set the relevant `incompat_flags` bit, set the first `appended_offsets` that is 0 to the length
-/// of the log file, then append any type of messages that are valid for the Data section": the log
-/// may be cut anywhere before that, and three times is all. `add` writes to memory; the file is
-/// only touched when it has succeeded and written something. It knows the log's formats and topics:
-/// [`topic`](UlogWriter::topic) finds a topic to add rows to, [`subscribe`](UlogWriter::subscribe)
-/// adds an instance of a format the log has; new formats are refused. Some readers, pyulog 1.3
-/// among them, forget the earlier subscriptions at the offset: rows of an instance that is
-/// subscribed here reach them too.
+/// The specification describes the procedure: "Set the relevant `incompat_flags` bit, set the first
+/// `appended_offsets` that is 0 to the length of the log file, then append any type of messages
+/// that are valid for the Data section." The existing log may end in the middle of a message. Data
+/// can be appended three times.
+///
+/// `add` is called with a writer that contains the formats and topics of the log and writes to
+/// memory. The file is changed only if `add` succeeds and has written something.
+///
+/// - [`topic`](UlogWriter::topic) returns an existing topic, to which rows can be added.
+/// - [`subscribe`](UlogWriter::subscribe) adds a new instance of a format that the log contains.
+///   Some readers, such as pyulog 1.3, forget all subscriptions at the start of appended data, and
+///   can read rows of new instances only.
+/// - New formats are rejected.
 ///
 /// # Errors
-/// Returns an error if the file is no ULog, has no flag bits or no offset left, and whatever `add`
-/// returns.
+/// Returns an error in the following cases:
+///
+/// - The file is not a ULog, or cannot be read or written.
+/// - The log has no flag bits, or all three offsets are used.
+/// - `add` returns an error.
 pub fn append<F: Read + Write + Seek>(
     file: &mut F,
     add: impl FnOnce(&mut UlogWriter<Vec<u8>>) -> Result<(), UlogError>,
@@ -45,7 +53,7 @@ pub fn append<F: Read + Write + Seek>(
             {
                 flags = Some(found.flags);
             }
-            more.tables.learn(&message);
+            more.tables.add(&message);
         }
     }
     more.now = log.log_time();
@@ -63,7 +71,10 @@ pub fn append<F: Read + Write + Seek>(
     if bytes.is_empty() {
         return Ok(());
     }
-    // In this order: whenever it is interrupted, the log is valid, and cut at worst.
+    // The flag bits are written before the data. If the program is interrupted between the two
+    // writes, the offset is the end of the file. The appended data is then empty, and the log is
+    // valid. In the reverse order, a reader could not separate a cut message from the appended
+    // data.
     file.seek(SeekFrom::Start(FLAG_BITS_AT + HEADER_LEN))?;
     file.write_all(flags.as_bytes())?;
     file.seek(SeekFrom::Start(end))?;
@@ -72,10 +83,10 @@ pub fn append<F: Read + Write + Seek>(
     Ok(())
 }
 
-/// Appends messages to the log at `path`: see [`append`].
+/// Appends messages to the log at `path`. See [`append`].
 ///
 /// # Errors
-/// As there.
+/// Returns an error if the file cannot be opened, and for the same reasons as [`append`].
 pub fn append_to_file(
     path: impl AsRef<Path>,
     add: impl FnOnce(&mut UlogWriter<Vec<u8>>) -> Result<(), UlogError>,
@@ -83,13 +94,17 @@ pub fn append_to_file(
     append(&mut OpenOptions::new().read(true).write(true).open(path)?, add)
 }
 
-/// Notes that data starts at `end`.
+/// Stores `end`, the offset at which data will be appended, in the flag bits.
+///
+/// # Errors
+/// Returns an error if all offsets are used, or if the stored offsets are invalid.
 fn announce(flags: &mut FlagBits, end: u64) -> Result<(), UlogError> {
     let first = size_of::<FileHeader>() as u64 + HEADER_LEN + size_of::<FlagBits>() as u64;
     let used = flags.appended_offsets.map(U64Le::get);
     let free = used.iter().position(|offset| *offset == 0);
     let last = free.unwrap_or(used.len());
-    // A reader takes ascending offsets only, and no reader leaves holes between them, only damage does.
+    // If all programs follow the procedure of the specification, the used offsets come first and
+    // are in ascending order. Any other order is damage.
     let ascending =
         used[..last].is_sorted_by(|a, b| a < b) && used[..last].iter().all(|offset| *offset >= first);
     let inside = used[..last].last().is_none_or(|offset| *offset <= end);
@@ -98,7 +113,7 @@ fn announce(flags: &mut FlagBits, end: u64) -> Result<(), UlogError> {
     }
     flags.incompat_flags[0] |= 1;
     if last > 0 && used[last - 1] == end {
-        // The last one to append had announced itself and written nothing.
+        // An earlier program stored this offset, but was interrupted before it appended any data.
         return Ok(());
     }
     match free {

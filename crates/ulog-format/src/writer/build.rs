@@ -1,4 +1,4 @@
-//! What users put together before it is written: formats, and rows field by field.
+//! Builders for format definitions and rows.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -14,29 +14,30 @@ pub(super) fn bad_format(name: &str, why: impl Into<String>) -> UlogError {
     UlogError::BadFormat { name: name.to_owned(), why: why.into() }
 }
 
-/// A format definition in the making: a name, and fields in the order of their bytes.
+/// A builder for a format definition, which has a name and a list of fields.
 ///
-/// Nothing is checked until [`UlogWriter::define`](super::UlogWriter::define) takes it. A format
-/// that is subscribed starts with `field::<u64>("timestamp")`; one that is only used inside others
-/// need not.
+/// The definition is checked by [`UlogWriter::define`](super::UlogWriter::define). The format of a
+/// topic must start with `field::<u64>("timestamp")`. A format that is only nested in other formats
+/// does not need a timestamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatBuilder {
     name: String,
-    /// Type, number of elements, name.
+    /// Type, array length and name of each field. The array length is `None` for a single value.
     fields: Vec<(String, Option<usize>, String)>,
+    /// Number of padding fields so far, which is part of the name of the next padding field.
     paddings: usize,
 }
 
 impl FormatBuilder {
-    /// Returns a format without fields.
+    /// Creates a format without fields.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), fields: Vec::new(), paddings: 0 }
     }
 
-    /// Returns the format of a definition's text: `name:type field;type[n] field;`.
+    /// Parses a format definition of the form `name:type field;type[n] field;`.
     ///
     /// # Errors
-    /// Returns an error if the text breaks the grammar.
+    /// Returns an error if the text violates the grammar of the specification.
     pub fn parse(text: &str) -> Result<Self, UlogError> {
         let format = FormatText::parse(text.as_bytes())
             .ok_or_else(|| bad_format(text, "it is not `name:type field;type[n] field;`"))?;
@@ -51,7 +52,7 @@ impl FormatBuilder {
         Ok(Self { name: format.name.to_owned(), fields, paddings })
     }
 
-    /// Returns the format's name.
+    /// Returns the name of the format.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -61,38 +62,38 @@ impl FormatBuilder {
         self
     }
 
-    /// Adds a number or truth value.
+    /// Adds a field that is a number or a Boolean.
     #[must_use]
     pub fn field<T: Number>(self, name: &str) -> Self {
         self.with(Basic::Scalar(T::SCALAR).name(), None, name)
     }
 
-    /// Adds an array of numbers or truth values.
+    /// Adds a field that is an array of numbers or Booleans.
     #[must_use]
     pub fn array<T: Number>(self, name: &str, len: usize) -> Self {
         self.with(Basic::Scalar(T::SCALAR).name(), Some(len), name)
     }
 
-    /// Adds a text of at most `len` bytes.
+    /// Adds a field for a text of at most `len` bytes.
     #[must_use]
     pub fn text(self, name: &str, len: usize) -> Self {
         self.with(Basic::Char.name(), Some(len), name)
     }
 
-    /// Adds a field of another format.
+    /// Adds a field whose type is another format.
     #[must_use]
     pub fn nested(self, format: &str, name: &str) -> Self {
         self.with(format, None, name)
     }
 
-    /// Adds an array of another format.
+    /// Adds a field that is an array whose elements have another format.
     #[must_use]
     pub fn nested_array(self, format: &str, name: &str, len: usize) -> Self {
         self.with(format, Some(len), name)
     }
 
-    /// Adds bytes that mean nothing, to keep what follows aligned. At the end of a row they are not
-    /// written.
+    /// Adds padding of `bytes` bytes, which aligns the next field. Padding at the end of a row is
+    /// not written.
     #[must_use]
     pub fn padding(mut self, bytes: usize) -> Self {
         let name = format!("_padding{}", self.paddings);
@@ -100,7 +101,8 @@ impl FormatBuilder {
         self.with("uint8_t", Some(bytes), &name)
     }
 
-    /// Returns the definition's text, checked as far as it can be without the other formats.
+    /// Checks the names and lengths in the format, and returns its definition text. The writer
+    /// checks that the types of the fields exist when the data section starts.
     pub(super) fn definition(&self) -> Result<String, UlogError> {
         let refuse = |why: String| Err(bad_format(&self.name, why));
         if !is_type_name(&self.name) || Basic::parse(&self.name).is_some() {
@@ -134,71 +136,74 @@ impl FormatBuilder {
     }
 }
 
-/// A subscribed topic of one [`UlogWriter`](crate::UlogWriter).
+/// A handle to a subscribed topic of a [`UlogWriter`](crate::UlogWriter).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopicHandle {
     pub(super) msg_id: u16,
 }
 
 impl TopicHandle {
-    /// Returns the id under which the topic's rows are written.
+    /// Returns the message id of the topic's rows.
     pub fn msg_id(self) -> u16 {
         self.msg_id
     }
 }
 
-/// One row of a topic, filled field by field and written as often as wanted. It starts as all
-/// zeros.
+/// A row whose fields are set individually. All fields are initially zero.
+///
+/// The buffer can be written any number of times. Writing it does not reset the fields.
 #[derive(Clone, Debug)]
 pub struct RowBuffer {
     topic: TopicHandle,
     layout: Arc<Layout>,
+    /// The encoded row, without the padding at its end.
     bytes: Vec<u8>,
-    /// Bytes of the value at hand, kept for their memory.
+    /// Buffer for the value that is being encoded. It is kept in the struct so that its memory is
+    /// reused.
     value: Vec<u8>,
 }
 
 impl RowBuffer {
     pub(super) fn new(topic: TopicHandle, layout: Arc<Layout>) -> Self {
-        let bytes = vec![0; layout.trimmed];
+        let bytes = vec![0; layout.trimmed_len];
         Self { topic, layout, bytes, value: Vec::new() }
     }
 
-    /// Returns the topic whose row this is.
+    /// Returns the topic to which the row belongs.
     pub(crate) fn topic(&self) -> TopicHandle {
         self.topic
     }
 
-    /// Returns the bytes as they will be written.
+    /// Returns the encoded row.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Sets all fields to zero.
+    /// Sets all fields of the row to zero.
     pub fn clear(&mut self) {
         self.bytes.fill(0);
     }
 
-    /// Finds a field by its flat name, as [`Layout::place`](rovelog_core::layout::Layout::place)
-    /// does; valid for all rows of the topic.
+    /// Finds a field by its flat name, such as `q[0]` or `esc[1].rpm`. The returned place is valid
+    /// for all rows of the topic. See [`Layout::place`](rovelog_core::layout::Layout::place).
     ///
     /// # Errors
-    /// Returns an error if there is no such field.
+    /// Returns an error if the format has no such field.
     pub fn place(&self, path: &str) -> Result<Place, UlogError> {
         let missing =
             || encode::bad_value(path, format!("{} has no such field", self.layout.record.schema().name));
         self.layout.record.place(path).ok_or_else(missing)
     }
 
-    /// Sets a number or truth value.
+    /// Sets a field that is a number or a Boolean.
     ///
     /// # Errors
-    /// Returns an error if the field is of another type, or an array.
+    /// Returns an error if the field has another type or is an array.
     pub fn set<T: Number>(&mut self, place: Place, value: T) -> Result<(), UlogError> {
         self.set_values(place, None, &[value])
     }
 
-    /// Sets all elements of an array.
+    /// Sets all elements of a field that is an array.
     ///
     /// # Errors
     /// Returns an error if the field is not an array of this type and length.
@@ -223,16 +228,17 @@ impl RowBuffer {
         let end = at + self.value.len();
         match self.bytes.get_mut(at..end) {
             Some(field) => field.copy_from_slice(&self.value),
-            // The place is one of another topic.
+            // `place` is after the end of this row, so it is a field of another topic with longer
+            // rows.
             None => return Err(self.mismatch(place, T::SCALAR.name(), len)),
         }
         Ok(())
     }
 
-    /// Sets a text; what is left of the field becomes NUL.
+    /// Sets a field that is a text. The remaining bytes of the field become NUL.
     ///
     /// # Errors
-    /// Returns an error if the field is not text, or the text is longer than it.
+    /// Returns an error if the field is not a text, or if the text is longer than the field.
     pub fn set_text(&mut self, place: Place, text: &str) -> Result<(), UlogError> {
         let len = place.elements().unwrap_or(1);
         let fits = place.scalar().is_none() && text.len() <= len;
@@ -246,6 +252,8 @@ impl RowBuffer {
         }
     }
 
+    /// Returns the error for a value that does not match the type of its field. `got` is the type
+    /// of the value. If the value is an array, `len` is its length.
     fn mismatch(&self, place: Place, got: &str, len: Option<usize>) -> UlogError {
         let shape =
             |name: &str, len: Option<usize>| len.map_or(name.to_owned(), |len| format!("{name}[{len}]"));

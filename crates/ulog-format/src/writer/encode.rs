@@ -1,19 +1,22 @@
-//! Values into bytes.
+//! Encoding of messages, and of the values of information messages and parameters.
 
 use std::borrow::Cow;
 
 use rovelog_core::Value;
 use rovelog_core::layout::{encode_scalar, scalar_of};
+use rovelog_core::wire::{U16Le, U64Le};
+use zerocopy::IntoBytes;
 
 use crate::error::UlogError;
+use crate::layout::{Layout, TimeWidth};
 use crate::row::Number;
 use crate::schema::{Basic, TypeName, split_key};
-use crate::wire::Info;
+use crate::wire::{self, Info, Message, MessageHeader};
 
-/// The longest payload of a message.
+/// Maximum size in bytes of the payload of a message.
 pub(super) const MAX_PAYLOAD: usize = u16::MAX as usize;
 
-/// The longest key of an information message.
+/// Maximum size in bytes of the key of an information message.
 pub(super) const MAX_KEY: usize = u8::MAX as usize;
 
 pub(super) fn bad_key(name: &str, why: &'static str) -> UlogError {
@@ -24,12 +27,12 @@ pub(super) fn bad_value(field: &str, why: impl Into<String>) -> UlogError {
     UlogError::BadValue { field: field.to_owned(), why: why.into() }
 }
 
-/// Refuses what is longer than `max`.
+/// Returns an error if `len` exceeds `max`. `what` describes the item in the error message.
 pub(super) fn fits(what: &str, len: usize, max: usize) -> Result<(), UlogError> {
     if len <= max { Ok(()) } else { Err(UlogError::TooLong { what: what.to_owned(), len, max }) }
 }
 
-/// Returns the key `type name`.
+/// Returns the key of an information message or a parameter, in the form `type name`.
 pub(super) fn key(ty: &str, name: &str) -> Result<String, UlogError> {
     let key = format!("{ty} {name}");
     if split_key(key.as_bytes()).is_none_or(|key| !key.is_usual()) {
@@ -43,12 +46,13 @@ pub(super) fn part<'a>(key: &'a str, value: &'a [u8]) -> Info<'a> {
     Info { key: key.as_bytes(), value }
 }
 
-/// A value of an information message: its bytes, and what they are. Only the implementations here
-/// make one.
+/// An encoded value of an information message. Only the implementations of [`InfoValue`] in this
+/// module can create it.
 #[derive(Clone, Debug)]
 pub struct Encoded<'a> {
+    /// Type of the value. For an array, this is the type of its elements.
     ty: Basic,
-    /// Whether it is an array; texts are.
+    /// True if the value is an array. A text is an array of `char`.
     array: bool,
     pub(super) bytes: Cow<'a, [u8]>,
 }
@@ -59,14 +63,17 @@ impl<'a> Encoded<'a> {
         TypeName { base: self.ty.name(), len }.to_string()
     }
 
-    /// Returns the value in parts of at most `max` bytes, at least one.
+    /// Divides the value into parts of at most `max` bytes. If the value is empty, the result is
+    /// one empty part.
     pub(super) fn split(&'a self, max: usize) -> impl Iterator<Item = Encoded<'a>> {
         let mut rest = Some(&*self.bytes);
         std::iter::from_fn(move || {
             let bytes = rest?;
             let mut len = bytes.len().min(max / self.ty.size() * self.ty.size());
             if self.ty == Basic::Char && len < bytes.len() {
-                // Between characters of UTF-8, if it is that.
+                // A part of a text must end between two characters, so that each part is valid
+                // UTF-8. A character has at most 4 bytes, and all bytes after the first have the
+                // form 10xxxxxx.
                 len = (len.saturating_sub(3)..=len).rev().find(|at| bytes[*at] & 0xc0 != 0x80).unwrap_or(len);
             }
             let (part, more) = bytes.split_at(len);
@@ -76,13 +83,15 @@ impl<'a> Encoded<'a> {
     }
 }
 
-/// What can be the value of an information message: text, numbers, slices and arrays of numbers,
-/// and [`Value`]s of these.
+/// A value that can be stored in an information message.
+///
+/// This trait is implemented for texts, numbers, arrays and slices of numbers, and for [`Value`]s
+/// of these kinds.
 pub trait InfoValue {
-    /// Returns the value's bytes and type.
+    /// Encodes the value of the information message with the given name.
     ///
     /// # Errors
-    /// Returns an error if the value has no type in ULog; `name` is for the message.
+    /// Returns an error that contains `name` if ULog has no type for the value.
     #[doc(hidden)]
     fn encode(&self, name: &str) -> Result<Encoded<'_>, UlogError>;
 }
@@ -167,7 +176,7 @@ impl InfoValue for Value {
     }
 }
 
-/// The value of a parameter: `int32_t` or `float`, nothing else.
+/// The value of a parameter. Specification: "The data type is restricted to `int32_t`, `float`."
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ParameterValue {
@@ -203,5 +212,39 @@ impl From<f32> for ParameterValue {
     }
 }
 
-/// Every key and every part fits a message.
+// A message of the maximum size must have space for the longest key and a part of a value.
 const _: () = assert!(MAX_KEY < MAX_PAYLOAD / 2);
+
+/// Returns the header of a message with a payload of `len` bytes.
+#[inline]
+pub(super) fn header(msg_type: u8, len: usize) -> Result<MessageHeader, UlogError> {
+    let Ok(msg_size) = u16::try_from(len) else {
+        let what = format!("the payload of a '{}' message", msg_type.escape_ascii());
+        return Err(UlogError::TooLong { what, len, max: MAX_PAYLOAD });
+    };
+    Ok(MessageHeader { msg_size: U16Le::new(msg_size), msg_type })
+}
+
+/// Encodes a message with its header.
+pub(crate) fn encoded(message: &Message<'_>) -> Result<Vec<u8>, UlogError> {
+    let msg_type = message.msg_type();
+    let why = "its key is longer than 255 bytes";
+    let payload = message.payload().map_err(|_| UlogError::BadMessage { letter: msg_type.into(), why })?;
+    Ok([header(msg_type, payload.len())?.as_bytes(), &payload].concat())
+}
+
+/// Returns `level` if it is at most 7, otherwise an error.
+pub(super) fn checked_level(level: u8) -> Result<u8, UlogError> {
+    if level > 7 {
+        let why = format!("level {level} is not 0 (emergency) to 7 (debug)");
+        return Err(UlogError::BadValue { field: "level".into(), why });
+    }
+    Ok(level)
+}
+
+/// Returns the timestamp of a row in microseconds, or `None` if its format has no 64-bit timestamp.
+#[inline]
+pub(super) fn timestamp(layout: &Layout, row: &[u8]) -> Option<u64> {
+    let field = layout.timestamp.filter(|field| field.width == TimeWidth::U64Micros)?;
+    wire::number::<U64Le>(row, field.offset).map(U64Le::get)
+}

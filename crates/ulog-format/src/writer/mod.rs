@@ -1,4 +1,4 @@
-//! Writing logs: from scratch through a typed API, or message by message from another log.
+//! Writing of logs, with a typed API or by copying messages of another log.
 //!
 //! ```
 //! use rovelog_core::{LogReader, ReadOptions, Value};
@@ -62,7 +62,7 @@ use std::sync::Arc;
 
 use rovelog_core::Value;
 use rovelog_core::output::FailFast;
-use rovelog_core::wire::{U16Le, U64Le};
+use rovelog_core::wire::U64Le;
 use zerocopy::{FromBytes, IntoBytes};
 
 pub use append::{append, append_to_file};
@@ -70,22 +70,22 @@ pub use build::{FormatBuilder, RowBuffer, TopicHandle};
 pub use encode::{InfoValue, ParameterValue};
 
 use crate::error::UlogError;
-use crate::layout::Layout;
 use crate::wire::{
     self, DefaultParameter, Dropout, FLAG_BITS_AT, FileHeader, FlagBits, FlagBitsMessage, Format,
     LoggedString, MAGIC, MSG_ID_LEN, Message, MessageHeader, MultiInfo, SYNC_MAGIC, Subscription, Sync,
     TaggedString, Unsubscription, kind,
 };
-use encode::MAX_PAYLOAD;
+pub(crate) use encode::encoded;
+use encode::{MAX_PAYLOAD, checked_level, header, timestamp};
 use tables::Tables;
 
-/// Bytes collected before they are handed to the output.
+/// The buffer is written to the output when it contains this number of bytes.
 const CHUNK: usize = 64 << 10;
 
-/// Log time between two synchronization messages, microseconds: what PX4 does.
+/// Log time between two synchronization messages in microseconds. PX4 uses the same period.
 const SYNC_EVERY: u64 = 500_000;
 
-/// Of what a parameter's default is the default.
+/// Kind of default of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum DefaultOf {
@@ -94,47 +94,53 @@ pub enum DefaultOf {
     Both,
 }
 
-/// What may still be written.
+/// Section of the log to which the writer currently writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// A log from scratch: its definitions are held back, because the flag bits before them depend
-    /// on them.
+    /// The definitions section of a new log. It remains in the buffer, because a parameter default
+    /// changes the flag bits at the start of the log.
     Held,
-    /// A copy: everything goes out as it comes.
+    /// The definitions section of a copied log, whose flag bits do not change.
     Definitions,
+    /// The data section.
     Data,
 }
 
 /// Writes a ULog.
 ///
-/// The typed calls write only what the specification allows and say what is wrong with anything
-/// else; [`write_message`](Self::write_message) takes the valid messages of another log as they
-/// are. Small writes are collected, so the output needs no buffer of its own; the definitions of a
-/// log from scratch are held in memory until the data section starts.
+/// The typed functions return an error if the result would violate the specification.
+/// [`write_message`](Self::write_message) copies messages of another log without changes.
 ///
-/// Only [`finish`](Self::finish) makes a complete log: a writer that is dropped leaves a cut one.
+/// Writes are buffered, so the output does not need its own buffer. The definitions of a new log
+/// remain in memory until the data section starts.
+///
+/// [`finish`](Self::finish) must be called to complete the log. If a writer is dropped before this
+/// call, the output ends in the middle of the log.
 #[derive(Debug)]
 pub struct UlogWriter<W> {
     out: FailFast<W>,
-    /// What is not yet handed to `out`.
+    /// Bytes that have not been written to `out`.
     buffer: Vec<u8>,
-    /// Bytes handed to `out`.
+    /// Number of bytes written to `out`.
     written: u64,
     stage: Stage,
     tables: Tables,
-    /// Whether synchronization messages are written, and the log time of the last one.
+    /// Log time of the last synchronization message in microseconds. `None` if the writer does not
+    /// add such messages.
     sync: Option<u64>,
-    /// Log time: the largest timestamp so far.
+    /// Log time in microseconds, which is the largest timestamp written so far.
     now: u64,
-    /// Bytes of the row at hand, kept for their memory.
+    /// Buffer for the row that is being encoded. It is kept in the struct so that its memory is
+    /// reused.
     row: Vec<u8>,
 }
 
 impl<W: Write> UlogWriter<W> {
-    /// Starts a log that started `start` microseconds after boot.
+    /// Creates a writer for a new log. `start` is the start time of the log in microseconds since
+    /// boot.
     ///
     /// # Errors
-    /// None so far: nothing is written before the data section starts.
+    /// Currently, this function never returns an error, because the header is only buffered.
     pub fn new(out: W, start: u64) -> Result<Self, UlogError> {
         let mut log = Self::at_stage(out, Stage::Held);
         let header = FileHeader { magic: MAGIC, version: 1, timestamp: U64Le::new(start) };
@@ -146,11 +152,11 @@ impl<W: Write> UlogWriter<W> {
         Ok(log)
     }
 
-    /// Starts a log whose messages come from another one, with that log's header. Flag bits are
-    /// written only if the first message has them.
+    /// Creates a writer for a copy of another log, which starts with the given header. The copy has
+    /// flag bits only if the caller writes them as its first message.
     ///
     /// # Errors
-    /// Returns an error if the header's magic is not that of a ULog.
+    /// Returns an error if the header does not start with the ULog magic.
     pub fn copying(out: W, header: &FileHeader) -> Result<Self, UlogError> {
         if header.magic != MAGIC {
             return Err(UlogError::NotUlog);
@@ -174,27 +180,28 @@ impl<W: Write> UlogWriter<W> {
         }
     }
 
-    /// Returns the same writer, with a synchronization message after each half second of log time,
-    /// so that readers find their way after damage.
+    /// Enables synchronization messages, which are written after each half second of log time. A
+    /// reader can continue at these messages after damage.
     #[must_use]
     pub fn with_sync(mut self) -> Self {
         self.sync = Some(self.now);
         self
     }
 
-    /// Returns the length of the log so far.
+    /// Returns the current size of the log in bytes.
     #[doc(hidden)]
     pub fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    // --- definitions -------------------------------------------------------------------------------------
+    // --- definitions
+    // -------------------------------------------------------------------------------------
 
-    /// Defines a format. Types inside it may be defined later, but before the data section starts.
+    /// Defines a format. The types of its fields must be defined before the data section starts.
     ///
     /// # Errors
-    /// Returns an error if a name breaks its pattern or is taken, there is no field, or the data
-    /// section has started.
+    /// Returns an error if a name is invalid or already used, if the format has no fields, or if
+    /// the data section has started.
     pub fn define(&mut self, format: &FormatBuilder) -> Result<(), UlogError> {
         self.still_defining(|| format!("format {}", format.name()))?;
         let text = format.definition()?;
@@ -204,12 +211,12 @@ impl<W: Write> UlogWriter<W> {
         self.put_new(&Message::Format(Format { format: text.as_bytes() }))
     }
 
-    /// Writes an information message, once per name. Its place is before the data section, if
-    /// possible.
+    /// Writes an information message. It should be written before the data section starts.
     ///
     /// # Errors
-    /// Returns an error if the name is taken or not printable, the value has no type, or it is too
-    /// long for a message: then use [`multi_info`](Self::multi_info).
+    /// Returns an error if the name is already used or not printable, or if ULog has no type for
+    /// the value. Also returns an error if the value is too long for a message;
+    /// [`multi_info`](Self::multi_info) has no such limit.
     pub fn info(&mut self, name: &str, value: impl InfoValue) -> Result<(), UlogError> {
         if self.tables.infos.contains(name) {
             return Err(encode::bad_key(name, "there is an information message of this name already"));
@@ -220,19 +227,21 @@ impl<W: Write> UlogWriter<W> {
         self.put_new(&Message::Info(encode::part(&key, &value.bytes)))
     }
 
-    /// Starts a list of an information message that may occur several times. What is too long for
-    /// one message is split into several, texts between characters.
+    /// Writes a multi information message, which starts a new list. If the value is too long for
+    /// one message, it is divided into several messages. Texts are divided between characters.
     ///
     /// # Errors
-    /// Returns an error if the name is not printable or the value has no type.
+    /// Returns an error if the name is not printable, or if ULog has no type for the value.
     pub fn multi_info(&mut self, name: &str, value: impl InfoValue) -> Result<(), UlogError> {
         self.multi_parts(name, &value.encode(name)?, false)
     }
 
-    /// Adds a part to the list that the last [`multi_info`](Self::multi_info) of this name started.
+    /// Adds a value to the list that the last call of [`multi_info`](Self::multi_info) with this
+    /// name has started.
     ///
     /// # Errors
-    /// As for `multi_info`, and where no list of this name was started.
+    /// Returns an error if no list with this name was started, and for the same reasons as
+    /// `multi_info`.
     pub fn multi_info_continued(&mut self, name: &str, value: impl InfoValue) -> Result<(), UlogError> {
         if !self.tables.multi_infos.contains(name) {
             return Err(encode::bad_key(name, "there is no list of this name to continue"));
@@ -255,10 +264,12 @@ impl<W: Write> UlogWriter<W> {
         Ok(())
     }
 
-    /// Writes a parameter: its initial value, or in the data section a change.
+    /// Writes the value of a parameter. In the definitions section, the value is the initial value
+    /// of the parameter. In the data section, the value is a change.
     ///
     /// # Errors
-    /// Returns an error if the name is not printable, or the parameter was of another type.
+    /// Returns an error if the name is not printable, or if an earlier value of the parameter had
+    /// another type.
     pub fn parameter(&mut self, name: &str, value: impl Into<ParameterValue>) -> Result<(), UlogError> {
         let value = value.into();
         if self.tables.parameters.get(name).is_some_and(|ty| **ty != *value.type_name()) {
@@ -268,11 +279,12 @@ impl<W: Write> UlogWriter<W> {
         self.put_new(&Message::Parameter(encode::part(&key, &value.to_bytes())))
     }
 
-    /// Writes the default of a parameter, where it differs from the value.
+    /// Writes the default of a parameter. The default should be written only if it differs from the
+    /// initial value.
     ///
     /// # Errors
-    /// Returns an error if the parameter was not written before with the same type, or the data
-    /// section has started.
+    /// Returns an error if no value of the parameter with the same type was written before, or if
+    /// the data section has started.
     pub fn default_parameter(
         &mut self,
         name: &str,
@@ -302,14 +314,15 @@ impl<W: Write> UlogWriter<W> {
         }
     }
 
-    // --- data --------------------------------------------------------------------------------------------
+    // --- data
+    // --------------------------------------------------------------------------------------------
 
-    /// Subscribes instance `multi_id` of a topic. This starts the data section.
+    /// Subscribes an instance of a topic. This starts the data section.
     ///
     /// # Errors
-    /// Returns an error if the format is missing, circular, too large or does not start with
-    /// `uint64_t timestamp`, or the instance is subscribed already. When it starts the data
-    /// section: where any format uses a type that is not defined.
+    /// Returns an error if the instance is already subscribed, or if the format is undefined,
+    /// circular, too large, or does not start with `uint64_t timestamp`. The call that starts the
+    /// data section also returns an error if any format is invalid.
     pub fn subscribe(&mut self, format: &str, multi_id: u8) -> Result<TopicHandle, UlogError> {
         let msg_id = self.tables.may_subscribe(format, multi_id)?;
         let message_name = format.as_bytes();
@@ -317,22 +330,22 @@ impl<W: Write> UlogWriter<W> {
         Ok(TopicHandle { msg_id })
     }
 
-    /// Returns the topic that is subscribed under this name and instance, here or in the log that
-    /// is copied.
+    /// Returns the topic with the given format and instance, or `None` if the topic is not
+    /// subscribed. Subscriptions that were copied from another log are found too.
     pub fn topic(&self, format: &str, multi_id: u8) -> Option<TopicHandle> {
         self.tables.names.get(&(format.to_owned(), multi_id)).map(|msg_id| TopicHandle { msg_id: *msg_id })
     }
 
-    /// Returns where the fields of a topic's rows lie.
+    /// Returns the layout of a topic's rows.
     ///
     /// # Errors
-    /// Returns an error if the topic is not subscribed, or cannot be decoded.
+    /// Returns an error if the topic is not subscribed or cannot be decoded.
     #[doc(hidden)]
     pub fn layout(&self, topic: TopicHandle) -> Result<&rovelog_core::layout::Layout, UlogError> {
         Ok(&self.tables.layout(topic.msg_id)?.record)
     }
 
-    /// Ends a subscription; its rows are refused from here on.
+    /// Ends the subscription of a topic. The writer then rejects rows of this topic.
     ///
     /// # Errors
     /// Returns an error if the topic is not subscribed.
@@ -341,14 +354,16 @@ impl<W: Write> UlogWriter<W> {
         self.put_new(&Message::Unsubscription(Unsubscription { msg_id: topic.msg_id }))
     }
 
-    /// Writes a row from the values of its fields, a [`Value::Struct`] as the reader gives it.
+    /// Writes a row. `row` must be a [`Value::Struct`] with the values of all fields, as returned
+    /// by the reader.
     ///
-    /// Integers may be of any width that holds them; padding is filled with zeros, and left out at
-    /// the end.
+    /// Integers may have any width, if the value fits into the field. Padding is filled with zeros.
+    /// At the end of the row, it is not written.
     ///
     /// # Errors
-    /// Returns an error if a field is missing, unknown, or of another type.
+    /// Returns an error if a field is missing, unknown, or has another type.
     pub fn write_row(&mut self, topic: TopicHandle, row: &Value) -> Result<(), UlogError> {
+        // `layout` borrows `self` while the row is encoded, so the buffer is moved out of `self`.
         let mut bytes = std::mem::take(&mut self.row);
         let layout = self.tables.layout(topic.msg_id)?;
         bytes.clear();
@@ -362,23 +377,24 @@ impl<W: Write> UlogWriter<W> {
         Ok(())
     }
 
-    /// Writes a row from its bytes, with or without the padding at the end, which is left out.
+    /// Writes an encoded row. If the row ends with the padding of its format, the padding is
+    /// removed.
     ///
     /// # Errors
-    /// Returns an error if their number is neither of the two that the format allows.
+    /// Returns an error if the size of the row does not match its format.
     pub fn write_row_bytes(&mut self, topic: TopicHandle, row: &[u8]) -> Result<(), UlogError> {
         let layout = self.tables.layout(topic.msg_id)?;
-        if row.len() != layout.trimmed && row.len() != layout.full {
-            let (trimmed, full) = (layout.trimmed, layout.full);
+        if row.len() != layout.trimmed_len && row.len() != layout.full_len {
+            let (trimmed, full) = (layout.trimmed_len, layout.full_len);
             let topic = layout.record.schema().name.clone();
             return Err(UlogError::RowSize { topic, got: row.len(), trimmed, full });
         }
-        let row = &row[..layout.trimmed];
+        let row = &row[..layout.trimmed_len];
         let time = timestamp(layout, row);
         self.put_row(topic.msg_id, row, time)
     }
 
-    /// Returns an empty row of a topic, to be filled and written again and again.
+    /// Creates a buffer for rows of a topic. The buffer can be written any number of times.
     ///
     /// # Errors
     /// Returns an error if the topic is not subscribed.
@@ -386,7 +402,7 @@ impl<W: Write> UlogWriter<W> {
         Ok(RowBuffer::new(topic, Arc::clone(self.tables.layout(topic.msg_id)?)))
     }
 
-    /// Writes a row as it is in its buffer.
+    /// Writes a row with the current contents of a row buffer.
     ///
     /// # Errors
     /// Returns an error if the topic is not subscribed in this log.
@@ -394,56 +410,60 @@ impl<W: Write> UlogWriter<W> {
         self.write_row_bytes(row.topic(), row.bytes())
     }
 
-    /// Writes a line of text; `level` is 0 (emergency) to 7 (debug), `time` microseconds.
+    /// Writes a console message. `level` is a number from 0 (emergency) to 7 (debug), and `time` is
+    /// in microseconds.
     ///
     /// # Errors
-    /// Returns an error if the level is another number, or the text too long for a message.
+    /// Returns an error if the level is greater than 7, or if the text is too long for a message.
     pub fn text(&mut self, level: u8, time: u64, text: &str) -> Result<(), UlogError> {
         let log_level = b'0' + checked_level(level)?;
         let message = text.as_bytes();
         self.put_new(&Message::LoggedString(LoggedString { log_level, timestamp: time, message }))
     }
 
-    /// Writes a line of text with the number of the process or module it comes from.
+    /// Writes a console message with a tag, which is the number of the process or module that
+    /// created the message.
     ///
     /// # Errors
-    /// As for [`text`](Self::text).
+    /// Returns an error for the same reasons as [`text`](Self::text).
     pub fn tagged_text(&mut self, level: u8, tag: u16, time: u64, text: &str) -> Result<(), UlogError> {
         let log_level = b'0' + checked_level(level)?;
         let message = text.as_bytes();
         self.put_new(&Message::TaggedString(TaggedString { log_level, tag, timestamp: time, message }))
     }
 
-    /// Marks that messages of `millis` milliseconds were lost.
+    /// Writes a dropout message, which states that the messages of `millis` milliseconds were lost.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if the output cannot be written.
     pub fn dropout(&mut self, millis: u16) -> Result<(), UlogError> {
         self.put_new(&Message::Dropout(Dropout { duration: millis }))
     }
 
-    /// Writes a synchronization message; see [`with_sync`](Self::with_sync).
+    /// Writes a synchronization message. A writer created with [`with_sync`](Self::with_sync)
+    /// writes such messages periodically.
     ///
     /// # Errors
-    /// Returns an error if the output refuses.
+    /// Returns an error if the output cannot be written.
     pub fn sync(&mut self) -> Result<(), UlogError> {
         self.put_new(&Message::Sync(Sync { sync_magic: SYNC_MAGIC }))
     }
 
-    // --- messages of other logs --------------------------------------------------------------------------
+    // --- messages of other logs
+    // --------------------------------------------------------------------------
 
-    /// Writes a message of another log, byte for byte: padding, bool bytes, levels and value
-    /// lengths stay.
+    /// Copies a message of another log without changes. Even invalid values, such as a Boolean of
+    /// 2, are preserved.
     ///
-    /// It is learned, so that typed calls may follow, and otherwise not checked: to leave some
-    /// messages of a log out is the caller's business.
+    /// Later typed calls can use a definition in this message. The message is not checked
+    /// otherwise, so the caller must copy all messages on which other messages depend.
     ///
     /// # Errors
-    /// Returns an error if flag bits are not the first message, or a payload has more than 65 535
-    /// bytes.
+    /// Returns an error if the message contains flag bits but is not the first message, or if its
+    /// payload has more than 65 535 bytes.
     pub fn write_message(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
         match *message {
-            // Rows are many: without a detour.
+            // Most messages are rows. Rows need none of the checks in `put_new`.
             Message::Data(wire::Data { msg_id, row }) => {
                 let time = self.tables.layout(msg_id).ok().and_then(|layout| timestamp(layout, row));
                 self.put_row(msg_id, row, time)
@@ -456,31 +476,34 @@ impl<W: Write> UlogWriter<W> {
         }
     }
 
-    /// Writes a message of type `msg_type` with these bytes, as
-    /// [`write_message`](Self::write_message) does.
+    /// Copies a message with the type `msg_type` and the given payload. See
+    /// [`write_message`](Self::write_message).
     ///
     /// # Errors
-    /// As there, and where the bytes are too few or too many for the type.
+    /// Returns an error if the payload is too short or too long for the type, and for the same
+    /// reasons as [`write_message`](Self::write_message).
     pub fn write_raw(&mut self, msg_type: u8, payload: &[u8]) -> Result<(), UlogError> {
         let why = "its payload is too short or too long for its type";
         let message = Message::parse(msg_type, payload);
         self.write_message(&message.ok_or(UlogError::BadMessage { letter: msg_type.into(), why })?)
     }
 
-    // --- output ------------------------------------------------------------------------------------------
+    // --- output
+    // ------------------------------------------------------------------------------------------
 
-    /// Completes the log and gives the output back.
+    /// Completes the log and returns the output.
     ///
     /// # Errors
-    /// Returns an error if a format uses a type that is not defined, or the output refuses.
+    /// Returns an error if a format uses an undefined type, or if the output cannot be written.
     pub fn finish(mut self) -> Result<W, UlogError> {
+        // If the log has no rows, its definitions are still in the buffer.
         self.begin_data()?;
         self.flush()?;
         self.out.flush()?;
         Ok(self.out.into_inner()?)
     }
 
-    /// Starts the data section, if it has not started.
+    /// Starts the data section of the log, if it has not started.
     fn begin_data(&mut self) -> Result<(), UlogError> {
         if self.stage == Stage::Held {
             self.tables.check_formats()?;
@@ -489,13 +512,14 @@ impl<W: Write> UlogWriter<W> {
         Ok(())
     }
 
-    /// Learns and writes a message other than a row.
+    /// Writes a message that is not a row. If the message is a definition, it is added to the
+    /// tables for checking later calls.
     fn put_new(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
         if matches!(message.msg_type(), b'A' | b'R' | b'D' | b'L' | b'C' | b'S' | b'O') {
             self.begin_data()?;
         }
         self.put(message)?;
-        self.tables.learn(message);
+        self.tables.add(message);
         match message {
             Message::DefaultParameter(_) if self.stage == Stage::Held => self.announce_defaults(),
             Message::Sync(_) => self.sync = self.sync.map(|_| self.now),
@@ -504,7 +528,7 @@ impl<W: Write> UlogWriter<W> {
         Ok(())
     }
 
-    /// Sets the flag bit that says that 'Q' messages occur.
+    /// Sets the flag for 'Q' messages in the flag bits, which are still in the buffer.
     fn announce_defaults(&mut self) {
         let flags = size_of::<FileHeader>() + size_of::<MessageHeader>();
         if let Ok((flags, _)) = FlagBits::mut_from_prefix(&mut self.buffer[flags..]) {
@@ -535,6 +559,8 @@ impl<W: Write> UlogWriter<W> {
     fn emit(&mut self, head: &[u8], rest: &[u8]) -> Result<(), UlogError> {
         self.buffer.extend_from_slice(head);
         self.buffer.extend_from_slice(rest);
+        // The definitions of a new log stay in the buffer until the data section starts, because
+        // the flag bits may still change.
         if self.buffer.len() >= CHUNK && self.stage != Stage::Held {
             self.flush()?;
         }
@@ -547,38 +573,4 @@ impl<W: Write> UlogWriter<W> {
         self.buffer.clear();
         Ok(())
     }
-}
-
-/// Returns the header of a message with a payload of `len` bytes.
-#[inline]
-fn header(msg_type: u8, len: usize) -> Result<MessageHeader, UlogError> {
-    let Ok(msg_size) = u16::try_from(len) else {
-        let what = format!("the payload of a '{}' message", msg_type.escape_ascii());
-        return Err(UlogError::TooLong { what, len, max: MAX_PAYLOAD });
-    };
-    Ok(MessageHeader { msg_size: U16Le::new(msg_size), msg_type })
-}
-
-/// Returns a message as it is written: header and payload.
-pub(crate) fn encoded(message: &Message<'_>) -> Result<Vec<u8>, UlogError> {
-    let msg_type = message.msg_type();
-    let why = "its key is longer than 255 bytes";
-    let payload = message.payload().map_err(|_| UlogError::BadMessage { letter: msg_type.into(), why })?;
-    Ok([header(msg_type, payload.len())?.as_bytes(), &payload].concat())
-}
-
-/// Returns a level that a text may have.
-fn checked_level(level: u8) -> Result<u8, UlogError> {
-    if level > 7 {
-        let why = format!("level {level} is not 0 (emergency) to 7 (debug)");
-        return Err(UlogError::BadValue { field: "level".into(), why });
-    }
-    Ok(level)
-}
-
-/// Returns the 64-bit timestamp of a row.
-#[inline]
-fn timestamp(layout: &Layout, row: &[u8]) -> Option<u64> {
-    let field = layout.timestamp.filter(|field| field.width == crate::layout::TimeWidth::U64Micros)?;
-    wire::number::<U64Le>(row, field.offset).map(U64Le::get)
 }

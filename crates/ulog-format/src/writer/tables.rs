@@ -1,4 +1,4 @@
-//! What a writer must remember of what it has written.
+//! Definitions that a writer has written. They are needed to check later calls.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,36 +11,43 @@ use crate::layout::{Formats, Layout, TimeField, TimeWidth, Undecodable};
 use crate::schema::FormatText;
 use crate::wire::{self, Info, Message};
 
+/// Formats, topics and names in the log that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) formats: Formats,
-    /// The names of the formats, in order.
+    /// Names of the formats, in the order in which the formats were defined.
     format_names: Vec<String>,
-    /// By message id.
+    /// Subscriptions that were written, by message id. `None` for an id that is not subscribed.
     topics: Vec<Option<Written>>,
-    /// Message ids by name and instance; the latest one counts.
+    /// Message ids of the topics, by name and instance. If a topic was subscribed several times,
+    /// its latest id is stored.
     pub(super) names: HashMap<(String, u8), u16>,
+    /// Names of the information messages that were written.
     pub(super) infos: HashSet<String>,
+    /// Names of the multi information messages that were written.
     pub(super) multi_infos: HashSet<String>,
-    /// The type of each parameter.
+    /// Types of the parameters that were written, by name.
     pub(super) parameters: HashMap<String, Box<str>>,
 }
 
-/// A subscription that was written.
+/// A subscription that the writer has written.
 #[derive(Debug)]
 struct Written {
+    /// Name of the subscribed format.
     name: String,
     layout: Result<Arc<Layout>, Undecodable>,
+    /// True if the subscription was ended by an 'R' message.
     unsubscribed: bool,
 }
 
+/// Returns the name in the key of a message, or `None` if the key is invalid.
 fn name(part: Info<'_>) -> Option<String> {
     part.parse_key().map(|key| key.name.to_owned())
 }
 
 impl Tables {
-    /// Takes a message that was written.
-    pub(super) fn learn(&mut self, message: &Message<'_>) {
+    /// Adds a written message to the tables if it is a definition.
+    pub(super) fn add(&mut self, message: &Message<'_>) {
         match *message {
             Message::Format(wire::Format { format: text }) => {
                 if let Some(format) = FormatText::parse(text) {
@@ -74,7 +81,10 @@ impl Tables {
         }
     }
 
-    /// Returns the layout of a topic's rows.
+    /// Returns the layout of the rows with a message id.
+    ///
+    /// # Errors
+    /// Returns an error if the id is not subscribed or its rows cannot be encoded.
     #[inline]
     pub(super) fn layout(&self, msg_id: u16) -> Result<&Arc<Layout>, UlogError> {
         match self.topics.get(usize::from(msg_id)) {
@@ -86,7 +96,11 @@ impl Tables {
         }
     }
 
-    /// Returns the id for a new subscription, if it may be written.
+    /// Checks a new subscription and returns its message id. The first id is 0, because the
+    /// specification says: "The first use must set this to 0, then increase it."
+    ///
+    /// # Errors
+    /// Returns an error if the subscription would be invalid.
     pub(super) fn may_subscribe(&mut self, format: &str, multi_id: u8) -> Result<u16, UlogError> {
         const FIRST: Option<TimeField> = Some(TimeField { offset: 0, width: TimeWidth::U64Micros });
         let refuse = |why| Err(UlogError::BadSubscription { topic: format!("{format}/{multi_id}"), why });
@@ -109,7 +123,10 @@ impl Tables {
         }
     }
 
-    /// Refuses formats that no reader could use, subscribed or not.
+    /// Checks that a reader can use all formats, even those without a subscription.
+    ///
+    /// # Errors
+    /// Returns an error if a format contains itself, is too large, or uses an undefined type.
     pub(super) fn check_formats(&mut self) -> Result<(), UlogError> {
         for name in &self.format_names {
             self.formats.layout(name, &Limits::default()).map_err(|why| bad_format(name, why.to_string()))?;

@@ -1,4 +1,4 @@
-//! What the tests share next to `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
+//! Functions that the tests of this crate share.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 pub mod built;
@@ -13,32 +13,34 @@ use zerocopy::IntoBytes as _;
 
 pub const LOGS: Logs = rovelog_testing::ULOG;
 
-/// Logs next to the real ones with what no real one has; none where there are no real logs.
+/// Returns synthetic logs with features that no real log has. They are stored with the real logs,
+/// so the list is empty if the real logs are missing.
 pub fn quirks() -> Vec<Log> {
     LOGS.folder().map(|folder| rovelog_testing::logs_in(&folder.join("quirks"), "ulg")).unwrap_or_default()
 }
 
-/// Returns a log that may be refused.
+/// Opens a log, or returns `None` if the reader rejects it.
 pub fn try_open(bytes: &Bytes) -> Option<UlogReader> {
     UlogReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
-/// Returns a log that must open.
+/// Opens a log that the reader must accept.
 pub fn open(bytes: &Bytes) -> UlogReader {
     UlogReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// Returns whether a log starts with its header.
+/// Returns `true` if the header of a log is present and not damaged.
 pub fn has_header(log: &UlogReader) -> bool {
     log.diagnostics().list().iter().all(|note| note.rule.name != "damaged_header")
 }
 
-/// Returns all logs that open, those of the corpus and the real ones.
+/// Returns all logs of the corpus and all real logs that the reader accepts.
 pub fn readable() -> impl Iterator<Item = (Log, UlogReader)> {
     LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
 
-/// Returns a log again, each of its messages read and written by its declaration; and the bytes between them, copied.
+/// Parses each message of a log and encodes it again. Returns the new log. Also returns the byte
+/// ranges between the messages, which are copied without changes.
 pub fn rewritten(bytes: &Bytes, log: &UlogReader) -> (Vec<u8>, Vec<std::ops::Range<u64>>) {
     let (mut out, mut between) = (log.header().as_bytes().to_vec(), Vec::new());
     let mut copy = |out: &mut Vec<u8>, until: usize| {
@@ -58,8 +60,8 @@ pub fn rewritten(bytes: &Bytes, log: &UlogReader) -> (Vec<u8>, Vec<std::ops::Ran
     (out, between)
 }
 
-/// Messages laid end to end behind a header.
-pub fn laid(messages: &[(u8, Vec<u8>)]) -> Bytes {
+/// Returns a log that consists of a header and messages.
+pub fn log_of(messages: &[(u8, Vec<u8>)]) -> Bytes {
     let mut bytes = b"ULog\x01\x12\x35\x01\xe8\x03\0\0\0\0\0\0".to_vec();
     for (msg_type, payload) in messages {
         bytes.extend(u16::try_from(payload.len()).expect("small").to_le_bytes());
@@ -69,7 +71,8 @@ pub fn laid(messages: &[(u8, Vec<u8>)]) -> Bytes {
     bytes.into()
 }
 
-/// Returns what both readers say alike.
+/// Returns the properties of a log that the random-access reader and the stream reader must both
+/// return.
 fn common(info: &LogInfo, all_topics: &[Topic], diagnostics: &Diagnostics, records: &[Json]) -> Json {
     let overview = Overview { format: "ulog", clock: "boot", info, topics: all_topics, diagnostics };
     let mut json = overview.picture(records);
@@ -77,7 +80,8 @@ fn common(info: &LogInfo, all_topics: &[Topic], diagnostics: &Diagnostics, recor
     json
 }
 
-/// Everything that the random-access reader makes of a log, in the form of the expected results.
+/// Returns everything that the random-access reader reads from a log, in the JSON form of the
+/// expected results.
 pub fn picture(log: &UlogReader) -> Json {
     let records: Vec<_> = log.records_in_file_order().map(|record| record_json(&record)).collect();
     let mut json = common(log.info(), log.topics(), log.diagnostics(), &records);
@@ -115,7 +119,7 @@ pub fn picture(log: &UlogReader) -> Json {
     json
 }
 
-/// Counts by type as plain numbers.
+/// Converts counts by type from JSON strings to JSON numbers.
 fn numbers(counts: &Json) -> Json {
     let count = |(name, n): (&String, &Json)| {
         (name.clone(), Json::from(n.as_str().expect("a string").parse::<u64>().expect("a number")))
@@ -130,7 +134,8 @@ fn info_json(value: &Value) -> Json {
     }
 }
 
-/// Returns what both readers must agree on, from the random-access reader.
+/// Reads a log with the random-access reader. Returns the properties that the stream reader must
+/// return too.
 pub fn common_of_reader(log: &UlogReader) -> (Json, Vec<(u64, String)>) {
     let records: Vec<_> = log.records_in_file_order().map(|record| record_json(&record)).collect();
     let messages = log.messages().filter(|(_, m)| !matches!(m, Message::Data(_)));
@@ -138,7 +143,8 @@ pub fn common_of_reader(log: &UlogReader) -> (Json, Vec<(u64, String)>) {
     (common(log.info(), log.topics(), log.diagnostics(), &records), messages)
 }
 
-/// Returns the same from the stream over `input`.
+/// Reads a log with the stream reader. Returns the properties that the random-access reader must
+/// return too.
 pub fn common_of_stream(input: impl std::io::Read + Send) -> (Json, Vec<(u64, String)>) {
     let mut stream = UlogStream::new(input, &ReadOptions::default()).expect("a log that opens");
     let (mut records, mut messages) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
-//! Topics and points as Arrow columns. Section 6 of docs/formats/vel.md describes the columns.
+//! Messages and points as Arrow columns. Section 6 of docs/formats/vel.md describes the columns.
 //!
-//! A batch is built column by column from views of its messages, so each field is copied once, from
-//! the log to its column.
+//! A batch is built column by column from views of its messages. So each field is copied only once,
+//! from the log to its column.
 
 mod points;
 mod table;
@@ -24,17 +24,18 @@ use crate::reader::VelReader;
 /// Maximum number of messages in a batch.
 const BATCH_ROWS: usize = 1024;
 
-/// A batch ends when its messages have this many bytes, because images and packets are large.
+/// Number of bytes of messages at which a batch ends, even if it has fewer messages than the
+/// maximum. Images and packets are large, so such a limit is needed.
 const BATCH_BYTES: u64 = 16 << 20;
 
 impl VelReader {
-    /// Returns a topic as record batches in file order. A row is a message, or one packet of it.
-    /// The columns are:
+    /// Returns the messages of a topic as record batches in file order. A row is a message. In
+    /// topics of Velodyne packets, a row is a packet. The columns are:
     ///
     /// - the time in nanoseconds, and the timestamp as stored
     /// - the fields, as in records
     /// - converted values: positions in degrees, quaternions in the inferred order, accelerations
-    ///   in m/s2
+    ///   in m/s²
     pub(crate) fn topic_batches(
         &self,
         topic: TopicId,
@@ -65,10 +66,10 @@ pub(crate) struct TopicBatches<'a> {
     reader: &'a VelReader,
     topic: String,
     type_name: String,
-    /// Indices of the entries of the topic that were not read yet.
+    /// Indices of the topic's messages that have not been read yet.
     places: &'a [u32],
-    /// The kind of the messages, and the layout with the names of the columns. `None` if the fields
-    /// are unknown.
+    /// Kind of the messages, and the layout of their fields with the names of the columns. `None`
+    /// if the fields are unknown.
     declared: Option<(Option<Kind>, Layout)>,
     select: Select,
     schema: SchemaRef,
@@ -84,7 +85,7 @@ impl TopicBatches<'_> {
 }
 
 impl<'a> TopicBatches<'a> {
-    /// Returns the messages of the next batch. Empty at the end.
+    /// Returns the messages of the next batch. Returns no messages at the end of the topic.
     fn next_messages(&mut self) -> Vec<Message<'a>> {
         let reader = self.reader;
         let (mut messages, mut bytes) = (Vec::new(), 0);

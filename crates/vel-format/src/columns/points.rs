@@ -1,4 +1,4 @@
-//! Points as Arrow columns, with a batch for each revolution.
+//! Points of a Velodyne sensor as Arrow columns. Each revolution is a batch.
 
 use std::sync::Arc;
 
@@ -13,13 +13,14 @@ use crate::error::VelError;
 use crate::reader::VelReader;
 use crate::velodyne::{Calibration, Point, PointOptions, Revolutions, Sensor};
 
-/// Name of the topic of points in selections and metadata.
+/// Name of the topic that contains the points, as used in selections and metadata.
 const TOPIC: &str = "VelodyneRawDataM/points";
 
 impl VelReader {
-    /// Returns the points as record batches, one for each revolution that starts in the time window
-    /// of `select`. A row is a point: its time `t_ns`, x, y and z in meters, intensity, ring, time
-    /// since the start of the revolution, and further fields of the shot.
+    /// Returns the points of a Velodyne sensor as record batches. There is a batch for each
+    /// revolution that starts in the time window of `select`. A row is a point with these columns:
+    /// the time `t_ns`, x, y and z in meters, the intensity, the ring, the time since the start of
+    /// the revolution, and other properties of the shot.
     ///
     /// # Errors
     /// Returns an error if the model is unknown, or if it is an HDL-64E without a calibration.
@@ -44,7 +45,7 @@ impl VelReader {
     }
 }
 
-/// Iterator over points as record batches.
+/// Iterator over the points of a log, which returns a record batch for each revolution.
 pub struct PointBatches<'a> {
     revolutions: Revolutions<'a>,
     unit: f64,

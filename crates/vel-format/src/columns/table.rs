@@ -1,4 +1,4 @@
-//! A batch under construction, column by column.
+//! A record batch under construction, to which columns are added one by one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema};
 use rovelog_core::Select;
 
-/// Names of the columns that can have nulls.
+/// Names of the columns whose values can be null.
 const MAY_BE_NULL: &[&str] = &["jpeg_width", "jpeg_height"];
 
-/// The columns of a batch that is being built.
+/// Columns of a record batch that is being built.
 pub(super) struct Table {
     pub(super) select: Select,
     pub(super) fields: Vec<Arc<Field>>,
@@ -22,14 +22,14 @@ impl Table {
         Self { select: select.clone(), fields: Vec::new(), arrays: Vec::new() }
     }
 
-    /// Adds a column, if it is selected.
+    /// Adds a column if the selection contains its name.
     pub(super) fn column(&mut self, name: &str, unit: &str, array: impl FnOnce() -> ArrayRef) {
         if self.select.keeps_field(name) {
             self.always(name, unit, array());
         }
     }
 
-    /// Adds a column regardless of the selection.
+    /// Adds a column, even if the selection does not contain its name.
     pub(super) fn always(&mut self, name: &str, unit: &str, array: ArrayRef) {
         let mut metadata = HashMap::new();
         if !unit.is_empty() {
@@ -40,13 +40,13 @@ impl Table {
         self.arrays.push(array);
     }
 
-    /// Adds the columns of a batch, except the first, which is its time.
+    /// Adds all columns of `batch` except the first column, which is the time.
     pub(super) fn extend(&mut self, batch: &RecordBatch) {
         self.fields.extend(batch.schema_ref().fields().iter().skip(1).cloned());
         self.arrays.extend(batch.columns().iter().skip(1).cloned());
     }
 
-    /// Sets the unit of a column, which replaces the one of the message type.
+    /// Sets the unit of a column. It replaces the unit that the message type declares.
     pub(super) fn unit(&mut self, name: &str, unit: &str) {
         if let Some(field) = self.fields.iter_mut().find(|field| field.name() == name) {
             let mut metadata = field.metadata().clone();
@@ -60,8 +60,8 @@ impl Table {
         rows: usize,
         metadata: HashMap<String, String>,
     ) -> Result<RecordBatch, ArrowError> {
-        // The schema must be the same for all batches, so a field is nullable whether or not this
-        // batch has nulls.
+        // All batches must have the same schema. So a column can be nullable even if this batch has
+        // no nulls in this column.
         let nullable = |field: &Arc<Field>| {
             let may = MAY_BE_NULL.contains(&field.name().as_str());
             Arc::new(field.as_ref().clone().with_nullable(may))

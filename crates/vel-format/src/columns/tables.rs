@@ -1,4 +1,5 @@
-//! The columns of messages: those of every topic, the fields of the type, and converted values.
+//! The columns of messages: those that every topic has, the fields of the message type, and
+//! converted values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +25,8 @@ use crate::wire::{GpsData, ImageData, RobotPose, VelodynePacket};
 /// Names of the columns that every topic has.
 const COMMON: [&str; 4] = [rovelog_core::columns::TIME_COLUMN, "ts_ms", "version", "offset"];
 
-/// Returns the layout with column names. A field with the name of a common column gets a trailing
-/// `_`.
+/// Returns the layout with the names of columns. If a field has the name of a column that every
+/// topic has, a `_` is appended to the name.
 pub(super) fn renamed(layout: &Layout) -> Layout {
     let mut columns = Layout::builder(layout.schema().name.clone());
     for (field, slot) in layout.fields() {
@@ -41,8 +42,8 @@ pub(super) fn renamed(layout: &Layout) -> Layout {
     columns.finish()
 }
 
-/// Adds the columns for messages of one topic, and returns the number of rows. `declared` is `None`
-/// if the fields of the messages are unknown.
+/// Adds the columns for messages of one topic to `table`, and returns the number of rows.
+/// `declared` is `None` if the fields of the messages are unknown.
 pub(super) fn fill(
     table: &mut Table,
     meaning: &Meaning,
@@ -63,7 +64,8 @@ pub(super) fn fill(
         });
         return Ok(messages.len());
     };
-    // All messages have their fields, because a message that is too short has no topic.
+    // All messages have all of their fields, because a message whose data is too short has no
+    // topic.
     let mut own = VariableBuilder::new(layout, &table.select, HashMap::new());
     for message in messages {
         own.push(layout, message.data, message.nanos);
@@ -87,7 +89,7 @@ pub(super) fn fill(
     Ok(messages.len())
 }
 
-/// Adds the columns that every topic has. `repeat` returns the message once for each of its rows.
+/// Adds the columns that every topic has. `repeat` returns each message as often as it has rows.
 fn common<'m, I: Iterator<Item = &'m Message<'m>>>(
     table: &mut Table,
     messages: &'m [Message<'m>],
@@ -135,6 +137,7 @@ fn pose(table: &mut Table, meaning: &PoseMeaning, rows: &[&RobotPose]) {
 }
 
 fn image(table: &mut Table, rows: &[ImageData<'_>]) {
+    // Reading JPEG headers takes time. So they are only read if one of these columns is selected.
     let wanted = table.select.keeps_field("jpeg_width") || table.select.keeps_field("jpeg_height");
     let is_jpeg = |row: &ImageData<'_>| row.encoding() == Encoding::JPEG;
     let jpeg = |row: &ImageData<'_>| is_jpeg(row).then(|| JpegHeader::read(&row.data).ok()).flatten();
@@ -147,7 +150,8 @@ fn image(table: &mut Table, rows: &[ImageData<'_>]) {
     });
 }
 
-/// Adds the columns of Velodyne messages, with a row for each packet. Returns the number of rows.
+/// Adds the columns of Velodyne messages, which have a row for each packet. Returns the number of
+/// rows.
 fn packets(table: &mut Table, messages: &[Message<'_>]) -> usize {
     let packets_of = |message: &Message<'_>| -> usize {
         match message.payload() {

@@ -1,10 +1,10 @@
-//! Vertical angles and azimuth offsets in degrees, in firing order. The tables are those of the
-//! manuals. Section 7 of docs/formats/vel.md.
+//! Vertical angles and azimuth offsets of lasers in degrees, in firing order. The tables come from
+//! the manuals of the sensors. See section 7 of docs/formats/vel.md.
 #![expect(clippy::approx_constant, reason = "an angle of 6.28 degrees is no circle")]
 
 use super::model::Model;
 
-/// Vertical angles of the HDL-32E.
+/// Vertical angles of the lasers of an HDL-32E, in degrees.
 #[rustfmt::skip]
 pub(super) const HDL32: [f64; 32] = [
     -30.67, -9.33, -29.33, -8.0, -28.0, -6.67, -26.67, -5.33,
@@ -13,14 +13,14 @@ pub(super) const HDL32: [f64; 32] = [
     -14.67, 6.67, -13.33, 8.0, -12.0, 9.33, -10.67, 10.67,
 ];
 
-/// Vertical angles of the VLP-16 and the Puck Lite.
+/// Vertical angles of the lasers of a VLP-16 or Puck Lite, in degrees.
 #[rustfmt::skip]
 pub(super) const VLP16: [f64; 16] = [
     -15.0, 1.0, -13.0, 3.0, -11.0, 5.0, -9.0, 7.0,
     -7.0, 9.0, -5.0, 11.0, -3.0, 13.0, -1.0, 15.0,
 ];
 
-/// Vertical angles of the VLP-32C and the VLP-32B.
+/// Vertical angles of the lasers of a VLP-32C or VLP-32B, in degrees.
 #[rustfmt::skip]
 pub(super) const VLP32C: [f64; 32] = [
     -25.0, -1.0, -1.667, -15.639, -11.31, 0.0, -0.667, -8.843,
@@ -29,7 +29,7 @@ pub(super) const VLP32C: [f64; 32] = [
     -3.0, 7.0, 4.667, -2.333, -2.0, 15.0, 10.333, -1.333,
 ];
 
-/// Azimuth offsets of the VLP-32C.
+/// Azimuth offsets of the lasers of a VLP-32C, in degrees.
 #[rustfmt::skip]
 pub(super) const VLP32C_OFFSETS: [f64; 32] = [
     1.4, -4.2, 1.4, -1.4, 1.4, -1.4, 4.2, -1.4,
@@ -38,7 +38,8 @@ pub(super) const VLP32C_OFFSETS: [f64; 32] = [
     1.4, -1.4, 1.4, -4.2, 4.2, -1.4, 1.4, -1.4,
 ];
 
-/// Vertical angles of the VLP-32A. Its azimuth offsets differ between units.
+/// Vertical angles of the lasers of a VLP-32A, in degrees. Its azimuth offsets differ from sensor
+/// to sensor.
 #[rustfmt::skip]
 pub(super) const VLP32A: [f64; 32] = [
     -14.3, 0.834, 12.5, -0.5, -10.7, 2.167, 8.9, -1.834,
@@ -47,7 +48,7 @@ pub(super) const VLP32A: [f64; 32] = [
     -0.834, 14.3, 0.5, -12.5, -1.167, 7.0, 0.167, -6.0,
 ];
 
-/// Vertical angles of the VLS-128.
+/// Vertical angles of the lasers of a VLS-128, in degrees.
 #[rustfmt::skip]
 pub(super) const VLS128: [f64; 128] = [
     -11.742, -1.99, 3.4, -5.29, -0.78, 4.61, -4.08, 1.31,
@@ -68,19 +69,21 @@ pub(super) const VLS128: [f64; 128] = [
     8.43, -2.87, 2.52, -6.17, -1.66, 3.73, -4.96, 0.43,
 ];
 
-/// Azimuth offsets of the VLS-128, which repeat after eight lasers.
+/// Azimuth offsets of the first eight lasers of a VLS-128, in degrees. They repeat for the other
+/// lasers.
 #[rustfmt::skip]
 pub(super) const VLS128_OFFSETS: [f64; 8] = [
     6.354, 4.548, 2.732, 0.911, -0.911, -2.732, -4.548, -6.354,
 ];
 
-/// Returns the vertical angle of each laser. Empty if the angles differ between units.
+/// Returns the vertical angle of each laser in degrees. Returns an empty list if the angles differ
+/// from sensor to sensor.
 pub(super) fn vertical(model: Model) -> Vec<f64> {
     match model {
         Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3 => Vec::new(),
         Model::Hdl32 => HDL32.to_vec(),
         Model::Vlp16 => VLP16.to_vec(),
-        // The table in the manual is rounded to a thousandth of a degree.
+        // The angles are rounded to a thousandth of a degree, as in the table of the manual.
         Model::PuckHiRes => VLP16.iter().map(|angle| (angle * 2000.0 / 3.0).round() / 1000.0).collect(),
         Model::Vlp32A => VLP32A.to_vec(),
         Model::Vlp32C => VLP32C.to_vec(),
@@ -88,7 +91,7 @@ pub(super) fn vertical(model: Model) -> Vec<f64> {
     }
 }
 
-/// Returns the offset that is added to the azimuth of a laser.
+/// Returns the angle in degrees that is added to the azimuth of a laser's shots.
 pub(super) fn azimuth_offset(model: Model, laser: usize) -> f64 {
     match model {
         Model::Vlp32C => VLP32C_OFFSETS[laser],
@@ -97,7 +100,7 @@ pub(super) fn azimuth_offset(model: Model, laser: usize) -> f64 {
     }
 }
 
-/// Returns the distance in meters between the axis and the point where the beams of the lasers
+/// Returns the distance in meters from the rotation axis to the point where the beams of the lasers
 /// cross.
 pub(super) fn focal_offset(model: Model) -> f64 {
     match model {
@@ -109,7 +112,8 @@ pub(super) fn focal_offset(model: Model) -> f64 {
     }
 }
 
-/// Returns the rank of each laser by its vertical angle. The lowest laser has rank 0.
+/// Returns the ring number of each laser, which is its rank by vertical angle. The lowest laser has
+/// ring number 0.
 pub(super) fn rings(vertical: &[f64]) -> Vec<u8> {
     let mut order: Vec<usize> = (0..vertical.len()).collect();
     order.sort_by(|a, b| vertical[*a].total_cmp(&vertical[*b]));

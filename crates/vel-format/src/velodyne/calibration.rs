@@ -1,5 +1,6 @@
-//! The calibration of an HDL-64E. It comes from the status bytes in the log, from the db.xml of the
-//! sensor, or from YAML or JSON that was made from it. Section 7 of docs/formats/vel.md.
+//! The calibration of an HDL-64E. It comes from the status bytes in the log, from the file `db.xml`
+//! of the sensor, or from a YAML or JSON file that was made from `db.xml`. See section 7 of
+//! docs/formats/vel.md.
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -15,54 +16,57 @@ use crate::wire::{CalibrationTable, LaserStatus, VelodynePacket};
 /// Maximum length of a calibration file in bytes.
 const FILE_LIMIT: usize = 1 << 20;
 
-/// The byte range of a laser that the checksum covers. It excludes its number and the unused bytes.
+/// Bytes of a laser's constants that the checksum covers. They exclude the number of the laser and
+/// the unused bytes.
 const SUMMED: Range<usize> = offset_of!(LaserStatus, vertical)..offset_of!(LaserStatus, rest);
 
-/// Largest distance in meters that the sensor can send: 65535 units of 2 mm.
+/// Maximum distance in meters that the sensor can report: 65535 units of 2 mm.
 pub(super) const MAX_DISTANCE: f64 = 131.0;
 
-/// Calibration of a laser. Angles are in degrees, lengths in meters.
+/// Calibration constants of a laser. Angles are in degrees, and lengths are in meters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LaserCalibration {
     /// Number of the laser.
     pub id: u8,
-    /// Vertical angle.
+    /// Vertical angle of the laser in degrees.
     pub vertical: f64,
-    /// Angle to subtract from the azimuth.
+    /// Angle in degrees to subtract from the azimuth.
     pub rotation: f64,
-    /// Length to add to distances.
+    /// Length in meters to add to distances.
     pub distance: f64,
-    /// Length to add to near distances, sideways; 0 if not specified.
+    /// Length in meters to add to near distances in the sideways direction. 0 if not specified.
     pub distance_x: f64,
-    /// Length to add to near distances, straight ahead; 0 if not specified.
+    /// Length in meters to add to near distances in the forward direction. 0 if not specified.
     pub distance_y: f64,
-    /// Offset upwards.
+    /// Upward offset of the laser in meters.
     pub vertical_offset: f64,
-    /// Offset sideways.
+    /// Sideways offset of the laser in meters.
     pub horizontal_offset: f64,
-    /// Distance of the focus.
+    /// Focal distance of the laser in meters.
     pub focal_distance: f64,
-    /// Dependence of the intensity on the distance from the focus.
+    /// Slope with which the intensity depends on the difference from the focal distance.
     pub focal_slope: f64,
-    /// Minimum intensity.
+    /// Minimum intensity of the laser.
     pub min_intensity: u8,
-    /// Maximum intensity.
+    /// Maximum intensity of the laser.
     pub max_intensity: u8,
 }
 
-/// The meaning of the vertical offset of a laser of an HDL-64E.
+/// Direction in which the vertical offset of an HDL-64E laser is applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OffsetModel {
-    /// Perpendicular to the beam, as in the ROS driver and `VeloView`.
+    /// The vertical offset is perpendicular to the beam of the laser, as in the ROS driver and
+    /// `VeloView`.
     #[default]
     Perpendicular,
-    /// Straight up, as in the manual of the S3 and velodyne-decoder.
+    /// The vertical offset is along the z axis, as in the manual of the S3 and in velodyne-decoder.
     Plain,
 }
 
 impl LaserCalibration {
-    /// Returns whether near distances are corrected differently from far ones.
+    /// Returns whether the correction for near distances differs from the correction for far
+    /// distances.
     pub(super) fn corrects_near(&self) -> bool {
         let given = self.distance_x != 0.0 && self.distance_y != 0.0;
         #[expect(
@@ -74,29 +78,31 @@ impl LaserCalibration {
     }
 }
 
-/// The calibration of a sensor.
+/// The calibration of an HDL-64E sensor.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// The lasers, in the order of the source.
+    /// Constants of the lasers, in the order of the file or the status bytes.
     pub lasers: Vec<LaserCalibration>,
-    /// Description of the source.
+    /// Description of where the calibration comes from.
     pub source: String,
-    /// True if the status bytes have it twice identically or with a matching checksum. Always true
-    /// for files.
+    /// True if the status bytes contain the same calibration twice, or with a matching checksum.
+    /// Always true for a calibration file.
     pub verified: bool,
 }
 
 impl Calibration {
-    /// Parses a calibration file: a db.xml (feature `calibration`), or the YAML or JSON of the ROS
-    /// driver.
+    /// Parses a calibration file. It is a `db.xml` (feature `calibration`), or a YAML or JSON file
+    /// of the ROS driver.
     ///
     /// # Errors
-    /// Returns an error if the file is larger than 1 MiB, has another format, or has no laser.
+    /// Returns an error if the file is larger than 1 MiB, has an unknown format, or contains no
+    /// laser.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         if text.len() > FILE_LIMIT {
             return Err(bad_calibration(format!("{} bytes, too large for a calibration", text.len())));
         }
+        // Files from Velodyne are XML. Files of the ROS driver are YAML or JSON.
         let start = text.trim_start();
         let (lasers, source) = if start.starts_with('<') {
             (parse_xml(text)?, "db.xml")
@@ -109,8 +115,8 @@ impl Calibration {
         Ok(Self { lasers, source: source.to_owned(), verified: true })
     }
 
-    /// Collects the calibration from the status bytes of packets in file order. `None` if no table
-    /// is complete.
+    /// Collects the calibration from the status bytes of packets, which must be in file order.
+    /// Returns `None` if no calibration table is complete.
     pub fn from_status<'a>(packets: impl IntoIterator<Item = &'a VelodynePacket>) -> Option<Self> {
         let mut status = StatusBytes::default();
         for packet in packets {
@@ -121,7 +127,7 @@ impl Calibration {
         status.unverified
     }
 
-    /// Returns the lasers in the order of their numbers.
+    /// Returns the constants of the 64 lasers in the order of their numbers.
     pub(super) fn by_laser(&self) -> Result<[LaserCalibration; 64], VelError> {
         let mut all = [None; 64];
         for laser in &self.lasers {
@@ -129,6 +135,7 @@ impl Calibration {
                 *slot = Some(*laser);
             }
         }
+        // If the constants of a laser are missing, its points could be wrong by meters.
         let lasers = all.iter().flatten().count();
         if lasers < 64 {
             return Err(VelError::CalibrationSize { lasers });
@@ -136,7 +143,7 @@ impl Calibration {
         Ok(all.map(Option::unwrap_or_default))
     }
 
-    /// Returns whether the calibration can be used for a model.
+    /// Returns whether this calibration can be used for a model.
     pub fn fits(&self, model: Model) -> bool {
         model.is_hdl64() && self.by_laser().is_ok()
     }
@@ -146,8 +153,8 @@ fn bad_calibration(why: String) -> VelError {
     VelError::BadCalibration { why }
 }
 
-/// Creates a laser from fields with these names. `length` and `angle` are the factors that convert
-/// the numbers to meters and degrees.
+/// Creates the constants of a laser. `get` returns the value of a named field. `length` and `angle`
+/// are the factors that convert values to meters and degrees.
 fn laser(get: impl Fn(&str) -> Option<f64>, length: f64, angle: f64) -> Option<LaserCalibration> {
     let id = get("id")?;
     if !(0.0..128.0).contains(&id) || id.fract() != 0.0 {
@@ -177,7 +184,8 @@ fn parse_xml(_: &str) -> Result<Vec<LaserCalibration>, VelError> {
     Err(bad_calibration("built without the feature `calibration`, which reads db.xml".to_owned()))
 }
 
-/// Parses a db.xml, which has degrees and centimeters. Entities are not expanded.
+/// Parses a `db.xml` file, in which angles are in degrees and lengths in centimeters. XML entities
+/// are not expanded.
 #[cfg(feature = "calibration")]
 fn parse_xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     const NAMES: &[(&str, &str)] = &[
@@ -192,7 +200,8 @@ fn parse_xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         ("focal_distance", "focalDistance_"),
         ("focal_slope", "focalSlope_"),
     ];
-    // boost writes a document type without entities. It is skipped.
+    // The files are written by the Boost library and have a document type declaration. The XML
+    // parser rejects such a declaration, so it is removed.
     let body = match text.split_once("<!DOCTYPE") {
         Some((_, rest)) => rest.split_once('>').map_or("", |(_, body)| body),
         None => text,
@@ -228,8 +237,9 @@ fn parse_xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     Ok(lasers)
 }
 
-/// Parses the YAML or JSON of the ROS driver, which has radians and meters. Both consist of lists
-/// of `name: number`, so a name that occurs again starts the next laser.
+/// Parses a YAML or JSON file of the ROS driver, in which angles are in radians and lengths in
+/// meters. In both formats, the file is a list of `name: number`. A name that occurs again starts
+/// the next laser.
 fn parse_pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     const NAMES: &[(&str, &str)] = &[
         ("laser_id", "id"),
@@ -270,27 +280,28 @@ fn parse_pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
 /// Length of the calibration table in bytes.
 const TABLE: usize = size_of::<CalibrationTable>();
 
-// Each packet has the type and the value of one status byte. The types of a cycle of 16 packets are
+// Each packet has the type and the value of one status byte. The status bytes of 16 packets form a
+// cycle with these types:
 //
 //     H M S D N Y G T V    hours, minutes, seconds and other state
 //     1 2 3 4 5 6 7        the next seven bytes of the calibration table
 //
-// An S3 can send `W` instead of a digit. The table of 1820 bytes takes 260 cycles, which are 4160
-// packets. It is sent again and again, so collecting can start in the middle of it.
+// An S3 can send `W` instead of a digit. The table has 1820 bytes, which take 260 cycles or 4160
+// packets. The table is sent repeatedly, so collecting can start in the middle of it.
 
-/// Collects the calibration table from status bytes.
+/// Collects the calibration table from the status bytes of packets.
 #[derive(Default)]
 struct StatusBytes {
-    /// Position of the next packet within a cycle; `None` before the first cycle.
+    /// Position of the next packet within a cycle of 16 packets. `None` before the first cycle.
     phase: Option<usize>,
-    /// The bytes of the table from the current cycle.
+    /// Bytes of the calibration table that were received in the current cycle.
     cycle: Vec<u8>,
     table: Vec<u8>,
     unverified: Option<Calibration>,
 }
 
 impl StatusBytes {
-    /// Adds the status byte of a packet and its type. Returns the calibration once it is verified.
+    /// Adds a status byte with its type. Returns the calibration when it is complete and verified.
     fn push(&mut self, kind: u8, value: u8) -> Option<Calibration> {
         const STATE: &[u8] = b"HMSDNYGTV";
         let fits = |phase: usize| match STATE.get(phase) {
@@ -305,7 +316,8 @@ impl StatusBytes {
                 self.phase = Some((phase + 1) % 16);
             }
             _ => {
-                // A packet is missing, so the bytes before it cannot be joined with those after it.
+                // A packet is missing. The bytes before it and after it do not belong together, so
+                // the collection restarts.
                 self.table.clear();
                 self.cycle.clear();
                 self.phase = (kind == STATE[0]).then_some(1);
@@ -334,7 +346,7 @@ impl StatusBytes {
     }
 }
 
-/// Decodes a table. The collected bytes may start anywhere in the table, which repeats.
+/// Decodes a calibration table. The table is sent repeatedly, so `bytes` may start anywhere in it.
 fn decode_table(bytes: &[u8]) -> Option<Calibration> {
     let twice = [bytes, bytes].concat();
     let start = twice.windows(5).position(|window| window == b"UNIT#")?;
@@ -367,8 +379,8 @@ fn of_status(laser: &LaserStatus) -> LaserCalibration {
     }
 }
 
-/// Computes the CRC-16 of the S3, which has the polynomial 0x8005, is not reflected and starts at
-/// 0.
+/// Computes the CRC-16 checksum of an S3. Its polynomial is 0x8005, bits are not reflected, and the
+/// initial value is 0.
 fn crc16<'a>(bytes: impl Iterator<Item = &'a u8>) -> u16 {
     bytes.fold(0, |sum, byte| {
         (0..8).fold(sum ^ (u16::from(*byte) << 8), |sum, _| {

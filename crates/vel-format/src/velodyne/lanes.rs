@@ -1,5 +1,6 @@
-//! Computes the positions of the 32 shots of a block at once. Each quantity is in an array of its
-//! own, so that the compiler can use SIMD instructions. Section 7 of docs/formats/vel.md.
+//! Computes the positions of all 32 shots of a block at once. Each quantity is in a separate array
+//! with 32 elements, so that the compiler can use SIMD instructions. See section 7 of
+//! docs/formats/vel.md.
 
 use rovelog_core::wire::U32Le;
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -9,62 +10,70 @@ use super::calibration::{LaserCalibration, MAX_DISTANCE, OffsetModel};
 use super::model::Model;
 use crate::wire::{LaserReturn, VelodyneBlock};
 
-/// Number of hundredths of a degree in a turn.
+/// A full turn in hundredths of a degree.
 pub(super) const TURN: u32 = 36_000;
 
 /// Number of shots in a block.
 pub(super) const LANES: usize = 32;
 
-/// Distance in meters below which the near calibration of an HDL-64E applies.
+/// Distance in meters below which the near correction of an HDL-64E applies.
 const NEAR: f64 = 25.04;
 
 type Row = [f32; LANES];
 
-/// Constants of the lasers of a bank, in the order of the shots of a block.
+/// Constants of the 32 lasers of a bank, in the order of the shots in a block.
 #[derive(Clone, Debug)]
 pub(super) struct Bank {
-    /// Ring and number of each laser.
+    /// Ring number and laser number of each laser.
     pub(super) names: [[u8; 2]; LANES],
     /// Angle to subtract from the azimuth, in radians.
     rotation: [f64; LANES],
-    /// Unit of distances in meters.
+    /// Length in meters of one unit of stored distances.
     unit: f32,
-    /// Distances below this, in meters, get the near correction. 0 for lasers without one.
+    /// Distance in meters below which the near correction of each laser applies. 0 for lasers
+    /// without a near correction.
     below: Row,
+    /// Sine of each laser's vertical angle.
     sin: Row,
+    /// Cosine of each laser's vertical angle.
     cos: Row,
-    /// Correction that is added to far distances.
+    /// Correction in meters that is added to far distances.
     far: Row,
-    /// Corrections that are added to near distances, sideways and straight ahead. Each is a
-    /// constant plus a factor times the position in that direction.
+    /// Corrections in meters that are added to near distances in the sideways direction (`across`)
+    /// and in the forward direction (`along`). Each correction is a constant plus a factor times
+    /// the position in this direction.
     across: [Row; 2],
     along: [Row; 2],
-    /// Effect of the vertical offset on the distance over ground (`back`) and on the height (`up`).
+    /// Change that the vertical offset causes in the distance over ground (`back`) and in the
+    /// height (`up`), in meters.
     back: Row,
     up: Row,
+    /// Sideways offset of each laser in meters.
     aside: Row,
-    /// Constants for the intensity: focus, slope, minimum, maximum.
+    /// Constants for correcting intensities: focal distance, slope, minimum and maximum.
     intensity: [Row; 4],
 }
 
-/// The rotation between the azimuth of a block and the firing of each shot.
+/// Rotation of the sensor from the azimuth of a block to each of its shots.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
-    /// The rotation in hundredths of a degree, 0 to 35 999.
+    /// Rotation in hundredths of a degree, 0 to 35 999.
     whole: [u16; LANES],
-    /// Cosine and sine of the rotation minus the rotation of the laser.
+    /// Cosine and sine of this rotation, from which the rotation of the laser is subtracted.
     cos: Row,
     sin: Row,
 }
 
-/// The shots of a block and their positions.
+/// The 32 shots of a block, and their positions.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Shots {
     pub(super) raw: [u16; LANES],
     intensity: Row,
-    /// x, y, z and intensity, in the order of a point so that one instruction can copy them.
+    /// Values of x, y, z and intensity. They are in the same order as in a point, so that one
+    /// instruction can copy them.
     pub(super) at: [[f32; 4]; LANES],
-    /// Azimuth and distance, in the order of a point for the same reason.
+    /// Azimuth and distance. They are in the same order as in a point, so that one instruction can
+    /// copy them.
     pub(super) polar: [[u16; 2]; LANES],
 }
 
@@ -72,8 +81,8 @@ impl Shots {
     /// Reads the distances and intensities of a block.
     #[inline]
     pub(super) fn take(&mut self, block: &VelodyneBlock) {
-        // Reads a return and the byte before it as one 32-bit number, which takes half the time of
-        // reading three bytes.
+        // A return and the byte before it are read as one 32-bit number. This takes half the time
+        // of reading three bytes.
         const BEFORE: usize = std::mem::offset_of!(VelodyneBlock, returns) - 1;
         let bytes = block.as_bytes();
         let mut words = [0; LANES];
@@ -95,8 +104,9 @@ fn row(of: impl Fn(usize) -> f64) -> Row {
 }
 
 impl Bank {
-    /// Creates the banks of a model from its manual: x = d cos v cos r, y = -d cos v sin r, z = d
-    /// sin v - F tan v.
+    /// Creates the constants for a model according to its manual: x = d cos v cos r, y = -d cos v
+    /// sin r, z = d sin v - F tan v. Here, d is the distance, v the vertical angle, r the azimuth
+    /// and F the focal offset.
     pub(super) fn manual(model: Model) -> Vec<Self> {
         let vertical = angles::vertical(model);
         let focal = angles::focal_offset(model);
@@ -111,7 +121,8 @@ impl Bank {
         Self::calibrated(&lasers, model.unit(), OffsetModel::Plain)
     }
 
-    /// Creates the banks from calibrated lasers. If there are only 16, each fires twice in a block.
+    /// Creates the constants from calibrated lasers. If there are only 16 lasers, each laser fires
+    /// twice in a block.
     pub(super) fn calibrated(lasers: &[LaserCalibration], unit: f64, offsets: OffsetModel) -> Vec<Self> {
         let vertical: Vec<f64> = lasers.iter().map(|laser| laser.vertical).collect();
         let rings = angles::rings(&vertical);
@@ -126,8 +137,8 @@ impl Bank {
                     (of(j).vertical_offset * sin(j), of(j).vertical_offset * cos(j))
                 }
             };
-            // The near correction is near + k (far - near), where k = (side - 2.40) / 22.64
-            // sideways and k = (ahead - 1.93) / 23.11 straight ahead.
+            // The near correction is near + k (far - near), where k = (side - 2.40) / 22.64 in the
+            // sideways direction and k = (ahead - 1.93) / 23.11 in the forward direction.
             let second = |near: fn(&LaserCalibration) -> f64, start: f64, scale: f64| {
                 let span = move |j: usize| of(j).distance - near(of(j));
                 [row(|j| near(of(j)) - span(j) * start / scale), row(|j| span(j) / scale)]
@@ -159,12 +170,14 @@ impl Bank {
         (0..lasers.len()).step_by(LANES).map(bank).collect()
     }
 
-    /// Returns whether a laser corrects near distances differently from far ones.
+    /// Returns whether any laser has a correction for near distances that differs from that for far
+    /// distances.
     pub(super) fn corrects_near(&self) -> bool {
         self.below.iter().any(|below| *below > 0.0)
     }
 
-    /// Returns the rotation for each shot. `steps` are the rotations in hundredths of a degree.
+    /// Returns the rotation for each shot of a block. `steps` has the rotations in hundredths of a
+    /// degree. If `exact` is false, they are rounded to integers.
     pub(super) fn turn(&self, steps: &[f64; LANES], exact: bool) -> Turn {
         let mut turn = Turn { whole: [0; LANES], cos: [0.0; LANES], sin: [0.0; LANES] };
         for (j, step) in steps.iter().enumerate() {
@@ -184,11 +197,13 @@ impl Bank {
         turn
     }
 
-    /// Computes the positions of the shots of a block, whose azimuth has this cosine and sine.
+    /// Computes the positions of the shots of a block. `cos` and `sin` are those of the block's
+    /// azimuth.
     ///
-    /// With the distance over ground A = (d + dist) cos v - V sin v and r = azimuth - rot, x is A
-    /// cos r + h sin r and y is h cos r - A sin r. `SECOND` enables the correction of near
-    /// distances.
+    /// A = (d + dist) cos v - V sin v is the distance over ground, where d is the stored distance,
+    /// dist its correction, v the vertical angle and V the vertical offset. With the angle r =
+    /// azimuth - rotation and the sideways offset h, x is A cos r + h sin r, and y is h cos r - A
+    /// sin r. `SECOND` enables the correction of near distances.
     #[inline]
     pub(super) fn place<const SECOND: bool>(&self, turn: &Turn, [cos, sin]: [f32; 2], shots: &mut Shots) {
         for j in 0..LANES {
@@ -200,7 +215,8 @@ impl Bank {
                 let ground = (d + self.far[j]) * self.cos[j];
                 let side = self.across[0][j] + (ground * sin_r).abs() * self.across[1][j];
                 let ahead = self.along[0][j] + (ground * cos_r).abs() * self.along[1][j];
-                // Selects without a branch, because near and far shots alternate unpredictably.
+                // The correction is selected without a branch. Near and far shots alternate
+                // unpredictably, so a branch would be slow.
                 let near = 0_u32.wrapping_sub(u32::from(d < self.below[j]));
                 let choose = |a: f32, b: f32| f32::from_bits((a.to_bits() & near) | (b.to_bits() & !near));
                 across = choose(side, across);
@@ -217,7 +233,7 @@ impl Bank {
         }
     }
 
-    /// Corrects the intensities of an HDL-64E for the distance.
+    /// Corrects the intensities of an HDL-64E for the distance of each shot.
     pub(super) fn correct(&self, shots: &mut Shots) {
         let [focus, slope, min, max] = &self.intensity;
         for j in 0..LANES {
@@ -229,12 +245,13 @@ impl Bank {
 }
 
 impl Turn {
-    /// Computes the azimuths of the shots of a block with this azimuth.
+    /// Computes the azimuth of each shot of a block. `azimuth` is the azimuth of the block.
     #[inline]
     pub(super) fn azimuths(&self, azimuth: u16, shots: &mut Shots) {
         const WHOLE: u16 = 36_000;
         for j in 0..LANES {
-            // Subtracts first where needed, so that no intermediate result exceeds 16 bits.
+            // The comparison decides between addition and subtraction, so that no intermediate
+            // result exceeds 16 bits.
             let left = WHOLE - self.whole[j];
             let (behind, ahead) = (azimuth.wrapping_sub(left), azimuth.wrapping_add(self.whole[j]));
             shots.polar[j] = [if azimuth >= left { behind } else { ahead }, shots.raw[j]];

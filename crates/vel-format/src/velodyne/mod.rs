@@ -1,5 +1,5 @@
-//! Velodyne packets: the model of the sensor, points, revolutions, and the calibration of an
-//! HDL-64E. Section 7 of docs/formats/vel.md.
+//! Decoding of Velodyne packets: the model of the sensor, points, revolutions, and the calibration
+//! of an HDL-64E. See section 7 of docs/formats/vel.md.
 //!
 //! ```no_run
 //! use rovelog_core::ReadOptions;

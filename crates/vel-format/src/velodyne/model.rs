@@ -1,5 +1,5 @@
-//! Detection of the Velodyne model. It needs many packets, because one can fit several models.
-//! Section 7 of docs/formats/vel.md.
+//! Detection of the model of a Velodyne sensor. A single packet can match several models, so many
+//! packets are needed. See section 7 of docs/formats/vel.md.
 
 use crate::wire::VelodynePacket;
 use rovelog_core::text;
@@ -20,7 +20,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// All models.
+    /// All models that are supported.
     pub const ALL: [Self; 9] = [
         Self::Hdl64S1,
         Self::Hdl64S2,
@@ -33,7 +33,7 @@ impl Model {
         Self::Vls128,
     ];
 
-    /// Returns the name of the product.
+    /// Returns the product name of the model.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hdl64S1 => "HDL-64E S1",
@@ -48,7 +48,8 @@ impl Model {
         }
     }
 
-    /// Returns the model with this name. Case, spaces and dashes are ignored.
+    /// Returns the model with this product name. Upper and lower case, spaces and dashes are
+    /// ignored.
     pub fn by_name(name: &str) -> Option<Self> {
         let plain = |name: &str| -> String {
             name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
@@ -56,7 +57,7 @@ impl Model {
         Self::ALL.into_iter().find(|model| plain(model.name()) == plain(name))
     }
 
-    /// Returns the model with this product id (byte 1205).
+    /// Returns the model with this product id, which is byte 1205 of a packet.
     const fn by_product(product: u8) -> Option<Self> {
         Some(match product {
             0x21 => Self::Hdl32,
@@ -74,7 +75,7 @@ impl Model {
         matches!(self, Self::Hdl64S1 | Self::Hdl64S2 | Self::Hdl64S3)
     }
 
-    /// Returns the number of lasers.
+    /// Returns the number of lasers of the model.
     pub const fn lasers(self) -> usize {
         match self {
             Self::Hdl64S1 | Self::Hdl64S2 | Self::Hdl64S3 => 64,
@@ -84,7 +85,7 @@ impl Model {
         }
     }
 
-    /// Returns the unit of distances in meters.
+    /// Returns the length in meters of one unit of stored distances.
     pub const fn unit(self) -> f64 {
         match self {
             Self::Vlp32A | Self::Vlp32C | Self::Vls128 => 0.004,
@@ -92,8 +93,8 @@ impl Model {
         }
     }
 
-    /// Returns the nominal time between packets in microseconds. In dual return mode, it is half of
-    /// that.
+    /// Returns the nominal time between packets in microseconds. In dual return mode, packets are
+    /// sent twice as often.
     pub(super) const fn packet_micros(self) -> f64 {
         match self {
             Self::Hdl64S1 => 297.7,
@@ -107,20 +108,20 @@ impl Model {
     }
 }
 
-/// The return mode of a sensor, which determines the returns that it sends for each shot.
+/// Return mode of a sensor. It determines which returns of each shot the sensor sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReturnMode {
-    /// The strongest return.
+    /// The sensor sends the strongest return of each shot.
     #[default]
     Strongest,
-    /// The last return.
+    /// The sensor sends the last return of each shot.
     Last,
-    /// Both returns.
+    /// The sensor sends the strongest and the last return of each shot.
     Dual,
 }
 
 impl ReturnMode {
-    /// Returns the name used in text output and JSON.
+    /// Returns the name of the return mode in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strongest => "strongest",
@@ -129,7 +130,7 @@ impl ReturnMode {
         }
     }
 
-    /// Returns the mode for the return mode byte (byte 1204).
+    /// Returns the return mode for byte 1204 of a packet.
     const fn by_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             0x37 => Self::Strongest,
@@ -144,38 +145,38 @@ impl ReturnMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sensor {
-    /// The model.
+    /// Model of the sensor.
     pub model: Model,
-    /// The return mode.
+    /// Return mode of the sensor.
     pub mode: ReturnMode,
-    /// Evidence for the model and the mode.
+    /// Evidence for the model and the return mode.
     pub evidence: String,
-    /// True if there were too few packets to be certain.
+    /// True if the log has too few packets for a certain result.
     pub assumed: bool,
 }
 
 impl Sensor {
-    /// Creates a sensor that the user selected.
+    /// Creates a sensor with the model and return mode that the user selected.
     pub fn named(model: Model, mode: ReturnMode) -> Self {
         Self { model, mode, evidence: "named by the user".to_owned(), assumed: false }
     }
 }
 
-/// Maximum number of packets that are examined when a log is opened.
+/// Maximum number of packets that are examined to detect the model when a log is opened.
 pub(crate) const SAMPLES: usize = 256;
 
-/// Minimum number of packets for a certain result.
+/// Minimum number of packets for which the detected model is certain.
 const MIN_CERTAIN_PACKETS: usize = 16;
 
-/// The properties of a packet from which the model is inferred.
+/// Properties of a packet from which the model is inferred.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketTraits {
     timestamp: u32,
     bytes: (u8, u8),
-    /// True if all blocks belong to the first bank of lasers.
+    /// True if all blocks of the packet belong to the first bank of lasers.
     one_bank: bool,
-    /// True if blocks come in pairs that have the same azimuth and belong to the first and the
-    /// second bank of lasers.
+    /// True if the packet has pairs of blocks with the same azimuth, of which the first block
+    /// belongs to the first bank of lasers and the second block to the second bank.
     pairs: bool,
     dual: bool,
 }
@@ -196,7 +197,8 @@ impl PacketTraits {
     }
 }
 
-/// Detects the sensor from packets in file order; `None` if they fit no model.
+/// Detects the model and return mode from packets in file order. Returns `None` if the packets do
+/// not match any known model.
 pub fn detect<'a>(packets: impl IntoIterator<Item = &'a VelodynePacket>) -> Option<Sensor> {
     detect_samples(&packets.into_iter().map(PacketTraits::of).collect::<Vec<_>>())
 }
@@ -206,6 +208,8 @@ pub(crate) fn detect_samples(samples: &[PacketTraits]) -> Option<Sensor> {
     let count = samples.len();
     let constant = samples.iter().all(|sample| sample.bytes == first.bytes);
     let (assumed, packets) = (count < MIN_CERTAIN_PACKETS, text::count(count, "packet"));
+    // The last two bytes of a packet state the return mode and the product. In packets of an
+    // HDL-64E, they contain status bytes instead, so they change from packet to packet.
     if constant
         && let (Some(mode), Some(model)) =
             (ReturnMode::by_byte(first.bytes.0), Model::by_product(first.bytes.1))
@@ -220,7 +224,8 @@ pub(crate) fn detect_samples(samples: &[PacketTraits]) -> Option<Sensor> {
         Some(Sensor { model, mode, evidence: format!("{packets}: {why}, {clock}"), assumed })
     };
     if first.one_bank && samples.iter().all(|sample| sample.one_bank) {
-        // Firmware before 2016 does not set the last two bytes.
+        // Firmware from before 2016 does not set the last two bytes. In this case, the time between
+        // packets shows the model.
         return match step {
             Some(500..=600) => told(Model::Hdl32, ReturnMode::Strongest, "one bank of lasers"),
             Some(1250..=1400) => told(Model::Vlp16, ReturnMode::Strongest, "one bank of lasers"),
@@ -243,8 +248,8 @@ pub(crate) fn detect_samples(samples: &[PacketTraits]) -> Option<Sensor> {
     }
 }
 
-/// Returns the median difference between successive packet timestamps in microseconds; `None` if it
-/// is 0.
+/// Returns the median of the differences between successive packet timestamps, in microseconds.
+/// Returns `None` if the median is 0.
 fn median_step(samples: &[PacketTraits]) -> Option<u32> {
     let mut steps: Vec<u32> =
         samples.windows(2).map(|pair| pair[1].timestamp.wrapping_sub(pair[0].timestamp)).collect();

@@ -1,6 +1,11 @@
-//! Conversion of packets to points. It is fast because it uses tables with the sine and cosine of
-//! every hundredth of a degree and constants for each laser, computes the 32 shots of a block at
-//! once, and writes to a buffer of the caller. Section 7 of docs/formats/vel.md.
+//! Conversion of packets to points. See section 7 of docs/formats/vel.md.
+//!
+//! A sensor sends more than a million points per second, so the conversion must be fast:
+//!
+//! - The sine and cosine of every hundredth of a degree are stored in a table.
+//! - The constants of each laser are computed only once.
+//! - The 32 shots of a block are computed at once with SIMD instructions.
+//! - Points are written to a buffer of the caller.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -12,59 +17,63 @@ use super::timing::Firing;
 use crate::error::VelError;
 use crate::wire::VelodynePacket;
 
-/// The return of a shot that a point comes from.
+/// The kind of return from which a point was computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Return {
-    /// The strongest return, or the only one.
+    /// The strongest return of the shot, or its only return.
     #[default]
     Strongest = 1,
-    /// The last return.
+    /// The last return of the shot.
     Last = 2,
-    /// The strongest return, which is also the last one.
+    /// The strongest return of the shot, which is also its last return.
     Both = 3,
 }
 
-/// A point in the coordinates of the sensor: x is forward, y is left, z is up.
+/// A point in the coordinates of the sensor. The x axis points forward, the y axis to the left, and
+/// the z axis up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Point {
-    /// Metres.
+    /// Forward coordinate of the point in meters.
     pub x: f32,
-    /// Metres.
+    /// Left coordinate of the point in meters.
     pub y: f32,
-    /// Metres.
+    /// Upward coordinate of the point in meters.
     pub z: f32,
-    /// Intensity, 0 to 255.
+    /// Intensity of the return, 0 to 255.
     pub intensity: f32,
-    /// Time of the shot in nanoseconds after the time that the caller passed to the decoder.
+    /// Time of the shot in nanoseconds, counted from the reference time of the caller.
     pub nanos: i32,
-    /// Azimuth at the time of the shot, in hundredths of a degree, clockwise as seen from above.
+    /// Azimuth of the sensor at the time of the shot, in hundredths of a degree, clockwise as seen
+    /// from above.
     pub azimuth: u16,
-    /// Distance in units of the model, see [`Model::unit`].
+    /// Stored distance, in units that depend on the model. See [`Model::unit`].
     pub distance: u16,
-    /// Rank of the laser by its vertical angle. The lowest laser has rank 0.
+    /// Ring number of the laser, which is its rank by vertical angle. The lowest laser has ring
+    /// number 0.
     pub ring: u8,
-    /// Number of the laser.
+    /// Number of the laser in the sensor.
     pub laser: u8,
-    /// The return that the point comes from.
+    /// The kind of return from which the point was computed.
     pub returned: Return,
 }
 
-/// Options for the conversion to points.
+/// Options for the conversion of packets to points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PointOptions {
-    /// The meaning of the vertical offsets of an HDL-64E.
+    /// Direction in which the vertical offsets of an HDL-64E are applied.
     pub offsets: OffsetModel,
-    /// True to correct the intensities of an HDL-64E for the distance, as its manual describes.
+    /// True to correct the intensities of an HDL-64E for the distance, as described in its manual.
     pub correct_intensity: bool,
-    /// True to use the exact azimuth of each shot instead of hundredths of a degree.
+    /// True to use the exact azimuth of each shot. If false, the azimuth is rounded to hundredths
+    /// of a degree.
     pub exact_azimuth: bool,
 }
 
 impl PointOptions {
-    /// Interprets vertical offsets as straight up.
+    /// Applies the vertical offsets of an HDL-64E along the z axis.
     #[must_use]
     pub fn plain(mut self) -> Self {
         self.offsets = OffsetModel::Plain;
@@ -78,7 +87,8 @@ impl PointOptions {
         self
     }
 
-    /// Uses the exact azimuth of each shot.
+    /// Uses the exact azimuth of each shot. By default, the azimuth is rounded to hundredths of a
+    /// degree.
     #[must_use]
     pub fn with_exact_azimuth(mut self) -> Self {
         self.exact_azimuth = true;
@@ -86,12 +96,12 @@ impl PointOptions {
     }
 }
 
-/// Maximum number of points of a packet.
+/// Maximum number of points in a packet.
 pub(super) const POINTS_OF_PACKET: usize = 12 * LANES;
 
 type Table = Box<[[f32; 2]]>;
 
-/// The cosine and sine of every hundredth of a degree.
+/// Cosine and sine of every hundredth of a degree.
 static TABLE: LazyLock<Arc<Table>> = LazyLock::new(|| {
     #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
     let entry = |i: u32| {
@@ -101,14 +111,14 @@ static TABLE: LazyLock<Arc<Table>> = LazyLock::new(|| {
     Arc::new((0..TURN).map(entry).collect())
 });
 
-/// Number of rotation rates whose tables are cached. A sensor with a steady rate needs two or
-/// three.
+/// Number of rotation rates for which the rotations of shots are cached. A sensor with a steady
+/// rate needs two or three of them.
 const RATES: usize = 8;
 
-/// The rotation during the shots of a packet, for one rotation rate.
+/// Rotations of the sensor until each shot of a packet, for one rotation rate.
 #[derive(Clone, Debug, Default)]
 struct CachedRotation {
-    /// Rotation between the blocks that determine the rate, in hundredths of a degree; `None`
+    /// Rotation between the two blocks that determine the rate, in hundredths of a degree. `None`
     /// before the first use.
     turned: Option<u32>,
     banks: Vec<Turn>,
@@ -121,18 +131,19 @@ pub struct Decoder {
     mode: ReturnMode,
     options: PointOptions,
     banks: Vec<Bank>,
-    /// True if a laser corrects near distances differently from far ones.
+    /// True if any laser has a correction for near distances that differs from that for far
+    /// distances.
     near: bool,
     firing: Firing,
     shots: Vec<[i32; LANES]>,
     table: Arc<Table>,
     turns: Vec<CachedRotation>,
-    /// The azimuth of the previous packet, which determines the rotation rate of a VLS-128.
+    /// Azimuth of the previous packet. It is needed for the rotation rate of a VLS-128.
     before: Option<u16>,
 }
 
 impl Decoder {
-    /// Creates a decoder for a model. An HDL-64E needs its calibration.
+    /// Creates a decoder for a model and a return mode. An HDL-64E needs its calibration.
     ///
     /// # Errors
     /// Returns an error if the calibration is missing or does not have 64 lasers.
@@ -157,7 +168,7 @@ impl Decoder {
         Ok(Self { model, mode, options, banks, near, firing, shots, table, turns, before: None })
     }
 
-    /// Creates a decoder for a sensor.
+    /// Creates a decoder for a detected or selected sensor.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -169,24 +180,24 @@ impl Decoder {
         Self::new(sensor.model, sensor.mode, calibration, options)
     }
 
-    /// Returns the model.
+    /// Returns the model of the sensor.
     pub fn model(&self) -> Model {
         self.model
     }
 
-    /// Returns the return mode.
+    /// Returns the return mode of the sensor.
     pub fn mode(&self) -> ReturnMode {
         self.mode
     }
 
-    /// Returns the time of the first shot of a block, in nanoseconds after the first shot of its
-    /// packet.
+    /// Returns the time of the first shot of a block in nanoseconds, counted from the first shot of
+    /// its packet.
     pub(super) fn block_nanos(&self, block: usize) -> i64 {
         self.shots[block][0].into()
     }
 
-    /// Appends the points of a packet to `out`. The first shot of the packet gets the time
-    /// `offset`, in nanoseconds.
+    /// Appends the points of a packet to `out`. `offset` is the time of the packet's first shot in
+    /// nanoseconds.
     pub fn packet(&mut self, packet: &VelodynePacket, offset: i32, out: &mut Vec<Point>) {
         let start = out.len();
         out.resize(start + POINTS_OF_PACKET, Point::default());
@@ -195,8 +206,9 @@ impl Decoder {
         self.end_packet(packet);
     }
 
-    /// Writes the points of a range of blocks to the start of `out`, in the order of the packet,
-    /// and returns their number. `out` must have room for the points of a whole packet.
+    /// Writes the points of a range of blocks to the start of `out`, and returns their number. The
+    /// points are in the order of the packet. `out` must have room for the points of a whole
+    /// packet.
     pub(super) fn blocks(
         &mut self,
         packet: &VelodynePacket,
@@ -205,7 +217,7 @@ impl Decoder {
         out: &mut [Point],
     ) -> usize {
         let turns = self.turns(packet);
-        // Leaves room for the time of a shot, so that the addition cannot overflow.
+        // The offset is limited, so that adding the time of a shot cannot overflow.
         let offset = offset.clamp(i32::MIN + (1 << 20), i32::MAX - (1 << 20));
         let mut shots = [Shots::default(); 2];
         let mut added = 0;
@@ -224,12 +236,14 @@ impl Decoder {
         added
     }
 
-    /// Stores what the next packet needs. Must be called after each packet.
+    /// Stores the azimuth of a packet, which is needed for the next packet. This must be called
+    /// after each packet.
     pub(super) fn end_packet(&mut self, packet: &VelodynePacket) {
         self.before = Some(packet.blocks[0].azimuth.get());
     }
 
-    /// Returns the block after `block`. Both blocks of a dual return are handled together.
+    /// Returns the number of the block to convert after `block`. In dual return mode, the two
+    /// blocks of a firing are converted together.
     fn next(&self, block: usize) -> usize {
         match (self.mode, self.model) {
             (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => {
@@ -244,8 +258,8 @@ impl Decoder {
         }
     }
 
-    /// Returns the blocks with the strongest and the last return in dual return mode; `None` in
-    /// other modes.
+    /// In dual return mode, returns the numbers of the blocks with the strongest and the last
+    /// return of a firing. Returns `None` in other return modes.
     fn partner(&self, block: usize) -> Option<(usize, usize)> {
         match (self.mode, self.model) {
             (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => Some((block, block + 2)),
@@ -254,7 +268,8 @@ impl Decoder {
         }
     }
 
-    /// Returns the bank of lasers that a block belongs to; `None` if the model does not have it.
+    /// Returns the number of the bank of lasers to which a block belongs. Returns `None` if the
+    /// model does not have this bank.
     fn bank(&self, packet: &VelodynePacket, block: usize) -> Option<usize> {
         let bank = match packet.blocks[block].flag.get() {
             0xEEFF => 0,
@@ -266,13 +281,13 @@ impl Decoder {
         (bank < self.banks.len()).then_some(bank)
     }
 
-    // Example: a VLP-16 at 10 turns per second. Blocks 0 and 11 of a packet are 11 * 110.592 us
-    // apart, in which it turns by 4.38 degrees. Shot 16 of a block is 55.296 us after its first
-    // shot, so its azimuth is that of the block plus 438 * 55.296 / 1216.512 = 20 hundredths of a
-    // degree.
+    // Example: a VLP-16 makes ten turns per second. The first shots of the blocks 0 and 11 are 11 *
+    // 110.592 us apart. In this time, the sensor turns by 4.38 degrees. Shot 16 of a block is
+    // 55.296 us after the first shot of the block. So its azimuth is the azimuth of the block plus
+    // 438 * 55.296 / 1216.512 = 20 hundredths of a degree.
 
-    /// Returns the index of the cached rotation for the rate of this packet. Computes the rotation
-    /// if it is not cached.
+    /// Returns the index of the cached rotations for the rotation rate of this packet. If they are
+    /// not cached yet, they are computed.
     fn turns(&mut self, packet: &VelodynePacket) -> usize {
         let between = |from: u16, to: u16| (TURN + u32::from(to) % TURN - u32::from(from) % TURN) % TURN;
         let azimuth = |block: usize| packet.blocks[block].azimuth.get();
@@ -320,8 +335,8 @@ impl Decoder {
         let returned = if self.mode == ReturnMode::Last { Return::Last } else { Return::Strongest };
         let mut added = 0;
         for (j, time) in self.shots[number].iter().enumerate() {
-            // Every point is written, but the index only advances if there was a return. This is
-            // faster than an unpredictable branch.
+            // Every point is written, but the index advances only if there was a return. This is
+            // faster than a branch that cannot be predicted.
             out[added % LANES] = input.point(shots, j, input.offset + time, returned);
             added += usize::from(shots.raw[j] != 0);
         }
@@ -335,7 +350,8 @@ impl Decoder {
         [near, far]: &mut [Shots; 2],
         out: &mut [Point],
     ) -> usize {
-        // Both returns belong to the same firing, so both use the azimuth of the strongest.
+        // Both returns belong to the same firing, so both use the azimuth of the block with the
+        // strongest return.
         let azimuth = input.azimuth(strongest);
         self.place(input, strongest, azimuth, near);
         self.place(input, last, azimuth, far);
@@ -357,7 +373,7 @@ impl Decoder {
     }
 }
 
-/// The inputs for computing the points of a block.
+/// Inputs from which the points of a block are computed.
 struct Inputs<'a> {
     packet: &'a VelodynePacket,
     bank: &'a Bank,

@@ -1,5 +1,9 @@
-//! Revolutions, which are the points between two passes of the azimuth over the same angle. They
-//! can span several messages.
+//! Divides the points of a log into revolutions. A revolution contains the points from one pass of
+//! the azimuth over a fixed angle to the next pass. It may span several messages.
+//!
+//! For example, revolutions are separated at 0°. If blocks have the azimuths 359.6°, 359.8°, 0.1°
+//! and 0.3°, a new revolution starts with the block at 0.1°, because the azimuth decreases there by
+//! more than 180°. A smaller decrease is jitter of the sensor.
 
 use super::calibration::Calibration;
 use super::lanes::TURN;
@@ -11,60 +15,67 @@ use crate::message::{Kind, Message, Payload};
 use crate::reader::VelReader;
 use crate::wire::VelodynePacket;
 
-/// A new revolution starts if the azimuth decreases by more than this, in hundredths of a degree.
+/// Decrease of the azimuth, in hundredths of a degree, above which a new revolution starts.
 const MIN_AZIMUTH_FALL: i32 = 18_000;
 
-/// A revolution ends at a pause longer than this, in nanoseconds. The slowest sensors turn five
-/// times per second.
+/// Maximum time in nanoseconds between two packets of a revolution. The slowest sensors make five
+/// turns per second, so a longer time means that packets are missing.
 const MAX_PAUSE: i64 = 400_000_000;
 
-/// Maximum duration in nanoseconds and maximum number of points of a revolution. A sensor that
-/// stands still never completes one.
+/// Maximum duration of a revolution in nanoseconds, and maximum number of its points. Without these
+/// limits, the revolution of a sensor that does not turn would never end.
 const LONGEST: (i64, usize) = (1_000_000_000, 1 << 21);
 
-/// A revolution of a Velodyne.
+/// The points of one revolution of a Velodyne sensor.
 #[derive(Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Revolution<'a> {
     /// Number of the revolution, counted from 0.
     pub number: u32,
-    /// Log time of the first shot in nanoseconds.
+    /// Log time of the revolution's first shot in nanoseconds.
     pub nanos: i64,
-    /// Offset of the message in which the revolution starts.
+    /// Offset of the message with the first point of the revolution.
     pub offset: u64,
-    /// True if the revolution is incomplete because of a pause, or the start or end of the log.
+    /// True if the revolution is incomplete because of a pause, or because the log starts or ends
+    /// within it.
     pub partial: bool,
-    /// The points. Their times count from `nanos`.
+    /// Points of the revolution. Their times are counted from `nanos`.
     pub points: &'a [Point],
 }
 
-/// Iterator over the revolutions of a log, which reuses one buffer.
+/// Iterator over the revolutions in a log. The points of each revolution are in the same reused
+/// buffer.
 pub struct Revolutions<'a> {
     reader: &'a VelReader,
     decoder: Decoder,
     clock: PacketClock,
+    /// Azimuth at which revolutions are separated, in hundredths of a degree.
     cut: u16,
+    /// Index of the next message in the log.
     entry: usize,
+    /// Packets of the current message.
     packets: &'a [VelodynePacket],
-    /// Time and offset of the current message.
+    /// Time of the current message in nanoseconds, and its offset.
     message: (i64, u64),
     packet: usize,
     block: usize,
     last_azimuth: Option<u16>,
     last_time: i64,
-    /// Reused buffer. Its first `filled` points belong to the current revolution.
+    /// Buffer for points, which is reused. Its first `filled` points belong to the current
+    /// revolution.
     points: Vec<Point>,
     filled: usize,
     returned: bool,
     number: u32,
-    /// Start time of the current revolution, and offset of the message in which it starts.
+    /// Start time of the current revolution in nanoseconds, and offset of the message in which the
+    /// revolution starts.
     started: Option<(i64, u64)>,
     whole_start: bool,
 }
 
 impl VelReader {
-    /// Returns the calibration that an HDL-64E sends in the status bytes of its packets. `None` for
-    /// other models, or if it is incomplete.
+    /// Returns the calibration that an HDL-64E sends in the status bytes of its packets. Returns
+    /// `None` for other models, or if the log does not contain the complete calibration.
     pub fn velodyne_calibration(&self) -> Option<Calibration> {
         let sensor = self.meaning().velodyne.as_ref()?;
         if !sensor.model.is_hdl64() {
@@ -73,13 +84,14 @@ impl VelReader {
         Calibration::from_status(self.packets().flat_map(|(_, packets)| packets))
     }
 
-    /// Returns a sensor of a model that the user selected, with the return mode of the packets.
+    /// Returns a sensor with the model that the user selected, and with the return mode of the
+    /// log's packets.
     pub fn sensor_named(&self, model: Model) -> Sensor {
         let mode = self.meaning().velodyne.as_ref().map_or(ReturnMode::Strongest, |sensor| sensor.mode);
         Sensor::named(model, mode)
     }
 
-    /// Returns the messages with Velodyne packets, and their packets, in file order.
+    /// Returns the messages with Velodyne packets in file order, each with its packets.
     pub fn packets(&self) -> impl Iterator<Item = (Message<'_>, &[VelodynePacket])> + '_ {
         self.payloads(Kind::Velodyne).filter_map(|(message, payload)| match payload {
             Payload::Velodyne(data) => Some((message, data.packets.0)),
@@ -92,14 +104,14 @@ impl VelReader {
         self.packets().any(|(_, packets)| !packets.is_empty())
     }
 
-    /// Returns the mapping from packets to times on the clock of the log.
+    /// Returns the method of computing the times of packets on the log's clock.
     pub fn packet_clock(&self, sensor: &Sensor) -> PacketClock {
         let messages = self.packets().map(|(message, packets)| (message.nanos, packets));
         PacketClock::infer(sensor.model, sensor.mode, messages)
     }
 
-    /// Returns the points of the log by revolution. Revolutions are separated where the azimuth
-    /// passes `cut`, in hundredths of a degree. A `cut` of 0 is straight ahead.
+    /// Returns the points of the log, divided into revolutions. A new revolution starts when the
+    /// azimuth passes `cut`, which is in hundredths of a degree. A `cut` of 0 is straight ahead.
     ///
     /// # Errors
     /// Returns an error if the model is unknown, or if it is an HDL-64E without a calibration.
@@ -113,6 +125,8 @@ impl VelReader {
         let unknown =
             || VelError::UnknownModel { packets: self.packets().map(|(_, packets)| packets.len()).sum() };
         let sensor = sensor.or(self.meaning().velodyne.as_ref()).ok_or_else(unknown)?;
+        // An HDL-64E sends its calibration repeatedly. The log must be long enough to contain all
+        // of it.
         let own =
             if calibration.is_none() && sensor.model.is_hdl64() { self.velodyne_calibration() } else { None };
         let decoder = Decoder::of(sensor, calibration.or(own.as_ref()), options)?;
@@ -139,12 +153,13 @@ impl VelReader {
 }
 
 impl Revolutions<'_> {
-    /// Returns the decoder.
+    /// Returns the decoder that computes the points.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
-    /// Returns the next revolution; `None` at the end. The points are valid until the next call.
+    /// Returns the next revolution. Returns `None` at the end of the log. The points are valid
+    /// until the next call.
     #[expect(clippy::should_implement_trait, reason = "what is handed out borrows from the buffer")]
     pub fn next(&mut self) -> Option<Revolution<'_>> {
         if self.returned {
@@ -153,6 +168,7 @@ impl Revolutions<'_> {
         }
         loop {
             if self.packet >= self.packets.len() {
+                // The revolution at the end of the log is incomplete, so it is returned as partial.
                 if !self.next_message() {
                     let started = self.started.take()?;
                     return Some(self.take_revolution(started, true));
@@ -181,8 +197,8 @@ impl Revolutions<'_> {
         false
     }
 
-    /// Adds the rest of a packet, up to the end of the revolution. Returns the start of the
-    /// revolution and whether it is partial, if it has ended.
+    /// Adds the remaining points of a packet to the current revolution, up to the end of this
+    /// revolution. If the revolution has ended, returns its start, and true if it is partial.
     fn add_packet(&mut self) -> Option<((i64, u64), bool)> {
         let packet = &self.packets[self.packet];
         let time = self.clock.at(self.message.0, self.packets, self.packet);
@@ -192,7 +208,7 @@ impl Revolutions<'_> {
                 time.saturating_sub(started) >= LONGEST.0 || self.filled >= LONGEST.1
             });
             if paused || is_long {
-                // The next points start a new revolution, whose start is missing.
+                // The points after a pause start a new revolution, whose first points are missing.
                 self.last_azimuth = None;
                 self.last_time = time;
                 self.whole_start = false;
@@ -203,6 +219,7 @@ impl Revolutions<'_> {
         let end = self.find_cut(packet);
         let started = *self.started.get_or_insert((time, self.message.1));
         let offset = i32::try_from(time.saturating_sub(started.0)).unwrap_or(i32::MAX);
+        // The decoder writes to a slice. So the buffer must have room for all points of a packet.
         if self.points.len() < self.filled + POINTS_OF_PACKET {
             let len = (2 * self.points.len()).max(64 * POINTS_OF_PACKET);
             self.points.resize(len, Point::default());
@@ -217,21 +234,26 @@ impl Revolutions<'_> {
             }
             Some(end) => {
                 self.block = end;
-                // The rest of the packet belongs to the next revolution.
+                // The remaining points of the packet belong to the next revolution.
                 self.last_azimuth = None;
                 let partial = !std::mem::replace(&mut self.whole_start, true);
                 let start = time.saturating_add(self.decoder.block_nanos(end));
                 let ended = self.started.replace((start, self.message.1));
-                // If the first block of the log is at the cut, there is no revolution before it.
+                // If the first block of the log is at the separating azimuth, there is no
+                // revolution before this block.
                 if self.filled == 0 { None } else { ended.map(|started| (started, partial)) }
             }
         }
     }
 
-    /// Returns the block at which the revolution ends; `None` if it does not end in this packet.
+    /// Returns the number of the block at which the current revolution ends. Returns `None` if the
+    /// revolution does not end in this packet.
     fn find_cut(&mut self, packet: &VelodynePacket) -> Option<usize> {
+        // In dual return mode, two blocks belong to the same firing and must not be separated.
         let step = if self.decoder.mode() == ReturnMode::Dual { 2 } else { 1 };
         for block in (self.block..12).step_by(step) {
+            // The azimuth relative to `cut` falls from nearly 360° to 0° at the end of a
+            // revolution.
             let turned = u32::from(packet.blocks[block].azimuth.get()) % TURN + TURN - u32::from(self.cut);
             let azimuth = u16::try_from(turned % TURN).unwrap_or_default();
             let before = self.last_azimuth.replace(azimuth);

@@ -1,16 +1,17 @@
-//! Times of shots within a packet, and times of packets on the clock of the log. Section 7 of
+//! Times of shots within a packet, and times of packets on the log's clock. See section 7 of
 //! docs/formats/vel.md.
 
 use super::model::{Model, ReturnMode};
 use crate::wire::VelodynePacket;
 
-/// Times of the shots of a packet in microseconds after its first shot.
+/// Times of a packet's shots in microseconds, counted from the first shot of the packet.
 #[derive(Clone, Debug)]
 pub(super) struct Firing {
-    /// The time of each shot of each block.
+    /// Times of the 32 shots of each block.
     pub(super) shots: Vec<[f64; 32]>,
     model: Model,
-    /// Index of the block whose azimuth, together with that of block 0, gives the rotation rate.
+    /// Number of the block whose azimuth, together with the azimuth of block 0, gives the rotation
+    /// rate.
     pub(super) rate_block: usize,
     pub(super) rate_micros: f64,
 }
@@ -21,8 +22,9 @@ impl Firing {
         let mut blocks = [0.0; 12];
         let mut shots = vec![[0.0; 32]; 12];
         for (block, time) in blocks.iter_mut().enumerate() {
-            // In dual return mode, two blocks belong to one firing.
+            // In dual return mode, two blocks belong to the same firing.
             let firing = if dual { block / 2 } else { block };
+            // The constants are the firing periods in microseconds from the manuals of the sensors.
             *time = match model {
                 Model::Hdl64S1 => 24.81 * block as f64,
                 Model::Hdl64S2 => 48.0 * (block / 2) as f64,
@@ -33,11 +35,14 @@ impl Firing {
                 Model::Vls128 => 57.8 * (firing / 4) as f64,
             };
             for (j, shot) in shots[block].iter_mut().enumerate() {
-                // The timestamp of a VLS-128 is the time of its fourth group, 7 us after the first.
+                // The timestamp of a VLS-128 is the time of its fourth group of lasers, which fires
+                // 7 us after the first group.
                 let early = if model == Model::Vls128 { 7.0 } else { 0.0 };
                 *shot = *time + within(model, firing % 4, j) - early;
             }
         }
+        // In packets of these models, two blocks have the same azimuth. So the last pair of blocks
+        // starts at block 10.
         let rate_block = match model {
             Model::Hdl64S2 | Model::Hdl64S3 => 10,
             _ => 11,
@@ -45,15 +50,15 @@ impl Firing {
         Self { shots, model, rate_micros: blocks[rate_block], rate_block }
     }
 
-    /// Returns the time of each shot of a bank, in microseconds after the azimuth of its block was
-    /// measured.
+    /// Returns the time of each shot of a bank of lasers in microseconds, counted from the time at
+    /// which the azimuth of its block was measured.
     pub(super) fn within(&self, bank: usize) -> [f64; 32] {
         std::array::from_fn(|j| within(self.model, bank, j))
     }
 }
 
-/// Returns the time of shot `j` of a bank, in microseconds after the first group of its firing.
-/// Only the banks of a VLS-128 differ.
+/// Returns the time of shot `j` of a bank of lasers in microseconds, counted from the first group
+/// of lasers that fires. The result depends on the bank only for a VLS-128.
 fn within(model: Model, bank: usize, j: usize) -> f64 {
     match model {
         Model::Hdl64S1 => 0.0,
@@ -69,39 +74,43 @@ fn within(model: Model, bank: usize, j: usize) -> f64 {
     }
 }
 
-/// An hour in nanoseconds, after which packet timestamps restart at 0.
+/// One hour in nanoseconds. Packet timestamps restart at 0 every hour.
 const HOUR: i64 = 3_600_000_000_000;
 
-// Example: a message at 10 s has a packet stamp of 59 min 59 s (3599 s), and a message at 12 s has
-// a stamp of 1 s, because the hour changed in between.
+// Example: a message at 10 s has a packet with the timestamp 59 min 59 s (3599 s). A message at 12
+// s has a packet with the timestamp 1 s, because a new hour has started in between.
 //
-//     message time minus stamp    10 - 3599 = -3589 s    12 - 1 = 11 s
-//     minus whole hours           -3589 s                11 - 3600 = -3589 s
+//     message time minus timestamp    10 - 3599 = -3589 s    12 - 1 = 11 s
+//     minus whole hours               -3589 s                11 - 3600 = -3589 s
 //
-// The offset is the median, -3589 s. The packet with the stamp of 1 s is then at 1 - 3589 = -3588
+// The offset is the median, -3589 s. The packet with the timestamp 1 s is then at 1 - 3589 = -3588
 // s. This is an hour before its message, so an hour is added, which gives 12 s.
 
-/// A mapping from packets to times on the clock of the log.
+/// A method of computing the times of packets on the log's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketClock {
-    /// By packet timestamps. The value is log time minus timestamp in nanoseconds, as the median
-    /// over the messages.
+    /// Times are computed from the timestamps of packets. The value is the median of log time minus
+    /// timestamp over all messages, in nanoseconds.
     Timestamps(i64),
-    /// By message times, used if packet timestamps do not change. The last packet has the time of
-    /// its message; the value is the time between packets in nanoseconds.
+    /// Times are computed from the times of messages, because the timestamps of packets do not
+    /// change. The last packet of a message has the time of the message. The value is the time
+    /// between packets in nanoseconds.
     Nominal(i64),
 }
 
 impl PacketClock {
-    /// Infers the mapping from messages, each with its time and packets.
+    /// Selects the method for a log. `messages` has the time of each message in nanoseconds, and
+    /// its packets.
     pub fn infer<'a>(
         model: Model,
         mode: ReturnMode,
         messages: impl IntoIterator<Item = (i64, &'a [VelodynePacket])>,
     ) -> Self {
+        // In dual return mode, the sensor sends twice as many packets.
         let period = model.packet_micros() * if mode == ReturnMode::Dual { 0.5 } else { 1.0 };
         #[expect(clippy::cast_possible_truncation, reason = "a few milliseconds")]
         let nominal = Self::Nominal((period * 1000.0).round() as i64);
+        // Packets of this model have no timestamps.
         if model == Model::Hdl64S1 {
             return nominal;
         }
@@ -124,7 +133,8 @@ impl PacketClock {
         offsets.get(middle).map_or(nominal, |offset| Self::Timestamps(*offset))
     }
 
-    /// Returns the log time of the first shot of packet `i` in a message at `nanos`.
+    /// Returns the log time of the first shot of packet `i` in nanoseconds. `nanos` is the time of
+    /// its message.
     pub fn at(&self, nanos: i64, packets: &[VelodynePacket], i: usize) -> i64 {
         match self {
             Self::Timestamps(offset) => {
@@ -143,7 +153,7 @@ fn micros(packet: &VelodynePacket) -> i64 {
     i64::from(packet.stamp.get()) * 1000
 }
 
-/// Returns `nanos` rounded to whole hours, in nanoseconds.
+/// Rounds a duration to whole hours. The argument and the result are in nanoseconds.
 fn nearest_hours(nanos: i64) -> i64 {
     nanos.saturating_add(HOUR / 2).div_euclid(HOUR).saturating_mul(HOUR)
 }

@@ -1,19 +1,21 @@
-//! The index of a new log. It has one entry per second, with the offset of the first message at or
-//! after that second.
+//! The index of a new log. It has an entry for each second, which is the offset of the first
+//! message at or after this second.
 
 use crate::indexing::IndexOrigin;
 
-/// Maximum number of entries, which cover eleven and a half days.
+/// Maximum number of index entries. They cover eleven and a half days.
 const MAX_ENTRIES: f64 = 1_000_000.0;
 
-/// Number of entries that any log may have.
+/// Number of index entries that a log may always have, even if it has few messages.
 const MIN_ALLOWED_ENTRIES: f64 = 4096.0;
 
-/// Number of entries that a log may have per message.
+/// Number of index entries that a log may have for each of its messages. A log with few messages
+/// may have more entries, up to [`MIN_ALLOWED_ENTRIES`].
 const ENTRIES_PER_MESSAGE: f64 = 64.0;
 
-/// Returns the entries for messages at these offsets and times, and whether the entries end early
-/// because a timestamp jumps too far for an index.
+/// Returns the index entries for messages. `places` has the offset and the time of each message.
+/// The second result is true if the entries end early, because a timestamp jumps too far for an
+/// index.
 pub(crate) fn entries(places: &[(u64, f64)], origin: IndexOrigin) -> (Vec<u64>, bool) {
     let start = match (origin, places.first()) {
         (IndexOrigin::FirstMessage, Some((_, first))) if first.is_finite() => *first,
@@ -28,8 +30,8 @@ pub(crate) fn entries(places: &[(u64, f64)], origin: IndexOrigin) -> (Vec<u64>, 
         if (millis - start) / 1000.0 >= allowed {
             return (entries, true);
         }
-        // The second condition ends the loop if the start is so large that adding a second does not
-        // change it.
+        // The second condition prevents an endless loop. If the start is so large that adding a
+        // second does not change it, the first condition never becomes false.
         let seconds = (millis - start) / 1000.0;
         while *millis >= start + 1000.0 * entries.len() as f64 && (entries.len() as f64) < seconds + 1.0 {
             entries.push(*at);
@@ -49,7 +51,7 @@ mod tests {
         assert_eq!(entries(&places[..4], IndexOrigin::FirstMessage), (vec![0, 100, 100], false));
         assert_eq!(entries(&[(0, 2000.0)], IndexOrigin::ProgramStart), (vec![0, 0, 0], false));
         assert_eq!(entries(&[], IndexOrigin::FirstMessage), (vec![], false));
-        // At this magnitude, adding a second does not change the number.
+        // At such a time, adding a second does not change the floating-point number.
         assert_eq!(entries(&[(7, 1e300), (9, 1e300)], IndexOrigin::FirstMessage), (vec![7], false));
         assert_eq!(entries(&[(7, -1e300), (9, 1e300)], IndexOrigin::FirstMessage), (vec![7], true));
     }

@@ -1,4 +1,4 @@
-//! Messages for writing.
+//! Messages to write to a new log.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::message::{Message, Payload};
 use crate::validate::MAX_DATA;
 use crate::wire::{Counted, ImageData, VelBool};
 
-/// A message for writing.
+/// A message to write to a new log.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewMessage<'a> {
@@ -21,22 +21,22 @@ pub struct NewMessage<'a> {
     pub type_id: u32,
     /// Version of the message type.
     pub version: i32,
-    /// Milliseconds since the recording program started.
+    /// Time in milliseconds since the recording program started.
     pub millis: f64,
-    /// The marker; `None` uses the one in the options of the writer.
+    /// Marker of the message. If it is `None`, the marker in the options of the writer is used.
     pub marker: Option<u8>,
-    /// The data after the header.
+    /// The data of the message, which follows the header.
     pub data: Cow<'a, [u8]>,
 }
 
 impl<'a> NewMessage<'a> {
-    /// Creates a message of any type. Its data is not checked. If it is too short for a type of the
+    /// Creates a message of any type. The data is not checked. If it is too short for a type of the
     /// specification, readers report the message as lost.
     pub fn raw(type_id: u32, version: i32, millis: f64, data: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { type_id, version, millis, marker: None, data: data.into() }
     }
 
-    /// Copies a message of another log, with its marker.
+    /// Copies a message of another log, including its marker.
     pub fn copy(message: &Message<'a>) -> Self {
         let header = message.header;
         let marker = Some(header.marker);
@@ -45,7 +45,7 @@ impl<'a> NewMessage<'a> {
         Self { marker, ..copy }
     }
 
-    /// Creates a message of a type in the specification.
+    /// Creates a message whose type is described in the specification.
     ///
     /// # Panics
     /// Panics if a string, an image or an array has more than 4 billion elements.
@@ -55,7 +55,8 @@ impl<'a> NewMessage<'a> {
         Self::raw(content.kind().type_id(), content.kind().version(), millis, data.into_inner())
     }
 
-    /// Creates an image message from a JPEG. Its size is taken from the JPEG header.
+    /// Creates an image message from a JPEG file. The width and height are taken from the JPEG
+    /// header.
     ///
     /// # Errors
     /// Returns an error if the JPEG has no readable header, or is too long for a message.
@@ -75,7 +76,7 @@ impl<'a> NewMessage<'a> {
         Ok(Self::new(millis, &Payload::Image(image)))
     }
 
-    /// Creates a message of a declared type.
+    /// Creates a message of a type that the user declared.
     ///
     /// # Errors
     /// Returns an error if a value does not fit its field.

@@ -1,5 +1,5 @@
-//! Writes new logs, message by message, or all messages at once with an exact index. Sections 2 and
-//! 5 of docs/formats/vel.md.
+//! Writing of new logs. Messages are written one by one, or all at once with an exact index. See
+//! sections 2 and 5 of docs/formats/vel.md.
 
 mod index;
 mod message;
@@ -26,21 +26,23 @@ use crate::wire::{
     MessageHeader, TERMINATOR, entries_len,
 };
 
-/// The conventions of a new log. The default follows the specification literally.
+/// Options for writing a log. The default follows the VEL specification literally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// What the size field of a message includes. The default is everything except the size field.
+    /// Meaning of the size field of messages. By default, the size counts everything except the
+    /// size field.
     pub size_rule: SizeRule,
     /// Marker of valid messages. The default is 0x49.
     pub marker: u8,
-    /// Major and minor version of the file. The default is 1.1.
+    /// Major and minor version in the file header. The default is 1.1.
     pub version: (u16, u16),
-    /// Time from which the index counts seconds. The default is the first message.
+    /// Time from which the index counts seconds. The default is the time of the first message.
     pub origin: IndexOrigin,
     /// True to end the log with an end mark. The default is false.
     pub terminator: bool,
-    /// Number of index entries that a recording reserves, one for each second. The default is 3600.
+    /// Number of index entries that are reserved at the start of a recording, one for each second.
+    /// The default is 3600.
     pub reserve: u32,
 }
 
@@ -58,14 +60,14 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Sets the size rule.
+    /// Sets the meaning of the size field of messages.
     #[must_use]
     pub fn with_size_rule(mut self, rule: SizeRule) -> Self {
         self.size_rule = rule;
         self
     }
 
-    /// Sets the marker.
+    /// Sets the marker of valid messages.
     #[must_use]
     pub fn with_marker(mut self, marker: u8) -> Self {
         self.marker = marker;
@@ -79,12 +81,13 @@ impl WriteOptions {
         self
     }
 
-    /// Returns the bytes after the last message.
+    /// Returns the bytes after the last message: the end mark, or no bytes.
     pub(crate) fn end(&self) -> &'static [u8] {
         if self.terminator { &const { TERMINATOR.to_le_bytes() } } else { &[] }
     }
 
-    /// Reserves this number of index entries, one for each second.
+    /// Sets the number of index entries that are reserved at the start of a recording. One entry is
+    /// needed for each second.
     #[must_use]
     pub fn with_reserve(mut self, entries: u32) -> Self {
         self.reserve = entries;
@@ -96,23 +99,23 @@ impl WriteOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// Number of messages.
+    /// Number of messages that were written.
     pub messages: u64,
     /// Size of the log in bytes.
     pub bytes: u64,
     /// Number of index entries. 0 if the output cannot seek.
     pub index_entries: u64,
-    /// True if the index ends early because a timestamp jumps too far.
+    /// True if the index ends early, because a timestamp jumps too far for an index.
     pub index_cut: bool,
 }
 
-/// Returns the file header for these options.
+/// Returns the header of a file with these options.
 pub(crate) fn file_header(options: &WriteOptions) -> FileHeader {
     let (major, minor) = options.version;
     FileHeader { magic: MAGIC, major: U16Le::new(major), minor: U16Le::new(minor) }
 }
 
-/// Returns the header of a message with `len` bytes of data.
+/// Returns the header of a message. Its size follows from the length of the data and the size rule.
 fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<MessageHeader, VelError> {
     let len = message.data.len() as u64;
     if len > MAX_DATA {
@@ -128,12 +131,13 @@ fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<Me
     })
 }
 
-/// Returns whether an index entry may refer to a message. It must not be marked as invalid.
+/// Returns whether an index entry may refer to a message. It may not if the message is marked as
+/// invalid.
 fn is_indexed(message: &NewMessage<'_>, options: &WriteOptions) -> bool {
     message.marker.unwrap_or(options.marker) != MARKER_INVALID
 }
 
-/// Returns the bytes of the file header and the index.
+/// Returns the bytes of a file header followed by an index.
 pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelError> {
     let positions: Vec<_> =
         entries.iter().map(|at| I64Le::new(i64::try_from(*at).unwrap_or(i64::MAX))).collect();
@@ -144,10 +148,10 @@ pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelEr
     Ok(out.into_inner())
 }
 
-/// Writes a log of known messages in one pass, with an exact index.
+/// Writes a log in one pass, with an exact index. All messages must be known.
 ///
 /// # Errors
-/// Returns an error if writing fails or a message is longer than readers accept.
+/// Returns an error if writing fails, or if a message is longer than readers accept.
 pub fn write_log(
     messages: &[NewMessage<'_>],
     options: &WriteOptions,
@@ -156,8 +160,9 @@ pub fn write_log(
     write_all(messages.iter(), options, options.end(), out)
 }
 
-/// Writes messages of other logs, followed by `end`. If a reader would not infer the size rule of
-/// `options`, another rule that is inferred correctly is used (section 3 of docs/formats/vel.md).
+/// Writes messages of other logs, followed by the bytes `end`. If a reader would not infer the size
+/// rule in `options` from these messages, the first rule is used that a reader would infer
+/// correctly. See section 3 of docs/formats/vel.md.
 pub(crate) fn write_copies<'a>(
     messages: impl ExactSizeIterator<Item = NewMessage<'a>> + Clone,
     options: &WriteOptions,
@@ -169,16 +174,15 @@ pub(crate) fn write_copies<'a>(
     write_all(messages, &WriteOptions { size_rule, ..options.clone() }, end, out)
 }
 
-/// Number of messages that are encoded to find out which size rule a reader would infer. It is one
-/// more than a reader uses.
+/// Maximum number of messages that are encoded to find out which size rule a reader would infer. A
+/// reader uses one message less.
 const RULE_MESSAGES: usize = CHAIN as usize + 1;
 
 /// Maximum number of bytes that are encoded to find out which size rule a reader would infer.
 const RULE_BYTES: u64 = 32 << 20;
 
-/// Returns the size rule to write these messages with. It is the one of `options`, if a reader
-/// infers it from the messages and `tail`. Otherwise, it is the first one that is inferred
-/// correctly.
+/// Returns a size rule that a reader would infer correctly from these messages and the bytes `tail`
+/// after them. This is the rule in `options` if possible, or else the first such rule.
 fn readable_size_rule<'a>(
     messages: &(impl ExactSizeIterator<Item = NewMessage<'a>> + Clone),
     tail: &[u8],
@@ -195,8 +199,8 @@ fn readable_size_rule<'a>(
     Err(VelError::SizesAmbiguous { messages: count })
 }
 
-/// Returns whether a reader infers the size rule of `options` for these messages followed by
-/// `tail`.
+/// Returns whether a reader would infer the size rule in `options` from these messages and the
+/// bytes `tail` after them.
 pub(crate) fn is_inferred<'a>(
     messages: impl ExactSizeIterator<Item = NewMessage<'a>>,
     tail: &[u8],
@@ -213,6 +217,8 @@ pub(crate) fn is_inferred<'a>(
         encoded.extend_from_slice(&message.data);
         first += 1;
     }
+    // The bytes after the last message affect the inference only if the reader uses all messages
+    // for it.
     if first == count {
         encoded.extend_from_slice(tail);
     }
@@ -220,7 +226,7 @@ pub(crate) fn is_inferred<'a>(
     Ok(count == 0 || read.rule == options.size_rule)
 }
 
-/// Writes the header, the index, the messages and `end`.
+/// Writes the header, the index, the messages, and the bytes `end`.
 fn write_all<'a, M: Borrow<NewMessage<'a>>>(
     messages: impl ExactSizeIterator<Item = M> + Clone,
     options: &WriteOptions,
@@ -229,6 +235,8 @@ fn write_all<'a, M: Borrow<NewMessage<'a>>>(
 ) -> Result<Written, VelError> {
     let mut at = 0;
     let count = messages.len() as u64;
+    // The index precedes the messages in the file, so the offsets of all messages are computed
+    // first.
     let mut places: Vec<(u64, f64)> = Vec::with_capacity(messages.len());
     for message in messages.clone() {
         let message = message.borrow();
@@ -254,7 +262,7 @@ fn write_all<'a, M: Borrow<NewMessage<'a>>>(
     Ok(Written { messages: count, bytes, index_entries, index_cut })
 }
 
-/// A log that is recorded message by message.
+/// A writer for recording a log message by message.
 ///
 /// ```
 /// use vel_format::{NewMessage, VelWriter, WriteOptions};
@@ -274,14 +282,14 @@ pub struct VelWriter<W> {
     out: FailFast<W>,
     options: WriteOptions,
     messages: u64,
-    /// Offset and time in milliseconds of each message that index entries may refer to.
+    /// Offset and time in milliseconds of each message to which an index entry may refer.
     places: Vec<(u64, f64)>,
     at: u64,
 }
 
 impl<W: Write> VelWriter<W> {
-    /// Starts a log and reserves space for an index, which [`finish`](Self::finish) fills in. `out`
-    /// must be empty.
+    /// Starts a log and reserves space for an index, which [`finish`](Self::finish) writes. The
+    /// output `out` must be empty.
     ///
     /// # Errors
     /// Returns an error if writing fails.
@@ -294,7 +302,7 @@ impl<W: Write> VelWriter<W> {
         Ok(writer)
     }
 
-    /// Starts a log on an output that cannot seek. The index stays empty.
+    /// Starts a log on an output that cannot seek. The index of such a log has no entries.
     ///
     /// # Errors
     /// Returns an error if writing fails.
@@ -306,10 +314,10 @@ impl<W: Write> VelWriter<W> {
         Ok(self.out.write_all(bytes)?)
     }
 
-    /// Writes a message.
+    /// Writes a message to the log.
     ///
     /// # Errors
-    /// Returns an error if writing fails or the message is longer than readers accept.
+    /// Returns an error if writing fails, or if the message is longer than readers accept.
     pub fn write(&mut self, message: &NewMessage<'_>) -> Result<(), VelError> {
         let header = message_header(message, &self.options)?;
         self.put(header.as_bytes())?;
@@ -334,7 +342,8 @@ impl<W: Write> VelWriter<W> {
     }
 
     fn end(&mut self) -> Result<(), VelError> {
-        // Writing zero bytes reports an earlier write error.
+        // If there is no end mark, this writes zero bytes, which still reports an earlier write
+        // error.
         self.put(self.options.end())?;
         self.out.flush()?;
         Ok(())
@@ -346,12 +355,12 @@ impl<W: Write> VelWriter<W> {
     }
 }
 
-/// Number of bytes that are moved at a time.
+/// Number of bytes that are moved at once.
 const MOVE_BYTES: u64 = 1 << 20;
 
 impl<W: Read + Write + Seek> VelWriter<W> {
-    /// Finishes the log and fills in its index. Reserved entries that are not needed get the offset
-    /// of the end of the messages. If too few entries were reserved, all messages are moved once.
+    /// Finishes the log and writes its index. Reserved entries that are not needed get the offset
+    /// at which the messages end. If too few entries were reserved, all messages are moved once.
     ///
     /// # Errors
     /// Returns an error if writing fails.
@@ -376,8 +385,8 @@ impl<W: Read + Write + Seek> VelWriter<W> {
         Ok((self.out.into_inner()?, written))
     }
 
-    /// Moves everything after the index by `by` bytes. It starts at the end, so that nothing is
-    /// overwritten before it is moved.
+    /// Moves everything after the index by `by` bytes. The last bytes are moved first, so that
+    /// nothing is overwritten before it is moved.
     fn grow_index(&mut self, by: u64) -> Result<(), VelError> {
         let from = INDEX_AT + entries_len(self.options.reserve.into());
         let mut end = self.out.seek(SeekFrom::End(0))?;

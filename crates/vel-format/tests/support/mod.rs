@@ -1,4 +1,5 @@
-//! Helpers in addition to `rovelog-testing`: opening logs, and the picture of a log by a reader.
+//! Helpers in addition to those in `rovelog-testing`. They open logs, and convert the results of a
+//! reader to the JSON form of the expected results.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use std::io::Cursor;
@@ -13,18 +14,18 @@ use zerocopy::IntoBytes as _;
 
 pub const LOGS: Logs = rovelog_testing::VEL;
 
-/// Opens a log that may be refused.
+/// Opens a log. Returns `None` if the reader refuses the bytes.
 pub fn try_open(bytes: &Bytes) -> Option<VelReader> {
     VelReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
-/// Opens a log.
+/// Opens a log, and panics if the reader refuses the bytes.
 pub fn open(bytes: &Bytes) -> VelReader {
     VelReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// Reads and writes header, index and messages of a log by their declarations; all other bytes stay
-/// the same.
+/// Decodes the header, the index and the messages of a log, encodes them again, and returns the
+/// bytes of the whole file. All other bytes stay the same.
 pub fn rewritten(log: &VelReader, bytes: &Bytes) -> Vec<u8> {
     assert_eq!(log.usage().iter().map(|usage| usage.bytes).sum::<u64>(), bytes.len() as u64);
     let mut out = bytes.to_vec();
@@ -47,12 +48,12 @@ pub fn rewritten(log: &VelReader, bytes: &Bytes) -> Vec<u8> {
     out
 }
 
-/// Returns all logs that open, of the corpus and real ones.
+/// Returns all logs of the corpus, and all real logs, that the reader can open.
 pub fn readable() -> impl Iterator<Item = (Log, VelReader)> {
     LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
 
-/// Returns the result of the random-access reader in the form of the expected results.
+/// Returns the result of the random-access reader in the JSON form of the expected results.
 pub fn picture(log: &VelReader) -> Json {
     let records: Vec<_> = log.records_in_file_order().map(|record| record_json(&record)).collect();
     let (info, diagnostics) = (log.info(), log.diagnostics());
@@ -60,7 +61,7 @@ pub fn picture(log: &VelReader) -> Json {
     with_own(overview.picture(&records), info)
 }
 
-/// Returns the same from the stream over `input`.
+/// Returns the result of the stream over `input` in the JSON form of the expected results.
 pub fn picture_of_stream(input: impl std::io::Read + Send) -> Json {
     let mut stream = VelStream::new(input, &ReadOptions::default()).expect("a log that opens");
     let mut records = Vec::new();
@@ -73,7 +74,8 @@ pub fn picture_of_stream(input: impl std::io::Read + Send) -> Json {
     with_own(overview.picture(&records), &info)
 }
 
-/// Adds what is specific to this format: details by key, choices by name.
+/// Adds the values that only VEL logs have to `picture`: details by key, and inferred settings by
+/// name.
 fn with_own(mut picture: Json, info: &rovelog_core::LogInfo) -> Json {
     let detail = |key: &str| detail(&info.details, key).map(json_of);
     let choices = detail("choices").unwrap_or_default();

@@ -1,12 +1,13 @@
-//! The damage campaign over folders of logs. Prints Markdown tables.
+//! Runs the damage campaign on folders of logs. Prints the results as Markdown tables.
 //!
-//! - `campaign SEEDS [--keep FOLDER] FOLDER...` applies all kinds of damage. `--keep` writes the recovered
-//!   logs for other readers.
-//! - `campaign --pages SEEDS [--keep FOLDER] FOLDER...` counts the records that survive damage to pages,
-//!   sectors and single bytes. `--keep` writes the damaged logs.
+//! - `campaign SEEDS [--keep FOLDER] FOLDER...` damages logs with all kinds of damage. `--keep`
+//!   writes the recovered logs, so that other programs can read them.
+//! - `campaign --pages SEEDS [--keep FOLDER] FOLDER...` counts the records that survive damage to
+//!   pages, sectors and single bytes. `--keep` writes the damaged logs, so that other programs can
+//!   read them.
 
 #![forbid(unsafe_code)]
-// The program prints to the terminal.
+// The program prints its tables to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -63,10 +64,10 @@ fn main() -> ExitCode {
     if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Minimum size in bytes of a log for damage to pages.
+/// Minimum size in bytes of the logs in which pages are damaged.
 const SEVERAL_PAGES: usize = 16 << 10;
 
-/// Prints how many records survive damage to pages.
+/// Prints how many records survive damage to pages, sectors and single bytes.
 fn survival(subjects: &[Subject], seeds: u64, keep: Option<&Path>) {
     for (format, rows) in campaign::survival(subjects, seeds, SEVERAL_PAGES, keep) {
         println!("**{format}**:\n");
@@ -93,7 +94,8 @@ fn survival(subjects: &[Subject], seeds: u64, keep: Option<&Path>) {
     }
 }
 
-/// Returns a share in percent, never rounded up to 100, or `-` if `all` is 0.
+/// Returns the percentage of `found` in `all`. It is never rounded up to 100. Returns `-` if `all`
+/// is 0.
 fn share(found: u64, all: u64) -> String {
     if all == 0 {
         return "-".to_owned();
@@ -101,7 +103,7 @@ fn share(found: u64, all: u64) -> String {
     if found == all {
         return "100".to_owned();
     }
-    // Ten thousandths of a percent.
+    // This integer is the percentage times 10,000. It is rounded down.
     let share = u128::from(found) * 1_000_000 / u128::from(all);
     format!("{}.{:04}", share / 10_000, share % 10_000)
 }

@@ -1,4 +1,5 @@
-//! The damage campaign: applies every kind of damage to every log, and checks properties of the result.
+//! The damage campaign. It damages every log with every kind of damage, and checks properties of
+//! the results.
 
 mod operators;
 mod pages;
@@ -19,68 +20,69 @@ use rovelog::{AnyLog, Bytes, LogReader, ReadOptions, RecoverOptions, Recovery, S
 
 use operators::{Random, damaged, length_fields};
 
-/// Memory in bytes that any log may use, in addition to a multiple of its size.
+/// Number of bytes of memory that may be used for any log, in addition to a multiple of its size.
 pub const BASE_MEMORY: usize = 8 << 20;
 
-/// Memory in bytes that bags may use in addition, because their chunks may be bz2: two decoders of 4 MB and
-/// an encoder of 8 MB.
+/// Number of bytes of memory that may additionally be used for bags, because their chunks may be
+/// compressed with bzip2. Two decoders need 4 MB each, and an encoder needs 8 MB.
 pub const CODEC_MEMORY: usize = 16 << 20;
 
-/// A log may use this many times its size, in addition to [`BASE_MEMORY`].
+/// The memory used for a log may be this many times its size, in addition to [`BASE_MEMORY`].
 pub const MEMORY_FACTOR: usize = 16;
 
-/// A compressed log may use this many times the bytes that decompression adds: one byte of an array takes
-/// 32 bytes as a value.
+/// For a compressed log, decompression adds bytes, and the memory may be this many times the number
+/// of added bytes. The reason is that one byte of an array takes 32 bytes as a value.
 pub const UNPACKED_FACTOR: usize = 40;
 
 /// Reading a damaged log may take this many times as long as reading the undamaged log, plus
 /// [`Meter::slack`].
 pub const TIME_FACTOR: u32 = 20;
 
-/// Maximum number of intact records right before the damage that may be lost with it.
+/// Maximum number of intact records directly before the damage that may be lost.
 const MAX_EDGE: u64 = 2;
 
-/// A log to damage.
+/// An undamaged log of the campaign.
 pub struct Subject {
-    /// Id of the format.
+    /// Id of the log format.
     pub format: &'static str,
-    /// File name.
+    /// Name of the log file.
     pub name: String,
     bytes: Vec<u8>,
 }
 
-/// Results of one operator on the logs of one format.
+/// Results of one kind of damage (operator) for all logs of one format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Number of damaged logs.
     pub cases: u64,
-    /// Number of damaged logs that are refused.
+    /// Number of damaged logs that the reader rejects.
     pub refused: u64,
     /// Number of records that end before the damage.
     pub before: u64,
-    /// Number of records before the damage that were lost, at most two per log.
+    /// Number of records before the damage that were lost. There are at most two in each log.
     pub edge: u64,
-    /// Number of recovered logs that are valid and have records.
+    /// Number of recovered logs that are valid and contain records.
     pub recovered: u64,
-    /// Descriptions of violated properties.
+    /// Descriptions of violations of the checked properties.
     pub broken: Vec<String>,
 }
 
-/// Measures memory and time.
+/// Meter for the memory and the time that reading a log takes.
 pub struct Meter {
-    /// Counts the memory of the whole process.
+    /// Counter of the memory that the whole process uses.
     pub memory: &'static PeakAlloc,
-    /// Additional time for other work on the machine.
+    /// Time that is added to each limit, because the machine may be busy with other work.
     pub slack: Duration,
 }
 
-/// Maximum size in bytes of a recovered log that is written for other readers.
+/// Maximum size in bytes of a recovered log that is written for other programs.
 const MAX_KEPT_BYTES: usize = 1 << 20;
 
-/// Returns the logs of a folder, sorted by name.
+/// Returns the logs in a folder, sorted by name.
 ///
-/// Leaves out logs that are refused undamaged, compressed logs, because the position of damage in them is
-/// unknown, and bags with a chunk above the size limit, because their memory is not proportional to the file.
+/// Some logs are skipped: logs that the reader rejects without any damage, compressed logs, and
+/// bags with a chunk above the size limit. In a compressed log, the position of the damage is
+/// unknown. For a bag with such a chunk, the memory is not proportional to the file size.
 ///
 /// # Errors
 /// Returns an error if the folder or a file in it cannot be read.
@@ -103,11 +105,11 @@ pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Damages every subject in every way with seeds from 0 to `seeds`. Recovered logs of the first seed are
-/// written to `keep`, in a folder per format.
+/// Damages every subject with every kind of damage, and with each seed from 0 to `seeds`. The
+/// recovered logs for the first seed are written to `keep`, in a folder for each format.
 ///
 /// # Panics
-/// Panics if `keep` cannot be written.
+/// Panics if a file cannot be written to `keep`.
 pub fn run(
     subjects: &[Subject],
     seeds: u64,
@@ -142,24 +144,25 @@ fn open(bytes: &[u8]) -> rovelog::Result<AnyLog> {
     rovelog::from_bytes(Bytes::copy_from_slice(bytes), &ReadOptions::default())
 }
 
-/// Payloads by the offset of their record. Messages of a compressed chunk have one offset.
+/// Payloads of all records, by the offset of the record. All messages in a compressed chunk have
+/// the same offset.
 type Payloads = BTreeMap<u64, Vec<Vec<u8>>>;
 
-/// A log whose records have been read.
+/// A log and the facts that were collected by reading all its records.
 struct ReadLog {
     log: AnyLog,
     payloads: Payloads,
-    /// Size in bytes of all payloads.
+    /// Total size of all payloads in bytes.
     payload_bytes: usize,
 }
 
-/// Reads records, values, columns and the stream of a log to their end.
+/// Reads all records, values and columns of a log, and its stream to the end.
 fn read(bytes: Bytes) -> rovelog::Result<ReadLog> {
     let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default())?;
     let (mut payloads, mut payload_bytes) = (Payloads::new(), 0);
     for record in log.records(&Select::all()) {
         let record = record.expect("a listed record can be read");
-        // Decoding may fail, but must return.
+        // A damaged record may have no value, but decoding it must not panic or hang.
         drop(record.value());
         payload_bytes += record.payload.len();
         payloads.entry(record.offset).or_default().push(record.payload.to_vec());
@@ -174,7 +177,7 @@ fn read(bytes: Bytes) -> rovelog::Result<ReadLog> {
     Ok(ReadLog { log, payloads, payload_bytes })
 }
 
-/// Returns a damaged log, and the offset of the damage.
+/// Returns a damaged log, and the offset of the first damaged byte.
 fn damaged_log(
     (format, log): (&str, &dyn LogReader),
     clean: &[u8],
@@ -188,7 +191,8 @@ fn damaged_log(
     }
 }
 
-/// Returns a damaged log. Both numbers select the damage. Bytes that are no log stay as they are.
+/// Returns a log after one kind of damage. `operator` and `seed` select the damage. Bytes that are
+/// not a log are returned unchanged.
 pub(crate) fn damage_one(clean: &[u8], operator: u8, seed: u8) -> Vec<u8> {
     let Ok(log) = open(clean) else { return clean.to_vec() };
     let operator = Operator::ALL[usize::from(operator) % Operator::ALL.len()];
@@ -196,10 +200,11 @@ pub(crate) fn damage_one(clean: &[u8], operator: u8, seed: u8) -> Vec<u8> {
     damaged_log((log.format().id, &*log), clean, operator, &mut random, clean).0
 }
 
-/// Returns the end of the records that must survive damage at offset `first`.
+/// Returns the offset up to which records must survive, if the damage starts at the offset `first`.
 ///
-/// A damaged block of an RLD is lost as a whole, because the position of missing bytes in it is unknown. If
-/// its times are damaged, the missing bytes may belong to the end of the block before.
+/// In an RLD log, a damaged block is lost as a whole, because the position of missing bytes in it
+/// is unknown. If the times of the block are damaged, the missing bytes may also belong to the end
+/// of the previous block.
 fn intact_end(log: &AnyLog, first: u64) -> u64 {
     let AnyLog::Rld(log) = log else { return first };
     let Ok(layout) = log.layout() else { return first };
@@ -207,21 +212,21 @@ fn intact_end(log: &AnyLog, first: u64) -> u64 {
     within.checked_div(layout.block).map_or(first, |block| first.min(layout.block_at(block)))
 }
 
-/// A damaged log.
+/// A damaged log, and what is known about the undamaged log.
 struct Case<'a> {
     subject: &'a Subject,
     bytes: Bytes,
-    /// Offset of the damage.
+    /// Offset of the first damaged byte.
     first: usize,
-    /// The log of which the damage mixed in a part.
+    /// Second log, from which some kinds of damage take bytes.
     other: Option<&'a [u8]>,
-    /// Payloads of the undamaged log.
+    /// Payloads of all records in the undamaged log.
     payloads: Payloads,
-    /// End of the records that must survive.
+    /// Offset up to which records must survive the damage.
     intact_end: u64,
 }
 
-/// Damages one log and checks it. Returns the recovered log if it has records.
+/// Damages one log and checks the result. Returns the recovered log if it contains records.
 fn one(
     subject: &Subject,
     operator: Operator,
@@ -234,8 +239,9 @@ fn one(
         read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
     let mut random = Random::of(&subject.name, operator, seed);
     let (bytes, first) = damaged_log((subject.format, &*log), &subject.bytes, operator, &mut random, other);
-    // In a log that was damaged before, the part between two damages may be too short to be distinguished
-    // from noise. Bytes that identify a mistake of the writer may also be after the damage.
+    // Some logs have errors before the campaign damages them. Between two damages, the intact part
+    // may be too short to be distinguished from noise. The bytes that identify a known fault of the
+    // logger may also be in the damaged part.
     let faults = log.diagnostics().list().iter();
     let faults = faults.filter(|diagnostic| diagnostic.rule.severity != Severity::Note);
     let first_fault = faults.map(|fault| fault.range.start).chain([first as u64]).min().unwrap_or(0);
@@ -257,8 +263,8 @@ fn one(
     None
 }
 
-/// Checks every property of a damaged log. Returns the recovered log if it has records, or the violated
-/// property.
+/// Checks all properties of a damaged log. Returns the recovered log if it contains records.
+/// Returns an error that describes the first violated property.
 fn check(case: &Case<'_>, meter: &Meter, tally: &mut Tally) -> Result<Option<Vec<u8>>, String> {
     let Case { subject, bytes, .. } = case;
     let start = Instant::now();
@@ -297,12 +303,14 @@ fn check(case: &Case<'_>, meter: &Meter, tally: &mut Tally) -> Result<Option<Vec
     }
 }
 
-/// Checks that the records that end at `end` or before are found, except the last ones.
+/// Checks that the reader finds all records that end at the offset `end` or before. At most
+/// [`MAX_EDGE`] records directly before this offset may be missing.
 fn check_before(want: &Payloads, found: &Payloads, end: u64, tally: &mut Tally) -> Result<(), String> {
-    // A record ends where the next one starts.
+    // The end of a record is the start of the next record.
     let ends = want.keys().skip(1);
-    // A record without an intact record after it may be noise: ULog needs a chain of three messages, VEL a
-    // header.
+    // A record may be taken for noise if no intact record follows it. For example, a ULog reader
+    // only accepts three consecutive messages, and a VEL reader needs the header of the next
+    // message.
     let mut edge = 0;
     for ((at, payloads), _) in want.iter().zip(ends).take_while(|(_, record_end)| **record_end <= end) {
         tally.before += payloads.len() as u64;
@@ -319,7 +327,8 @@ fn check_before(want: &Payloads, found: &Payloads, end: u64, tally: &mut Tally) 
     Ok(())
 }
 
-/// Checks the report of a recovery, and the recovered log. Returns the recovered log if it has records.
+/// Checks the report of a recovery, and the recovered log. Returns the recovered log if it contains
+/// records.
 fn check_recovered(
     format: &str,
     log: &dyn LogReader,
@@ -331,12 +340,14 @@ fn check_recovered(
     if accounted != log.info().size {
         return Err(format!("{accounted} of {} bytes are accounted for", log.info().size));
     }
-    // Recovery leaves out the bytes that reading reports as lost.
+    // Recovery excludes exactly the bytes that the reader reports as lost.
     let lost = &log.info().lost;
     let is_same = (report.lost_bytes(), report.missing_records) == (lost.bytes, lost.missing_records);
-    // Recovery of a ULog also leaves out the subscription of a topic that cannot be decoded.
+    // Recovery of a ULog file may exclude more: the subscription of each topic that cannot be
+    // decoded.
     let may_lose_more = format == "ulog" && report.lost_bytes() >= lost.bytes;
-    // An unchanged ULog keeps bytes that were cut before data was appended.
+    // If data was appended to a ULog file, the message before it may be cut. An unchanged copy
+    // keeps these bytes.
     let is_unchanged = format == "ulog" && report.unchanged;
     if !is_same && !may_lose_more && !is_unchanged {
         let (bytes, records) = (report.lost_bytes(), report.missing_records);

@@ -1,48 +1,48 @@
-//! Kinds of damage that logs suffer in practice. The same seed gives the same damage.
+//! Kinds of damage that happen to logs in practice. The same seed results in the same damage.
 
 use rovelog::LogReader;
 
 /// A kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
-    /// The end is missing.
+    /// The end of the log is missing.
     Cut,
-    /// One to five bits are flipped.
+    /// One to five bits of the log are flipped.
     Flip,
-    /// A range is zeroed.
+    /// A range of bytes is overwritten with zeros.
     Zero,
-    /// A range is repeated.
+    /// A range of bytes is repeated.
     Duplicate,
-    /// Two ranges are swapped.
+    /// Two ranges of bytes are exchanged.
     Reorder,
-    /// Random bytes are inserted.
+    /// Random bytes are inserted into the log.
     Insert,
-    /// A length field is increased.
+    /// The value of a length field is increased.
     Grow,
-    /// A length field is decreased.
+    /// The value of a length field is decreased.
     Shrink,
-    /// The end is replaced by the end of another log of the same format.
+    /// The end of the log is replaced by the end of a second log in the same format.
     Splice,
-    /// In some part, every second sector comes from another log.
+    /// In a part of the log, every second sector comes from a second log.
     Interleave,
-    /// Up to three pages are missing.
+    /// Up to three pages of the log are missing.
     LosePages,
-    /// Up to three pages are repeated.
+    /// Up to three pages of the log are repeated.
     DoublePages,
-    /// The log ends in a page of which only some sectors were written. The others are zeros.
+    /// Only some sectors of the last page were written. The remaining sectors contain zeros.
     HalfPage,
-    /// Up to five single bytes are missing.
+    /// Up to five single bytes of the log are missing.
     LoseBytes,
-    /// Up to five single bytes are repeated.
+    /// Up to five single bytes of the log are repeated.
     DoubleBytes,
     /// The log was copied as text, which adds a carriage return before each line feed.
     TextMode,
-    /// The end is missing, from the start of a page.
+    /// The end of the log is missing. The missing part starts at the start of a page.
     CutAtPage,
 }
 
 impl Operator {
-    /// All operators, in the order of the tables.
+    /// All kinds of damage, in the order of the tables.
     pub const ALL: [Self; 17] = [
         Self::Cut,
         Self::Flip,
@@ -63,7 +63,7 @@ impl Operator {
         Self::CutAtPage,
     ];
 
-    /// The operators for which the untouched records are known.
+    /// Kinds of damage for which it is known which records remain untouched.
     pub const PAGES: [Self; 8] = [
         Self::Interleave,
         Self::LosePages,
@@ -75,7 +75,7 @@ impl Operator {
         Self::CutAtPage,
     ];
 
-    /// Returns the description in tables.
+    /// Returns the description of the damage that tables contain.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cut => "cut",
@@ -99,11 +99,12 @@ impl Operator {
     }
 }
 
-/// A generator of pseudorandom numbers (`SplitMix64`).
+/// A generator of pseudorandom numbers with the algorithm `SplitMix64`.
 pub(super) struct Random(u64);
 
 impl Random {
-    /// Returns the generator for this log, operator and seed.
+    /// Returns a generator whose numbers depend on the name of the log, the kind of damage and the
+    /// seed.
     pub(super) fn of(name: &str, operator: Operator, seed: u64) -> Self {
         let mut state = 0xCBF2_9CE4_8422_2325u64;
         for byte in name.bytes().chain([operator as u8]).chain(seed.to_le_bytes()) {
@@ -120,7 +121,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `end`, or 0 if `end` is 0.
+    /// Returns a random number below `end`. Returns 0 if `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % (end as u64).max(1)).unwrap_or(0)
     }
@@ -129,19 +130,22 @@ impl Random {
 /// Offset and size in bytes of a length field.
 type LengthField = (usize, usize);
 
-/// Returns the length fields of up to a thousand records. For an RLD, returns those of the header.
+/// Returns the length fields of up to a thousand records. For an RLD log, returns the length fields
+/// in the header.
 pub(super) fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthField> {
     if format == "rld" {
-        // header_length, data_block_size, data_block_count, sample_count, comment_length
+        // These are the header fields `header_length`, `data_block_size`, `data_block_count`,
+        // `sample_count` and `comment_length`.
         return vec![(6, 2), (8, 4), (12, 4), (16, 4), (0x30, 4)];
     }
-    // Each record starts with its length.
+    // Each record starts with a field that contains its length.
     let size = if format == "ulog" { 2 } else { 4 };
     let records = log.records(&rovelog::Select::all()).take(1000).filter_map(Result::ok);
     records.filter_map(|record| Some((usize::try_from(record.offset).ok()?, size))).collect()
 }
 
-/// Returns a damaged log and the offset of the damage. The operator is not one of [`Operator::PAGES`].
+/// Returns a damaged log, and the offset of the first damaged byte. The kind of damage must not be
+/// one of [`Operator::PAGES`].
 pub(super) fn damaged(
     clean: &[u8],
     operator: Operator,

@@ -1,25 +1,27 @@
-//! Damage by file systems and copies. A damaged log is a list of pieces of the undamaged log and of foreign
-//! bytes, so that the untouched records are known.
+//! Damage caused by file systems or by copying files. A damaged log is described as a list of
+//! pieces. Each piece is a range of the undamaged log, or contains bytes from elsewhere. So the
+//! records that remain untouched are known.
 
 use std::ops::Range;
 
 use super::operators::{Operator, Random};
 
-/// Size in bytes of a page, and of a cluster of a file system.
+/// Size in bytes of a page of memory, and of a cluster of a file system.
 const PAGE: usize = 4096;
 
-/// Size in bytes of a sector.
+/// Size in bytes of a disk sector.
 const SECTOR: usize = 512;
 
-/// A part of a damaged log.
+/// A piece of a damaged log.
 pub(super) enum Piece {
-    /// A range of the undamaged log.
+    /// A range of bytes from the undamaged log.
     Own(Range<usize>),
-    /// Other bytes.
+    /// Bytes that are not from the undamaged log.
     Foreign(Vec<u8>),
 }
 
-/// Returns the pieces of a damaged log, or `None` if the operator is not one of [`Operator::PAGES`].
+/// Returns the pieces of a damaged log. Returns `None` if the kind of damage is not one of
+/// [`Operator::PAGES`].
 pub(super) fn pieces(
     clean: &[u8],
     operator: Operator,
@@ -57,7 +59,7 @@ pub(super) fn pieces(
             kept
         }
         Operator::HalfPage => {
-            // The last page: some written sectors, then zeros.
+            // The last page consists of some sectors that were written, followed by zeros.
             let page = random.below(pages) * PAGE;
             let written = (page + SECTOR * random.below(PAGE / SECTOR)).min(clean.len());
             vec![Piece::Own(0..written), Piece::Foreign(vec![0; page + PAGE - written.min(page + PAGE)])]
@@ -96,8 +98,8 @@ pub(super) fn pieces(
     })
 }
 
-/// Replaces every second sector in a part of the log by one of another log, as if two files were linked to the
-/// same clusters.
+/// In a part of the log, replaces every second sector by a sector of the log `other`. This happens
+/// if a file system assigns the same clusters to two files.
 fn interleaved(clean: &[u8], random: &mut Random, other: &[u8]) -> Vec<Piece> {
     let sectors = clean.len().div_ceil(SECTOR);
     let from = random.below(sectors);
@@ -117,7 +119,8 @@ fn interleaved(clean: &[u8], random: &mut Random, other: &[u8]) -> Vec<Piece> {
     kept
 }
 
-/// Returns the damaged log, and the offset of the first difference.
+/// Returns the bytes of the damaged log, and the offset of the first byte that differs from the
+/// undamaged log.
 pub(super) fn joined(clean: &[u8], pieces: &[Piece]) -> (Vec<u8>, usize) {
     let mut bytes = Vec::with_capacity(clean.len());
     for piece in pieces {
@@ -130,8 +133,8 @@ pub(super) fn joined(clean: &[u8], pieces: &[Piece]) -> (Vec<u8>, usize) {
     (bytes, first)
 }
 
-/// Returns the undamaged ranges. Adjacent pieces are joined, so that a record across their border counts as
-/// untouched.
+/// Returns the ranges of the undamaged log that remain untouched. Adjacent pieces are joined, so
+/// that a record across their border counts as untouched.
 pub(super) fn untouched(pieces: &[Piece]) -> Vec<Range<usize>> {
     let mut own: Vec<Range<usize>> = Vec::new();
     let mut continues = false;

@@ -1,5 +1,5 @@
-//! Counts the untouched records that are still found after damage to pages, sectors and single bytes, and the
-//! records that are found although the log never had them.
+//! Counts how many records survive damage to pages, sectors and single bytes. Also counts false
+//! records, which are found although the undamaged log does not contain them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -10,39 +10,42 @@ use rovelog::{AnyLog, Bytes, ReadOptions, Record, RecoverOptions, Select, TopicI
 use super::operators::{Operator, Random};
 use super::{Subject, pages};
 
-/// Results of one operator on the logs of one format.
+/// Results of one kind of damage for all logs of one format.
 #[derive(Clone, Debug, Default)]
 pub struct Survival {
-    /// Number of damaged logs with untouched records.
+    /// Number of damaged logs that contain untouched records.
     pub files: u64,
-    /// Number of records of which no byte is touched, in topics that start before the damage.
+    /// Number of untouched records. No byte of such a record is damaged, and its topic starts
+    /// before the damage.
     pub untouched: u64,
-    /// Number of untouched records that are found.
+    /// Number of untouched records that are found in the damaged logs.
     pub found: u64,
-    /// The log with the smallest share of found records.
+    /// The log in which the smallest part of the untouched records is found.
     pub worst: Option<Worst>,
-    /// Number of records that neither this log nor the other one of an interleaved pair has.
+    /// Number of false records. They are in neither of the two logs from which the damaged log was
+    /// made.
     pub false_records: u64,
-    /// Number of records that are found more often than the log has them, or that the other log has.
+    /// Number of copies. These are records that are found more often than the undamaged log
+    /// contains them, or that come from the second log.
     pub copies: u64,
 }
 
-/// The log in which the smallest share of untouched records is found.
+/// The log in which the smallest part of the untouched records is found.
 #[derive(Clone, Debug)]
 pub struct Worst {
-    /// Number of untouched records that are found.
+    /// Number of untouched records that are found in this log.
     pub found: u64,
-    /// Number of untouched records.
+    /// Number of untouched records in this log.
     pub untouched: u64,
-    /// Name of the log, and seed of its damage.
+    /// Name of the log, and the seed of its damage.
     pub name: String,
 }
 
-/// Time in nanoseconds and payload of a record. The name of a topic may depend on other topics, so it does not
-/// identify a record.
+/// Time in nanoseconds and payload, which identify a record. The name of a topic may depend on
+/// which other topics are found, so it does not identify a record.
 type Key = (Option<i64>, Vec<u8>);
 
-/// Counts the records of a log by time and payload.
+/// Counts how often each record occurs in a log. Records are identified by time and payload.
 fn count(log: &AnyLog) -> HashMap<Key, u64> {
     let mut counts = HashMap::new();
     for record in log.records(&Select::all()) {
@@ -52,7 +55,8 @@ fn count(log: &AnyLog) -> HashMap<Key, u64> {
     counts
 }
 
-/// Recovers a damaged log. Returns `None` if it is refused or has no records.
+/// Recovers a damaged log. Returns `None` if the reader rejects the log, or if it contains no
+/// records.
 fn recovered(bytes: Vec<u8>) -> Option<AnyLog> {
     let log = rovelog::from_bytes(bytes.into(), &ReadOptions::default()).ok()?;
     let mut out = Vec::new();
@@ -60,20 +64,22 @@ fn recovered(bytes: Vec<u8>) -> Option<AnyLog> {
     rovelog::from_bytes(out.into(), &ReadOptions::default()).ok()
 }
 
-/// Returns the time of a record. Samples of an RLD have none of their own.
+/// Returns the time of a record, or `None` for a record in an RLD log. The rows of an RLD log do
+/// not store a time.
 fn nanos(log: &AnyLog, record: &Record<'_>) -> Option<i64> {
     record.time.map(|time| time.nanos).filter(|_| log.format().id != "rld")
 }
 
-/// A record of the undamaged log.
+/// Location of a record in the undamaged log.
 struct Place {
-    /// Range of its bytes in the file.
+    /// Range of the bytes of the record in the file.
     range: Range<usize>,
     topic: TopicId,
     key: Key,
 }
 
-/// Returns the records of an undamaged log, or `None` if some are compressed.
+/// Returns the locations of all records in an undamaged log. Returns `None` if some records are
+/// compressed.
 fn places(bytes: &Bytes) -> Option<Vec<Place>> {
     let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default()).ok()?;
     let mut places = Vec::new();
@@ -94,8 +100,8 @@ fn places(bytes: &Bytes) -> Option<Vec<Place>> {
     Some(places)
 }
 
-/// Returns the row of a log in the table. Bags before V1.2 have their own, because a search cannot recognize
-/// their records.
+/// Returns the name of the table row to which a log belongs. Bags before V1.2 have a separate row,
+/// because a search after damage cannot recognize their records.
 fn kind(subject: &Subject) -> &'static str {
     let line = &subject.bytes[..subject.bytes.len().min(24)];
     let is = |version: &[u8]| line.windows(version.len()).any(|part| part == version);
@@ -103,13 +109,13 @@ fn kind(subject: &Subject) -> &'static str {
     if subject.format == "rosbag" && is_old { "rosbag before V1.2" } else { subject.format }
 }
 
-/// Damages every undamaged log of at least `min_bytes` with each operator and seed.
+/// Damages every undamaged log of at least `min_bytes` with each kind of damage and each seed.
 ///
-/// Damaged logs are written to the folder `keep` for other readers. Their names have the numbers of untouched,
-/// found and false records.
+/// The damaged logs are written to the folder `keep`, so that other programs can read them. Their
+/// file names contain the numbers of untouched, found and false records.
 ///
 /// # Panics
-/// Panics if a recovered log cannot be read, or a damaged log cannot be written.
+/// Panics if a recovered log cannot be read, or if a damaged log cannot be written.
 pub fn survival(
     subjects: &[Subject],
     seeds: u64,
@@ -157,22 +163,22 @@ pub fn survival(
     results
 }
 
-/// A damaged log, and the records to look for in it.
+/// A damaged log, and the records that should be found in it.
 struct Case<'a> {
     operator: Operator,
-    /// Records of the undamaged log.
+    /// Locations of the records in the undamaged log.
     places: &'a [Place],
-    /// Untouched ranges of the undamaged log.
+    /// Ranges of the undamaged log that remain untouched.
     untouched: Vec<Range<usize>>,
-    /// Offset of the first difference.
+    /// Offset of the first byte that differs from the undamaged log.
     first: usize,
-    /// Payloads of the other log of an interleaved pair.
+    /// Payloads of the records in the second log, from which some kinds of damage take bytes.
     foreign: &'a HashSet<Vec<u8>>,
-    /// Name of the log, and seed of its damage.
+    /// Name of the log, and the seed of its damage.
     name: String,
 }
 
-/// Numbers of records in one damaged log.
+/// Numbers of untouched, found and false records in one damaged log.
 struct Counts {
     untouched: u64,
     found: u64,
@@ -180,14 +186,15 @@ struct Counts {
 }
 
 impl Survival {
-    /// Counts one damaged log. Returns `None` if all of its records are touched.
+    /// Adds the counts of one damaged log. Returns `None` if no record remains untouched.
     fn add(&mut self, case: &Case<'_>, damaged: Vec<u8>) -> Option<Counts> {
-        // A copy as text touches everything, definitions too, so no topic starts before the damage.
+        // Copying a log as text may change any part of it, including the definitions at its start.
+        // Then no topic starts before the damage, so the records of all topics are counted.
         let is_text_mode = case.operator == Operator::TextMode;
         let early = case.places.iter().filter(|place| place.range.end <= case.first || is_text_mode);
         let early: HashSet<TopicId> = early.map(|place| place.topic).collect();
         let is_untouched = |range: &Range<usize>| {
-            // The ranges overlap if a page is repeated.
+            // If a page is repeated, some ranges overlap.
             case.untouched.iter().any(|piece| piece.start <= range.start && range.end <= piece.end)
         };
         let mut untouched = HashMap::<&Key, u64>::new();

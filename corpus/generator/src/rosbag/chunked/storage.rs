@@ -1,31 +1,27 @@
-//! How the data of chunks are stored: compressed, damaged, encrypted.
+//! Cases about the storage of chunk data: compressed, damaged, and encrypted.
 
-use super::log::{BAG_HEADER_SIZE, Bag, Chunk, Content, VERSION_LINE, talk, talker};
-use super::pack::{bz2, linked, lz4};
-use crate::cases;
-use crate::lay::{lay, noise};
-use crate::rosbag::log::text;
+use super::prelude::*;
 
 cases! {
-    "v2.0+lz4" [K2] "an LZ4 frame as the recorder writes it" => Bag::recorder().put(talk(0..5).lz4()).close();
-    "v2.0+bz2" [K2] "a stream of bzip2" => Bag::recorder().put(talk(0..5).bz2()).close();
+    "v2.0+lz4" [K2] "an LZ4 frame as the recorder writes it" => Bag::with([talk(0..5).lz4()]).close();
+    "v2.0+bz2" [K2] "a stream of bzip2" => Bag::with([talk(0..5).bz2()]).close();
     "v2.0+mixed-compression" [K2] "a chunk of each kind" =>
-        Bag::recorder().put(talk(0..3).lz4()).put(talk(3..5).plain()).put(talk(5..8).bz2()).close();
+        Bag::with([talk(0..3).lz4(), talk(3..5).plain(), talk(5..8).bz2()]).close();
     "v2.0+lz4-frames" [K2] "a frame to skip, one as usual, one of linked blocks with its size" =>
-        Bag::recorder().put(talk(0..8).stored("lz4", |bytes| {
+        Bag::with([talk(0..8).stored("lz4", |bytes| {
             let (head, tail) = bytes.split_at(bytes.len() / 2);
             lay![0x184d_2a53_u32, text("skip!"), lz4(head), linked(tail)]
-        })).close();
+        })]).close();
     "v2.0+bz2-streams" [K2] "two streams, one after the other" =>
-        Bag::recorder().put(talk(0..8).stored("bz2", |bytes| {
+        Bag::with([talk(0..8).stored("bz2", |bytes| {
             let (head, tail) = bytes.split_at(bytes.len() / 2);
             lay![bz2(head), bz2(tail)]
-        })).close();
+        })]).close();
     "v2.0+size-wrong" [K4] "the uncompressed size is that of something else" =>
-        Bag::recorder().put(talk(0..3).lz4().size(100).state("size wrong", "chunk_size"))
-            .put(talk(3..6).plain().size(100).state("size wrong", "chunk_size")).close();
+        Bag::with([talk(0..3).lz4(), talk(3..6).plain()]
+            .map(|chunk| chunk.size(100).state("size wrong", "chunk_size"))).close();
     "v2.0+size-hostile" [K4] "a chunk that claims 4 GiB" =>
-        Bag::recorder().put(talk(0..3).lz4().size(u32::MAX).state("size wrong", "chunk_size")).close();
+        Bag::with([talk(0..3).lz4().size(u32::MAX).state("size wrong", "chunk_size")]).close();
     "v2.0+bomb" [K5] "a chunk that unpacks to more than is allowed" => bomb();
     "v2.0+compression-unknown" [K3] "a chunk that says zstd" =>
         unreadable(talk(3..6).stored("zstd", Clone::clone).state("unknown compression", None).keep(0, "chunk_unreadable", 0));
@@ -35,11 +31,12 @@ cases! {
     "v2.0+lz4-checksum" [K20] "the checksum of the content is another one" => {
         let chunk = talk(3..6).lz4().data(|data| *data.last_mut().expect("a checksum") ^= 1);
         let end = chunk.data.len();
-        Bag::recorder().put(talk(0..3).plain()).put(chunk.state("damaged: checksum", None).lose("chunk_checksum", end))
-            .put(talk(6..9).plain()).close()
+        let chunk = chunk.state("damaged: checksum", None).lose("chunk_checksum", end);
+        Bag::with([talk(0..3).plain(), chunk, talk(6..9).plain()]).close()
     };
     "v2.0+lz4-damaged" [K21] "a match in the second frame reaches back to before its start" => {
-        // Two messages in a frame of their own; the next frame has one block: no literals, a match 255 back.
+        // The first frame has two messages. The second frame has one block without literals, whose
+        // match starts 255 bytes back.
         let whole = lz4(&talk(3..5).bytes);
         let at = whole.len();
         let frame = lz4(&talk(5..6).bytes);
@@ -61,55 +58,49 @@ cases! {
             .keep(2, "chunk_damaged", at))
     };
     "v2.0+no-encryptor" [K13] "an encryptor that encrypts nothing" =>
-        Bag::starting(VERSION_LINE, 20, &[("encryptor", b"rosbag/NoEncryptor")]).put(talk(0..3).plain()).close();
+        Bag::with_header(VERSION_LINE, 20, &[("encryptor", b"rosbag/NoEncryptor")]).put(talk(0..3).plain()).close();
     "v2.0+encrypted" [K13] "chunks and connections are ciphertext" => encrypted();
 }
 
-/// Returns a bag with this chunk between two others: not all of it can be read.
+/// Returns a bag with three chunks. The second is `chunk`, which cannot be read completely.
 fn unreadable(chunk: Chunk) -> Bag {
-    Bag::recorder().put(talk(0..3).plain()).put(chunk).put(talk(6..9).plain()).close_differing()
+    Bag::with([talk(0..3).plain(), chunk, talk(6..9).plain()]).close_differing()
 }
 
-/// A reader stops at 64 MiB, where the first stream ends.
+/// Returns a bag with a chunk that decompresses to more than 64 MiB. A reader stops at this limit,
+/// where the first stream ends.
 fn bomb() -> Bag {
     const LIMIT: usize = 64 << 20;
-    let content = talk(3..5);
+    // Bytes after the records are lost, because they are not a record.
+    let content = talk(3..5).lose_range("lost_in_chunk", 0..0);
     let mut first = content.bytes.clone();
     first.resize(LIMIT, 0);
     let (first, second) = (bz2(&first), bz2(&vec![0; 1 << 20]));
     let at = first.len();
     let chunk = content.stored("bz2", |_| lay![first, second]);
-    let records = 2;
-    Bag::recorder()
-        .put(talk(0..3).plain())
-        .put(chunk.size(1000).state("damaged: limit", None).zeros().keep(records, "chunk_too_large", at))
-        .put(talk(6..9).plain())
-        .close()
+    let chunk = chunk.size(1000).state("damaged: limit", None).keep(2, "chunk_too_large", at);
+    Bag::with([talk(0..3).plain(), chunk, talk(6..9).plain()]).close()
 }
 
-/// A bag as `rosbag encrypt` leaves it: plain are headers of chunks, index data and chunk infos.
+/// Returns a bag that was encrypted by `rosbag encrypt`, which does not encrypt chunk headers,
+/// index data and chunk infos.
 fn encrypted() -> Bag {
-    const FIELDS: &[(&str, &[u8])] = &[
+    let more: &Fields<'_> = &[
         ("encrypted_key", b"-----BEGIN PGP MESSAGE-----"),
         ("encryptor", b"rosbag/AesCbcEncryptor"),
         ("gpg_user", b"Fox Mulder"),
     ];
-    // An initialisation vector and whole blocks of 16 bytes.
+    // Encrypted data has an initialization vector of 16 bytes and complete blocks of 16 bytes.
     let cipher = |len: usize| noise(16 + len.next_multiple_of(16));
-    let used: usize = FIELDS.iter().map(|(name, value)| 4 + name.len() + 1 + value.len()).sum();
-    let mut bag = Bag::starting(VERSION_LINE, BAG_HEADER_SIZE - 69 - used, FIELDS);
-    for numbers in [0..3, 3..5] {
-        let content: Content = talk(numbers);
-        let chunk = content.stored("none", |bytes| cipher(bytes.len()));
-        bag = bag.put(chunk.state("encrypted", None).keep(0, "encrypted", 0));
-    }
-    let pos = bag.at() as u64;
-    let (head, data) = (cipher(40), cipher(150));
-    bag.lose("encrypted", lay![text(head), text(data)])
-        .change(|own| {
-            own.connections.remove(&talker().id);
-        })
+    let padding = BAG_HEADER_SIZE - 69 - fields(more).len();
+    let bag = Bag::with_header(VERSION_LINE, padding, more).each([0..3, 3..5], |bag, numbers| {
+        let chunk = talk(numbers).stored("none", |bytes| cipher(bytes.len()));
+        bag.put(chunk.state("encrypted", None).keep(0, "encrypted", 0))
+    });
+    let (pos, connection) = (bag.pos(), lay![text(cipher(40)), text(cipher(150))]);
+    bag.lose("encrypted", connection)
+        .change(|index| index.connections.clear())
         .index_section()
-        .set_header(pos, 1, 2)
+        .set_counts(pos, 1, 2)
         .section(pos, "encrypted")
 }

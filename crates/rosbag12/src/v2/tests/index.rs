@@ -1,4 +1,4 @@
-//! Bags whose index agrees with its chunks, and bags whose index does not.
+//! Tests of bags whose index matches or does not match their chunks.
 
 use rovelog_core::{ErrorKind, LogReader as _, Select};
 
@@ -6,10 +6,12 @@ use super::made::{Bag, Part, chunk, chunk_info, connection, message, unknown};
 use crate::diagnostics as rules;
 use crate::{BagOptions, BagReader, IndexState};
 
-/// What the index says of a topic: its name, entries and messages, and whether they are the same.
+/// Result of comparing the index of a topic: the topic name, the number of index entries, the
+/// number of messages, and whether the entries match the messages.
 type Topic = (String, u64, u64, bool);
 
-/// Opens a bag by its index, where that agrees with itself, or by all that is in it.
+/// Opens a bag. If `by_index` is true and the index is consistent, the bag is opened by its index.
+/// In all other cases, the bag is scanned.
 fn open(bytes: Vec<u8>, by_index: bool) -> BagReader {
     let indexed_from = if by_index { 0 } else { u64::MAX };
     let options = BagOptions { indexed_from, ..BagOptions::default() };
@@ -17,11 +19,11 @@ fn open(bytes: Vec<u8>, by_index: bool) -> BagReader {
 }
 
 fn is_by_index(bag: &Bag) -> bool {
-    open(bag.bytes(), true).scanner.chunked().is_by_index
+    open(bag.bytes(), true).scanner.content.is_by_index
 }
 
-/// Two publishers of one topic, a latched topic, one without messages, one with a single one, and
-/// one that is the first with time 0.
+/// Returns a bag with two publishers of one topic, a latched topic, a topic without messages, a
+/// topic with one message, and a topic that starts at time 0.
 fn recorded() -> Bag {
     let first = Part::of(&[(0, 10, 4), (1, 11, 4), (0, 12, 9), (4, 13, 4), (3, 15, 4)]);
     let second = Part::of(&[(5, 0, 4), (1, 20, 4), (0, 9, 4), (3, 21, 4), (5, 8, 4)]);
@@ -29,7 +31,7 @@ fn recorded() -> Bag {
     Bag::of(&connections, vec![first, second])
 }
 
-/// How the index of each bag of a file agrees.
+/// Returns the result of the index comparison for each section (bag within the file).
 fn index_of(bytes: Vec<u8>) -> Vec<(IndexState, Vec<Topic>)> {
     let bag = open(bytes, false);
     let sections = bag.sections().iter().map(|section| {
@@ -42,7 +44,7 @@ fn index_of(bytes: Vec<u8>) -> Vec<(IndexState, Vec<Topic>)> {
     sections.collect()
 }
 
-/// The one section of a bag.
+/// Returns the result of the index comparison for a bag with one section.
 fn index_of_bag(bag: &Bag) -> (IndexState, Vec<Topic>) {
     let [section] = index_of(bag.bytes()).try_into().unwrap();
     section
@@ -57,7 +59,7 @@ fn all_exact() -> Vec<Topic> {
     counts.into_iter().map(|(name, count)| topic(name, count, count, true)).collect()
 }
 
-/// What is said of an index that differs.
+/// Returns the message of the diagnostic about differences between the index and the messages.
 fn why(bag: &Bag) -> String {
     let bag = open(bag.bytes(), false);
     let differs = bag.diagnostics().list().iter().find(|noticed| noticed.rule == &rules::INDEX_DIFFERS);
@@ -65,10 +67,10 @@ fn why(bag: &Bag) -> String {
 }
 
 #[test]
-fn the_index_alone_says_what_reading_all_says() {
+fn the_index_and_a_full_scan_give_the_same_summary() {
     let bag = recorded();
     let (by_index, whole) = (open(bag.bytes(), true), open(bag.bytes(), false));
-    assert!(by_index.scanner.chunked().is_by_index && !whole.scanner.chunked().is_by_index);
+    assert!(by_index.scanner.content.is_by_index && !whole.scanner.content.is_by_index);
     assert_eq!(by_index.sections()[0].index, IndexState::Believed);
     assert_eq!(by_index.info().records, 10);
     assert_eq!(by_index.info().start, whole.info().start);
@@ -80,7 +82,7 @@ fn the_index_alone_says_what_reading_all_says() {
         assert_eq!(topic.name, same.name);
         assert_eq!((topic.count, topic.first, topic.last), (same.count, same.first, same.last));
         assert_eq!(by_index.callerids(topic), whole.callerids(same));
-        // The index does not say more.
+        // The index does not contain the order of messages and the payload sizes.
         assert_eq!((topic.in_order, topic.bytes_known), (topic.count < 2, topic.count == 0));
     }
     for (connection, same) in by_index.connections().iter().zip(whole.connections()) {
@@ -93,12 +95,12 @@ fn the_index_alone_says_what_reading_all_says() {
         records.map(|record| (record.offset, record.seq, record.time, record.topic.id)).collect::<Vec<_>>()
     };
     assert_eq!(records(&by_index), records(&whole));
-    // The chunks are as the index says, so that nothing more was read.
-    assert_eq!((by_index.info().records, by_index.comparison.whole.get().is_none()), (10, true));
+    // All chunks match the index, so the bag was not scanned again.
+    assert_eq!((by_index.info().records, by_index.comparison.losses.get().is_none()), (10, true));
 }
 
 #[test]
-fn a_loss_that_reading_finds_is_in_the_losses() {
+fn a_loss_found_while_reading_is_added_to_the_losses() {
     let mut bag = recorded();
     let at = bag.parts[1].chunk.windows(5).rposition(|bytes| bytes == b"conn=").unwrap();
     bag.parts[1].chunk[at] = 0;
@@ -111,7 +113,7 @@ fn a_loss_that_reading_finds_is_in_the_losses() {
 }
 
 #[test]
-fn records_end_with_an_error_for_what_is_missing() {
+fn missing_messages_end_the_records_with_an_error() {
     let mut bag = recorded();
     let at = bag.parts[1].chunk.windows(5).rposition(|bytes| bytes == b"conn=").unwrap();
     bag.parts[1].chunk[at] = 0;
@@ -122,15 +124,15 @@ fn records_end_with_an_error_for_what_is_missing() {
     let error = last.as_ref().unwrap_err();
     assert_eq!((error.kind, error.offset), (ErrorKind::DataLost, Some(bag.losses().ranges[0].start)));
     assert!(error.to_string().contains("1 record"), "{error}");
-    // Records of a chunk that is intact.
+    // The chunk that contains the messages of this topic is intact.
     assert!(bag.records(&Select::topic("/single")).all(|record| record.is_ok()));
-    // A full scan knows the loss from the start.
+    // A full scan finds the loss already when the bag is opened.
     let whole = open(bag.bytes.to_vec(), false);
     assert!(whole.records(&Select::all()).all(|record| record.is_ok()) && !whole.info().lost.is_empty());
 }
 
 #[test]
-fn damaged_ops_in_chunks_are_noticed_by_a_scan() {
+fn a_scan_detects_damaged_ops_in_chunks() {
     let mut bag = recorded();
     let at = bag.parts[1].chunk.windows(4).rposition(|bytes| bytes == b"op=\x02").unwrap();
     bag.parts[1].chunk[at + 3] = 0x82;
@@ -143,7 +145,7 @@ fn damaged_ops_in_chunks_are_noticed_by_a_scan() {
 }
 
 #[test]
-fn a_bag_is_not_opened_by_an_index_that_contradicts_itself() {
+fn an_inconsistent_index_is_not_used() {
     let change = |change: &dyn Fn(&mut Bag)| {
         let mut bag = recorded();
         change(&mut bag);
@@ -165,16 +167,16 @@ fn a_bag_is_not_opened_by_an_index_that_contradicts_itself() {
     assert!(!change(&|bag| bag.behind = chunk_info(20, (1, 2), &[])));
     assert!(!change(&|bag| bag.behind = unknown(9, b"")));
     assert!(!change(&|bag| bag.behind = connection(0, "/a")[..40].to_vec()));
-    // A connection record whose op is damaged.
+    // Damage the op (record type) of a connection record.
     let mut bytes = recorded().bytes();
     let at = bytes.windows(3).rposition(|bytes| bytes == b"op=").unwrap() + 3;
     bytes[at] = 99;
-    assert!(!open(bytes, true).scanner.chunked().is_by_index);
+    assert!(!open(bytes, true).scanner.content.is_by_index);
 }
 
-/// LZ4 makes at most 255 bytes of one.
+/// LZ4 expands data by a factor of at most 255, so larger stated sizes are impossible.
 #[test]
-fn an_index_of_chunks_that_claim_too_much_is_not_believed() {
+fn an_index_whose_chunks_state_impossible_sizes_is_not_used() {
     for (compression, size, is_believed) in
         [("lz4", 25_754, true), ("lz4", 25_755, false), ("bz2", 1 << 20, true), ("zip", 100, false)]
     {
@@ -185,31 +187,31 @@ fn an_index_of_chunks_that_claim_too_much_is_not_believed() {
 }
 
 #[test]
-fn bags_without_messages_are_opened_by_their_index() {
+fn the_index_of_a_bag_without_messages_is_used() {
     let mut bag = recorded();
     bag.parts.clear();
     let opened = open(bag.bytes(), true);
-    assert!(opened.scanner.chunked().is_by_index);
+    assert!(opened.scanner.content.is_by_index);
     assert_eq!(opened.sections()[0].index, IndexState::Empty);
     assert_eq!(index_of_bag(&bag), (IndexState::Empty, vec![]));
-    // A chunk of connections alone.
+    // Test a chunk that contains only connection records.
     bag.parts = vec![Part::of(&[])];
     let declared = connection(2, "/c");
     bag.parts[0].chunk = chunk("none", u32::try_from(declared.len()).unwrap(), &declared);
     let opened = open(bag.bytes(), true);
     assert_eq!(opened.sections()[0].index, IndexState::Empty);
-    let chunks = &opened.scanner.chunked().chunks;
-    assert_eq!((chunks.len(), chunks[0].span), (1, None));
+    let chunks = &opened.scanner.content.chunks;
+    assert_eq!((chunks.len(), chunks[0].messages.span), (1, None));
 }
 
 #[test]
-fn an_index_that_agrees_with_all_chunks_is_exact() {
+fn an_index_that_matches_all_chunks_is_exact() {
     let mut bag = recorded();
     assert_eq!(index_of_bag(&bag), (IndexState::Exact, all_exact()));
-    // Index data of no messages say nothing.
+    // An index data record without entries is not a difference.
     bag.parts[0].index.push((2, Vec::new()));
     assert_eq!(index_of_bag(&bag), (IndexState::Exact, all_exact()));
-    // Another bag behind it, whose places count from its start.
+    // Index positions in an appended bag are relative to the version line of that bag.
     let mut other = recorded();
     other.parts.truncate(1);
     let both = [bag.bytes(), other.bytes()].concat();
@@ -220,24 +222,24 @@ fn an_index_that_agrees_with_all_chunks_is_exact() {
 }
 
 #[test]
-fn topics_whose_index_data_differ_are_told_from_the_others() {
+fn only_topics_whose_index_data_differ_are_reported() {
     let with = |changed: [Topic; 1]| {
         let mut topics = all_exact();
         let place = topics.iter().position(|topic| topic.0 == changed[0].0).unwrap();
         topics[place] = changed.into_iter().next().unwrap();
         (IndexState::Differs, topics)
     };
-    // Another time in the first chunk.
+    // Change a time in the index data of the first chunk.
     let mut bag = recorded();
     bag.parts[0].index[1].1[0].0 += 1;
     assert_eq!(index_of_bag(&bag), with([topic("/latched", 2, 2, false)]));
-    // None of a topic at all.
+    // Remove the index data of one topic.
     let mut bag = recorded();
     for part in &mut bag.parts {
         part.index.retain(|(conn, _)| *conn != 1);
     }
     assert_eq!(index_of_bag(&bag), with([topic("/latched", 0, 2, false)]));
-    // One entry too many: a message is missing.
+    // Add an index entry for which there is no message.
     let mut bag = recorded();
     bag.parts[0].index[0].1.push((14, 999));
     bag.parts[1].index[0].1.push((14, 999));
@@ -246,29 +248,29 @@ fn topics_whose_index_data_differ_are_told_from_the_others() {
 }
 
 #[test]
-fn an_index_that_lacks_something_differs() {
+fn an_incomplete_index_differs() {
     let differs = |change: &dyn Fn(&mut Bag), text: &str| {
         let mut bag = recorded();
         change(&mut bag);
-        let (state, topics) = index_of_bag(&bag);
-        assert_eq!((state, topics), (IndexState::Differs, all_exact()), "{text}");
+        let (content, topics) = index_of_bag(&bag);
+        assert_eq!((content, topics), (IndexState::Differs, all_exact()), "{text}");
         assert!(why(&bag).contains(text), "{}", why(&bag));
     };
     differs(&|bag| bag.counts = Some((6, 3)), "the bag header says 6 connections and 3 chunks");
     differs(&|bag| bag.counts = Some((5, 2)), "the bag header says 5 connections and 2 chunks");
     differs(&|bag| bag.behind = chunk_info(20, (1, 2), &[]), "3 chunk infos for 2 chunks");
-    differs(&|bag| bag.index_pos = Some(100), "its position");
-    differs(&|bag| bag.parts[0].info = None, "no chunk info of the chunk at byte");
-    differs(&|bag| bag.parts[0].info.as_mut().unwrap().0.0 -= 1, ": chunk info of the chunk at byte");
-    differs(&|bag| bag.parts[0].info.as_mut().unwrap().1[0].1 -= 1, ": chunk info of the chunk at byte");
+    differs(&|bag| bag.index_pos = Some(100), "another index position");
+    differs(&|bag| bag.parts[0].info = None, "has no chunk info");
+    differs(&|bag| bag.parts[0].info.as_mut().unwrap().0.0 -= 1, ": the chunk info of the chunk at byte");
+    differs(&|bag| bag.parts[0].info.as_mut().unwrap().1[0].1 -= 1, ": the chunk info of the chunk at byte");
     let mut bag = recorded();
     bag.parts.iter_mut().for_each(|part| part.info = None);
     assert_eq!(index_of_bag(&bag), (IndexState::Absent, vec![]));
 }
 
-/// A connection is declared in a chunk alone.
+/// The index lacks the connection, because only a chunk declares it.
 #[test]
-fn an_index_without_a_connection_that_has_messages_differs() {
+fn an_index_without_a_used_connection_differs() {
     let bag = |messages: Vec<u8>, entries: &[(u32, u32)]| {
         let declared = [connection(0, "/a"), messages].concat();
         let counts = entries.iter().map(|_| (0, 1)).collect();
@@ -282,8 +284,8 @@ fn an_index_without_a_connection_that_has_messages_differs() {
     let at = u32::try_from(connection(0, "/a").len()).unwrap();
     let with = bag(message(0, 1, b"data"), &[(1, at)]);
     assert_eq!(index_of_bag(&with), (IndexState::Differs, vec![topic("/a", 1, 1, true)]));
-    assert!(why(&with).contains("connection 0 is not in it"), "{}", why(&with));
+    assert!(why(&with).contains("connection 0 is missing from the index"), "{}", why(&with));
     let without = bag(Vec::new(), &[(1, at)]);
     assert_eq!(index_of_bag(&without), (IndexState::Differs, vec![topic("/a", 1, 0, false)]));
-    assert!(!why(&without).contains("is not in it"), "{}", why(&without));
+    assert!(!why(&without).contains("is missing from the index"), "{}", why(&without));
 }

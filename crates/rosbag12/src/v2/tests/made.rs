@@ -1,4 +1,4 @@
-//! Records and bags of V2.0 as the tests of this module lay them.
+//! Functions that build V2.0 records and bags for the tests.
 
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes as _;
@@ -26,7 +26,8 @@ pub(super) fn connection(conn: u32, topic: &str) -> Vec<u8> {
     connection_of(conn, topic, topic, &format!("/node{conn}"))
 }
 
-/// A connection record whose header has the topic `shown`, and its data the topic `said`.
+/// Returns a connection record with the topic `shown` in its header and the topic `said` in its
+/// data.
 pub(super) fn connection_of(conn: u32, shown: &str, said: &str, callerid: &str) -> Vec<u8> {
     let said = ConnectionHeader {
         topic: Some(said.as_bytes()),
@@ -40,12 +41,12 @@ pub(super) fn connection_of(conn: u32, shown: &str, said: &str, callerid: &str) 
     record(&Header::Connection(wire::Connection { conn: &conn, topic }), &said.to_data())
 }
 
-/// Bytes of the data of a record.
+/// Returns the size in bytes of the data of a V2.0 record.
 pub(super) fn data_len_of(record: &[u8]) -> usize {
     RecordHead::read(record).expect("a record").data_len as usize
 }
 
-/// A record of a kind that has no meaning.
+/// Returns a record whose op (record type) the specification does not define.
 pub(super) fn unknown(op: u8, data: &[u8]) -> Vec<u8> {
     let fields = [Field { name: b"op", value: &[op] }, Field { name: b"x", value: b"1" }];
     [head_of(&fields, len(data)), data.to_vec()].concat()
@@ -56,7 +57,7 @@ pub(super) fn chunk(compression: &str, size: u32, data: &[u8]) -> Vec<u8> {
     record(&Header::Chunk(wire::Chunk { compression, size: &size }), data)
 }
 
-/// Index data: times in seconds and places in the chunk.
+/// Returns an index data record. Each entry is a time in seconds and an offset in the chunk.
 pub(super) fn index_data(conn: u32, entries: &[(u32, u32)]) -> Vec<u8> {
     let (conn, ver) = (U32Le::new(conn), U32Le::new(VER));
     let count = U32Le::new(u32::try_from(entries.len()).expect("few entries"));
@@ -84,20 +85,22 @@ pub(super) fn chunk_info(at: u64, span: (u32, u32), counts: &[(u32, u32)]) -> Ve
     record(&Header::ChunkInfo(header), &data)
 }
 
-/// Times and places, or connections and counts.
+/// Entries of an index record: times and offsets, or connection ids and message counts.
 type Pairs = Vec<(u32, u32)>;
 
-/// A chunk, and what the index says of it.
+/// A chunk with its index data and its chunk info.
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) chunk: Vec<u8>,
     pub(super) index: Vec<(u32, Pairs)>,
-    /// `None` of a chunk without chunk info.
+    /// Time span and message counts of the chunk info. `None` if the bag has no chunk info for the
+    /// chunk.
     pub(super) info: Option<((u32, u32), Pairs)>,
 }
 
 impl Part {
-    /// A chunk of messages: connection, time in seconds, bytes of the payload.
+    /// Returns a chunk with messages. Each message is given by its connection id, its time in
+    /// seconds, and its payload size.
     pub(super) fn of(messages: &[(u32, u32, usize)]) -> Self {
         let (mut data, mut index) = (Vec::new(), std::collections::BTreeMap::<u32, Vec<_>>::new());
         for (conn, sec, len) in messages {
@@ -112,17 +115,17 @@ impl Part {
     }
 }
 
-/// A bag of V2.0, of which tests change a part before it is laid.
+/// A V2.0 bag to encode. Tests change the fields before they encode the bag.
 #[derive(Clone)]
 pub(super) struct Bag {
     pub(super) line: &'static [u8],
     pub(super) connections: Vec<(u32, &'static str)>,
     pub(super) parts: Vec<Part>,
-    /// Behind all of it.
+    /// Bytes that follow the index section.
     pub(super) behind: Vec<u8>,
-    /// What the bag header says, if that is something else: position of the index, connections,
-    /// chunks.
+    /// Wrong index position for the bag header. `None` for the right position.
     pub(super) index_pos: Option<u64>,
+    /// Wrong numbers of connections and chunks for the bag header. `None` for the right numbers.
     pub(super) counts: Option<(u32, u32)>,
 }
 

@@ -1,7 +1,8 @@
-//! Tests of what is between the bytes of a bag and its messages, on bags laid with damage.
+//! Tests of scanning and indexing V2.0 bags. The bags are built by the tests, and most of them are
+//! damaged.
 
+mod connections;
 mod index;
-mod inner;
-mod learn;
 mod made;
+mod records;
 mod scan;

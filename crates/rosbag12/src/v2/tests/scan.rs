@@ -1,23 +1,23 @@
-//! Bags with damage between and around chunks.
+//! Tests of damage between chunks, and of finding the end of each chunk.
 
 use rovelog_core::scan::{NeedMore, Scan as _, Window};
 
 use super::made::{chunk, chunk_info, connection, data_len_of, index_data, message, unknown};
 use crate::diagnostics as rules;
-use crate::v2::scan::{Length, Step, TopScan};
-use crate::v2::unpack::Cap;
+use crate::v2::compression::DecompressionLimit;
+use crate::v2::scan::{LengthSource, Loss, Step, TopScan};
 use crate::v2::wire::{VERSION_LINE, bag_header_record};
 
-fn cap() -> Cap {
-    Cap::of(&rovelog_core::Limits::default())
+fn cap() -> DecompressionLimit {
+    DecompressionLimit::of(&rovelog_core::Limits::default())
 }
 
-/// What a scan has found: kind, start and end.
+/// A part of the file that a scan has found: its kind, its start and its end.
 type Seen = (&'static str, u64, u64);
 
 const GARBAGE: &[u8] = &[0xff; 20];
 
-/// Hands over a bag as a pipe does, as little of it as is asked for: what its scan finds.
+/// Scans a bag as a stream. The stream never provides more bytes than the scanner requests.
 fn piped(bytes: &[u8]) -> Vec<Seen> {
     let mut scan = TopScan::new(13, cap());
     let (mut filled, mut eof, mut seen) = (0, false, Vec::new());
@@ -44,14 +44,14 @@ fn kind_of(step: Step) -> Option<Seen> {
     Some(match step {
         Step::Line { at, end } => ("line", at, end),
         Step::Record { at, end } => ("record", at, end),
-        Step::Lost { at, end, rule } => (if rule == &rules::CUT { "cut" } else { "lost" }, at, end),
+        Step::Lost(Loss { at, end, rule }) => (if rule == &rules::CUT { "cut" } else { "lost" }, at, end),
         Step::Chunk(extent) => {
             let kind = match extent.length {
                 _ if extent.headless => "headless",
-                Length::Stored => "stored",
-                Length::Found => "found",
-                Length::Unterminated => "unterminated",
-                Length::Cut => "cut_chunk",
+                LengthSource::Header => "stored",
+                LengthSource::Data => "found",
+                LengthSource::Unclosed => "unterminated",
+                LengthSource::Cut => "cut_chunk",
             };
             (kind, extent.at, extent.end)
         }
@@ -59,8 +59,8 @@ fn kind_of(step: Step) -> Option<Seen> {
     })
 }
 
-/// Checks what a scan finds in these parts of a bag behind its version line: of each its kind, or
-/// nothing of one that belongs to the one before it.
+/// Checks which parts a scan finds after the version line. `want` has the expected kind of each
+/// part, or an empty string if the part belongs to the part before it.
 fn check(parts: &[&[u8]], want: &[&'static str]) {
     assert_eq!(parts.len(), want.len());
     let mut at = VERSION_LINE.len() as u64;
@@ -85,14 +85,14 @@ fn check(parts: &[&[u8]], want: &[&'static str]) {
     assert_eq!(piped(&bytes), expected);
 }
 
-/// A record that says that it has this many bytes of data.
+/// Returns `record` with `data_len` as the data length. The head of the record has `head` bytes.
 fn claiming(mut record: Vec<u8>, head: usize, data_len: usize) -> Vec<u8> {
     let data_len = u32::try_from(data_len).unwrap();
     record[head - 4..head].copy_from_slice(&data_len.to_le_bytes());
     record
 }
 
-/// A chunk whose header says other lengths than it has.
+/// Returns a chunk record whose header states the data length `data_len`.
 fn chunk_claiming(compression: &str, size: u32, data: &[u8], data_len: usize) -> Vec<u8> {
     let head = chunk(compression, size, &[]).len();
     claiming(chunk(compression, size, data), head, data_len)
@@ -107,7 +107,7 @@ fn index() -> Vec<u8> {
 }
 
 #[test]
-fn a_bag_as_recorded_is_read_record_by_record() {
+fn an_intact_bag_is_scanned_record_by_record() {
     let header = bag_header_record(1, 2, 3);
     let (whole, empty) = (chunk("none", 149, &messages()), chunk("none", 0, &[]));
     assert_eq!(messages().len(), 149);
@@ -126,26 +126,27 @@ fn a_bag_as_recorded_is_read_record_by_record() {
     let want = ["record", "stored", "record", "stored", "record", "record", "record", "record", "line"];
     check(&parts, &want);
     check(&[&whole], &["stored"]);
-    // Whatever the size says.
+    // The decompressed size in the chunk header does not affect the end of the chunk.
     check(&[&chunk("none", 0, &messages())], &["stored"]);
 }
 
 #[test]
-fn a_chunk_of_another_length_ends_where_its_records_do() {
+fn a_chunk_with_a_wrong_length_ends_after_its_records() {
     let data = messages();
     for len in [data.len() + 5, data.len() - 5, data.len() + 500, 0] {
         let wrong = chunk_claiming("none", 149, &data, len);
         check(&[&wrong, &index(), &wrong, &index()], &["found", "record", "found", "record"]);
     }
-    // What follows is damaged, and the length right.
+    // The length in the chunk header is right, but the record after the chunk is damaged.
     let right = chunk("none", 149, &data);
     check(&[&right, GARBAGE, &index()], &["stored", "lost", "record"]);
     check(&[&right, GARBAGE], &["stored", "lost"]);
 }
 
-/// The first byte of the next record is missing; the one before it would be in its place.
+/// The first byte of the next record is missing. The last byte of the chunk must not be taken for
+/// this byte.
 #[test]
-fn a_record_does_not_start_in_the_one_before() {
+fn a_record_does_not_start_inside_the_previous_one() {
     let index = index();
     let data = [messages(), message(0, 4, &[b'x', index[0]])].concat();
     let whole = chunk("none", 0, &data);
@@ -153,12 +154,12 @@ fn a_record_does_not_start_in_the_one_before() {
 }
 
 #[test]
-fn records_in_messages_do_not_end_a_chunk() {
+fn records_in_payloads_do_not_end_a_chunk() {
     let bag = [index(), index()].concat();
     let data = [messages(), message(0, 4, &bag), message(0, 5, b"last")].concat();
     let wrong = chunk_claiming("none", 0, &data, data.len() + 5);
     check(&[&wrong, &index()], &["found", "record"]);
-    // A length within it is damaged, and reaches beyond it.
+    // The length of a message is damaged and reaches beyond the chunk.
     let long = claiming(message(0, 4, b"long"), 46, 4 + 50 + 20);
     let data = [messages(), long, message(0, 5, b"last")].concat();
     let wrong = chunk_claiming("none", 0, &data, data.len() + 5);
@@ -166,7 +167,7 @@ fn records_in_messages_do_not_end_a_chunk() {
 }
 
 #[test]
-fn a_chunk_that_the_file_cuts_ends_there() {
+fn a_cut_chunk_ends_at_the_end_of_the_file() {
     let bag = [index(), index()].concat();
     let data = [messages(), message(0, 4, &bag)].concat();
     for cut in [0, 1, 10, 45, data.len() - 60] {
@@ -179,7 +180,7 @@ fn a_chunk_that_the_file_cuts_ends_there() {
 }
 
 #[test]
-fn a_chunk_that_was_never_closed_ends_where_its_records_do() {
+fn an_unclosed_chunk_ends_after_its_records() {
     let open = |data: &[u8]| chunk_claiming("none", 0, data, 0);
     let data = messages();
     check(&[&open(&data)], &["unterminated"]);
@@ -192,7 +193,7 @@ fn a_chunk_that_was_never_closed_ends_where_its_records_do() {
 }
 
 #[test]
-fn data_of_an_unknown_compression_end_at_the_next_record_of_the_file() {
+fn data_with_unknown_compression_end_at_the_next_record_between_chunks() {
     let data = [connection(0, "/a"), messages(), GARBAGE.to_vec()].concat();
     let of = |data_len: usize| chunk_claiming("zip", 9, &data, data_len);
     let (known, wrong) = (of(data.len()), of(data.len() + 5));
@@ -208,7 +209,7 @@ fn data_of_an_unknown_compression_end_at_the_next_record_of_the_file() {
 
 #[cfg(feature = "compressed")]
 #[test]
-fn packed_data_tell_where_a_chunk_ends() {
+fn compressed_data_show_the_end_of_a_chunk() {
     use std::io::Write as _;
     let mut lz4 = lz4_flex::frame::FrameEncoder::new(Vec::new());
     lz4.write_all(&messages()).unwrap();
@@ -222,10 +223,10 @@ fn packed_data_tell_where_a_chunk_ends() {
         check(&[&chunk_claiming(name, 0, &data, 0), &index()], &["unterminated", "record"]);
         check(&[&chunk_claiming(name, 0, &data, 0)], &["unterminated"]);
         check(&[&chunk_claiming(name, 0, &[], 0), VERSION_LINE], &["unterminated", "line"]);
-        // Damage behind it: as the header says.
+        // Damage follows the chunk, so the length in the chunk header is used.
         let wrong = chunk_claiming(name, 149, &data, data.len() + 5);
         check(&[&wrong, &GARBAGE[..5], &GARBAGE[5..], &index()], &["stored", "", "lost", "record"]);
-        // Its last bytes are missing.
+        // The last bytes of the chunk are missing.
         for missing in [9, 20, data.len() / 2] {
             let cut = &data[..data.len() - missing];
             let closed = chunk_claiming(name, 149, cut, data.len());
@@ -233,14 +234,14 @@ fn packed_data_tell_where_a_chunk_ends() {
             check(&[&closed], &["cut_chunk"]);
             check(&[&chunk_claiming(name, 0, cut, 0), VERSION_LINE], &["unterminated", "line"]);
         }
-        // It is not packed.
+        // The header names a compression, but the data are not compressed.
         let plain = chunk_claiming(name, 149, &connection(0, "/a"), 1000);
         check(&[&plain, &index()], &["found", "record"]);
     }
 }
 
 #[test]
-fn messages_outside_of_chunks_are_a_chunk_without_header() {
+fn messages_between_chunks_form_a_headerless_chunk() {
     check(&[&messages(), &index()], &["headless", "record"]);
     check(&[&[message(0, 1, b""), connection(0, "/a")].concat()], &["headless"]);
     let cut = claiming(message(0, 4, b"cut"), 46, 1000);
@@ -249,13 +250,13 @@ fn messages_outside_of_chunks_are_a_chunk_without_header() {
 }
 
 #[test]
-fn records_end_where_their_data_do() {
+fn records_end_with_their_data() {
     let index = index();
     let head = index.len() - 36;
-    // Recorders of before 1.1.15 said 20 bytes for each entry.
+    // Recorders before version 1.1.15 state 20 bytes for each index entry.
     check(&[&claiming(index.clone(), head, 60), &index], &["record", "record"]);
     check(&[&claiming(index.clone(), head, 60)], &["record"]);
-    // The count is damaged: three, two or nine.
+    // The number of entries is damaged. The record has 3 entries, but states 2 or 9.
     for count in [2, 9] {
         let mut wrong = index.clone();
         let at = wrong.windows(6).position(|bytes| bytes == b"count=").unwrap() + 6;
@@ -274,9 +275,9 @@ fn records_end_where_their_data_do() {
     check(&[&spaces(30, &[b'x'; 30]), &index], &["record", "record"]);
 }
 
-/// Behind a record there is damage: it is one if its data agree with its length.
+/// Damage follows a record. The record is still valid if its data match its length.
 #[test]
-fn a_record_in_front_of_damage_counts_if_its_data_agree() {
+fn a_record_before_damage_is_kept_if_its_data_match() {
     let info = chunk_info(13, (1, 3), &[(0, 3), (1, 3)]);
     for whole in [&index(), &connection(0, "/a"), &info] {
         check(&[whole, GARBAGE, &index()], &["record", "lost", "record"]);
@@ -290,21 +291,22 @@ fn a_record_in_front_of_damage_counts_if_its_data_agree() {
 }
 
 #[test]
-fn what_the_end_of_the_file_cuts_is_told_from_what_is_damaged() {
+fn cut_records_and_damaged_records_are_distinguished() {
     let whole = connection(0, "/a");
     check(&[&whole, &whole[..whole.len() - 1]], &["record", "cut"]);
     check(&[&whole, &whole[..20]], &["record", "cut"]);
     check(&[&whole, &whole[..3]], &["record", "cut"]);
     check(&[&whole, GARBAGE], &["record", "lost"]);
-    // Its length is damaged: whole records follow.
+    // The length of the record is damaged, because complete records are inside its stated length.
     let long = claiming(whole.clone(), whole.len() - data_len_of(&whole), 9999);
     check(&[&long, &whole, &whole], &["lost", "record", "record"]);
 }
 
-/// No more is unpacked to find the end of a chunk than is read of it, whatever may be unpacked at most.
+/// The search for the end of a chunk must not decompress more bytes than reading the chunk, even if
+/// the user allows more.
 #[cfg(feature = "compressed")]
 #[test]
-fn the_end_of_compressed_data_is_looked_for_within_the_limit_of_the_chunk() {
+fn the_end_of_compressed_data_is_searched_within_the_limit() {
     use std::io::Write as _;
 
     use crate::v2::Compression;
@@ -314,7 +316,8 @@ fn the_end_of_compressed_data_is_looked_for_within_the_limit_of_the_chunk() {
     let packed = packed.finish().unwrap();
     let bytes = [&packed[..], &index_data(0, &[])].concat();
     let scan = TopScan::new(13, cap());
-    let end = |size: u32| scan.packed_end(Window::whole(&bytes), 0, Compression::Bz2, size).unwrap();
-    // 64 times the stored bytes, and at least 64 MiB, whatever the header claims.
+    let end = |size: u32| scan.compressed_end(Window::whole(&bytes), 0, Compression::Bz2, size).unwrap();
+    // The search decompresses at most 64 times the stored size, but up to 64 MiB in any case. The
+    // size in the chunk header does not matter.
     assert_eq!((end(1000), end(17 << 20)), (None, None));
 }

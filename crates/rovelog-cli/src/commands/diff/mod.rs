@@ -1,4 +1,5 @@
-//! `rovelog diff`: differences of two logs in topics, formats, rates, parameters, values.
+//! The command `rovelog diff`, which compares two logs: topics, fields, rates, parameters and
+//! values.
 
 mod row;
 mod statistics;
@@ -74,8 +75,11 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Change {
+    /// The item exists only in log A.
     Removed,
+    /// The item exists only in log B.
     Added,
+    /// The item exists in both logs, but differs.
     Changed,
 }
 
@@ -105,7 +109,7 @@ impl Change {
     }
 }
 
-/// A topic in one of the logs.
+/// Properties of a topic in one of the two compared logs.
 #[derive(Serialize)]
 struct TopicDoc {
     #[serde(rename = "type")]
@@ -125,7 +129,7 @@ struct TopicDiff {
 #[derive(Serialize)]
 struct FieldDiff {
     format: String,
-    /// Absent if only the order of the fields differs.
+    /// Name of the field that differs. `None` if only the order of the fields differs.
     field: Option<String>,
     change: Change,
     a: Option<String>,
@@ -140,7 +144,7 @@ struct ParamDiff {
     b: Option<Value>,
 }
 
-/// The document `rovelog.diff/1`.
+/// JSON document with the schema `rovelog.diff/1`, which `rovelog diff -f json` prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -150,10 +154,10 @@ struct Document {
     topics: Vec<TopicDiff>,
     formats: Vec<FieldDiff>,
     params: Vec<ParamDiff>,
-    /// Of the signals that both logs have; absent unless asked for.
+    /// Statistics of the signals that both logs have. `None` unless `--stats` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     statistics: Option<Vec<Pair>>,
-    /// Records that the statistics leave out.
+    /// Records that the statistics do not include, because they cannot be decoded.
     #[serde(skip)]
     losses: Vec<Loss>,
 }
@@ -188,48 +192,51 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(if different && args.exit_code { Status::Failed } else { lost })
 }
 
-/// Differences that are not reported.
+/// Kinds of differences that `rovelog diff` does not report.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ignored {
-    /// Number of records, if the rates agree.
+    /// True to ignore different numbers of records in a topic if its rates agree.
     counts: bool,
-    /// Parameters that a vehicle sets by itself: calibration, flight counters.
+    /// True to ignore parameters that a vehicle changes by itself, such as calibration and flight
+    /// counters.
     calibration: bool,
 }
 
-/// What [`diff`] compares.
+/// Options of [`diff`].
 #[derive(Clone, Debug, Default)]
 pub struct DiffOptions {
-    /// Compares topics by rate only, not by the number of records.
+    /// Compares topics by their rates, but not by their numbers of records.
     pub ignore_counts: bool,
-    /// Skips parameters that a vehicle sets by itself: calibration, flight counters.
+    /// Skips parameters that a vehicle changes by itself, such as calibration and flight counters.
     pub ignore_calibration: bool,
-    /// Compares the values of all signals that both logs have.
+    /// Compares the values of all signals that both logs have, by statistics such as minimum and
+    /// mean.
     pub stats: bool,
-    /// Compares the values of these signals only: fields, derived fields, expressions.
+    /// If not empty, compares only the values of these signals. An item is the name of a field or
+    /// derived field, or an expression.
     pub fields: Vec<String>,
-    /// Compares these topics only; all if empty.
+    /// Compares only the topics with these names. An empty list selects all topics.
     pub topics: Vec<String>,
 }
 
-/// Why two logs were not compared.
+/// Error of a comparison of two logs.
 #[derive(Clone, Debug)]
 pub struct NoDiff {
-    /// True if a log has no such topic or signal.
+    /// True if the user named a topic or signal that a log does not have.
     pub is_usage: bool,
-    /// What is wrong.
+    /// Description of the error.
     pub cause: String,
-    /// The next step.
+    /// Advice on what to do next.
     pub next: Option<String>,
-    /// The log that it is about.
+    /// Path of the log that caused the error.
     pub file: Option<PathBuf>,
 }
 
 impl From<Failure> for NoDiff {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Said(said) => {
-                Self { is_usage: said.usage, cause: said.cause, next: said.next, file: said.file }
+            Failure::Message(message) => {
+                Self { is_usage: message.usage, cause: message.cause, next: message.next, file: message.file }
             }
             Failure::Closed => {
                 Self { is_usage: false, cause: "the output is closed".to_owned(), next: None, file: None }
@@ -238,11 +245,11 @@ impl From<Failure> for NoDiff {
     }
 }
 
-/// Returns the differences of two logs, each given with its name: the document of `rovelog diff A B
-/// -f json`.
+/// Compares two logs. Each log is given as a pair of its name and its reader. Returns the same JSON
+/// document that `rovelog diff A B -f json` prints.
 ///
 /// # Errors
-/// Returns an error if a log has no such topic or signal, or cannot be read.
+/// Returns an error if a log does not have a selected topic or signal, or if a log cannot be read.
 pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), options: &DiffOptions) -> Result<String, NoDiff> {
     let topics = TopicArgs::named(&options.topics);
     let fields = FieldArgs::named(&options.fields)?;
@@ -254,7 +261,8 @@ pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), options: &DiffOptions) -> Re
 }
 
 impl Document {
-    /// Compares two logs, each given with its name; with `stats`, also the values of all signals.
+    /// Compares two logs, each given as a pair of its name and its reader. If `stats` is given, the
+    /// values of all signals are compared too.
     fn of(
         (name_a, a): (&str, &AnyLog),
         (name_b, b): (&str, &AnyLog),
@@ -263,9 +271,9 @@ impl Document {
         stats: bool,
     ) -> Result<Self, Failure> {
         let all: Vec<Topic> = a.topics().iter().chain(b.topics()).cloned().collect();
-        chosen.topics.demand(&all).map_err(|failure| failure.at(Path::new(name_a)))?;
+        chosen.topics.require_matches(&all).map_err(|failure| failure.at(Path::new(name_a)))?;
         let of = |log: &AnyLog| -> Vec<Topic> {
-            log.topics().iter().filter(|topic| chosen.topics.keeps(topic)).cloned().collect()
+            log.topics().iter().filter(|topic| chosen.topics.selects(topic)).cloned().collect()
         };
         let (topics_a, topics_b) = (of(a), of(b));
         let topics = topics(&topics_a, &topics_b, ignored.counts);
@@ -282,7 +290,7 @@ impl Document {
         Ok(Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params, statistics, losses })
     }
 
-    /// Returns all differences and statistics as rows.
+    /// Returns a row for each difference and for each statistic.
     fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = self.topics.iter().flat_map(TopicDiff::rows).collect();
         rows.extend(self.formats.iter().map(|diff| {
@@ -311,7 +319,7 @@ impl Document {
 }
 
 impl TopicDiff {
-    /// Returns a row for each property that differs.
+    /// Returns a row for each property of the topic that differs.
     fn rows(&self) -> Vec<Row> {
         let of = |property, get: fn(&TopicDoc) -> Option<String>| {
             let (a, b) = (self.a.as_ref().and_then(get), self.b.as_ref().and_then(get));
@@ -322,7 +330,7 @@ impl TopicDiff {
             of("count", |topic| Some(topic.count.clone())),
         ];
         let rate = |topic: &Option<TopicDoc>| topic.as_ref().and_then(|topic| topic.rate_hz);
-        if apart(rate(&self.a), rate(&self.b)) {
+        if rates_differ(rate(&self.a), rate(&self.b)) {
             rows.push(of("rate_hz", |topic| topic.rate_hz.map(|hz| hz.to_string())));
         }
         rows.retain(|row| row.a != row.b);
@@ -330,6 +338,7 @@ impl TopicDiff {
     }
 }
 
+/// Returns the topics that differ, sorted by name.
 fn topics(a: &[Topic], b: &[Topic], ignore_counts: bool) -> Vec<TopicDiff> {
     let by_name = |topics: &'_ [Topic]| -> HashMap<String, usize> {
         topics.iter().enumerate().map(|(i, topic)| (topic.name.clone(), i)).collect()
@@ -346,8 +355,10 @@ fn topics(a: &[Topic], b: &[Topic], ignore_counts: bool) -> Vec<TopicDiff> {
     for name in names {
         let (a, b) = (in_a.get(name).map(|i| &a[*i]), in_b.get(name).map(|i| &b[*i]));
         if let (Some(a), Some(b)) = (a, b) {
+            // A topic that has records in only one of the logs is a difference, even if counts are
+            // ignored.
             let counts = if ignore_counts { (a.count == 0) != (b.count == 0) } else { a.count != b.count };
-            if a.type_name == b.type_name && !counts && !apart(a.rate_hz(), b.rate_hz()) {
+            if a.type_name == b.type_name && !counts && !rates_differ(a.rate_hz(), b.rate_hz()) {
                 continue;
             }
         }
@@ -357,19 +368,20 @@ fn topics(a: &[Topic], b: &[Topic], ignore_counts: bool) -> Vec<TopicDiff> {
     diffs
 }
 
-/// Returns whether two rates differ by more than 1 %.
-fn apart(a: Option<f64>, b: Option<f64>) -> bool {
+/// Returns true if two rates differ by more than 1 %, or if only one of the rates is known.
+fn rates_differ(a: Option<f64>, b: Option<f64>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => (a - b).abs() > 0.01 * a.abs().max(b.abs()),
         (a, b) => a.is_some() != b.is_some(),
     }
 }
 
-/// Fields of a format with their types.
+/// Fields of a message format, as pairs of name and type.
 type Fields = Vec<(Arc<str>, String)>;
 
-/// Returns all formats of topics, with nested ones, each once.
-fn collect(topics: &[Topic]) -> BTreeMap<String, Fields> {
+/// Returns the fields of each format that the topics use, by the name of the format. Nested formats
+/// are included.
+fn collect_formats(topics: &[Topic]) -> BTreeMap<String, Fields> {
     let mut found = BTreeMap::new();
     let mut waiting: Vec<&Arc<Schema>> = topics.iter().filter_map(|topic| topic.schema.as_ref()).collect();
     while let Some(schema) = waiting.pop() {
@@ -383,8 +395,10 @@ fn collect(topics: &[Topic]) -> BTreeMap<String, Fields> {
     found
 }
 
+/// Compares the formats that exist in both logs, field by field. If all fields are equal but the
+/// formats are not, the fields have different orders, which is reported as one difference.
 fn formats(a: &[Topic], b: &[Topic]) -> Vec<FieldDiff> {
-    let (in_a, in_b) = (collect(a), collect(b));
+    let (in_a, in_b) = (collect_formats(a), collect_formats(b));
     let mut diffs = Vec::new();
     for (format, a) in &in_a {
         let Some(b) = in_b.get(format).filter(|b| *b != a) else { continue };
@@ -400,6 +414,7 @@ fn formats(a: &[Topic], b: &[Topic]) -> Vec<FieldDiff> {
                 diffs.push(FieldDiff { format, field, change: Change::of(a.as_ref(), b.as_ref()), a, b });
             }
         }
+        // The formats differ, but no field does. So the fields have different orders.
         if diffs.len() == before {
             let order = |fields: &Fields| {
                 let names: Vec<_> = fields.iter().map(|(name, _)| name.as_ref()).collect();
@@ -412,6 +427,8 @@ fn formats(a: &[Topic], b: &[Topic]) -> Vec<FieldDiff> {
     diffs
 }
 
+/// Compares the parameters at the start of the two logs. Returns no differences if one of the logs
+/// has no parameters.
 fn params(a: &AnyLog, b: &AnyLog, ignore_calibration: bool) -> Vec<ParamDiff> {
     let (Some(mut a), Some(mut b)) = (parameters(a), parameters(b)) else { return Vec::new() };
     let names: BTreeSet<String> = a.keys().chain(b.keys()).cloned().collect();
@@ -426,7 +443,8 @@ fn params(a: &AnyLog, b: &AnyLog, ignore_calibration: bool) -> Vec<ParamDiff> {
     diffs
 }
 
-/// Prints the differences; with `all`, also the signals without any.
+/// Prints the differences. If `all` is true, also prints the statistics of the signals that do not
+/// differ.
 fn text(out: &mut Out, document: &Document, all: bool) -> Result<(), Failure> {
     if !document.different {
         writeln!(out, "no differences")?;
@@ -463,7 +481,8 @@ fn text(out: &mut Out, document: &Document, all: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns `1 -> 2`, or the only value, or the common value.
+/// Returns a text such as `1 -> 2` if the values differ. If the values are equal or only one of
+/// them is known, returns this value alone.
 fn both(a: Option<String>, b: Option<String>) -> String {
     match (a, b) {
         (Some(a), Some(b)) if a == b => a,

@@ -1,14 +1,15 @@
-//! The rows of CSV and NDJSON.
+//! Rows of `rovelog diff` in CSV and NDJSON.
 
 use serde::Serialize;
 
-/// A difference or a statistic in machine formats of rows.
+/// A row of the output, which describes one difference or one statistic.
 #[derive(Serialize)]
 pub(super) struct Row {
-    /// `topic`, `field`, `param` or `signal`.
+    /// Kind of the compared item: `topic`, `field`, `param` or `signal`.
     pub(super) what: &'static str,
+    /// Name of the compared topic, field, parameter or signal.
     pub(super) name: String,
-    /// `type`, `count`, `rate_hz`, `order`, `value`, `min`, ...
+    /// Property that is compared, such as `type`, `count`, `rate_hz` or `min`.
     pub(super) property: &'static str,
     pub(super) change: &'static str,
     pub(super) a: Option<String>,
@@ -16,7 +17,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The columns of CSV.
+    /// Columns of the CSV output.
     pub(super) const HEAD: [&'static str; 6] = ["what", "name", "property", "change", "a", "b"];
 
     pub(super) fn cells(self) -> [String; 6] {

@@ -1,4 +1,4 @@
-//! Differences of the values of two logs: statistics of the signals that both have.
+//! Compares the values of two logs by statistics of the signals that exist in both logs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::output::Out;
 use crate::progress::Progress;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
-use crate::when::Window;
+use crate::window::Window;
 
 /// Statistics of a signal in both logs.
 #[derive(Serialize)]
@@ -28,7 +28,7 @@ pub(super) struct Pair {
     b: Values,
 }
 
-/// Statistics of a signal in one log; NaN does not count.
+/// Statistics of a signal in one log. NaN values are not included.
 #[derive(Serialize, PartialEq)]
 struct Values {
     count: String,
@@ -47,14 +47,16 @@ impl From<Line> for Values {
 /// Selection of the signals to compare.
 pub(super) struct Chosen<'a> {
     pub(super) topics: &'a TopicArgs,
-    /// All that both logs have, if empty.
+    /// Fields and expressions to compare. If empty, all fields that exist in both logs are
+    /// compared.
     pub(super) fields: &'a FieldArgs,
     pub(super) jobs: Jobs,
     pub(super) progress: &'a Progress,
 }
 
-/// Returns the statistics of the selected signals that both logs have, in the order of the first.
-/// Each log comes with its path. Second, the records that are left out.
+/// Computes the statistics of the selected signals that exist in both logs, in the order of log A.
+/// Each log is given as a pair of its path and its reader. Also returns the records that were
+/// skipped.
 pub(super) fn pairs(
     (path_a, a): (&Path, &AnyLog),
     (path_b, b): (&Path, &AnyLog),
@@ -76,20 +78,23 @@ pub(super) fn pairs(
     Ok((pairs.collect(), losses))
 }
 
-/// Returns the statistics of the selected signals of a log: fields, then what is derived of them.
+/// Computes the statistics of the selected signals in one log. Fields come first in the result,
+/// followed by derived fields and expressions.
 fn lines(log: &AnyLog, chosen: &Chosen<'_>, losses: &mut Vec<Loss>) -> Result<Vec<Line>, Failure> {
     let (fields, window) = (chosen.fields, Window::default());
-    let topics: Vec<_> = log.topics().iter().filter(|topic| chosen.topics.keeps(topic)).collect();
-    let read: Vec<_> = topics.iter().copied().filter(|topic| fields.keep(topic).is_some()).collect();
+    let topics: Vec<_> = log.topics().iter().filter(|topic| chosen.topics.selects(topic)).collect();
+    let read: Vec<_> =
+        topics.iter().copied().filter(|topic| fields.selected_leaves(topic).is_some()).collect();
     let (mut section, lost) = section(&**log, &read, window, (chosen.jobs, chosen.progress))?;
     losses.extend(lost);
     let derived = derived_lines(fields, &section, &**log, &topics, window)?;
-    section.fields.retain(|line| fields.keeps(&line.topic, &line.field));
+    section.fields.retain(|line| fields.selects(&line.topic, &line.field));
     section.fields.extend(derived);
     Ok(section.fields)
 }
 
-/// Prints the signals: with `all` each, otherwise those whose values differ.
+/// Prints the statistics as a table. If `all` is true, the table contains all signals. Otherwise it
+/// contains only the signals that differ.
 pub(super) fn text(out: &mut Out, pairs: &[Pair], all: bool) -> Result<(), Failure> {
     let mut table = Table::new(&[
         ("SIGNAL", Align::Left),
@@ -118,7 +123,7 @@ pub(super) fn text(out: &mut Out, pairs: &[Pair], all: bool) -> Result<(), Failu
 }
 
 impl Pair {
-    /// Returns a row for each statistic.
+    /// Returns a row for each statistic of this signal, such as its minimum and its mean.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
         let name = format!("{}.{}", self.topic, self.field);
         self.a.cells().into_iter().zip(self.b.cells()).map(move |((property, a), (_, b))| {

@@ -1,10 +1,10 @@
-//! Arguments of `rovelog events`: files and conditions.
+//! Arguments of `rovelog events`. The user may give log files and conditions in any order.
 
 use std::path::{Path, PathBuf};
 
 use rovelog_export::signal::Condition;
 
-use crate::when::WindowArgs;
+use crate::window::WindowArgs;
 
 const EXAMPLES: &str = "\
 A condition compares signals of any log (see rovelog plot --help for their names): with <, <=, >, \
@@ -42,9 +42,10 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns the condition that an argument is, unless it is a file.
+    /// Returns the argument as text if it is a condition such as `voltage_v < 3.4`. If a file with
+    /// this name exists, the argument is treated as a log file.
     pub(super) fn condition(argument: &Path) -> Option<&str> {
-        argument.to_str().filter(|text| Condition::is_meant(text) && !argument.exists())
+        argument.to_str().filter(|text| Condition::looks_like_condition(text) && !argument.exists())
     }
 
     pub(super) fn files(&self) -> Vec<PathBuf> {

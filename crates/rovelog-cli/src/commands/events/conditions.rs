@@ -1,4 +1,5 @@
-//! When conditions hold: `rovelog events FILE 'battery_status.voltage_v < 3.4 for 2s'`.
+//! Prints the times at which conditions are true, for example `rovelog events FILE
+//! 'battery_status.voltage_v < 3.4 for 2s'`.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -14,15 +15,15 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
 use crate::output::Out;
-use crate::select::no_signal;
+use crate::select::signal_failure;
 use crate::text::escape;
 use crate::times::{Times, span_text};
-use crate::when::span;
+use crate::window::span;
 
-/// An event in machine formats.
+/// A period during which a condition was true, in machine-readable output.
 #[derive(Serialize)]
-struct Doc {
-    /// Where lines of several logs are mixed.
+struct EventDoc {
+    /// Name of the log, if the command reads several logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +32,8 @@ struct Doc {
     t_ns: String,
     end_ns: String,
     duration_ns: String,
-    /// True if it holds until the last row.
+    /// True if the condition is still true at the last row, so that the end of the period is
+    /// unknown.
     open: bool,
     rows: String,
     min: Option<f64>,
@@ -40,23 +42,24 @@ struct Doc {
     to: Option<f64>,
 }
 
-/// The events of a condition.
+/// All periods during which one condition was true.
 #[derive(Serialize)]
-struct Found {
+struct ConditionDoc {
     condition: String,
     unit: Option<String>,
-    events: Vec<Doc>,
+    events: Vec<EventDoc>,
 }
 
-/// The document `rovelog.conditions/1`.
+/// JSON document with the schema `rovelog.conditions/1`, which `rovelog events` prints for
+/// conditions.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
     file: String,
-    conditions: Vec<Found>,
+    conditions: Vec<ConditionDoc>,
 }
 
-/// Where events go.
+/// Destination of the events, with a variant for each output format.
 enum Sink {
     Text(Out),
     Ndjson(Out),
@@ -81,7 +84,8 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
     let mut total = 0;
     let several = inputs.len() > 1;
     let mut each = |input: &Input| -> Outcome {
-        // Of several topics, values from before the window count.
+        // A condition over several topics may need values from before the time window, so the whole
+        // log is opened.
         let log = input.open(context)?;
         let found = one(args, (&log, input), (conditions, several), context, &mut sink);
         let (events, losses) = found.map_err(|failure| failure.at(&input.path))?;
@@ -90,7 +94,8 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
         Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
     };
     let status = match &inputs[..] {
-        // A condition that cannot be read is a bad argument, not a bad log.
+        // If there is only one log, an invalid condition counts as an invalid argument, with exit
+        // code 2.
         [input] => each(input)?,
         inputs => Input::for_all(inputs, context, each)?,
     };
@@ -111,7 +116,8 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
 const CSV: [&str; 11] =
     ["file", "condition", "time", "t_ns", "end_ns", "duration_ns", "rows", "min", "max", "from", "to"];
 
-/// Writes the events of one log. Returns their number, and the records that are left out.
+/// Writes the events found in one log. Returns the number of events, and the records that were
+/// skipped because they cannot be decoded.
 fn one(
     args: &Args,
     (log, input): (&AnyLog, &Input),
@@ -126,12 +132,15 @@ fn one(
     let (mut total, mut documents, mut topics) = (0, Vec::new(), BTreeSet::new());
     for text in conditions {
         let condition = Condition::new(&signals, text).map_err(|error| {
-            // Another log may have the signal.
-            if several { Failure::failed(error.cause).next(error.next) } else { no_signal(error) }
+            // If there are several logs, one of the next logs may have the signal. So this failure
+            // does not end the run.
+            if several { Failure::failed(error.cause).next(error.next) } else { signal_failure(error) }
         })?;
         let mut line =
             Line { log, times: &times, condition: &condition, file: several.then(|| input.name()) };
         let (mut events, mut failure) = (Vec::new(), None);
+        // The callback cannot return an error. Its first failure is stored, and returned after the
+        // loop.
         let read = condition.each(&**log, &select, &mut |event| {
             total += 1;
             if failure.is_none() {
@@ -144,7 +153,7 @@ fn one(
         read.map_err(Failure::from)?;
         topics.extend(condition.topics().into_iter().map(str::to_owned));
         let unit = condition.unit().map(str::to_owned);
-        documents.push(Found { condition: condition.as_str().to_owned(), unit, events });
+        documents.push(ConditionDoc { condition: condition.as_str().to_owned(), unit, events });
     }
     if let Sink::Json(_, all) = sink {
         all.push(Document { schema: "rovelog.conditions/1", file: input.name(), conditions: documents });
@@ -153,7 +162,7 @@ fn one(
     Ok((total, Loss::of_columns(&**log, &read)))
 }
 
-/// What a line says in addition to the event.
+/// Log, condition and time format that are needed to write the events of one condition.
 struct Line<'a> {
     log: &'a AnyLog,
     times: &'a Times,
@@ -162,12 +171,12 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn write(&mut self, event: &Event, sink: &mut Sink, events: &mut Vec<Doc>) -> Result<(), Failure> {
+    fn write(&mut self, event: &Event, sink: &mut Sink, events: &mut Vec<EventDoc>) -> Result<(), Failure> {
         match sink {
             Sink::Text(out) => self.text(event, out),
             Sink::Ndjson(out) => {
                 let condition = Some(self.condition.as_str().to_owned());
-                Ok(out.line(&Doc { file: self.file.clone(), condition, ..self.doc(event) })?)
+                Ok(out.line(&EventDoc { file: self.file.clone(), condition, ..self.doc(event) })?)
             }
             Sink::Csv(csv) => {
                 let doc = self.doc(event);
@@ -200,12 +209,12 @@ impl Line<'_> {
         Timestamp::new(event.start, self.times.clock())
     }
 
-    fn doc(&self, event: &Event) -> Doc {
+    fn doc(&self, event: &Event) -> EventDoc {
         let nanos = |time: i64| {
             let time = Timestamp::new(time, self.times.clock());
             self.times.t_ns(Some(time)).unwrap_or(time.nanos).to_string()
         };
-        Doc {
+        EventDoc {
             file: None,
             condition: None,
             time: self.times.machine(Some(self.time(event))),
@@ -221,7 +230,8 @@ impl Line<'_> {
         }
     }
 
-    /// Prints `2024-03-18T14:49:25.282Z  +00:00:14.9  2.35s  3.21 to 3.39 V  voltage_v < 3.4`.
+    /// Prints one event, for example `2024-03-18T14:49:25.282Z  +00:00:14.9  2.35s  3.21 to 3.39 V
+    /// voltage_v < 3.4`.
     fn text(&self, event: &Event, out: &mut Out) -> Result<(), Failure> {
         let mut time = String::new();
         self.times.push_text(Some(self.time(event)), &mut time);
@@ -230,7 +240,8 @@ impl Line<'_> {
         if event.is_open {
             duration.push('+');
         }
-        // Integers stay whole; the machine formats have all digits of other numbers.
+        // Integers are printed with all digits. Other numbers are rounded, because this text is for
+        // people, and machine-readable output has all digits.
         let number = |value: f64| {
             let is_whole = value.fract() == 0.0 && value.abs() < 1e15;
             if is_whole { value.to_string() } else { short(Some(value)) }

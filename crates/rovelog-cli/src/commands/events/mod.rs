@@ -1,4 +1,5 @@
-//! `rovelog events`: when conditions hold, and the events of the autopilot in one list.
+//! The command `rovelog events`, which lists the times at which conditions are true. If no
+//! condition is given, it lists the events that a PX4 autopilot logged.
 
 mod args;
 mod conditions;
@@ -19,9 +20,9 @@ use crate::output::Out;
 use crate::text::escape;
 use crate::times::Times;
 
-/// A line in machine formats.
+/// An event in machine-readable output.
 #[derive(Serialize)]
-struct Doc<'a> {
+struct EventDoc<'a> {
     time: Option<String>,
     t_ns: Option<String>,
     kind: &'static str,
@@ -35,12 +36,12 @@ struct Doc<'a> {
     offset: u64,
 }
 
-/// The document `rovelog.events/1`.
+/// JSON document with the schema `rovelog.events/1`, which `rovelog events -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     file: String,
-    events: Vec<Doc<'a>>,
+    events: Vec<EventDoc<'a>>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -53,11 +54,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Input::each(&Input::all(&args.files())?, context, |input| one(args, input, format, context))
 }
 
-/// Shows the events of one log.
+/// Shows the events of one PX4 log.
 fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
+    // A logged event may be older than the first record. So the time window is not checked against
+    // the time range of the log.
     let window = args.window.resolve(&times, None).map_err(here)?;
     let AnyLog::Ulog(reader) = &log else {
         return Err(here(
@@ -71,12 +74,12 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     }
     let events = found.list.into_iter().filter(|event| args.all || event.is_message());
     let mut lines = px4::timeline(reader, events);
-    lines.retain(|line| window.keeps(line.time.nanos));
+    lines.retain(|line| window.contains(line.time.nanos));
     let mut out = context.out();
     match format {
         Format::Text | Format::Qgc | Format::Octave => {
             for line in &lines {
-                person(&mut out, line, &times)?;
+                write_text(&mut out, line, &times)?;
                 out.end_record()?;
             }
         }
@@ -92,7 +95,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         }
         Format::Csv => {
             let rows = lines.iter().map(|line| {
-                let Doc { t_ns, kind, level, name, text, .. } = doc(line, &times);
+                let EventDoc { t_ns, kind, level, name, text, .. } = doc(line, &times);
                 let mut time = String::new();
                 times.push_csv(Some(line.time), &mut time);
                 let (level, name) = (level.unwrap_or_default(), name.unwrap_or_default());
@@ -107,10 +110,10 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
-fn doc<'a>(line: &'a Change<Entry>, times: &Times) -> Doc<'a> {
+fn doc<'a>(line: &'a Change<Entry>, times: &Times) -> EventDoc<'a> {
     let event = line.value.event();
     let words = event.and_then(|event| event.text.as_ref());
-    Doc {
+    EventDoc {
         time: times.machine(Some(line.time)),
         t_ns: times.t_ns(Some(line.time)).map(|nanos| nanos.to_string()),
         kind: line.value.kind_name(),
@@ -132,8 +135,10 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Prints `2024-03-18T14:49:25.282000Z  +00:00:14.9  info      Armed by internal command`.
-fn person(out: &mut Out, line: &Change<Entry>, times: &Times) -> std::io::Result<()> {
+/// Prints one event of the autopilot as text, for example:
+///
+/// `2024-03-18T14:49:25.282000Z  +00:00:14.9  info      Armed by internal command`
+fn write_text(out: &mut Out, line: &Change<Entry>, times: &Times) -> std::io::Result<()> {
     let mut time = String::new();
     times.push_text(Some(line.time), &mut time);
     let since = times.since_start(line.time).unwrap_or_else(|| "-".to_owned());

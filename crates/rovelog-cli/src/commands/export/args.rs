@@ -1,4 +1,4 @@
-//! Arguments of `rovelog export`, and their valid combinations.
+//! Arguments of `rovelog export`. Also checks that each given option applies to the output format.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use rovelog_export::Kind;
 use rovelog_export::signal::Method;
 use rovelog_export::table::Kind as Table;
 
-use crate::chunks::{FilePacking, file_packing};
+use crate::compression::{FileCompression, parse_compression};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::LogArgs;
-use crate::moment::span_of_time;
 use crate::outfile::{OutArgs, unless_stdout};
 use crate::select::{FieldArgs, TopicArgs};
+use crate::time_point::nonzero_duration;
 use crate::velodyne::VelodyneArgs;
-use crate::when::WindowArgs;
+use crate::window::WindowArgs;
 
 const MORE: &str = "\
 Parquet, Arrow and CSV files contain one topic each; to export several topics, name a folder. \
@@ -108,7 +108,7 @@ pub(crate) struct Args {
     /// mcap, VEL: include the original packets, ranges, images and unknown messages
     #[arg(long)]
     pub(super) raw: bool,
-    /// mcap, RLD: write every sample, one per message, instead of an envelope
+    /// mcap, RLD: write every sample as a message, instead of a min/mean/max envelope
     #[arg(long)]
     pub(super) full: bool,
     /// mcap, RLD: write every sample, N per message
@@ -122,36 +122,37 @@ pub(crate) struct Args {
     pub(super) modernize: bool,
     /// mcap: compression of chunks: zstd[:LEVEL] (default zstd:1), lz4 or none; bag2: none, lz4 or
     /// bz2
-    #[arg(long, value_name = "NAME", value_parser = file_packing)]
-    pub(super) compression: Option<FilePacking>,
+    #[arg(long, value_name = "NAME", value_parser = parse_compression)]
+    pub(super) compression: Option<FileCompression>,
     #[command(flatten)]
     pub(super) velodyne: VelodyneArgs,
     #[command(flatten)]
     pub(super) out: OutArgs,
 }
 
-/// Options of one table of several topics.
+/// Options for writing several topics into a single table.
 #[derive(clap::Args)]
 pub(super) struct JoinArgs {
     /// One table: a row at each time of this topic
     #[arg(long, value_name = "TOPIC", conflicts_with = "every")]
     pub(super) on: Option<String>,
-    /// One table: a row at regular times: every 10ms, 1s
-    #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
+    /// One table: rows at regular intervals, such as 10ms or 1s
+    #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     pub(super) every: Option<i64>,
-    /// One table: the topics whose values are added; with --every, default all selected
+    /// One table: topics to add as columns; with --every, default: all selected topics
     #[arg(long, value_name = "TOPIC,..", value_delimiter = ',')]
     pub(super) join: Vec<String>,
-    /// One table: values are those of the previous row, of the nearest, or linear between two;
-    /// default previous
+    /// One table: take values from the previous row, from the nearest row, or by linear
+    /// interpolation: previous, nearest or linear; default previous
     #[arg(long, value_name = "HOW", value_parser = method)]
     pub(super) method: Option<Method>,
-    /// One table: values farther than this in time are empty: 20ms
-    #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
+    /// One table: leave a value empty if it is farther away in time than this, such as 20ms
+    #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     pub(super) tolerance: Option<i64>,
 }
 
 impl JoinArgs {
+    /// Returns true if the options request a single table of several topics.
     pub(super) fn is_asked(&self) -> bool {
         self.on.is_some() || self.every.is_some()
     }
@@ -180,6 +181,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+/// Variant of CSV output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum CsvDialect {
     Plain,
@@ -189,7 +191,8 @@ pub(super) enum CsvDialect {
 }
 
 impl Args {
-    /// Returns the style of the logger's own CSV, if requested.
+    /// Returns the CSV style of the RocketLogger software if `--dialect` selects one of its
+    /// versions.
     pub(super) fn logger_csv(&self) -> Option<CsvStyle> {
         match self.dialect? {
             CsvDialect::Plain | CsvDialect::Pyulog => None,
@@ -199,24 +202,27 @@ impl Args {
     }
 }
 
+/// Notation for columns that contain array elements: `q[0]` or `q.0`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum NameStyle {
     Bracket,
     Dot,
 }
 
+/// Program that must be able to read a Parquet file.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Profile {
     Spark,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// Unit of the Parquet column `time`.
 pub(super) enum Unit {
     Us,
     Ns,
 }
 
-/// Destination of the export.
+/// Destination of an export.
 pub(super) enum Target<'a> {
     Stdout,
     File(&'a Path),
@@ -224,7 +230,7 @@ pub(super) enum Target<'a> {
 }
 
 impl Target<'_> {
-    /// Returns the path that was given.
+    /// Returns the path given by the user, or `None` if the output goes to stdout.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::Stdout => None,
@@ -234,23 +240,23 @@ impl Target<'_> {
 }
 
 impl Args {
-    /// Returns the output, unless it is stdout.
+    /// Returns the path given by the user, or `None` if the output goes to stdout.
     pub(super) fn path(&self) -> Option<&Path> {
         unless_stdout(self.output.as_deref())
     }
 
-    /// Returns whether each topic becomes a file of its own.
+    /// Returns true if each topic is written to a separate table file.
     pub(super) fn makes_tables(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Table(_)) && !self.join.is_asked() && self.logger_csv().is_none()
     }
 }
 
-/// Returns the output format that the extension of a file tells.
+/// Returns the output format that the extension of a file name stands for.
 pub(super) fn by_name(path: &Path) -> Option<Kind> {
     Kind::by_name(path.extension()?.to_str()?)
 }
 
-/// Returns the output format.
+/// Returns the output format that `--to` or the extension of the output file selects.
 pub(super) fn kind_of(args: &Args) -> Result<Kind, Failure> {
     let path = args.path();
     let Some(kind) = args.to.or_else(|| by_name(path?)) else {
@@ -269,7 +275,8 @@ pub(super) fn kind_of(args: &Args) -> Result<Kind, Failure> {
     }
 }
 
-/// Returns the destination of the export of one log, before the log is read.
+/// Determines where the export of one log is written. This happens before the log is read, so that
+/// an error in the arguments is reported early.
 pub(super) fn target(args: &Args, kind: Kind) -> Result<Target<'_>, Failure> {
     let Some(path) = args.path() else { return Ok(Target::Stdout) };
     let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -280,12 +287,13 @@ pub(super) fn target(args: &Args, kind: Kind) -> Result<Target<'_>, Failure> {
             .at(path));
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
+    // A path without an extension is taken as a folder, unless a file with this name exists.
     let folder = slash || path.is_dir() || (extension.is_none() && !path.exists());
     Ok(if folder && matches!(kind, Kind::Table(_)) { Target::Folder(path) } else { Target::File(path) })
 }
 
-/// Refuses options that have no effect on the format.
-pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
+/// Returns an error if the user gave an option that has no effect on the output format.
+pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
     let (csv, parquet) = (kind == Kind::Table(Table::Csv), kind == Kind::Table(Table::Parquet));
     let table = matches!(kind, Kind::Table(_));
     let (mcap, bag2) = (kind == Kind::Mcap, kind == Kind::Bag2);
@@ -299,6 +307,8 @@ pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), 
         return Err(Failure::usage("one table needs the times of its rows")
             .next("those of a topic: --on TOPIC, or regular ones: --every 10ms"));
     }
+    // Each entry consists of three values: whether the user gave the option, whether the option
+    // applies to the output format, and the name of the option.
     let chosen = [
         (args.dialect.is_some(), csv, "--dialect"),
         (args.delimiter.is_some(), csv && !logger, "--delimiter"),
@@ -323,8 +333,8 @@ pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), 
         (args.ros2, mcap, "--ros2"),
         (args.modernize, (mcap && !args.ros2) || bag2, "--modernize"),
         (args.compression.is_some(), bag2 || mcap, "--compression"),
-        (args.compression.is_some_and(|c| c.of_mcap().is_none()), bag2, "--compression bz2"),
-        (args.compression.is_some_and(|c| c.of_bag().is_none()), mcap, "--compression zstd"),
+        (args.compression.is_some_and(|c| c.for_mcap().is_none()), bag2, "--compression bz2"),
+        (args.compression.is_some_and(|c| c.for_bag().is_none()), mcap, "--compression zstd"),
         (!args.fields.is_empty(), table && !logger, "--fields"),
         (time.time_format.is_some(), false, "--time-format"),
         (time.time_base.is_some_and(|_| args.window.is_open()), false, "--time-base"),

@@ -1,4 +1,4 @@
-//! The output of `rovelog export`, by format.
+//! Writes the output of `rovelog export`, with one function for each format.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson
 use serde::Serialize;
 
 use super::args::{Args, CsvDialect, NameStyle, Profile, Target, Unit};
-use crate::chunks::FilePacking;
+use crate::compression::FileCompression;
 use crate::context::Context;
 use crate::destination::Destination;
 use crate::failure::Failure;
@@ -21,28 +21,33 @@ use crate::input::Input;
 use crate::outfile::{OutFile, OutFolder};
 use crate::progress::Progress;
 use crate::text::short;
-use crate::when::Window;
+use crate::window::Window;
 
-/// Maximum number of tables that are open at the same time.
-const OPEN: usize = 200;
+/// Maximum number of tables that are written at the same time, each to its own open file. Operating
+/// systems limit the number of open files; the default limit of macOS is 256.
+const MAX_OPEN_TABLES: usize = 200;
 
-/// An output file.
+/// An output file, as described in the JSON document.
 #[derive(Serialize)]
 pub(super) struct FileDoc {
     pub(super) file: String,
-    /// The topic, if the file has only one.
+    /// Topic in the file, or `None` if the file contains several topics.
     pub(super) topic: Option<String>,
     pub(super) rows: String,
 }
 
-/// Written files, losses and notes.
+/// Result of an export.
 #[derive(Default)]
 pub(super) struct Done {
+    /// Files that were written by the export.
     pub(super) files: Vec<FileDoc>,
+    /// Data of the log that the output does not contain.
     pub(super) losses: Vec<Loss>,
+    /// Notes to print for the user.
     pub(super) notes: Vec<String>,
 }
 
+/// An export of one log.
 pub(super) struct Job<'a> {
     pub(super) args: &'a Args,
     pub(super) context: &'a Context,
@@ -50,17 +55,19 @@ pub(super) struct Job<'a> {
     pub(super) log: &'a AnyLog,
     pub(super) provenance: &'a Provenance,
     pub(super) window: Window,
-    /// Further columns.
+    /// Derived fields and expressions that are written as additional columns.
     pub(super) derived: Vec<Signal>,
 }
 
 impl Job<'_> {
+    /// Selects the records of `topics` within the time window.
     pub(super) fn select(&self, topics: &[&Topic]) -> Select {
         let mut select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
         (select.start, select.end) = (self.window.start, self.window.end);
         select
     }
 
+    /// Returns the options for writing tables.
     pub(super) fn options(&self) -> TableOptions {
         let args = self.args;
         let mut options = TableOptions::default();
@@ -82,13 +89,13 @@ impl Job<'_> {
         options
     }
 
-    /// Starts the progress of reading the whole log.
+    /// Starts the progress bar for reading the whole log.
     pub(super) fn progress(&self) -> &Progress {
         self.context.progress.start(Some(self.log.info().size));
         &self.context.progress
     }
 
-    /// Returns the input files.
+    /// Returns the paths of all files that are read. The output must not overwrite any of them.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
         let mut files = self.input.files(self.context);
         files.extend(self.args.velodyne.file());
@@ -100,7 +107,8 @@ impl Job<'_> {
         let select = self.select(topics);
         let mut take = |at| progress.at(at);
         let Some(path) = target.path() else {
-            // Text may go to a terminal.
+            // NDJSON is text, so it may be written to a terminal. `Out` allows this, unlike the
+            // destination of binary formats.
             let mut out = self.context.out();
             let (_, losses) = ndjson::write(&**self.log, &select, self.context.jobs(), &mut out, &mut take)?;
             std::io::Write::flush(&mut out)?;
@@ -119,7 +127,7 @@ impl Job<'_> {
         (options.raw, options.full, options.batch) = (self.args.raw, self.args.full, self.args.batch);
         options.jobs = self.context.jobs();
         options.compression =
-            self.args.compression.and_then(FilePacking::of_mcap).unwrap_or(options.compression);
+            self.args.compression.and_then(FileCompression::for_mcap).unwrap_or(options.compression);
         options.ros = match (self.args.ros2, self.args.modernize) {
             (true, _) => RosForm::Ros2,
             (false, true) => RosForm::Modernized,
@@ -140,9 +148,10 @@ impl Job<'_> {
         let mut options = Bag2Options::default();
         options.modernize = self.args.modernize;
         options.compression =
-            self.args.compression.and_then(FilePacking::of_bag).unwrap_or(Compression::None);
+            self.args.compression.and_then(FileCompression::for_bag).unwrap_or(Compression::None);
         self.messages(target, "log.bag", |out, take| {
             bag2::write(bag, &self.select(topics), options, out, take).map_err(|error| {
+                // A format error means that the bag contains data that a V2.0 bag cannot represent.
                 let whole = matches!(error, ExportError::Format(_));
                 let failure = Failure::from(error).at(&self.input.path);
                 if whole {
@@ -154,7 +163,7 @@ impl Job<'_> {
         })
     }
 
-    /// Writes all rows in the RocketLogger's CSV format.
+    /// Writes all rows in the CSV format of the RocketLogger.
     pub(super) fn logger_csv(&self, style: CsvStyle, target: &Target<'_>) -> Result<Done, Failure> {
         let AnyLog::Rld(log) = self.log else {
             let format = self.log.format().name;
@@ -180,7 +189,7 @@ impl Job<'_> {
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
-    /// Writes messages of all topics to one binary file.
+    /// Writes the messages of all topics to one binary file.
     fn messages(
         &self,
         target: &Target<'_>,
@@ -195,6 +204,8 @@ impl Job<'_> {
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
+    /// Writes one table per topic. The tables become files in a folder, or a single table is
+    /// written to a file or to stdout.
     pub(super) fn tables(
         &self,
         kind: Table,
@@ -206,6 +217,8 @@ impl Job<'_> {
         let total: u64 = topics.iter().map(|topic| topic.count).sum();
         let (mut rows, size) = (0, self.log.info().size);
         let progress = self.progress();
+        // The progress bar counts bytes of the log, so the number of written rows is converted to a
+        // proportional number of bytes.
         let mut step = |more: u64| {
             rows += more;
             let done = u128::from(size) * u128::from(rows) / u128::from(total.max(1));
@@ -221,6 +234,7 @@ impl Job<'_> {
             Target::Stdout | Target::File(_) => {
                 let path = target.path();
                 let [topic] = topics.as_slice() else { return Err(self.one_topic(kind, &topics)) };
+                // CSV is text, so it may be written to a terminal.
                 let rows = if path.is_none() && kind == Table::Csv {
                     let out = self.context.out();
                     let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
@@ -241,6 +255,7 @@ impl Job<'_> {
         Ok(done)
     }
 
+    /// Writes a table for each of several topics while reading the log only once.
     fn write<W: std::io::Write + Send>(
         &self,
         kind: Table,
@@ -260,7 +275,7 @@ impl Job<'_> {
         Ok(written)
     }
 
-    /// Writes a file for each topic.
+    /// Writes a file for each topic into the output folder.
     fn folder<'t>(
         &self,
         kind: Table,
@@ -278,8 +293,8 @@ impl Job<'_> {
             folder.join(format!("{log_name}_{}.{}", name.trim_start_matches('_'), kind.name()))
         };
         let paths: Vec<_> = topic_names(topics).iter().map(file).collect();
-        // Checked before the first file is written, so that the folder stays as it was if another
-        // one is needed.
+        // All paths are checked before the first file is written. If one of the files exists, the
+        // folder remains unchanged.
         if let Some(path) = paths.iter().find(|path| !self.args.out.force && path.exists()) {
             return Err(Failure::usage("the file of a topic already exists")
                 .next("name another folder, or replace existing files: --force")
@@ -289,7 +304,7 @@ impl Job<'_> {
         let inputs = self.inputs();
         let mut done = Vec::new();
         let files: Vec<_> = topics.iter().copied().zip(paths).collect();
-        for files in files.chunks(OPEN) {
+        for files in files.chunks(MAX_OPEN_TABLES) {
             let mut outputs = Vec::new();
             for (topic, path) in files {
                 outputs.push((*topic, folder.file(path, &inputs)?));
@@ -300,7 +315,7 @@ impl Job<'_> {
                 done.push((path.clone(), *topic, written.rows));
             }
         }
-        folder.keep()?;
+        folder.finish()?;
         Ok(done)
     }
 
@@ -313,8 +328,8 @@ impl Job<'_> {
     }
 }
 
-/// Returns the topics with columns; the others become losses. If none has columns, returns the
-/// error of the first.
+/// Returns the topics whose records can be decoded. All other topics are added to `losses`. If no
+/// topic can be decoded, returns the error of the first topic.
 pub(super) fn decodable<'t>(
     log: &AnyLog,
     topics: Vec<&'t Topic>,
@@ -341,7 +356,8 @@ pub(super) fn file(path: &Path, topic: Option<&Topic>, rows: u64) -> FileDoc {
     }
 }
 
-/// Returns the log's part of file names as `ulog2csv` makes it: only `.ulg` is cut off.
+/// Returns the start of the output file names in the way `ulog2csv` forms it: only the extension
+/// `.ulg` is removed from the name of the log.
 fn pyulog_stem(path: &Path) -> Option<&OsStr> {
     let ulg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ulg"));
     if ulg { path.file_stem() } else { path.file_name() }

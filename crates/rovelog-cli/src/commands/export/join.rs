@@ -1,4 +1,4 @@
-//! `rovelog export --on`, `--every`: one table of several topics.
+//! The options `--on` and `--every` of `rovelog export`, which write several topics into one table.
 
 use rovelog::{AnyLog, Topic};
 use rovelog_export::signal::{Base, JoinOptions, check_regular_rows, join};
@@ -9,10 +9,10 @@ use super::job::{Done, Job, decodable, file};
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::select::unknown_topic;
-use crate::when::span;
+use crate::window::span;
 
-/// Returns the topics of the table: that of `--on` first, then those of `--join`; with `--every`
-/// alone, the selected ones.
+/// Returns the topics of the table. The topic given by `--on` comes first, followed by the topics
+/// of `--join`. If only `--every` is given, the table contains all selected topics.
 pub(super) fn topics<'t>(
     args: &Args,
     log: &'t AnyLog,
@@ -33,7 +33,7 @@ pub(super) fn topics<'t>(
 }
 
 impl Job<'_> {
-    /// Writes one table of these topics.
+    /// Writes all `topics` into one table.
     pub(super) fn joined(
         &self,
         kind: Table,
@@ -42,11 +42,8 @@ impl Job<'_> {
     ) -> Result<Done, Failure> {
         let args = &self.args.join;
         if let Target::Folder(folder) = target {
-            return Err(Failure::usage("one table is one file, and the output is a folder").next(format!(
-                "name a file in it: -o {}/joined.{}",
-                folder.display(),
-                kind.name()
-            )));
+            return Err(Failure::usage("--on and --every write one file, but the output is a folder")
+                .next(format!("name a file in it: -o {}/joined.{}", folder.display(), kind.name())));
         }
         let mut done = Done::default();
         let topics = &decodable(self.log, topics.to_vec(), &mut done.losses)?[..];
@@ -76,14 +73,15 @@ impl Job<'_> {
         options.tolerance = args.tolerance.map(i64::unsigned_abs);
         let failed = |error| here(Failure::from(error));
         let table = join(&**self.log, base, others, &select, (options, &self.derived)).map_err(failed)?;
-        // Of the work nothing is known but what is written.
+        // The number of rows is not known in advance, so the progress bar only shows the number of
+        // bytes written so far.
         let progress = &self.context.progress;
         progress.start(None);
         let how = (kind, &self.options());
         let path = target.path();
         let losses;
         if path.is_none() && kind == Table::Csv {
-            // Text may go to a terminal.
+            // CSV and NDJSON are text, so they may be written to a terminal, unlike binary formats.
             let mut out = progress.counting(self.context.out());
             let written = table::write_joined(&**self.log, table, &mut out, how, self.provenance);
             (_, losses) = written.map_err(failed)?;

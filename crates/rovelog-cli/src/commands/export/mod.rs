@@ -1,4 +1,4 @@
-//! `rovelog export`: conversion of a log for other tools.
+//! The command `rovelog export`, which converts a log for other tools.
 
 mod args;
 mod job;
@@ -11,17 +11,17 @@ use rovelog_export::{Kind, Loss};
 use serde::Serialize;
 
 pub(crate) use self::args::Args;
-use self::args::{Target, by_name, fitting, kind_of, target};
+use self::args::{Target, by_name, check_options, kind_of, target};
 use self::job::{Done, FileDoc, Job};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::need::Need;
 use crate::outputs::{Outputs, is_many};
+use crate::read_scope::ReadScope;
 use crate::text::{count, escape};
-use crate::when::{note_outside, span, within};
+use crate::window::{note_outside, select_window, span};
 
-/// A loss.
+/// Data of the log that the output does not contain, as described in the JSON document.
 #[derive(Serialize)]
 struct LossDoc {
     topic: String,
@@ -29,7 +29,7 @@ struct LossDoc {
     why: String,
 }
 
-/// The document `rovelog.export/1`.
+/// JSON document with the schema `rovelog.export/1`, which `rovelog export -f json` prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -44,14 +44,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         failure.next("use -f text or -f json for what is printed; --to names the format of the file")
     })?;
     let kind = kind_of(args)?;
-    fitting(args, kind, context)?;
+    check_options(args, kind, context)?;
     let logs = args.logs.paths();
     if !is_many(logs) {
         let target = target(args, kind)?;
         return args.logs.each(context, |input| one(args, input, kind, &target, format, context));
     }
-    // Each line is a path, which has the name of the log.
-    context.parts.are_named();
+    // Each line of the output is the path of a file that is named after its log, so no headings are
+    // needed.
+    context.parts.suppress_headings();
     let tables = args.makes_tables(kind);
     let outputs = Outputs {
         path: args.path(),
@@ -76,10 +77,11 @@ fn one(
     format: Format,
     context: &Context,
 ) -> Outcome {
-    let select = |log: &AnyLog| within(log, &args.topics, &args.window, context);
-    // Values from before the window count in a joined table.
-    let need = if args.join.is_asked() { Need::All } else { Need::Part(&select) };
-    let (log, provenance) = input.open_with_provenance(context, &need, kind.tells_source())?;
+    let select = |log: &AnyLog| select_window(log, &args.topics, &args.window, context);
+    // The first rows of a joined table may contain values from before the time window, so the whole
+    // log is read.
+    let scope = if args.join.is_asked() { ReadScope::All } else { ReadScope::Records(&select) };
+    let (log, provenance) = input.open_with_provenance(context, &scope, kind.tells_source())?;
     let here = |failure: Failure| failure.at(&input.path);
     let velodyne = args.velodyne.chosen();
     for (option, chosen, id) in [
@@ -102,13 +104,17 @@ fn one(
     }
     let derived = args.fields.derived(&*log, &topics, args.join.is_asked()).map_err(here)?;
     let is_kept = |topic: &&Topic| {
-        args.fields.keep(topic).is_some()
+        args.fields.selected_leaves(topic).is_some()
             || derived.iter().any(|signal| signal.topics().contains(&&*topic.name))
     };
     topics.retain(|topic| args.join.is_asked() || (topic.count > 0 && is_kept(topic)));
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
-    note_outside(log.as_log(), &within(&log, &args.topics, &args.window, context).map_err(here)?, context);
+    note_outside(
+        log.as_log(),
+        &select_window(&log, &args.topics, &args.window, context).map_err(here)?,
+        context,
+    );
     if topics.is_empty() && log.info().records > 0 {
         return Err(here(
             Failure::usage("the selected topics have no records")
@@ -136,8 +142,8 @@ fn one(
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
-/// Prints the paths of several files to stdout and a summary to stderr; with JSON, everything to
-/// stdout.
+/// Reports the result of an export. With `-f json`, a JSON document is written to stdout. Otherwise
+/// the paths of files in a folder are written to stdout, and a summary is written to stderr.
 fn report(
     job: &Job<'_>,
     kind: Kind,

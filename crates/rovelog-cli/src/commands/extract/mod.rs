@@ -1,4 +1,5 @@
-//! `rovelog extract`: images and point clouds of a log as files, with a table of them.
+//! The command `rovelog extract`, which writes the images and point clouds of a log to files. The
+//! file `index.csv` lists them.
 
 mod rosbag;
 mod vel;
@@ -19,13 +20,13 @@ use crate::outfile::{OutArgs, OutFile, OutFolder};
 use crate::text::count;
 use crate::times::Times;
 use crate::velodyne::VelodyneArgs;
-use crate::when::{WindowArgs, span};
+use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
 Compressed images are copied byte for byte; raw images become PNG files. Each revolution of a \
 Velodyne becomes one point cloud with x (forward), y (left), z (up), intensity, ring, and seconds \
 since the start of the revolution; kitti files have x, y, z and intensity only. las and laz files \
-store coordinates in tenths of a millimetre. An HDL-64E needs its calibration: if the log does not \
+store coordinates in tenths of a millimeter. An HDL-64E needs its calibration: if the log does not \
 contain it, name the db.xml of the sensor. The table index.csv lists every file with its time, \
 size and byte offset in the log.
 
@@ -58,7 +59,7 @@ pub(crate) struct Args {
     out: OutArgs,
 }
 
-/// What to extract.
+/// Kind of data that can be extracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
     Images,
@@ -72,18 +73,20 @@ fn cloud_format(name: &str) -> Result<cloud::Format, String> {
 }
 
 impl Args {
+    /// Returns true if this kind of data is extracted. Packets are extracted only on request.
     fn wants(&self, what: What) -> bool {
         self.only.map_or(what != What::Packets, |only| only == what)
     }
 
-    /// Returns the first option about points that does not apply: bags give images only.
+    /// Returns the first option for point clouds that was given although no point clouds are
+    /// extracted. Only images are extracted from ROS bags.
     fn without_effect(&self, log: &AnyLog) -> Option<&'static str> {
         let images_only = matches!(log, AnyLog::Rosbag(_)) || self.only == Some(What::Images);
         if self.wants(What::Clouds) && !images_only {
             return None;
         }
         let cloud = self.cloud.map(|_| "--cloud").or_else(|| self.velodyne.chosen_of_points());
-        // Packets have their times by the model.
+        // `--model` also applies to packets, because the times of packets depend on the model.
         cloud.or_else(|| self.velodyne.chosen().filter(|_| images_only))
     }
 }
@@ -103,7 +106,7 @@ struct Row {
     offset: u64,
 }
 
-/// The document `rovelog.extract/1`.
+/// JSON document with the schema `rovelog.extract/1`, which `rovelog extract -f json` prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -115,12 +118,12 @@ struct Document {
     index: String,
 }
 
-/// State of an extraction.
+/// State of the extraction of one log.
 struct Extraction<'a> {
     args: &'a Args,
     context: &'a Context,
     folder: OutFolder,
-    /// Input files.
+    /// Paths of all files that are read. The output must not overwrite any of them.
     inputs: Vec<PathBuf>,
     input: &'a Input,
     times: Times,
@@ -128,12 +131,12 @@ struct Extraction<'a> {
     images: u64,
     clouds: u64,
     packets: u64,
-    /// Worst outcome so far.
+    /// Worst status that any step of the extraction had so far.
     status: Status,
 }
 
 impl Extraction<'_> {
-    /// Writes one file below the output folder.
+    /// Writes one file into the output folder.
     fn file(
         &self,
         name: &str,
@@ -145,9 +148,10 @@ impl Extraction<'_> {
     }
 }
 
-/// Returns a unique file name of a time. All names have as many digits as a 64-bit time, so that their
-/// order is that of the times. Equal times get a number.
-fn free(taken: &mut HashSet<String>, folder: &str, nanos: i64, extension: &str) -> String {
+/// Returns a unique file name for a time in nanoseconds. The time is padded to 19 digits, the
+/// length of the largest 64-bit time, so that sorting the names also sorts the times. Files with
+/// equal times get a number, for example `images/0000000000000000017_2.jpg`.
+fn unique_name(taken: &mut HashSet<String>, folder: &str, nanos: i64, extension: &str) -> String {
     let dot = if extension.is_empty() { "" } else { "." };
     let base = format!("{folder}/{nanos:019}");
     let mut name = format!("{base}{dot}{extension}");
@@ -225,7 +229,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         done.rows.iter().try_for_each(|row| table.serialize(row))?;
         Ok(table.flush()?)
     })?;
-    done.folder.keep()?;
+    done.folder.finish()?;
     let (images, clouds) = (done.images, done.clouds);
     let what = match args.only {
         Some(What::Packets) => count(done.packets, "packet"),

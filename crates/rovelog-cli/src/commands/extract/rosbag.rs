@@ -1,4 +1,4 @@
-//! Images of a ROS bag.
+//! Extracts the images of a ROS bag.
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -8,12 +8,13 @@ use rovelog::{LogReader as _, Record, Select, Topic};
 use rovelog_export::picture::{self, Picture};
 use rovelog_export::topic_names;
 
-use super::{Extraction, Row, free};
+use super::{Extraction, Row, unique_name};
 use crate::failure::{Failure, Status};
-use crate::when::Window;
+use crate::window::Window;
 
 impl Extraction<'_> {
-    /// Extracts every image: compressed ones byte for byte, raw ones as PNG.
+    /// Extracts all images. Compressed images are copied byte for byte, and raw images become PNG
+    /// files.
     pub(super) fn bag_images(&mut self, bag: &BagReader, window: &Window) -> Result<(), Failure> {
         let mut taken = HashSet::new();
         let topics: Vec<&Topic> =
@@ -27,7 +28,7 @@ impl Extraction<'_> {
                 self.context.progress.at(record.offset);
                 let Some(picture) = self.picture_of(topic, &record)? else { continue };
                 let nanos = record.time.map_or(0, |time| time.nanos);
-                let file = free(&mut taken, &folder, nanos, picture.extension());
+                let file = unique_name(&mut taken, &folder, nanos, picture.extension());
                 self.file(&file, |out| Ok(out.write_all(&picture.bytes)?))?;
                 self.rows.push(Row {
                     t_ns: nanos.to_string(),
@@ -46,7 +47,8 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Returns the image of a record; reports a record without one.
+    /// Returns the image that a record contains. Prints a warning if the record cannot be read as
+    /// an image.
     fn picture_of(&mut self, topic: &Topic, record: &Record<'_>) -> Result<Option<Picture>, Failure> {
         let Ok(value) = record.value() else {
             self.left_out(record, "its message cannot be decoded");

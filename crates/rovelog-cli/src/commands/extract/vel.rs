@@ -1,4 +1,4 @@
-//! Images and clouds of a VEL log.
+//! Extracts the images, point clouds and packets of a VEL log.
 
 use std::collections::HashSet;
 use std::io::{BufWriter, Write as _};
@@ -13,10 +13,10 @@ use rovelog_export::cloud;
 use rovelog_export::pcap::PcapWriter;
 use rovelog_export::picture::png_of_vel;
 
-use super::{Extraction, Row, free};
+use super::{Extraction, Row, unique_name};
 use crate::failure::{Failure, Status};
 use crate::text;
-use crate::when::Window;
+use crate::window::Window;
 
 impl Extraction<'_> {
     fn row(&self, nanos: i64, offset: u64) -> Row {
@@ -24,13 +24,14 @@ impl Extraction<'_> {
         Row { t_ns: nanos.to_string(), time: self.times.machine(time), offset, ..Row::default() }
     }
 
-    /// Extracts every image byte for byte; raw ones as PNG if their layout is known.
+    /// Extracts all images. Compressed images are copied byte for byte, and raw images become PNG
+    /// files if their layout is known.
     pub(super) fn images(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
         let mut taken = HashSet::new();
         let mut folders = HashSet::new();
         for (message, payload) in reader.payloads(Kind::Image) {
             let Payload::Image(image) = payload else { continue };
-            if !window.keeps(message.nanos) {
+            if !window.contains(message.nanos) {
                 continue;
             }
             self.context.progress.at(message.offset);
@@ -40,7 +41,7 @@ impl Extraction<'_> {
                 self.folder.folder(&folder)?;
             }
             let (bytes, extension) = self.picture(&message, &image)?;
-            let name = free(&mut taken, &folder, message.nanos, extension);
+            let name = unique_name(&mut taken, &folder, message.nanos, extension);
             self.file(&name, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(&image.data))?))?;
             let (width, height) = match JpegHeader::read(&image.data) {
                 Ok(header) if image.encoding() == Encoding::JPEG => {
@@ -62,8 +63,8 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Returns converted bytes, if the image is not written unchanged, and the extension of the
-    /// file.
+    /// Returns the content and the extension of the file for an image. The content is `None` if the
+    /// bytes of the image are copied unchanged.
     fn picture(
         &mut self,
         message: &Message<'_>,
@@ -83,7 +84,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Extracts every revolution as a cloud.
+    /// Extracts a point cloud for each revolution of the Velodyne.
     pub(super) fn clouds(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
         if !reader.has_packets() {
             return Ok(());
@@ -99,8 +100,9 @@ impl Extraction<'_> {
                 if args.only.is_some() {
                     return Err(failure);
                 }
-                // The images are written; the missing clouds are reported.
-                self.context.notices.setback(&failure);
+                // The images have already been written. So missing point clouds only cause a
+                // warning, unless the user requested nothing but point clouds.
+                self.context.notices.warn_failure(&failure);
                 self.status = Status::Lost;
                 return Ok(());
             }
@@ -111,14 +113,15 @@ impl Extraction<'_> {
         let mut taken = HashSet::new();
         while let Some(revolution) = revolutions.next() {
             self.context.progress.at(revolution.offset);
-            if window.keeps(revolution.nanos) {
+            if window.contains(revolution.nanos) {
                 self.cloud(&revolution, &comment, &mut taken)?;
             }
         }
         Ok(())
     }
 
-    /// Extracts the packets of the Velodyne, as sent over the network, to one file.
+    /// Writes the packets of the Velodyne to a PCAP file, in the form in which they were sent over
+    /// the network.
     pub(super) fn packets(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
         let sensor = self.args.velodyne.model().map(|model| reader.sensor_named(model));
         let clock = sensor.as_ref().or(reader.meaning().velodyne.as_ref()).map(|s| reader.packet_clock(s));
@@ -130,9 +133,11 @@ impl Extraction<'_> {
                 for (i, packet) in packets.iter().enumerate() {
                     let nanos =
                         clock.as_ref().map_or(message.nanos, |clock| clock.at(message.nanos, packets, i));
-                    if window.keeps(nanos) {
+                    if window.contains(nanos) {
                         first.get_or_insert((nanos, message.offset));
                         count += 1;
+                        // PCAP stores a time as a 32-bit number of seconds since 1970, so times
+                        // outside of this range cannot be stored.
                         let held = capture.packet(base.place(nanos).unwrap_or(nanos), packet)?;
                         displaced += u64::from(!held);
                     }
@@ -155,13 +160,14 @@ impl Extraction<'_> {
         Ok(())
     }
 
+    /// Writes the point cloud of one revolution. By default, it is written in two formats.
     fn cloud(
         &mut self,
         revolution: &Revolution<'_>,
         comment: &str,
         taken: &mut HashSet<String>,
     ) -> Result<(), Failure> {
-        let base = free(taken, "clouds", revolution.nanos, "");
+        let base = unique_name(taken, "clouds", revolution.nanos, "");
         let formats = self.args.cloud.map_or(vec![cloud::Format::Ply, cloud::Format::Pcd], |one| vec![one]);
         for format in formats {
             let name = format!("{base}.{}", format.extension());

@@ -1,4 +1,4 @@
-//! One line for each log.
+//! The output of `rovelog info --brief` and `rovelog info -f csv`, with one line for each log.
 
 use rovelog::Timestamp;
 
@@ -9,7 +9,8 @@ use crate::table::{Align, Table};
 use crate::text::size;
 use crate::times::{TimeArgs, Times, span_text};
 
-/// Columns of CSV. Other programs use them: columns may be added at the end, never changed.
+/// Columns of the CSV output. Programs of users rely on them, so new columns are only added at the
+/// end, and existing columns never change.
 const HEAD: [&str; 18] = [
     "file",
     "format",
@@ -31,13 +32,14 @@ const HEAD: [&str; 18] = [
     "stale_records",
 ];
 
-/// What one line says of a log: values of the columns of CSV.
+/// The values of one output line, in the order of the CSV columns.
 pub(super) struct Brief([String; 18]);
 
 impl Brief {
     pub(super) fn new(file: &str, survey: &Survey) -> Result<Self, Failure> {
         let info = &survey.info;
-        // Time options do not affect machine output.
+        // The options for the format of times apply to text output only, so the defaults are used
+        // here.
         let times = Times::new(info, TimeArgs::default())?;
         let span = info.span();
         let (start, end) = (span.map(|span| span.0).or(info.start), span.map(|span| span.1).or(info.end));
@@ -66,7 +68,8 @@ impl Brief {
         ]))
     }
 
-    /// Writes the line as CSV, after the columns if it is the `first`.
+    /// Writes the line as CSV. If `first` is true, a header row is written before the line, and
+    /// `first` is set to false.
     pub(super) fn csv(&self, out: Out, first: &mut bool) -> Result<(), Failure> {
         let mut csv = csv::Writer::from_writer(out);
         if std::mem::take(first) {
@@ -76,7 +79,7 @@ impl Brief {
         Ok(csv.flush()?)
     }
 
-    /// Returns an empty table for people.
+    /// Returns an empty table for text output.
     pub(super) fn table() -> Table<'static> {
         Table::new(&[
             ("FILE", Align::Left),
@@ -91,7 +94,7 @@ impl Brief {
         ])
     }
 
-    /// Returns the line of that table.
+    /// Returns the line as a row of the table.
     pub(super) fn row(self, survey: &Survey, times: &Times) -> [String; 9] {
         let info = &survey.info;
         let start = info.span().map(|span| span.0).or(info.start);

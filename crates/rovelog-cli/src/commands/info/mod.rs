@@ -1,11 +1,11 @@
-//! `rovelog info`: summary of a log on one screen.
+//! The command `rovelog info`, which shows a summary of a log on one screen.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use rovelog::core::Outside;
 use rovelog::{Clock, Ledger, LogInfo, State, Timestamp, Topic, Value};
-use rovelog_export::signal::near;
+use rovelog_export::signal::suggest;
 use rovelog_export::text::plain;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -24,7 +24,7 @@ use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 
 const MORE: &str = "\
-Scans the whole log once without decoding the payloads. Damaged logs are summarised too.
+Scans the whole log once without decoding the payloads. Damaged logs are summarized too.
 
 Examples:
   rovelog info flight.ulg
@@ -32,8 +32,8 @@ Examples:
   rovelog info flights/ --brief                one line for each log
   rovelog info flights/ -f csv > logs.csv";
 
-/// Maximum number of topics with stale times that are listed.
-const MOST_OUTSIDE: usize = 5;
+/// Maximum number of topics listed because of stale times.
+const MAX_OUTSIDE: usize = 5;
 
 /// Show a summary of a log: times, topics, rates, problems
 #[derive(clap::Args)]
@@ -52,7 +52,8 @@ pub(crate) struct Args {
     explain: bool,
 }
 
-/// The document `rovelog.info/1`. Other programs use it: keys may be added, never changed.
+/// The JSON document of `rovelog info`. Programs of users rely on it, so new keys may be added, but
+/// existing keys never change.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -71,7 +72,7 @@ struct Document<'a> {
     start: Option<String>,
     end: Option<String>,
     records: String,
-    /// Whether the log has at least these records, because parts were not read.
+    /// True if `records` is a lower bound, because some parts of the log were not read.
     at_least: bool,
     unread: String,
     topics: Vec<TopicDoc<'a>>,
@@ -84,7 +85,8 @@ struct Document<'a> {
 impl<'a> Document<'a> {
     fn new(file: &'a str, survey: &'a Survey) -> Result<Self, Failure> {
         let info = &survey.info;
-        // Time options do not affect machine output.
+        // The options for the format of times apply to text output only, so the defaults are used
+        // here.
         let times = Times::new(info, crate::times::TimeArgs::default())?;
         Ok(Self {
             schema: "rovelog.info/1",
@@ -116,10 +118,10 @@ impl<'a> Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    context.parts.are_named();
+    context.parts.suppress_headings();
     let mut table = Brief::table();
     let mut first = true;
-    let status = args.logs.each_read(
+    let status = args.logs.read_parallel(
         context,
         |input| Survey::new(input, context),
         |input, survey| {
@@ -164,10 +166,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(status)
 }
 
-/// Returns the value at `key`, a path of keys with dots; a list element is given by its index, name
-/// or code.
+/// Returns the value at `key`, which is a path of keys in the JSON document, separated by dots. A
+/// list element is selected by its index, name or code. For example, `topics.imu/0.count` is the
+/// number of records in the topic `imu/0`.
 fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
-    // Via text: a number keeps the digits that it has in the document.
+    // The document is converted to text and parsed again. Converting it to a value directly would
+    // change the digits of some numbers.
     let document: Json = serde_json::from_str(&serde_json::to_string(&Document::new(file, survey)?)?)?;
     let find = |from: &Json| -> Option<Json> {
         key.split('.').try_fold(from.clone(), |value, key| match value {
@@ -191,7 +195,7 @@ fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
             let keys =
                 [&document, &document["details"]].map(|value| value.as_object().map(|fields| fields.keys()));
             let keys: Vec<_> = keys.into_iter().flatten().flatten().map(String::as_str).collect();
-            let near = near(key, keys.into_iter(), "rovelog info -f json FILE");
+            let near = suggest(key, keys.into_iter(), "rovelog info -f json FILE");
             Err(Failure::usage(format!("info has no key {key}")).next(near))
         }
     }
@@ -203,7 +207,8 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
     for (key, text) in lines {
         let key = format!("{key}:");
         let blanks = " ".repeat(width - key.len());
-        // Facts with several lines stay in their column.
+        // If a value has several lines, the lines after the first are indented to the column of
+        // values.
         let lines: Vec<_> = text.lines().map(escape).collect();
         let text = lines.join(&format!("\n{:width$}", ""));
         writeln!(out, "{}{blanks}{}", out.paint.bold(&key), text)?;
@@ -216,7 +221,8 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
     Ok(())
 }
 
-/// Prints the inferred settings of a format with their evidence, if the format has any.
+/// Prints the settings that were inferred while reading the log, each with its evidence. Prints a
+/// note if nothing needs to be inferred in logs of this format.
 fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     let choices = survey.info.details.iter().find(|detail| detail.key == "choices");
     let Some(Value::List(choices)) = choices.map(|detail| &detail.value) else {
@@ -242,7 +248,8 @@ fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the line `assumed` with the settings that nothing in the log confirms, if there are any.
+/// Returns the line `assumed` of the summary. It lists the inferred settings that no data in the
+/// log confirms. Returns `None` if there are no such settings.
 fn assumed(choices: &Value) -> Option<(&'static str, String)> {
     let Value::List(choices) = choices else { return None };
     let word =
@@ -254,12 +261,12 @@ fn assumed(choices: &Value) -> Option<(&'static str, String)> {
     (!list.is_empty()).then(|| ("assumed", format!("{} (see --explain)", list.join(", "))))
 }
 
-/// Returns the topics of the table; topics without records are hidden.
+/// Returns the topics to list. Topics without records are listed only with `-v`.
 fn shown<'a>(survey: &'a Survey, context: &Context) -> Vec<&'a Topic> {
     survey.topics.iter().filter(|topic| topic.count > 0 || context.global.verbose).collect()
 }
 
-/// Returns the facts in a fixed order; missing facts are left out.
+/// Returns the lines of the summary as pairs of label and text. Unknown facts have no line.
 fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'static str, String)>, Failure> {
     let (info, verbose) = (&survey.info, context.global.verbose);
     let times = context.times(info)?;
@@ -299,7 +306,8 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     lines.push(("records", records));
     for detail in &info.details {
         match &detail.text {
-            // `--explain` lists all settings; here only those that nothing in the log confirms.
+            // `--explain` lists all inferred settings. The summary lists only those that no data in
+            // the log confirms.
             Some(_) if detail.key == "choices" => lines.extend(assumed(&detail.value)),
             Some(text) => lines.push((detail.key, text.clone())),
             None if verbose => {
@@ -321,10 +329,11 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     Ok(lines)
 }
 
-/// Returns a line for each topic with stale times, and the length of the log with them.
+/// Returns a line for each topic with stale times, that is, times far outside the range of all
+/// other records. The last line ends with the duration of the log including stale times.
 fn outside(survey: &Survey, times: &Times) -> Option<String> {
     let (info, all) = (&survey.info, survey.outside().count());
-    let shown = survey.outside().take(MOST_OUTSIDE);
+    let shown = survey.outside().take(MAX_OUTSIDE);
     let line = |(topic, outside): (&str, &Outside)| {
         let (first, last) = (times.brief(outside.first), times.brief(outside.last));
         let at =
@@ -333,8 +342,8 @@ fn outside(survey: &Survey, times: &Times) -> Option<String> {
         format!("{}: {at}, {first}byte {}", outside.sentence(topic), outside.offset)
     };
     let mut lines: Vec<_> = shown.map(line).collect();
-    if all > MOST_OUTSIDE {
-        lines.push(format!("and of {}", count((all - MOST_OUTSIDE) as u64, "more topic")));
+    if all > MAX_OUTSIDE {
+        lines.push(format!("and of {}", count((all - MAX_OUTSIDE) as u64, "more topic")));
     }
     let (data, whole) = (info.data_duration()?, info.duration()?);
     if data != whole {
@@ -344,7 +353,8 @@ fn outside(survey: &Survey, times: &Times) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Returns the state: `truncated at byte 44761088, 118 bytes not readable`.
+/// Describes how much of the log is readable, for example `truncated at byte 44761088, 118 bytes
+/// not readable`.
 fn state(info: &LogInfo) -> String {
     let Ledger { bytes, losses, ranges, missing_records, left_out_records } = &info.lost;
     let mut lost = format!("{} not readable", count(*bytes, "byte"));
@@ -372,8 +382,8 @@ fn state(info: &LogInfo) -> String {
     }
 }
 
-/// Returns the clock: `boot; UTC by gps: 240 fixes of vehicle_gps_position/0 (offset
-/// 1779278199.687821 s)`.
+/// Describes the clock of the log, for example `boot; UTC by gps: 240 fixes of
+/// vehicle_gps_position/0 (offset 1779278199.687821 s)`.
 fn clock(info: &LogInfo, times: &Times) -> String {
     if info.start.or(info.end).is_none() && info.utc.is_none() {
         return "unknown: no record has a time".to_owned();

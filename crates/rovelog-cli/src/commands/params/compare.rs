@@ -1,4 +1,4 @@
-//! Differences of the parameters of two logs.
+//! Compares the parameters of two logs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -12,7 +12,8 @@ use crate::context::{Context, Format};
 use crate::failure::Failure;
 use crate::text::{escape, padded, width};
 
-/// The document `rovelog.params_diff/1`.
+/// JSON document with the schema `rovelog.params_diff/1`, which compares the parameters of two
+/// logs.
 #[derive(Serialize)]
 struct DiffDocument<'a> {
     schema: &'static str,

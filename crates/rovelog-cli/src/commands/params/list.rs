@@ -1,4 +1,4 @@
-//! Parameters of one log as text and JSON, and for QGroundControl and GNU Octave.
+//! Lists the parameters of one log, as text or in the formats of QGroundControl and GNU Octave.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,8 @@ use crate::output::Out;
 use crate::text::{escape, padded, width};
 use crate::times::Times;
 
-/// Maximum width of the column of values.
+/// Maximum width of the column of values. A longer value is printed completely, but the columns
+/// after it are not aligned in its line.
 const VALUE_WIDTH: usize = 60;
 
 #[derive(Serialize)]
@@ -37,7 +38,7 @@ struct ChangeDoc<'a> {
     offset: u64,
 }
 
-/// The document `rovelog.params/1`.
+/// JSON document with the schema `rovelog.params/1`, which `rovelog params -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -100,7 +101,7 @@ fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Resul
     let name_width = params.keys().map(|name| width(&escape(name))).max().unwrap_or_default();
     let value = |param: &Param| param.value.as_ref().map_or("-".to_owned(), |value| shown(Some(value)));
     let values: Vec<_> = params.values().map(value).collect();
-    // One long value does not widen all lines.
+    // Long values do not count for the width of the column, because they would widen all lines.
     let widths = values.iter().map(|value| width(value)).filter(|width| *width <= VALUE_WIDTH);
     let value_width = widths.max().unwrap_or_default();
     for ((name, param), value) in params.iter().zip(values) {
@@ -131,17 +132,19 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Writes `1 1 NAME VALUE TYPE` with tabs, where the type is 6 for an int32 and 9 for a float.
-/// Returns the names of the parameters of other types.
+/// Writes a line of the form `1 1 NAME VALUE TYPE` for each parameter, separated by tabs. The type
+/// is 6 for an int32 and 9 for a float32 (`MAV_PARAM_TYPE` of MAVLink). Parameters of all other
+/// types are skipped, and their names are returned.
 pub(super) fn qgc(params: &BTreeMap<String, Param>, context: &Context) -> Result<Vec<String>, Failure> {
     let mut out = context.out();
     let mut left_out = Vec::new();
     for (name, param) in params {
         match &param.value {
             Some(Value::Int(value, 32)) => writeln!(out, "1\t1\t{}\t{value}\t6", escape(name))?,
-            // All digits of the 32 bits, because the loader reads them as 64.
+            // QGroundControl parses the value as a 64-bit float. So the value is widened to 64 bits
+            // and printed with the digits of the widened value.
             Some(Value::F32(value)) => writeln!(out, "1\t1\t{}\t{:?}\t9", escape(name), f64::from(*value))?,
-            // First set after the requested time.
+            // The parameter has no value, because it was first set after the time given by `--at`.
             None => {}
             Some(_) => left_out.push(name.clone()),
         }
@@ -150,8 +153,9 @@ pub(super) fn qgc(params: &BTreeMap<String, Param>, context: &Context) -> Result
     Ok(left_out)
 }
 
-/// Writes each parameter as a scalar, or as a row of the value and its changes, in the text format
-/// of GNU Octave's `load`.
+/// Writes the parameters in the text format that the function `load` of GNU Octave reads. A
+/// parameter that changed during the log becomes a row of values. All other parameters become
+/// scalars.
 pub(super) fn octave(params: &BTreeMap<String, Param>, context: &Context) -> Result<(), Failure> {
     let mut out = context.out();
     for (name, param) in params {

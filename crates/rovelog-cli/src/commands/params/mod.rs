@@ -1,4 +1,5 @@
-//! `rovelog params`: the parameters of a log, the differences of two, or a table of many.
+//! The command `rovelog params`. It shows the parameters of one log, compares the parameters of two
+//! logs, or shows the parameters of many logs as a table.
 
 mod compare;
 mod list;
@@ -9,12 +10,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rovelog::AnyLog;
-use rovelog_export::signal::{Pattern, near};
+use rovelog_export::signal::{Pattern, suggest};
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{Input, is_several, logs_and_names};
-use crate::moment::Moment;
+use crate::input::{Input, logs_and_names, may_be_several};
+use crate::time_point::TimePoint;
 use model::{Param, is_calibration, parameters};
 
 const MORE: &str = "\
@@ -34,8 +35,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Names of parameters (`MC_ROLL_P`, 'MC_*_P'): only these; and log files, folders and
-    /// patterns ('*.ulg'), - for stdin: two files are compared
+    /// Names of parameters to show (`MC_ROLL_P`, 'MC_*_P'); and log files, folders and patterns
+    /// ('*.ulg'), or - for stdin. Two log files are compared
     #[arg(value_names = ["NAME", "FILE"], num_args = 0..)]
     words: Vec<PathBuf>,
     /// Only parameters that differ from a default stored in the log, or that changed during the log
@@ -43,7 +44,7 @@ pub(crate) struct Args {
     changed: bool,
     /// Show the values that were active at this time: +10s, 112.5s, 12:01:05
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    at: Option<Moment>,
+    at: Option<TimePoint>,
     /// Skip parameters that differ between any two vehicles: calibration, flight counters
     #[arg(long)]
     ignore_calibration: bool,
@@ -52,7 +53,7 @@ pub(crate) struct Args {
 /// Selection of parameters.
 struct Wanted<'a> {
     args: &'a Args,
-    /// Names, with `*` and `?`.
+    /// Patterns that select parameters by name. If empty, all parameters are selected.
     names: Vec<Pattern>,
 }
 
@@ -63,7 +64,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let names = names.iter().map(|name| Pattern::new(name).map_err(Failure::usage));
     let wanted = Wanted { args, names: names.collect::<Result<_, Failure>>()? };
     let inputs = Input::all(&logs)?;
-    let two_files = logs.len() == 2 && !logs.iter().any(|log| is_several(log));
+    // Two logs are compared only if the user names both files. Two logs in a folder are shown as a
+    // table.
+    let two_files = logs.len() == 2 && !logs.iter().any(|log| may_be_several(log));
     if (format == qgc || format == octave) && inputs.len() > 1 {
         return Err(Failure::usage("this format is for the parameters of one log").next("name one log"));
     }
@@ -113,7 +116,7 @@ fn one(input: &Input, wanted: &Wanted<'_>, format: Format, context: &Context) ->
 }
 
 impl Wanted<'_> {
-    /// Opens a log. Returns it with its selected parameters.
+    /// Opens a log and returns it together with its selected parameters.
     fn read(&self, input: &Input, context: &Context) -> Result<(AnyLog, BTreeMap<String, Param>), Failure> {
         let args = self.args;
         let log = input.open(context)?;
@@ -124,7 +127,7 @@ impl Wanted<'_> {
         })?;
         let matches = |pattern: &Pattern| params.keys().any(|name| pattern.matches(name));
         if let Some(name) = self.names.iter().find(|pattern| !matches(pattern)).map(Pattern::as_str) {
-            let near = near(name, params.keys().map(String::as_str), "rovelog params FILE");
+            let near = suggest(name, params.keys().map(String::as_str), "rovelog params FILE");
             return Err(here(Failure::usage(format!("the log has no parameter {name}")).next(near)));
         }
         if let Some(at) = &args.at {

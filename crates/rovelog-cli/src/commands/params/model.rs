@@ -1,11 +1,11 @@
-//! Parameters of a log.
+//! The parameters of a log, with their defaults and changes.
 
 use std::collections::BTreeMap;
 
 use rovelog::{AnyLog, Timestamp, Value};
 use rovelog_export::text::{cell, plain};
 
-/// Prefixes of parameters that a vehicle sets by itself.
+/// Prefixes of the names of parameters that a vehicle changes by itself.
 const CALIBRATION: [&str; 8] = [
     "CAL_",
     "TC_",
@@ -17,17 +17,22 @@ const CALIBRATION: [&str; 8] = [
     "RC_CHAN_CNT",
 ];
 
-/// Returns whether a vehicle sets the parameter by itself.
+/// Returns true if the vehicle changes this parameter by itself, as for calibration. The values of
+/// such a parameter differ between any two vehicles.
 pub(in crate::commands) fn is_calibration(name: &str) -> bool {
     CALIBRATION.iter().any(|start| name.starts_with(start))
 }
 
-/// A parameter with its default and changes.
+/// A parameter, with its default values and its changes during the log.
 #[derive(Default)]
 pub(in crate::commands) struct Param {
+    /// Value of the parameter at the start of the log.
     pub(in crate::commands) value: Option<Value>,
+    /// Default value in the firmware.
     pub(super) system_default: Option<Value>,
+    /// Default value in the configuration of the airframe.
     pub(super) setup_default: Option<Value>,
+    /// Changes of the parameter during the log, in file order.
     pub(super) changes: Vec<Change>,
 }
 
@@ -39,7 +44,8 @@ pub(in crate::commands) struct Change {
 }
 
 impl Param {
-    /// Makes the value active at `nanos` the current one, and drops the changes up to it.
+    /// Sets the value to the one that is active at the time `nanos`, and removes all changes up to
+    /// this time.
     pub(super) fn move_to(&mut self, nanos: i64) {
         let later = self.changes.iter().position(|change| change.time.is_some_and(|time| time.nanos > nanos));
         let mut before = self.changes.drain(..later.unwrap_or(self.changes.len()));
@@ -48,15 +54,15 @@ impl Param {
         }
     }
 
-    /// Returns whether the value differs from a default. A log holds only defaults that differ from
-    /// the value.
+    /// Returns true if the value differs from a default, or if it changed during the log. PX4 logs
+    /// a default only if it differs from the value.
     pub(super) fn is_changed(&self) -> bool {
         let differs = |default: &Option<Value>| default.is_some() && *default != self.value;
         !self.changes.is_empty() || differs(&self.system_default) || differs(&self.setup_default)
     }
 }
 
-/// Returns the parameters by name; `None` if the format has none.
+/// Returns the parameters of a log by name, or `None` if logs of this format have no parameters.
 pub(in crate::commands) fn parameters(log: &AnyLog) -> Option<BTreeMap<String, Param>> {
     let AnyLog::Ulog(log) = log else { return None };
     let found = log.parameters();
@@ -77,7 +83,7 @@ pub(in crate::commands) fn parameters(log: &AnyLog) -> Option<BTreeMap<String, P
     Some(params)
 }
 
-/// Returns whether two values are equal; a NaN equals itself.
+/// Returns true if two values are equal. Unlike for `==`, two NaN values count as equal.
 pub(in crate::commands) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::F32(a)), Some(Value::F32(b))) => a.to_bits() == b.to_bits(),
@@ -86,7 +92,7 @@ pub(in crate::commands) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-/// Returns a value as text; empty if there is none.
+/// Formats a value as text. A missing value becomes an empty text.
 pub(in crate::commands) fn shown(value: Option<&Value>) -> String {
     let mut text = String::new();
     if let Some(value) = value

@@ -1,4 +1,5 @@
-//! Parameters of many logs: a row for each log, a column for each parameter.
+//! Shows the parameters of several logs as a table with a row for each log and a column for each
+//! parameter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -11,7 +12,7 @@ use crate::context::{Context, Format};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 
-/// The values of one log, in the document `rovelog.params_table/1`.
+/// The parameters of one log in the JSON document `rovelog.params_table/1`.
 #[derive(Serialize)]
 struct Row<'a> {
     file: &'a str,

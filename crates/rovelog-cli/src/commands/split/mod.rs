@@ -1,4 +1,5 @@
-//! `rovelog split`: parts of a log, by time, size, topic or recording, each a new log.
+//! The command `rovelog split`, which divides a log into several new logs. A log is split by time,
+//! size, topic or recording.
 
 mod plan;
 
@@ -8,13 +9,13 @@ use std::path::PathBuf;
 use rovelog::Select;
 use serde::Serialize;
 
-use crate::chunks::ChunkArgs;
+use crate::compression::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
-use crate::moment::span_of_time;
 use crate::outfile::{OutArgs, OutFolder};
 use crate::text::{count, escape, parse_size, short};
+use crate::time_point::nonzero_duration;
 use plan::{Content, Part};
 
 const MORE: &str = "\
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
     /// One part per time window of this length, from the start of the log: 60s, 5m, 500ms
-    #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
+    #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     every: Option<i64>,
     /// Parts in time order of at most this size: 1GB, 500MB, 64KiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     /// One part per topic that has records
     #[arg(long)]
     by_topic: bool,
-    /// ULog: one part per recording in a file that contains several, with their own clocks
+    /// ULog: one part per recording, if the file contains several; each has its own clock
     #[arg(long)]
     at_restart: bool,
     #[command(flatten)]
@@ -63,11 +64,11 @@ struct PartDoc {
     file: String,
     records: String,
     bytes: String,
-    /// Only with `--by-topic`.
+    /// Topic of the part. It is present only with `--by-topic`.
     topic: Option<String>,
 }
 
-/// The document `rovelog.split/1`.
+/// JSON document with the schema `rovelog.split/1`, which `rovelog split -f json` prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -90,8 +91,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         _ => plan::by_topic(&*log),
     };
     let extension = log.format().extensions[0];
-    // Parts by time get the names by which the format finds the parts of a recording, if it
-    // supports that.
+    // Some formats allow a recording to be split into several files. Then each part gets the name
+    // by which a reader of the previous part finds it.
     let joined = |number: usize| {
         let name = format!("{stem}.{extension}");
         let files = log.format().files.filter(|_| !args.by_topic)?;
@@ -100,8 +101,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let path = |number: usize, name: &str| {
         joined(number).unwrap_or_else(|| args.output.join(format!("{}_{name}.{extension}", short(&stem))))
     };
-    // Checked before the first part is written, so that the folder stays as it was if another one
-    // is needed.
+    // All paths are checked before the first part is written. If one of the files exists, the
+    // folder remains unchanged.
     let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
     if let Some(path) = paths.chain(joined(parts.len())).find(|path| !args.out.force && path.exists()) {
         return Err(Failure::usage("a part already exists")
@@ -114,7 +115,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut records = 0;
     context.progress.start(Some(log.info().size));
     for Part { name, content } in &parts {
-        // Names are numbered without the parts that are not written.
+        // Empty parts are not written, so the next number is the number of files written so far,
+        // and not the index of the part.
         let path = path(docs.len(), name);
         let mut file = folder.file(&path, &inputs)?;
         let mut counting = context.progress.counting(&mut file);
@@ -140,6 +142,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             },
         });
     }
+    // If a file with the name of the next part existed, readers would treat it as a part of this
+    // log.
     if let Some(path) = joined(docs.len()).filter(|path| path.exists()) {
         return Err(Failure::usage(
             "the folder contains a part of another log, which would be read as one of these parts",
@@ -147,7 +151,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         .next("remove it, or name another folder")
         .at(&path));
     }
-    folder.keep()?;
+    folder.finish()?;
     let mut out = context.out();
     if format == Format::Text {
         for doc in &docs {

@@ -1,4 +1,4 @@
-//! The parts of a split.
+//! Determines the parts into which a log is split.
 
 use std::io;
 
@@ -8,27 +8,29 @@ use rovelog_export::topic_names;
 
 use crate::failure::Failure;
 use crate::text::size as shown;
-use crate::when::span;
+use crate::window::span;
 
-/// Maximum number of parts.
-const MOST: usize = 10_000;
+/// Maximum number of parts into which a log can be split.
+const MAX_PARTS: usize = 10_000;
 
 /// A part to write.
 pub(super) struct Part {
-    /// Distinct name of the part.
+    /// Unique name of the part.
     pub(super) name: String,
     pub(super) content: Content,
 }
 
 /// The content of a part.
 pub(super) enum Content {
+    /// Records of the log that this selection contains.
     Selection(Select),
-    /// A recording of a file that contains several.
+    /// One recording in a file that contains several recordings.
     Session(Session),
 }
 
-/// Returns parts by time between these bounds. The first and last are open, for records with times
-/// outside of the log's.
+/// Returns the parts of a log that is cut at the times `bounds`. The first part has no start and
+/// the last part has no end. So stale records, whose times are far outside of the log, are
+/// included.
 fn between(bounds: &[i64]) -> Vec<Part> {
     let width = (bounds.len() + 1).to_string().len();
     let part = |number: usize| {
@@ -40,16 +42,17 @@ fn between(bounds: &[i64]) -> Vec<Part> {
 }
 
 fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
-    Failure::usage(format!("{parts} parts, more than the limit of {MOST}")).next(next)
+    Failure::usage(format!("{parts} parts, more than the limit of {MAX_PARTS}")).next(next)
 }
 
-/// Returns a part for each time window of `every` nanoseconds.
+/// Returns a part for each time window of `every` nanoseconds, counted from the start of the log.
 pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Failure> {
-    // Records with stale times go to the first and the last part.
+    // Records with stale times are not counted for the time range. They are written to the first or
+    // the last part.
     let data = log.info().span().map(|(start, end)| (start.nanos, end.nanos));
     let (start, end) = data.filter(|(start, end)| start <= end).or_else(|| span(log)).unwrap_or((0, 0));
     let cuts = end.saturating_sub(start) / every;
-    if usize::try_from(cuts).is_ok_and(|cuts| cuts >= MOST) {
+    if usize::try_from(cuts).is_ok_and(|cuts| cuts >= MAX_PARTS) {
         return Err(too_many(cuts + 1, "choose a longer span: --every 60s"));
     }
     let bounds: Vec<_> = (1..=cuts)
@@ -58,38 +61,51 @@ pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Fail
     Ok(between(&bounds))
 }
 
-/// Returns parts by time of at most `size` bytes.
+/// Returns parts of at most `size` bytes, in time order.
 ///
-/// The size of a part is estimated from its records, then measured; a part that is too large is
-/// split in two by time.
+/// The times of the cuts are first estimated from the sizes of the records. Then the size of each
+/// part is measured by writing the part to a sink. A part that is too large is cut in the middle of
+/// its time range. This is repeated until all parts fit.
+///
+/// For example, a log has 250 MB, its definitions have 1 MB, and the limit is 100 MB. The log is
+/// first cut after every 99 MB of records. If the second part turns out to have 104 MB, it is cut
+/// into two parts.
 pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failure> {
     let Some((first, last)) = span(log) else { return Ok(between(&[])) };
     let measure = |from: Option<i64>, to: Option<i64>| -> Result<u64, Failure> {
         Ok(log.slice(&Select::all().between(from, to), &mut io::sink())?.bytes)
     };
-    // Bytes that every part has.
+    // Every part contains the definitions and the initial parameters. Their size is measured by
+    // writing a part whose time window starts after the end of the log, so that it contains no
+    // records.
     let head = measure(last.checked_add(1), last.checked_add(1))?;
     let free = size.saturating_sub(head);
     let known = log.topics().iter().all(|topic| topic.bytes_known);
     let payloads = if known { log.topics().iter().map(|topic| topic.bytes).sum() } else { log.info().size };
+    // All bytes that belong neither to definitions nor to payloads are headers of records. They are
+    // distributed evenly among the records.
     let each = log.info().size.saturating_sub(head + payloads) / log.info().records.max(1);
     let (mut bounds, mut filled) = (Vec::new(), 0);
+    // If the whole log fits into one part, it is not cut.
     if head + payloads + each * log.info().records > size {
         for record in log.intact_records(&Select::all()) {
             let record = record?;
             filled += record.payload.len() as u64 + each;
+            // Cuts are made between different times, so records with equal times stay together.
             if let Some(time) = record.time.filter(|_| filled > free)
                 && *bounds.last().unwrap_or(&first) < time.nanos
             {
                 bounds.push(time.nanos);
                 filled = 0;
-                if bounds.len() >= MOST {
+                if bounds.len() >= MAX_PARTS {
                     return Err(too_many("more", "choose a larger size: --size 100MB"));
                 }
             }
         }
     }
     let mut number = 0;
+    // After a cut, the first half of the part has the same index as the part before, so it is
+    // measured next.
     while number <= bounds.len() {
         let from = number.checked_sub(1).map(|before| bounds[before]);
         let to = bounds.get(number).copied();
@@ -99,7 +115,7 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
         }
         let (first, end) = (from.or(span(log).map(|(first, _)| first)), to.or(last.checked_add(1)));
         let middle = first.zip(end).map(|(first, end)| first.saturating_add(end.saturating_sub(first) / 2));
-        let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MOST) else {
+        let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MAX_PARTS) else {
             let what = format!("data that belongs together is larger than {}", shown(size));
             let why = format!("; each part starts with {} of definitions", shown(head));
             return Err(Failure::usage(what + &why).next("choose a larger size: --size 100MB"));
@@ -118,7 +134,8 @@ pub(super) fn by_topic(log: &dyn LogReader) -> Vec<Part> {
     parts.map(|(topic, name)| Part { name, content: select(topic) }).collect()
 }
 
-/// Returns a part for each recording in a file; one part if it contains one recording.
+/// Returns a part for each recording in a file. If the file contains a single recording, there is a
+/// single part.
 pub(super) fn at_restart(log: &UlogReader) -> Vec<Part> {
     let sessions = log.sessions();
     if sessions.len() < 2 {

@@ -1,4 +1,4 @@
-//! Statistics of derived fields and expressions.
+//! Computes statistics of derived fields and expressions.
 
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::signal::each;
@@ -7,14 +7,15 @@ use rovelog_export::statistics::{Number, Statistics};
 use super::section::{Line, Section};
 use crate::failure::Failure;
 use crate::select::FieldArgs;
-use crate::when::Window;
+use crate::window::Window;
 
-/// Returns the fields of a section, each with its topic.
+/// Returns the names of all fields in a section, each as a pair of topic and field.
 pub(super) fn names(section: &Section) -> Vec<(&str, String)> {
     section.fields.iter().map(|line| (&*line.topic, line.field.clone())).collect()
 }
 
-/// Returns a line for each selected signal that is no field of the section.
+/// Returns a line of statistics for each selected derived field or expression. Fields that the
+/// section already contains are skipped.
 pub(in crate::commands) fn lines(
     fields: &FieldArgs,
     section: &Section,
@@ -24,7 +25,7 @@ pub(in crate::commands) fn lines(
 ) -> Result<Vec<Line>, Failure> {
     let select = Select::all().between(window.start, window.end);
     let mut lines = Vec::new();
-    for signal in fields.derived_besides(&names(section), log, topics, true)? {
+    for signal in fields.derived_except(&names(section), log, topics, true)? {
         let mut sums = Statistics::default();
         each(log, &signal, &select, &mut |_, value| sums.push(Number::Float(value)))?;
         let topic = signal.topics().first().copied().unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! `rovelog stats`: minimum, maximum, mean and deviation of every field; for power logs charge and
-//! energy too.
+//! The command `rovelog stats`, which computes the minimum, maximum, mean and standard deviation of
+//! each field. For power logs, it also computes charge and energy.
 
 mod derived;
 mod power;
@@ -30,7 +30,7 @@ use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
 use crate::text::{count, escape};
 use crate::times::span_text;
-use crate::when::{Window, WindowArgs, span, within};
+use crate::window::{Window, WindowArgs, select_window, span};
 
 const MORE: &str = "\
 The first line is the health of the times: a gap is longer than three periods of a topic with a \
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     power: power::PowerArgs,
 }
 
-/// The document `rovelog.stats/1`.
+/// JSON document with the schema `rovelog.stats/1`, which `rovelog stats -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -79,7 +79,7 @@ struct Document<'a> {
     sections: RefCell<Sections<'a>>,
 }
 
-/// The document `rovelog.timing/1`.
+/// JSON document with the schema `rovelog.timing/1`, which `rovelog stats --timing -f json` prints.
 #[derive(Serialize)]
 struct TimingDocument<'a> {
     schema: &'static str,
@@ -87,6 +87,8 @@ struct TimingDocument<'a> {
     health: HealthDoc<'a>,
 }
 
+/// Serializes the sections one after the other, so that only one of them is in memory at a time.
+/// There may be as many sections as rows in the log.
 fn one_by_one<S: Serializer>(sections: &RefCell<Sections<'_>>, out: S) -> Result<S::Ok, S::Error> {
     out.collect_seq(&mut *sections.borrow_mut())
 }
@@ -96,9 +98,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     args.logs.each(context, |input| one(args, input, format, context))
 }
 
-/// Shows the statistics of one log.
+/// Prints the statistics of one log.
 fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
-    let log = input.open_part(context, &|log| within(log, &args.topics, &args.window, context))?;
+    let log = input.open_records(context, &|log| select_window(log, &args.topics, &args.window, context))?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
     let times = context.times(log.info()).map_err(here)?;
@@ -116,7 +118,9 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     }
     let mut power = None;
     let (sections, losses): (Sections<'_>, _) = match &log {
-        AnyLog::Rld(reader) => of_rld(reader, &topics, args, window, context, &mut power).map_err(here)?,
+        AnyLog::Rld(reader) => {
+            rld_sections(reader, &topics, args, window, context, &mut power).map_err(here)?
+        }
         other if args.power.is_asked() => {
             let what = format!("{} logs have no charge and energy", other.format().name);
             let failure = Failure::usage(what);
@@ -128,23 +132,26 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             (Box::new(std::iter::once(section)), losses)
         }
     };
-    // All sections have the same fields.
+    // All sections have the same fields, so the names given by the user are checked against the
+    // first section only.
     let mut sections = sections.peekable();
     let mut derived = Vec::new();
     match sections.peek() {
         Some(first) if args.power.is_asked() => {
-            args.fields.demand_of(&derived::names(first)).map_err(here)?;
+            args.fields.require_matches_in(&derived::names(first)).map_err(here)?;
         }
         Some(first) => {
             derived = derived::lines(&args.fields, first, &*log, &topics, window).map_err(here)?;
         }
-        None => context.note(&format!("no rows: {}", args.power.missed())),
+        None => context.note(&format!("no rows: {}", args.power.missing_rows())),
     }
     let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
     let sections: Sections<'_> = Box::new(sections.map(|mut section| {
         section
             .fields
-            .retain(|line| picked.contains(&*line.topic) && args.fields.keeps(&line.topic, &line.field));
+            .retain(|line| picked.contains(&*line.topic) && args.fields.selects(&line.topic, &line.field));
+        // Derived fields are computed for the whole time window and added to the first section
+        // only. `append` empties the list, so that nothing is added to the sections after it.
         section.fields.append(&mut derived);
         section
     }));
@@ -165,9 +172,9 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
-/// Returns the statistics of a power log: sections of its rows, the last of which has the ambient
-/// sensors too, and the records that are left out.
-fn of_rld<'p>(
+/// Computes the statistics of a power log. Returns the sections of its rows, and the records that
+/// were skipped. The last section also contains the fields of the ambient sensors.
+fn rld_sections<'p>(
     log: &'p RldReader,
     topics: &[&Topic],
     args: &'p Args,
@@ -194,7 +201,7 @@ fn of_rld<'p>(
     let power =
         power.insert(power::Power::new(log, &args.power, window, context.times(log.info())?, context)?);
     let mut sections = power.sections(&args.power)?.peekable();
-    // Without a row in the window, the other records are all there is.
+    // If no row is within the time window, only the ambient sensors are shown.
     if sections.peek().is_none() {
         return Ok((Box::new(further.into_iter()), losses));
     }
@@ -257,7 +264,7 @@ fn csv(out: Out, sections: Sections<'_>) -> Result<(), Failure> {
     out.csv(head, rows)
 }
 
-/// Shows the times of the topics.
+/// Prints the health of the time stamps of each topic, for the option `--timing`.
 fn timing(report: &Report<'_>, input: &Input, format: Format, context: &Context) -> Result<(), Failure> {
     let mut out = context.out();
     match format {
@@ -275,7 +282,8 @@ fn timing(report: &Report<'_>, input: &Input, format: Format, context: &Context)
     Ok(out.flush()?)
 }
 
-/// Returns `2 fields have NaN; 1 field is stuck`, if there are such.
+/// Counts the fields that need attention, for example `2 fields have NaN; 1 field is stuck`.
+/// Returns `None` if there are no such fields.
 fn remarkable(section: &Section) -> Option<String> {
     let number = |is: fn(&Line) -> bool| section.fields.iter().filter(|line| is(line)).count();
     let of = |number: usize, is: [&str; 2]| {
@@ -311,7 +319,7 @@ fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>) -> Result<(),
         if !head.trim().is_empty() {
             writeln!(out, "{}", out.paint.bold(&escape(head.trim())))?;
         }
-        // Charge and energy are different quantities: a column for each, with its unit.
+        // Charge and energy have different units, so each of them gets its own column.
         let mut integrals: Vec<_> = section.fields.iter().filter_map(|line| line.integral_unit).collect();
         integrals.sort_unstable();
         integrals.dedup();

@@ -1,4 +1,10 @@
-//! RLD statistics: exact sums, currents of two ranges combined, charge and energy.
+//! Statistics of RocketLogger logs. All sums are exact. A current that was measured in two ranges
+//! is combined from both of them. Charge and energy are computed on request.
+//!
+//! The rows are divided into sections by time window, by the state of binary channels, or by a
+//! threshold. Each section is then cut to the time window of `-S` and `-E`. For example, the window
+//! covers the rows 100 to 250, and a section covers the rows 0 to 150. The statistics of this
+//! section are recomputed for the rows 100 to 150.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,18 +22,20 @@ use rovelog_export::statistics::Number;
 use super::section::{Line, Section, Sections};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::moment::span_of_time;
+use crate::time_point::nonzero_duration;
 use crate::times::Times;
-use crate::when::Window;
+use crate::window::Window;
 
-/// How valid low-range values are detected.
+/// Method to detect in which rows the low range of a current is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Ranges {
+    /// Detect the valid range by the range bits in the log.
     Bits,
+    /// Detect the valid range by the values that both ranges measured.
     Values,
 }
 
-/// Options of power logs.
+/// Options for power logs.
 #[derive(clap::Args)]
 pub(super) struct PowerArgs {
     /// Power logs: show the charge of each current and the energy of each power
@@ -46,7 +54,7 @@ pub(super) struct PowerArgs {
     #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits, hide_possible_values = true)]
     ranges: Ranges,
     /// Power logs: one section per time window of this length, from the first row: 1s, 500ms, 1m
-    #[arg(long, value_name = "SPAN", value_parser = span_of_time, conflicts_with_all = ["by", "above"])]
+    #[arg(long, value_name = "SPAN", value_parser = nonzero_duration, conflicts_with_all = ["by", "above"])]
     window: Option<i64>,
     /// Align the windows to multiples of their length on the clock, not to the first row
     #[arg(long, requires = "window")]
@@ -64,7 +72,7 @@ pub(super) struct PowerArgs {
 }
 
 impl PowerArgs {
-    /// Returns whether an option for power logs was given.
+    /// Returns true if an option for power logs was given.
     pub(super) fn is_asked(&self) -> bool {
         self.energy
             || !self.power.is_empty()
@@ -73,8 +81,8 @@ impl PowerArgs {
             || self.above.is_some()
     }
 
-    /// Returns a description of the requested sections, for the error that no row has them.
-    pub(super) fn missed(&self) -> String {
+    /// Describes the sections that the user requested, for the message that they contain no row.
+    pub(super) fn missing_rows(&self) -> String {
         match &self.above {
             Some(above) => format!("no value is {above} or more (--above)"),
             None => "the log has no value there".to_owned(),
@@ -86,27 +94,29 @@ fn failed(error: RldError) -> Failure {
     Failure::from(Error::from(error))
 }
 
-/// Sums of a log, for sections that are made one by one: there may be as many as rows.
+/// Computes the sections of a log on demand, because there may be as many sections as rows.
 pub(super) struct Power<'a> {
     log: &'a RldReader,
     sums: Accumulator<'a>,
-    shown: Shown,
+    builder: LineBuilder,
     clip: Clip<'a>,
     jobs: Jobs,
 }
 
-/// Rows of a time window, and sums for the sections that it cuts; all rows without a window.
+/// The rows within the time window of `-S` and `-E`, and an accumulator that recomputes the
+/// statistics of sections that are cut to the window. `None` if the user gave no window.
 struct Clip<'a>(Option<(Vec<Range<u64>>, Accumulator<'a>)>);
 
 impl Clip<'_> {
-    /// Returns the parts of these rows inside the window.
+    /// Returns the parts of the range `rows` that are within the time window.
     fn parts(&self, rows: &Range<u64>) -> Vec<Range<u64>> {
         let Some((within, _)) = &self.0 else { return vec![rows.clone()] };
         let parts = within.iter().map(|window| rows.start.max(window.start)..rows.end.min(window.end));
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// Returns the part of a section inside the window, with its sums.
+    /// Cuts a section to the time window and recomputes its statistics. Returns `None` if the whole
+    /// section is outside of the window.
     fn part(&mut self, rows: Range<u64>, stats: Stats) -> Option<(Range<u64>, Stats)> {
         let parts = self.parts(&rows);
         let Some((_, sums)) = &mut self.0 else { return Some((rows, stats)) };
@@ -135,39 +145,39 @@ impl<'a> Power<'a> {
             options = options.with_powers(args.power.clone());
         }
         let sums = log.accumulator(&options).map_err(failed)?;
-        let shown = Shown::new(log, &sums, args, times, context);
+        let builder = LineBuilder::new(log, &sums, args, times, context);
         let clip = match window {
             Window { start: None, end: None } => Clip(None),
             Window { start, end } => {
                 let sums = log.accumulator(&options).map_err(failed)?;
-                Clip(Some((shown.rows.rows_between(start, end), sums)))
+                Clip(Some((builder.rows.rows_between(start, end), sums)))
             }
         };
-        Ok(Self { log, sums, shown, clip, jobs: context.jobs() })
+        Ok(Self { log, sums, builder, clip, jobs: context.jobs() })
     }
 
-    /// Returns the requested sections.
+    /// Returns the sections that the options request.
     pub(super) fn sections<'p>(&'p mut self, args: &'p PowerArgs) -> Result<Sections<'p>, Failure> {
-        let Self { log, sums, shown, clip, jobs } = self;
-        let (log, shown) = (*log, &*shown);
+        let Self { log, sums, builder, clip, jobs } = self;
+        let (log, builder) = (*log, &*builder);
         let rows = log.rows();
         if let Some(nanos) = args.window {
             let phase = if args.clock { Phase::Clock } else { Phase::Start };
             let rate = log.header().lead_in.sample_rate.get();
-            let windows = Windows::new(sums, nanos, phase, &shown.rows, (rows, rate));
+            let windows = Windows::new(sums, nanos, phase, &builder.rows, (rows, rate));
             return Ok(Box::new(windows.filter_map(|w| {
                 let (rows, stats) = clip.part(w.rows, w.stats)?;
-                Some(shown.section(Some(format!("window {}", w.number)), &rows, &stats))
+                Some(builder.section(Some(format!("window {}", w.number)), &rows, &stats))
             })));
         }
         if !args.by.is_empty() {
-            return by_state(log, sums, args, shown, clip);
+            return by_state(log, sums, args, builder, clip);
         }
         if let Some(above) = &args.above {
             let named = events(log, sums, above, args.settle)?.enumerate();
             return Ok(Box::new(named.filter_map(|(i, event)| {
                 let (rows, stats) = clip.part(event.rows, event.stats)?;
-                Some(shown.section(Some(format!("event {i}")), &rows, &stats))
+                Some(builder.section(Some(format!("event {i}")), &rows, &stats))
             })));
         }
         let parts = clip.parts(&(0..rows));
@@ -176,15 +186,17 @@ impl<'a> Power<'a> {
         for part in parts {
             stats.merge(&sums.stats_on(*jobs, part));
         }
-        Ok(Box::new(whole.map(|rows| shown.section(None, &rows, &stats)).into_iter()))
+        Ok(Box::new(whole.map(|rows| builder.section(None, &rows, &stats)).into_iter()))
     }
 }
 
+/// Returns one section for each state of the binary channels. With `--runs`, returns one section
+/// for each period during which a state lasts.
 fn by_state<'p, 'a: 'p>(
     log: &'a RldReader,
     sums: &'p mut Accumulator<'a>,
     args: &'p PowerArgs,
-    shown: &'p Shown,
+    builder: &'p LineBuilder,
     clip: &'p mut Clip<'a>,
 ) -> Result<Sections<'p>, Failure> {
     let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
@@ -194,6 +206,7 @@ fn by_state<'p, 'a: 'p>(
             .next("list the channels: rovelog schema FILE"));
     }
     let name = move |state: u64| {
+        // Bit `i` of the state is the value of the channel with index `i`.
         let bits = args.by.iter().enumerate().map(|(i, name)| format!("{name}={}", state >> i & 1));
         bits.collect::<Vec<_>>().join(" ")
     };
@@ -203,19 +216,20 @@ fn by_state<'p, 'a: 'p>(
     });
     if args.runs {
         return Ok(Box::new(
-            runs.map(move |(state, rows, stats)| shown.section(Some(name(state)), &rows, &stats)),
+            runs.map(move |(state, rows, stats)| builder.section(Some(name(state)), &rows, &stats)),
         ));
     }
     let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
     for (state, _, stats) in runs {
         totals.entry(state).or_default().merge(&stats);
     }
-    // Rows of a state are in many places: no start time.
+    // The rows of a state are scattered over the log, so the section has no start time.
     let states = totals.into_iter();
-    Ok(Box::new(states.map(move |(state, stats)| shown.section(Some(name(state)), &(0..0), &stats))))
+    Ok(Box::new(states.map(move |(state, stats)| builder.section(Some(name(state)), &(0..0), &stats))))
 }
 
-/// Returns ranges such as `I1=0.005,0.004` with their sums.
+/// Returns a section for each period in which a value is above a threshold such as
+/// `I1=0.005,0.004`.
 fn events<'p, 'a: 'p>(
     log: &'a RldReader,
     sums: &'p mut Accumulator<'a>,
@@ -233,6 +247,8 @@ fn events<'p, 'a: 'p>(
         Some(current) => current.scale,
         None => log.channels()[log.channel(name).map_err(failed)?].scale,
     };
+    // The threshold is converted to raw integers, so that the loop over the rows needs no
+    // conversion.
     let threshold = Threshold::new(raw_of(enter, scale), raw_of(leave, scale));
     Ok(match current {
         Some(current) => Events::of_current(log, sums, &current, margin, threshold),
@@ -240,31 +256,37 @@ fn events<'p, 'a: 'p>(
     })
 }
 
-/// Returns the smallest raw value that is `value` or more, with a scale of 10^`exponent`.
+/// Returns the smallest raw value whose physical value is at least `value`. A physical value is its
+/// raw value times 10^`exponent`.
 #[expect(clippy::cast_possible_truncation, reason = "a threshold outside the range of values never matches")]
 fn raw_of(value: f64, exponent: i32) -> i64 {
     let near = (value * 10f64.powi(-exponent)).round() as i64;
-    // The product is rounded, the values that are shown are not.
+    // The product may be rounded up or down. So the adjacent raw values are also tried, with the
+    // same conversion that is used for output.
     let Some(scale) = Scale::new(exponent) else { return near };
     let reaches = |raw: &i64| scale.apply(*raw) >= value;
     (-1..=1).map(|step| near.saturating_add(step)).find(reaches).unwrap_or(near)
 }
 
-/// Conversion of sums to output lines.
-struct Shown {
+/// Creates the output lines of a section from its sums.
+struct LineBuilder {
     topic: String,
     rate: u16,
     energy: bool,
-    /// Name, unit and scale of each field.
+    /// Name, unit and scale of each analog channel.
     channels: Vec<(String, String, Option<Scale>)>,
+    /// Names of the binary channels.
     bits: Vec<String>,
+    /// Name and scale of each current.
     currents: Vec<(String, Option<Scale>)>,
+    /// Name and scale of each power.
     powers: Vec<(String, Option<Scale>)>,
+    /// Times of the rows in the log.
     rows: TimeMap,
     times: Times,
 }
 
-impl Shown {
+impl LineBuilder {
     fn new(
         log: &RldReader,
         sums: &Accumulator<'_>,
@@ -278,9 +300,12 @@ impl Shown {
             let names: Vec<_> = sums.currents().iter().map(|current| current.name.as_str()).collect();
             let what = match names.first() {
                 Some(first) => {
-                    format!("no energy: name the voltage of each current: --power 'V1*{first}'")
+                    format!(
+                        "energy cannot be computed, because the voltage of each current is unknown; \
+                         name the pairs: --power 'V1*{first}'"
+                    )
                 }
-                None => "no energy: the log has no current in amperes".to_owned(),
+                None => "energy cannot be computed, because the log has no current in amperes".to_owned(),
             };
             context.notices.warn("no energy", &what);
         }
@@ -349,7 +374,8 @@ impl Shown {
         sums: &Sums,
         integral: Option<&'static str>,
     ) -> Line {
-        // Without a scale there are no physical values, only counts.
+        // Without a valid scale, raw values cannot be converted to physical values. Then the line
+        // contains only the number of values.
         let of = |value: fn(&Sums, Scale) -> Option<f64>| scale.and_then(|scale| value(sums, scale));
         let integral = integral.filter(|_| self.energy && sums.count > 0).zip(scale);
         Line {
@@ -368,7 +394,7 @@ impl Shown {
     }
 }
 
-/// Returns a number with at most two decimals.
+/// Formats a number with at most two decimal places.
 fn hundredths(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! Statistics of any log, from its records.
+//! Computes statistics of the records of a log in any format.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,11 @@ use rovelog_export::statistics::statistics;
 use super::section::{Line, Section};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::when::Window;
+use crate::window::Window;
 
-/// Returns statistics of the log or a window of it, for every number of these topics, in the order
-/// of topics and fields; and the records that are left out.
+/// Computes statistics for each numeric field of `topics` within the time window. The lines are
+/// ordered by topic and field. Also returns the records that were skipped because they cannot be
+/// decoded.
 pub(in crate::commands) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],

@@ -1,4 +1,4 @@
-//! Statistics of the fields in a section of a log.
+//! A section of the statistics, in the form in which it is written as JSON.
 
 use rovelog_export::statistics::{Number, Statistics};
 use serde::Serialize;
@@ -15,24 +15,28 @@ pub(in crate::commands) struct Line {
     pub(in crate::commands) max: Option<Number>,
     pub(in crate::commands) mean: Option<f64>,
     pub(in crate::commands) std: Option<f64>,
-    /// Values that are no numbers.
+    /// Number of values that are NaN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) nan: Option<String>,
-    /// Records in a row with one value, of a field whose value changes otherwise.
+    /// Length of the longest sequence of records in which the field has the same value, if the
+    /// field is stuck. A field is stuck if its value changes in most records outside of this
+    /// sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) stuck: Option<String>,
-    /// Integral over time: charge of a current, energy of a power.
+    /// Integral of the values over time. The integral of a current is a charge, and the integral of
+    /// a power is an energy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) integral: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) integral_unit: Option<&'static str>,
-    /// Remark: missing values, or the share of the low range.
+    /// Remark for the user, such as the number of missing values, or the number of current values
+    /// that were measured in the low range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) remark: Option<String>,
 }
 
 impl Line {
-    /// Returns the line of a field with these values.
+    /// Creates the statistics line of a field.
     pub(super) fn of(topic: String, field: String, unit: Option<String>, values: &Statistics) -> Self {
         let stuck = values.stuck();
         let nan = (values.nan > 0).then(|| format!("{} NaN", values.nan));
@@ -55,24 +59,26 @@ impl Line {
     }
 }
 
-/// A section of a log: all of it, a window, an event, a state.
+/// A section of the statistics. It covers the whole log, a time window, an event, or all rows with
+/// a state of the binary channels.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(in crate::commands) struct Section {
-    /// Name: `window 3`, `DI1=1`; `None` for the whole log.
+    /// Name of the section, such as `window 3` or `DI1=1`. `None` if the section covers the whole
+    /// log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) rows: Option<String>,
-    /// Duration of the rows, over which charge and energy are summed.
+    /// Total duration of the rows in the section, for which charge and energy are computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) duration_ns: Option<String>,
-    /// Time from the first row to the last one.
+    /// Time from the first row to the last row of the section.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) span_ns: Option<String>,
     pub(in crate::commands) fields: Vec<Line>,
 }
 
-/// Sections, computed on demand.
+/// Iterator over sections, which are computed on demand.
 pub(super) type Sections<'a> = Box<dyn Iterator<Item = Section> + 'a>;

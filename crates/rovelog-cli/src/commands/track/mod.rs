@@ -1,4 +1,4 @@
-//! `rovelog track`: the track of the vehicle, for maps.
+//! The command `rovelog track`, which exports the track of a vehicle for maps.
 
 mod table;
 
@@ -14,7 +14,7 @@ use crate::outfile::{OutArgs, OutFile, unless_stdout};
 use crate::outputs::Outputs;
 use crate::select::unknown_topic;
 use crate::text::count;
-use crate::when::{WindowArgs, span};
+use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
 Without --topic, all instances of the first of these topics with a fix are used: \
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     out: OutArgs,
 }
 
-/// Meaning of the heights.
+/// Reference level of the altitudes in a KML file.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Heights {
     Absolute,
@@ -74,7 +74,7 @@ fn format(name: &str) -> Result<track::Format, String> {
     track::Format::by_name(name).ok_or_else(|| "expected kml, gpx or geojson".to_owned())
 }
 
-/// Destination of the track.
+/// Output of the command: a track file or printed points.
 #[derive(Clone, Copy)]
 enum Target {
     File(track::Format),
@@ -102,7 +102,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 
 /// Writes the track of one log.
 fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context: &Context) -> Outcome {
-    // Checked before the log is read, so that an error about the file appears at once.
+    // The output file is created before the log is read, so that an error about the file appears
+    // immediately.
     let file = match path {
         Some(path) => Some((OutFile::create(path, &input.files(context), args.out)?, path)),
         None => None,
@@ -122,7 +123,7 @@ fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context:
     (options.start, options.end) = (window.start, window.end);
     let (mut track, tally) = track::of(&log, &options).map_err(|error| here(error.into()))?;
     if track.is_empty() {
-        return Err(here(empty(&tally, args)));
+        return Err(here(no_fix_failure(&tally, args)));
     }
     track.name = input.path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     match (target, file) {
@@ -147,12 +148,12 @@ fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context:
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
-/// Returns the format that the name of a file tells.
+/// Returns the track format that the extension of a file name stands for.
 fn by_name(path: &Path) -> Option<track::Format> {
     track::Format::by_name(path.extension()?.to_str()?)
 }
 
-/// Returns the destination, before the log is read.
+/// Determines the output from the arguments, before a log is read.
 fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     let asked = context.global.format;
     let format = args.to.or_else(|| by_name(args.output.as_deref()?));
@@ -197,9 +198,10 @@ fn write(
     }
 }
 
-/// Returns the failure for a log without a fix, with the counts of rows.
-fn empty(tally: &Tally, args: &Args) -> Failure {
-    let why = left_out(tally);
+/// Returns the failure for a log without a GPS fix. The message lists how many rows were skipped
+/// and why.
+fn no_fix_failure(tally: &Tally, args: &Args) -> Failure {
+    let why = skipped_rows(tally);
     let cause = match why.as_str() {
         "" => "no track: no topic contains positions".to_owned(),
         why => format!("no track: of {}, {why}", count(tally.rows, "row")),
@@ -211,8 +213,9 @@ fn empty(tally: &Tally, args: &Args) -> Failure {
     failure.next("name a topic with positions: --topic NAME; list the topics: rovelog topics FILE")
 }
 
-/// Returns counts such as `160 without a fix, 3 without a position`.
-fn left_out(tally: &Tally) -> String {
+/// Lists how many rows were skipped for each reason, for example `160 without a fix, 3 without a
+/// position`.
+fn skipped_rows(tally: &Tally) -> String {
     let parts = [
         (tally.without_fix, "without a fix"),
         (tally.implausible, "without a position"),
@@ -224,8 +227,8 @@ fn left_out(tally: &Tally) -> String {
     parts.join(", ")
 }
 
-/// Returns a summary such as `wrote track.kml: 423 points in 1 segment of vehicle_gps_position/0;
-/// left out: 160 without a fix`.
+/// Summarizes the written track, for example `wrote track.kml: 423 points in 1 segment of
+/// vehicle_gps_position/0; left out: 160 without a fix`.
 fn summary(path: &Path, track: &Track, tally: &Tally) -> String {
     let segments: usize = track.lines.iter().map(|line| line.segments.len()).sum();
     let sources: Vec<_> = track.lines.iter().map(|line| line.source.as_str()).collect();
@@ -236,9 +239,9 @@ fn summary(path: &Path, track: &Track, tally: &Tally) -> String {
         count(segments as u64, "segment"),
         sources.join(", ")
     );
-    let left_out = left_out(tally);
-    if !left_out.is_empty() {
-        text = format!("{text}; left out: {left_out}");
+    let skipped_rows = skipped_rows(tally);
+    if !skipped_rows.is_empty() {
+        text = format!("{text}; left out: {skipped_rows}");
     }
     text
 }

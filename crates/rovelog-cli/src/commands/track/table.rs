@@ -1,4 +1,4 @@
-//! A track as a table of its points, with their quality.
+//! Prints a track as a table of points with the quality of each GPS fix.
 
 use rovelog_export::track::{self, Track, TrackPoint};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::times::Times;
 
-/// A point in a table.
+/// A point of the track.
 #[derive(Serialize)]
 struct Row<'a> {
     time: Option<String>,
@@ -27,7 +27,7 @@ struct Row<'a> {
     mode: Option<&'a str>,
 }
 
-/// An event of the track.
+/// An event on the track, such as a takeoff.
 #[derive(Serialize)]
 struct MarkDoc<'a> {
     time: Option<String>,
@@ -38,7 +38,7 @@ struct MarkDoc<'a> {
     longitude_deg: Option<f64>,
 }
 
-/// The document `rovelog.track/1`.
+/// JSON document with the schema `rovelog.track/1`, which `rovelog track -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,

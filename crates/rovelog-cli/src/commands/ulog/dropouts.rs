@@ -1,4 +1,5 @@
-//! `rovelog ulog dropouts`: times when the logger could not write, and records that topics lost.
+//! The command `rovelog ulog dropouts`. It lists the times at which the logger could not write, and
+//! estimates how many records were lost.
 
 use std::io::Write as _;
 
@@ -25,7 +26,8 @@ pub(super) struct Args {
     logs: LogArgs,
 }
 
-/// The document `rovelog.dropouts/1`.
+/// JSON document with the schema `rovelog.dropouts/1`, which `rovelog ulog dropouts -f json`
+/// prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -47,7 +49,7 @@ struct LossDoc {
     name: String,
     gap_ns: String,
     period_ns: String,
-    /// Estimate: whole periods in the gap.
+    /// Estimated number of missing records, which is the number of whole sample periods in the gap.
     missing: String,
 }
 
@@ -56,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     args.logs.each(context, |input| one(input, format, context))
 }
 
-/// Lists the dropouts of one log.
+/// Lists the dropouts of one ULog file.
 fn one(input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let ulog = input.ulog(&log)?;

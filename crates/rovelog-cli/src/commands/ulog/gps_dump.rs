@@ -1,4 +1,5 @@
-//! `rovelog ulog gps-dump`: raw data between the autopilot and a GPS receiver.
+//! The command `rovelog ulog gps-dump`. It extracts the raw bytes that the autopilot and a GPS
+//! receiver exchanged.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         out.write_all(&piece.bytes)?;
         bytes += piece.bytes.len() as u64;
     }
+    // An empty output file would look like a success. Returning the error drops `out`, which
+    // removes the file.
     if bytes == 0 {
         return Err(Failure::usage(format!("no gps_dump data from receiver {}", args.instance))
             .next("check that the log has the topic gps_dump: rovelog topics FILE")

@@ -1,4 +1,4 @@
-//! `rovelog ulog infos`: every information message.
+//! The command `rovelog ulog infos`, which shows all information messages of a log.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -24,13 +24,14 @@ pub(super) struct Args {
     logs: LogArgs,
 }
 
-/// The document `rovelog.infos/1`.
+/// JSON document with the schema `rovelog.infos/1`, which `rovelog ulog infos -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     file: String,
     infos: &'a BTreeMap<String, Value>,
-    /// Lists of parts by key.
+    /// Values of the multi information messages (message type `M`) for each key. Each value
+    /// consists of several messages.
     lists: &'a BTreeMap<String, Vec<Vec<Value>>>,
 }
 
@@ -39,7 +40,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     args.logs.each(context, |input| one(input, format, context))
 }
 
-/// Shows the info messages of one log.
+/// Shows the information messages of one log.
 fn one(input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let ulog = input.ulog(&log)?;
@@ -64,7 +65,8 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
-/// Returns text without quotes; everything else as JSON.
+/// Formats the value of an information message. Text is written without quotes, and any other value
+/// as JSON.
 fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => escape(text).into_owned(),

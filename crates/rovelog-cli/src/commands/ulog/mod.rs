@@ -1,4 +1,4 @@
-//! `rovelog ulog`: commands for ULog only.
+//! The command `rovelog ulog`, which has subcommands for ULog files only.
 
 mod dropouts;
 mod gps_dump;

@@ -1,5 +1,8 @@
-//! The well-known types that viewers draw without configuration, as messages:
-//! `foxglove.LocationFix`, `Log`, `PoseInFrame`, `FrameTransform`, and sensor data.
+//! Encodes messages of the types that viewers draw without configuration: `foxglove.LocationFix`,
+//! `foxglove.Log`, `foxglove.PoseInFrame`, `foxglove.FrameTransform`, and sensor data.
+//!
+//! The first argument of the writing functions in `proto` is the field number. The numbers are
+//! defined in <https://github.com/foxglove/foxglove-sdk/tree/main/schemas/proto>.
 
 mod schemas;
 mod sensors;
@@ -8,7 +11,8 @@ pub(super) use self::schemas::WellKnown;
 pub(super) use self::sensors::{compressed_image, laser_scan, point_cloud, raw_image};
 use super::proto::{double, element, int, message, present, uint};
 
-/// Writes a `google.protobuf.Timestamp`, rounded down.
+/// Writes a time in nanoseconds as a `google.protobuf.Timestamp`. The seconds are rounded down,
+/// because the nanoseconds of a `Timestamp` must not be negative.
 fn time(field: u32, nanos: i64, out: &mut Vec<u8>) {
     message(field, out, |out| {
         int(1, nanos.div_euclid(1_000_000_000), out);
@@ -16,21 +20,26 @@ fn time(field: u32, nanos: i64, out: &mut Vec<u8>) {
     });
 }
 
-/// A place on the earth.
+/// A position on the earth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fix<'a> {
+    /// Latitude in degrees.
     pub(super) latitude: f64,
+    /// Longitude in degrees.
     pub(super) longitude: f64,
+    /// Altitude in meters.
     pub(super) altitude: f64,
-    /// Standard deviations in metres, horizontal and vertical.
+    /// Horizontal and vertical standard deviation of the position in meters.
     pub(super) accuracy: Option<(f64, f64)>,
+    /// Name of the coordinate frame of the receiver.
     pub(super) frame: &'a str,
-    /// Radians clockwise from north.
+    /// Heading in radians clockwise from north.
     pub(super) heading: Option<f64>,
-    /// Other known facts.
+    /// Other properties of the fix, as keys and values.
     pub(super) metadata: &'a [(&'a str, String)],
 }
 
+/// Writes a `foxglove.LocationFix`.
 pub(super) fn location_fix(nanos: i64, fix: &Fix<'_>, out: &mut Vec<u8>) {
     double(1, fix.latitude, out);
     double(2, fix.longitude, out);
@@ -40,6 +49,7 @@ pub(super) fn location_fix(nanos: i64, fix: &Fix<'_>, out: &mut Vec<u8>) {
         let covariance = [h, 0.0, 0.0, 0.0, h, 0.0, 0.0, 0.0, v];
         let bytes: Vec<u8> = covariance.iter().flat_map(|value| value.to_le_bytes()).collect();
         element(4, &bytes, out);
+        // The covariance type 2 means that only the diagonal of the covariance matrix is known.
         uint(5, 2, out);
     }
     time(6, nanos, out);
@@ -51,12 +61,15 @@ pub(super) fn location_fix(nanos: i64, fix: &Fix<'_>, out: &mut Vec<u8>) {
         });
     }
     if let Some(heading) = fix.heading {
+        // The field is optional, so a heading of 0 must be written, too.
         present(10, heading, out);
     }
 }
 
-/// Writes a console line: its severity (0 to 7 as in syslog), and who printed it.
+/// Writes a console line as a `foxglove.Log`. `level` is the severity from 0 to 7, as in syslog.
+/// `source` is the name of the program that printed the line.
 pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut Vec<u8>) {
+    // Foxglove's levels are 5 for fatal, 4 for error, 3 for warning, 2 for info and 1 for debug.
     let level = match level {
         0 => 5,
         1..=3 => 4,
@@ -70,15 +83,17 @@ pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut
     super::proto::bytes(4, source.as_bytes(), out);
 }
 
-/// Position in metres and orientation as a quaternion w, x, y, z.
+/// Position and orientation of an object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pose {
+    /// Position in meters.
     pub(super) position: [f64; 3],
+    /// Orientation as a quaternion in the order w, x, y, z.
     pub(super) orientation: [f64; 4],
 }
 
-/// At the origin, not rotated.
-pub(super) const NOWHERE: Pose = Pose { position: [0.0; 3], orientation: [1.0, 0.0, 0.0, 0.0] };
+/// Pose of an object that is at the origin and is not rotated.
+pub(super) const IDENTITY_POSE: Pose = Pose { position: [0.0; 3], orientation: [1.0, 0.0, 0.0, 0.0] };
 
 fn vector(field: u32, [x, y, z]: [f64; 3], out: &mut Vec<u8>) {
     message(field, out, |out| {
@@ -88,6 +103,7 @@ fn vector(field: u32, [x, y, z]: [f64; 3], out: &mut Vec<u8>) {
     });
 }
 
+/// Writes a `foxglove.Quaternion`, which stores w last.
 fn quaternion(field: u32, [w, x, y, z]: [f64; 4], out: &mut Vec<u8>) {
     message(field, out, |out| {
         double(1, x, out);
@@ -104,12 +120,15 @@ fn pose(field: u32, pose: &Pose, out: &mut Vec<u8>) {
     });
 }
 
+/// Writes a `foxglove.PoseInFrame`. `frame` is the name of the coordinate frame.
 pub(super) fn pose_in_frame(nanos: i64, frame: &str, at: &Pose, out: &mut Vec<u8>) {
     time(1, nanos, out);
     super::proto::bytes(2, frame.as_bytes(), out);
     pose(3, at, out);
 }
 
+/// Writes a `foxglove.FrameTransform`. It contains the pose of the coordinate frame `child` in the
+/// coordinate frame `parent`.
 pub(super) fn frame_transform(nanos: i64, (parent, child): (&str, &str), pose: &Pose, out: &mut Vec<u8>) {
     time(1, nanos, out);
     super::proto::bytes(2, parent.as_bytes(), out);

@@ -1,4 +1,5 @@
-//! Schemas of well-known types, each with its nested types only. Field numbers are those of
+//! Schemas of the message types that viewers can draw without configuration. Each schema contains
+//! only the type and its nested types. The field numbers are defined in
 //! <https://github.com/foxglove/foxglove-sdk/tree/main/schemas/proto>.
 
 use prost::Message as _;
@@ -7,7 +8,7 @@ use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet, Oneo
 
 use super::super::proto::{enum_type, field, field_of, file, google, message_type, repeated};
 
-/// A well-known type.
+/// A type that viewers draw without configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum WellKnown {
     CompressedImage,
@@ -56,7 +57,7 @@ fn quaternion() -> DescriptorProto {
     message_type("Quaternion", vec![number("x", 1), number("y", 2), number("z", 3), number("w", 4)])
 }
 
-/// Returns a message type that contains a pose.
+/// Returns `message`, preceded by the types that its pose field needs.
 fn posed(message: DescriptorProto) -> Vec<DescriptorProto> {
     let pose = vec![inner("position", 1, "Vector3"), inner("orientation", 2, "Quaternion")];
     vec![vector(), quaternion(), message_type("Pose", pose), message]
@@ -88,7 +89,7 @@ impl WellKnown {
         FileDescriptorSet { file: vec![google, ours] }.encode_to_vec()
     }
 
-    /// Returns the nested types, followed by the type itself.
+    /// Returns the nested types of the message type, followed by the message type itself.
     fn messages(self) -> Vec<DescriptorProto> {
         match self {
             Self::CompressedImage => {
@@ -164,7 +165,8 @@ fn location_fix() -> Vec<DescriptorProto> {
         time(6),
         text("frame_id", 7),
         repeated(inner("metadata", 9, "KeyValuePair")),
-        // The form in which protoc describes an optional field: a `oneof` of its own.
+        // The protobuf compiler `protoc` represents an optional field of proto3 as a `oneof` with a
+        // single field.
         FieldDescriptorProto { oneof_index: Some(0), proto3_optional: Some(true), ..number("heading", 10) },
     ];
     let mut fix = message_type("LocationFix", fields);

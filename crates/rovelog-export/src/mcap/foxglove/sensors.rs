@@ -1,12 +1,13 @@
-//! Sensor data as messages of well-known types: clouds, scans, images.
+//! Encodes point clouds, laser scans and images as messages of types that viewers can draw.
 
 use prost::encoding;
 
 use super::super::proto::{bytes, double, element, fixed32, message, uint};
-use super::{NOWHERE, pose, time};
+use super::{IDENTITY_POSE, pose, time};
 use crate::cloud::Numeric;
 
-/// Writes a cloud of points packed in `data`, each with `fields` one after the other.
+/// Writes a `foxglove.PointCloud`. `data` contains the points. Each point consists of the values of
+/// `fields` without padding.
 pub(in super::super) fn point_cloud(
     nanos: i64,
     frame: &str,
@@ -16,13 +17,13 @@ pub(in super::super) fn point_cloud(
 ) {
     time(1, nanos, out);
     bytes(2, frame.as_bytes(), out);
-    pose(3, &NOWHERE, out);
+    pose(3, &IDENTITY_POSE, out);
     let mut offset = 0;
     for (name, ty) in fields {
         message(5, out, |out| {
             bytes(1, name.as_bytes(), out);
             fixed32(2, offset, out);
-            // `PackedElementField.NumericType`
+            // In the protobuf enum `PackedElementField.NumericType`, 3 is UINT16 and 7 is FLOAT32.
             uint(3, if *ty == Numeric::UInt16 { 3 } else { 7 }, out);
         });
         offset += if *ty == Numeric::UInt16 { 2 } else { 4 };
@@ -31,8 +32,8 @@ pub(in super::super) fn point_cloud(
     bytes(6, data, out);
 }
 
-/// Writes a scan: angles of the first and last range in radians, distances in metres; NaN where
-/// there is no distance.
+/// Writes a `foxglove.LaserScan`. `start` and `end` are the angles of the first and last range in
+/// radians. Ranges are in meters. A range is NaN if the scanner received no echo.
 pub(in super::super) fn laser_scan(
     nanos: i64,
     frame: &str,
@@ -42,13 +43,13 @@ pub(in super::super) fn laser_scan(
 ) {
     time(1, nanos, out);
     bytes(2, frame.as_bytes(), out);
-    pose(3, &NOWHERE, out);
+    pose(3, &IDENTITY_POSE, out);
     double(4, start, out);
     double(5, end, out);
     encoding::double::encode_packed(6, ranges, out);
 }
 
-/// Writes a JPEG unchanged.
+/// Writes an image file, such as a JPEG, as a `foxglove.CompressedImage`.
 pub(in super::super) fn compressed_image(
     nanos: i64,
     frame: &str,
@@ -61,7 +62,7 @@ pub(in super::super) fn compressed_image(
     bytes(4, frame.as_bytes(), out);
 }
 
-/// Writes raw pixels: width, height, bytes per line, and encoding.
+/// Writes pixels as a `foxglove.RawImage`. `step` is the size in bytes of a row of pixels.
 pub(in super::super) fn raw_image(
     nanos: i64,
     frame: &str,

@@ -1,4 +1,5 @@
-//! Digital inputs: a message for each row, or only for the rows before and after a change.
+//! Messages for the digital inputs of a `RocketLogger` log. Either each row becomes a message, or
+//! only the rows before and after a change.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,13 +9,14 @@ use rovelog::{Field, FieldType, Scalar, Schema};
 
 use crate::mcap::proto::uint;
 
-/// Binary inputs.
+/// The digital inputs of a log.
 pub(super) struct Digital<'a> {
     reader: &'a RldReader,
+    /// Indices of the channels that are digital inputs.
     bits: Vec<usize>,
-    /// Mask of the inputs in each 32-bit word.
+    /// For each 32-bit word of a row, the mask of the bits that are digital inputs.
     masks: Vec<u32>,
-    /// True if only the rows before and after a change are messages.
+    /// True if only the rows before and after a change become messages.
     changes: bool,
     pub(super) schema: Arc<Schema>,
 }
@@ -37,6 +39,7 @@ impl<'a> Digital<'a> {
         Some(Self { reader, bits, masks, changes, schema })
     }
 
+    /// Encodes the message for a row.
     pub(super) fn message(&self, row: u64) -> Vec<u8> {
         let mut out = Vec::new();
         if let Some(row) = self.reader.row(row) {
@@ -47,7 +50,7 @@ impl<'a> Digital<'a> {
         out
     }
 
-    /// Returns whether the inputs of a row and of the next row differ.
+    /// Returns whether a digital input changes between a row and the next row.
     fn changes_after(&self, row: u64) -> bool {
         let (Some(a), Some(b)) = (self.reader.row(row), self.reader.row(row + 1)) else { return true };
         self.masks.iter().enumerate().any(|(word, mask)| {
@@ -56,9 +59,13 @@ impl<'a> Digital<'a> {
         })
     }
 
-    /// Returns the next row that is a message: the first and the last of a segment, and both sides
-    /// of a change, so that lines between messages show the recorded values.
-    pub(super) fn after(&self, row: u64, end: u64) -> u64 {
+    /// Returns the row after `row` that becomes the next message. The first and last row of a
+    /// segment become messages, and the rows before and after each change. Viewers draw lines
+    /// between messages, so the row before a change is needed to show a step.
+    ///
+    /// For example, if an input is 0 in the rows 0 to 99 and 1 in the rows 100 to 199, the rows 0,
+    /// 99, 100 and 199 become messages.
+    pub(super) fn next_message_row(&self, row: u64, end: u64) -> u64 {
         if !self.changes {
             return row + 1;
         }
@@ -73,7 +80,8 @@ impl<'a> Digital<'a> {
     }
 }
 
-/// Returns the binary channels that are range-valid flags of other channels.
+/// Returns the indices of the binary channels that are not digital inputs. They are range-valid
+/// flags, which state whether the value of another channel is valid.
 pub(super) fn range_bits(channels: &[Channel]) -> HashSet<usize> {
     channels.iter().filter_map(|channel| channel.valid).collect()
 }

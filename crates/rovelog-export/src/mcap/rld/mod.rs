@@ -1,9 +1,9 @@
-//! RocketLogger logs: samples with the SI unit in their names, digital inputs, ambient sensors, and
-//! events of the recording.
+//! Messages for `RocketLogger` logs: samples, digital inputs, ambient sensors, and events of the
+//! recording. The names of the fields contain the unit, such as `v1_V`.
 //!
-//! Viewers spend the same time on a small message as on a large one. Above 1000 samples/s there is
-//! therefore one message per millisecond, with the minimum, mean and maximum value. A digital input
-//! is written whenever it changes.
+//! Viewers need about the same time for a small and a large message. Logs with more than 1000
+//! samples per second are therefore reduced to 1000 messages per second, each with the minimum,
+//! mean and maximum of several samples. Digital inputs are only written when they change.
 
 mod digital;
 mod series;
@@ -18,26 +18,31 @@ use rovelog::{Diagnostic, LogReader as _, Select, Severity, Topic};
 
 use self::digital::Digital;
 use self::series::{Kind, Series, segments};
-use super::extras::{Carried, Extra, ExtraSchema, Extras};
+use super::extras::{Extra, ExtraSchema, Extras, RecordForm};
 use super::foxglove::{self, WellKnown};
 use super::options::McapOptions;
 use crate::{ExportError, TimeBase};
 
-/// Messages per second that viewers can handle.
+/// Maximum number of messages per second that viewers can handle.
 const RATE: u16 = 1000;
 
-/// The next message of a segment of rows: its time, kind and series, its row, and the end of the
-/// segment.
+/// The next message of a segment: its time, its kind, the index of its series, its first row, and
+/// the end of the segment.
 type Cursor = (i64, Kind, usize, u64, u64);
 
+/// Messages that are created for a `RocketLogger` log.
 pub(super) struct Rld<'a> {
     reader: &'a RldReader,
     select: Select,
+    /// True if messages are added that viewers can draw.
     typed: bool,
     series: Vec<Series<'a>>,
     digital: Option<Digital<'a>>,
-    /// Cursors by time: one for each segment in which the clock only grows.
+    /// The next message of each segment. The earliest message comes first. Within a segment, times
+    /// do not decrease. If the clock was set back, segments overlap in time, and the heap merges
+    /// them.
     cursors: BinaryHeap<Reverse<Cursor>>,
+    /// Approximate offset in the log that the messages have reached.
     offset: Option<u64>,
 }
 
@@ -51,6 +56,7 @@ impl<'a> Rld<'a> {
         let rows = match options.batch {
             Some(rows) => u64::from(rows).max(1),
             None if options.full => 1,
+            // For example, a log with 64,000 rows per second gets 64 rows in each message.
             None => u64::from(rate.div_ceil(RATE)).max(1),
         };
         let (mut series, mut digital) = (Vec::new(), None);
@@ -81,13 +87,13 @@ impl<'a> Rld<'a> {
         Ok(Self { reader, select: select.clone(), typed, series, digital, cursors, offset: None })
     }
 
-    /// Returns the start of the log on its clock.
+    /// Returns the start time of the log in nanoseconds of the log's clock.
     fn start(&self) -> i64 {
         self.reader.info().start.map_or(0, |start| start.nanos)
     }
 
-    /// Returns the first row of the block that contains a byte, or the last row before it; `None` in
-    /// the first header.
+    /// Returns the first row of the block that contains the byte at `offset`. If no block contains
+    /// the byte, returns the last row before this byte. Returns `None` if no row precedes the byte.
     fn row_of(&self, offset: u64) -> Option<u64> {
         let block = self.reader.layout().ok()?.block;
         let before = offset.saturating_add(1);
@@ -102,9 +108,10 @@ impl<'a> Rld<'a> {
         rows(0).last().map(|rows| rows.end - 1)
     }
 
+    /// Returns a `foxglove.Log` message about a row, or about the whole log if `row` is `None`.
     fn event(&self, row: Option<u64>, level: u8, name: &str, message: &str) -> Extra {
         let time = row.and_then(|row| self.reader.record_times().time(row));
-        // Messages about the whole log are at the start of the window.
+        // A message about the whole log has the start of the selected time range as its time.
         let start = self.start().max(self.select.start.unwrap_or(i64::MIN));
         let nanos = time.unwrap_or(start);
         let mut bytes = Vec::new();
@@ -114,7 +121,11 @@ impl<'a> Rld<'a> {
         Extra { nanos, topic: "/rld/events".into(), schema, bytes }
     }
 
-    fn noticed(&self, diagnostic: &Diagnostic) -> Extra {
+    /// Returns a message about a diagnostic of the reader. The level of the message is that of
+    /// syslog: 3 is an error, 4 a warning and 6 information.
+    fn diagnostic_event(&self, diagnostic: &Diagnostic) -> Extra {
+        // These notes mean that times are not continuous. Users who look at a plot should know
+        // this, so the notes become warnings.
         let moved = [&diagnostics::GAP, &diagnostics::CLOCK_BACKWARDS, &diagnostics::CLOCK_STEP];
         let level = match diagnostic.rule.severity {
             Severity::DataLost => 3,
@@ -132,8 +143,8 @@ impl Extras for Rld<'_> {
         "rld"
     }
 
-    fn carried(&self, _: &Topic) -> Carried {
-        Carried::Otherwise
+    fn record_form(&self, _: &Topic) -> RecordForm {
+        RecordForm::Omitted
     }
 
     fn wants_records(&self) -> bool {
@@ -150,7 +161,7 @@ impl Extras for Rld<'_> {
             events.push(self.event(None, 6, "comment", &comment));
         }
         let kept = self.reader.diagnostics();
-        events.extend(kept.list().iter().map(|diagnostic| self.noticed(diagnostic)));
+        events.extend(kept.list().iter().map(|diagnostic| self.diagnostic_event(diagnostic)));
         let more = kept.total().saturating_sub(kept.list().len() as u64);
         if more > 0 {
             events.push(self.event(None, 4, "more", &format!("{more} more of the same kinds")));
@@ -158,7 +169,7 @@ impl Extras for Rld<'_> {
         events
     }
 
-    fn next_due(&mut self, until: Option<i64>) -> Result<Option<Extra>, ExportError> {
+    fn next_message(&mut self, until: Option<i64>) -> Result<Option<Extra>, ExportError> {
         let due = |cursor: &Reverse<Cursor>| until.is_none_or(|until| cursor.0.0 <= until);
         if !self.cursors.peek().is_some_and(due) {
             return Ok(None);
@@ -166,7 +177,7 @@ impl Extras for Rld<'_> {
         let Some(Reverse((time, kind, number, row, end))) = self.cursors.pop() else { return Ok(None) };
         let series = &mut self.series[number];
         let (bytes, schema, next) = if let (Kind::Digital, Some(digital)) = (kind, &self.digital) {
-            (digital.message(row), &digital.schema, digital.after(row, end))
+            (digital.message(row), &digital.schema, digital.next_message_row(row, end))
         } else {
             let next = end.min(row + series.rows);
             (series.message(row..next), &series.schema, next)
@@ -181,12 +192,14 @@ impl Extras for Rld<'_> {
             let time = series.times.time(next).unwrap_or(time);
             self.cursors.push(Reverse((time, kind, number, next, end)));
         }
+        // If the clock was set back, rows are not read in file order, so the offset is only an
+        // estimate.
         if kind == Kind::Samples {
             let part =
                 u128::from(self.reader.info().size) * u128::from(row) / u128::from(self.reader.rows().max(1));
             self.offset = u64::try_from(part).ok();
         }
-        // Rows without times are at the start of the log.
+        // If rows have no times, all of their messages get the start of the log as their time.
         let nanos = if time == i64::MIN { self.start() } else { time };
         Ok(Some(Extra { nanos, topic: topic.into(), schema, bytes }))
     }

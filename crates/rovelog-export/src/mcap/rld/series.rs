@@ -1,4 +1,5 @@
-//! Rows as messages: one row each, several in one, or the minimum, mean and maximum of several.
+//! Converts rows to messages. A message contains a single row, a batch of several rows, or an
+//! envelope: the minimum, mean and maximum of several rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::digital::range_bits;
 use crate::ExportError;
 use crate::mcap::proto::{bytes, double, uint, varint};
 
-/// Content of a message, in the order of messages with equal times.
+/// Kind of a message. Messages with the same time are written in the order of the kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Samples,
@@ -21,25 +22,29 @@ pub(super) enum Kind {
     Ambient,
 }
 
-/// How a column of messages is computed from sums over rows.
+/// Source of the values in a column of the messages. The numbers are indices in the result of the
+/// accumulator.
 enum Column {
-    /// The range-valid flag with this number.
+    /// A range-valid flag, which states whether the value of a low-range current is valid.
     Valid(usize),
-    /// The analog channel with this number.
+    /// An analog channel.
     Analog(usize, Scale),
-    /// The merged current with this number.
+    /// An electric current that is merged from its low and its high measuring range.
     Current(usize, Scale),
 }
 
-/// Rows as messages.
+/// Converts rows to messages of one kind.
 pub(super) struct Series<'a> {
     pub(super) reader: &'a RldReader,
     pub(super) kind: Kind,
+    /// Mapping from rows to times.
     pub(super) times: &'a TimeMap,
+    /// Computes the minimum, mean and maximum of several rows.
     sums: Accumulator<'a>,
-    /// Rows per message.
+    /// Number of rows in each message.
     pub(super) rows: u64,
-    /// True if a message of several rows holds all of them.
+    /// True if a message contains the values of all its rows. False if it contains their minimum,
+    /// mean and maximum.
     pub(super) batch: bool,
     columns: Vec<Column>,
     pub(super) schema: Arc<Schema>,
@@ -74,7 +79,7 @@ impl<'a> Series<'a> {
         };
         let channels = reader.channels();
         for (i, channel) in channels.iter().filter(|channel| !channel.is_binary).enumerate() {
-            // A value without a physical unit stays as it was stored.
+            // Values without a physical unit are written as stored in the log.
             let (unit, scale) = match channel.physical() {
                 Some(scale) => (suffix(channel.unit), Some(scale)),
                 None => ("raw", Scale::new(0)),
@@ -107,9 +112,10 @@ impl<'a> Series<'a> {
         Ok(Self { reader, kind, times, sums, rows, batch, columns, schema })
     }
 
+    /// Encodes the message for a range of rows.
     pub(super) fn message(&mut self, rows: Range<u64>) -> Vec<u8> {
         if self.batch {
-            return self.rows_together(rows);
+            return self.batch_message(rows);
         }
         let sums = self.sums.stats(rows);
         let (mut out, mut number) = (Vec::new(), 0);
@@ -127,9 +133,10 @@ impl<'a> Series<'a> {
                 Column::Current(i, scale) => (&sums.currents[*i], *scale),
             };
             let values = [sums.min(scale), sums.mean(scale), sums.max(scale)];
-            // For a single row the three are equal.
+            // If a message has a single row, its minimum, mean and maximum are equal, so only one
+            // of them is written.
             for value in &values[..if self.rows == 1 { 1 } else { 3 }] {
-                // NaN outside of the range, so that plots have a gap there.
+                // A value outside of the measuring range becomes NaN, so that plots show a gap.
                 double(next(), value.unwrap_or(f64::NAN), &mut out);
             }
         }
@@ -139,9 +146,9 @@ impl<'a> Series<'a> {
         out
     }
 
-    /// Returns all values of rows as a list for each column, followed by the time of each row since
-    /// the first.
-    fn rows_together(&mut self, rows: Range<u64>) -> Vec<u8> {
+    /// Encodes a message that has a list of values for each column. The last list has the time of
+    /// each row in nanoseconds since the first row.
+    fn batch_message(&mut self, rows: Range<u64>) -> Vec<u8> {
         let mut lists = vec![Vec::new(); self.columns.len()];
         let mut offsets = Vec::new();
         let start = self.times.time(rows.start);
@@ -169,8 +176,8 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Returns segments of rows whose times only grow; without a gap inside if a message holds several
-/// rows.
+/// Divides the selected rows into segments in which times do not decrease. If a message has several
+/// rows, a segment also ends at each gap, so that no message spans a gap.
 pub(super) fn segments(series: &Series<'_>, select: &Select) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
     for rows in series.reader.rows_selected(select) {
@@ -188,18 +195,18 @@ pub(super) fn segments(series: &Series<'_>, select: &Select) -> Vec<Range<u64>> 
     found
 }
 
-/// Returns whether a current has several channels.
+/// Returns whether a current was measured in a low and a high range.
 fn is_merged(current: &Current) -> bool {
     current.low.is_some() && current.high.is_some()
 }
 
-/// Returns a name with the unit: `V1` in volts is `v1_V`.
+/// Returns the field name for a channel, such as `v1_V` for `V1` in volts.
 fn named(name: &str, unit: &str) -> String {
     let name = name.to_lowercase();
     if unit.is_empty() { name } else { format!("{name}_{unit}") }
 }
 
-/// Returns the symbol of a unit as a part of a name.
+/// Returns the symbol of a unit in a form that is valid in field names.
 fn suffix(unit: Unit) -> &'static str {
     match unit {
         Unit::Percent => "percent",

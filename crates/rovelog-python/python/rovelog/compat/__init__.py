@@ -1,1 +1,1 @@
-"""Drop-in replacements for older packages: change the import, keep the script."""
+"""Drop-in replacements for older packages. A script only has to change its import."""

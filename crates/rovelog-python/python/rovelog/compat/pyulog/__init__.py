@@ -1,7 +1,6 @@
-"""Drop-in replacement for pyulog 1.3.0: `from rovelog.compat.pyulog import ULog` instead of `from
-pyulog import ULog`.
+"""Drop-in replacement for pyulog 1.3.0: `from rovelog.compat.pyulog import ULog`.
 
-Reading is many times faster, and nothing is decoded before it is accessed. Intended differences are
+Reading is many times faster, and data are decoded when they are accessed. Intended differences are
 listed in docs/reference/python.md, with their reasons and tests.
 """
 

@@ -1,4 +1,7 @@
-"""Messages of a ULog other than rows, with the API of pyulog. Sources: ULog file format, public names of pyulog."""
+"""Messages of a ULog that are not rows, with the API of pyulog.
+
+The layouts are those of the ULog file format specification.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +27,19 @@ TYPES: dict[str, tuple[str, int, Any]] = {
     "bool": ("?", 1, np.int8),
     "char": ("c", 1, np.int8),
 }
-"""Type -> code of `struct`, bytes, numpy type. Booleans and characters are int8 in pyulog."""
+"""Type -> code of `struct`, size in bytes, numpy type. Booleans and characters are int8 in
+pyulog.
+"""
 LEVELS = ("EMERGENCY", "ALERT", "CRITICAL", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
 TYPE = re.compile(r"(\w+)(?:\[(\d+)\])?")
+"""A type with an optional array length: `float[4]`."""
 
 
 class _Comparable:
-    """Equal to an object of the same kind with the same values."""
+    """Base class of messages, which are equal if they have the same values."""
 
     _compared: tuple[str, ...] = ()
+    """Names of the attributes that are compared."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Comparable) or self._compared != other._compared:
@@ -62,7 +69,7 @@ class MessageFormat(_Comparable):
     _compared = ("name", "fields")
 
     def __init__(self, data: bytes, header: object = None, errors: str = "ignore") -> None:
-        """From `name:float[4] q;uint64_t timestamp;`."""
+        """Parses a payload such as `name:float[4] q;uint64_t timestamp;`."""
         self.name: str
         self.name, _, fields = data.decode("utf-8", errors).rstrip("\0").partition(":")
         self.name = self.name.strip()
@@ -84,13 +91,13 @@ class _Text(_Comparable):
         self.log_level, self.timestamp, self.message = log_level, timestamp, message.decode("utf-8", errors)
 
     def log_level_str(self) -> str:
-        """`WARNING`."""
+        """Returns the name of the level: `WARNING`."""
         number = self.log_level - ord("0")
         return LEVELS[number] if 0 <= number < len(LEVELS) else "UNKNOWN"
 
 
 class MessageLogging(_Text):
-    """A text: `log_level` as stored in the file (an ASCII digit), `timestamp` in us, `message`."""
+    """A console message. `log_level` is an ASCII digit as in the file, and `timestamp` is in us."""
 
     _compared = ("log_level", "timestamp", "message")
 
@@ -100,7 +107,7 @@ class MessageLogging(_Text):
 
 
 class MessageLoggingTagged(_Text):
-    """A text with the number of what printed it."""
+    """A console message with `tag`, the number of the process that printed it."""
 
     _compared = ("log_level", "tag", "timestamp", "message")
     tag: int
@@ -111,7 +118,9 @@ class MessageLoggingTagged(_Text):
 
 
 class MessageDropout(_Comparable):
-    """A dropout: `duration` in ms; `timestamp` in us, the largest of the rows before it."""
+    """A dropout with `duration` in ms. `timestamp` is the largest timestamp of the rows before it,
+    in us.
+    """
 
     _compared = ("duration", "timestamp")
 
@@ -121,7 +130,7 @@ class MessageDropout(_Comparable):
 
 
 class MessageInfo:
-    """An information message or parameter: `type`, `key`, `value`."""
+    """An info message or a parameter: `type`, `key`, `value`."""
 
     def __init__(
         self, data: bytes, header: object = None, is_info_multiple: bool = False, errors: str = "ignore"
@@ -140,7 +149,10 @@ class MessageInfo:
 
 
 def flatten(name: str, formats: Mapping[str, MessageFormat], prefix: str = "") -> list[FieldData]:
-    """The flat fields of a format: `q[0]`, `esc[3].esc_rpm`. KeyError where a type is not defined."""
+    """Returns the flat fields of a format, such as `q[0]` and `esc[3].esc_rpm`.
+
+    Raises KeyError for an undefined type.
+    """
     found = []
     for kind, elements, field in formats[name].fields:
         paths = [f"{prefix}{field}[{index}]" for index in range(elements)] if elements else [f"{prefix}{field}"]
@@ -150,7 +162,11 @@ def flatten(name: str, formats: Mapping[str, MessageFormat], prefix: str = "") -
 
 
 class OtherMessages:
-    """All messages but rows; `found` has (type, payload, whether it is in the data section, time of the previous rows)."""
+    """All messages of a log that are not rows.
+
+    `found` contains (type, payload, True if in the data section, largest timestamp of the rows
+    before).
+    """
 
     def __init__(self, found: list[tuple[int, bytes, bool, int]], errors: str) -> None:
         self._errors = errors
@@ -158,7 +174,8 @@ class OtherMessages:
         for kind, payload, in_data, last in found:
             self._by_kind.setdefault(chr(kind), []).append((payload, in_data, last))
         if errors == "strict":
-            # All texts are looked at, so that a bad one raises.
+            # Decodes all texts when the log is opened, so that a text that is not UTF-8 raises an
+            # exception then.
             _ = self.texts, self.tagged, self._infos, self._multi_infos
 
     def _of(self, kind: str) -> list[tuple[bytes, bool, int]]:
@@ -215,7 +232,9 @@ class OtherMessages:
 
     @property
     def defaults(self) -> dict[int, dict[str, int | float]]:
-        """By kind, as pyulog numbers them: the bit's value less one."""
+        """Dict from the kind of a default to the default values. As in pyulog, the number of a kind
+        is the value of its bit minus one.
+        """
         found: dict[int, dict[str, int | float]] = {}
         for payload, _, _ in self._of("Q"):
             info = self._info(payload[1:])

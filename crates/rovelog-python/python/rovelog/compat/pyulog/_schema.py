@@ -1,15 +1,17 @@
-"""The tables in which `DatabaseULog` stores logs: those of pyulog, and the steps from each version of them to the next."""
+"""The tables of `DatabaseULog`, which are those of pyulog, and the migrations between their
+versions.
+"""
 
 from __future__ import annotations
 
 KEY = "Id INTEGER PRIMARY KEY AUTOINCREMENT"
 
 
-def _of(table: str, column: str = "ULogId INT") -> str:
+def _references(table: str, column: str = "ULogId INT") -> str:
     return f"{column} REFERENCES {table} (Id) ON DELETE CASCADE"
 
 
-LOG = _of("ULog")
+LOG = _references("ULog")
 TABLES = {
     "ULog": [
         KEY,
@@ -37,7 +39,7 @@ TABLES = {
         "TopicName TEXT",
         "DataType TEXT",
         "ValueArray BLOB",
-        _of("ULogDataset", "DatasetId INTEGER"),
+        _references("ULogDataset", "DatasetId INTEGER"),
     ],
     "ULogMessageDropout": ["Timestamp REAL", "Duration FLOAT", LOG],
     "ULogMessageFormat": [KEY, "Name TEXT", LOG],
@@ -45,7 +47,7 @@ TABLES = {
         "FieldType TEXT",
         "ArraySize INT",
         "Name TEXT",
-        _of("ULogMessageFormat", "MessageId INT"),
+        _references("ULogMessageFormat", "MessageId INT"),
     ],
     "ULogMessageLogging": ["LogLevel INT", "Timestamp REAL", "Message TEXT", LOG],
     "ULogMessageLoggingTagged": ["LogLevel INT", "Timestamp REAL", "Tag INT", "Message TEXT", LOG],
@@ -54,19 +56,22 @@ TABLES = {
     "ULogMessageInfoMultipleList": [
         KEY,
         "SeriesIndex INTEGER",
-        _of("ULogMessageInfoMultiple", "MessageId TEXT"),
+        _references("ULogMessageInfoMultiple", "MessageId TEXT"),
     ],
     "ULogMessageInfoMultipleListElement": [
         KEY,
         "SeriesIndex INTEGER",
         "Value TEXT",
-        _of("ULogMessageInfoMultipleList", "ListId TEXT"),
+        _references("ULogMessageInfoMultipleList", "ListId TEXT"),
     ],
     "ULogInitialParameter": ["Key TEXT", "Value BLOB", LOG],
     "ULogChangedParameter": ["Timestamp REAL", "Key TEXT", "Value BLOB", LOG],
     "ULogDefaultParameter": ["DefaultType INT", "Key TEXT", "Value BLOB", LOG],
 }
-"""The columns of each table in version 2. Those of version 1 have no checksum, and their rows stay when a log is deleted."""
+"""Columns of each table in version 2.
+
+Version 1 has no checksum, and its rows are not deleted together with their log.
+"""
 TO_INTEGERS = {
     "ULog": ["StartTimestamp", "LastTimestamp"],
     "ULogMessageDropout": ["Timestamp", "Duration"],
@@ -74,25 +79,29 @@ TO_INTEGERS = {
     "ULogMessageLoggingTagged": ["Timestamp"],
     "ULogChangedParameter": ["Timestamp"],
 }
-"""The columns that are floats before version 4."""
+"""Columns that are floats before version 4."""
 INDEXED = {
     "ULogField": "DatasetId",
     "ULogMessageFormatField": "MessageId",
     "ULogMessageInfoMultipleList": "MessageId",
     "ULogMessageInfoMultipleListElement": "ListId",
 }
-"""The columns that version 5 has an index of, where it is not `ULogId`."""
+"""Columns that version 5 indexes. Tables that are not listed have an index of `ULogId`."""
 
 
 def _create() -> list[str]:
+    """Version 1: creates the tables."""
     return [f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(columns)})" for table, columns in TABLES.items()]
 
 
 def _rebuild() -> list[str]:
+    """Version 2: copies the rows to new tables with constraints, because SQLite cannot add
+    constraints to an existing table.
+    """
     steps = []
     for table, columns in TABLES.items():
-        kept = [column.split()[0] for column in columns if not column.startswith(("UNIQUE", "SHA256Sum"))]
-        names = ", ".join(kept)
+        names_kept = [column.split()[0] for column in columns if not column.startswith(("UNIQUE", "SHA256Sum"))]
+        names = ", ".join(names_kept)
         steps.append(f"CREATE TABLE {table}_new ({', '.join(columns)})")
         steps.append(f"INSERT OR IGNORE INTO {table}_new ({names}) SELECT {names} FROM {table}")
     for table in TABLES:
@@ -101,6 +110,7 @@ def _rebuild() -> list[str]:
 
 
 def _to_integers() -> list[str]:
+    """Version 4: converts times from floats to integers."""
     steps = []
     for table, columns in TO_INTEGERS.items():
         for column in columns:
@@ -111,6 +121,7 @@ def _to_integers() -> list[str]:
 
 
 def _index() -> list[str]:
+    """Version 5: creates the indexes."""
     columns = [(table, INDEXED.get(table, "ULogId")) for table in TABLES if table != "ULog"]
     return [f"CREATE INDEX IF NOT EXISTS btree_{table}_{column} ON {table}({column})" for table, column in columns]
 
@@ -119,7 +130,8 @@ MIGRATIONS = [_create, _rebuild, lambda: ["ALTER TABLE ULogField ADD COLUMN Valu
 
 
 def migration(number: int) -> str:
-    """The script that makes tables of this version of those of the version before."""
+    """Returns the SQL script that migrates the tables from the previous version to this version."""
     steps = "".join(f"{step};\n" for step in MIGRATIONS[number - 1]())
-    # Inside of a transaction the switch has no effect; with it on, dropping a table deletes the rows that refer to it.
+    # With foreign keys, dropping a table deletes the rows that refer to it. SQLite ignores the
+    # switch inside of a transaction, so it comes before `BEGIN`.
     return f"PRAGMA foreign_keys=off;\nBEGIN;\n{steps}PRAGMA user_version = {number};\nCOMMIT;\nPRAGMA foreign_keys=on;\n"

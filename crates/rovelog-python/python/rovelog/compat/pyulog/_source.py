@@ -1,4 +1,4 @@
-"""The file behind a `ULog`: what is read from it, when a script asks for it."""
+"""The log file of a `ULog` object. Its parts are read when a script accesses them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from rovelog._errors import MissingFileError, NotALogError, RovelogError, Unread
 from rovelog.compat.pyulog._messages import TYPES, FieldData, OtherMessages, flatten
 from rovelog.compat.pyulog.exceptions import ULogException, ULogIncompatibleFlagException
 
-ONE_BY_ONE = 3
-"""Number of datasets that are copied one at a time; if a script accesses more, or the first of the list, not by its name, all
-are copied in one scan."""
+MAX_SINGLE_READS = 3
+"""Number of datasets that are read one at a time.
+
+Each read scans the whole log. A script that accesses more datasets probably needs all of them, so
+the next read fetches all others in one scan. The same applies if the first access is to the first
+dataset of the list, because the script then probably iterates over the list.
+"""
 MAX_OFFSET = (1 << 63) - 1
-"""The largest offset in a file."""
+"""Largest offset in a file."""
 
 
 class Series:
-    """A subscription with rows."""
+    """A subscription that has rows."""
 
     def __init__(
         self, source: Source, index: int, name: str, multi_id: int, msg_id: int, fields: list[FieldData]
@@ -41,17 +45,17 @@ class Series:
         self.dtype: np.dtype[np.void] = np.dtype([(field.field_name, TYPES[field.type_str][2]) for field in fields]).newbyteorder("<")
         self.rows: Any = None
         self.by_name = False
-        """Whether a script asked for it by its name."""
+        """True if a script has accessed the dataset by its name."""
 
     @property
     def timestamp_offset(self) -> int | None:
-        """Where the timestamp is in a row."""
+        """Offset of the timestamp in a row, in bytes. None if the rows have no timestamp."""
         if self.timestamp_idx < 0:
             return None
         return sum(TYPES[field.type_str][1] for field in self.field_data[: self.timestamp_idx])
 
     def read(self) -> dict[str, Any]:
-        """Flat field name -> array, one entry per row."""
+        """Returns a dict from flat field names to arrays with one entry per row."""
         rows = self.rows if self.rows is not None else self._source.rows(self)
         return {field.field_name: rows[field.field_name] for field in self.field_data}
 
@@ -66,7 +70,7 @@ class Source:
         self._names = names
         self._errors = errors
         self._header_only = header_only
-        self._touched = 0
+        self._dataset_reads = 0
         self.version: int
         self.start: int
         self.version, self.start, compat, incompat, appended = _core.ulog_header(self._reader)
@@ -98,21 +102,22 @@ class Source:
 
     @property
     def others(self) -> OtherMessages:
-        """All messages of the log but rows."""
+        """All messages of the log that are not rows."""
         return self._others_and_last[0]
 
     @property
     def last(self) -> int:
-        """The largest timestamp of a row, us."""
+        """Largest timestamp of a row, in us."""
         return self._others_and_last[1]
 
     def _reads(self, name: str) -> bool:
-        # pyulog passes a text on as well: it keeps all names that are a part of it.
+        # As in pyulog, `names` may be a string. A topic is then read if its name is a substring of
+        # `names`.
         return self._names is None or name in self._names
 
     @cached_property
     def series(self) -> list[Series]:
-        """The subscriptions with rows, in pyulog's order."""
+        """The subscriptions with rows, in the order of pyulog: by name, then by instance."""
         if self._header_only:
             return []
         formats = self.definitions.formats
@@ -123,7 +128,7 @@ class Source:
             try:
                 fields = flatten(name, formats)
             except KeyError:
-                # Defined after the data began.
+                # The format is defined in the data section.
                 formats = self._messages({}, False)[0].formats
                 fields = flatten(name, formats)
             series.append(Series(self, index, name, multi_id, msg_id, fields))
@@ -131,14 +136,14 @@ class Source:
 
     @property
     def filtered(self) -> set[int]:
-        """The ids of subscriptions that are not read."""
+        """Message ids of subscriptions that are not read."""
         if self._header_only:
             return set()
         return {msg_id for msg_id, _, name, _ in _core.ulog_subscriptions(self._reader) if not self._reads(name)}
 
     @property
     def corrupt(self) -> bool:
-        """Whether something inside the log could not be read. A log that breaks off is not corrupt."""
+        """True if bytes inside the log could not be read. A truncated log is not corrupt."""
         if self._header_only:
             return False
         if self.incompat[0] & 1 and any(offset > MAX_OFFSET for offset in self.appended):
@@ -146,19 +151,20 @@ class Source:
         return any(row[2] == "data_lost" and row[1] != "cut" for row in self._reader.problems())
 
     def rows(self, wanted: Series) -> Any:
-        """The rows of a subscription; those of all the others with it, where the script seems to want all."""
+        """Returns the rows of a subscription. If the script seems to need all subscriptions, reads
+        the rows of all of them.
+        """
         read = [wanted]
-        # A script that starts with the first of the list goes through it.
-        if self._touched >= ONE_BY_ONE or (wanted is self.series[0] and not wanted.by_name):
+        if self._dataset_reads >= MAX_SINGLE_READS or (wanted is self.series[0] and not wanted.by_name):
             read = [other for other in self.series if other.rows is None]
-        self._touched += 1
+        self._dataset_reads += 1
         sizes = [(other.index, other.dtype.itemsize) for other in read]
         for other, memory in zip(read, _core.ulog_rows(self._reader, sizes), strict=True):
             other.rows = np.asarray(memory).view(other.dtype)
         return wanted.rows
 
 
-READ: dict[str, Callable[[Source], Any]] = {
+LAZY_ATTRIBUTES: dict[str, Callable[[Source], Any]] = {
     "_file_corrupt": lambda log: log.corrupt,
     "_last_timestamp": lambda log: log.last,
     "_msg_info_dict": lambda log: log.others.infos,
@@ -175,7 +181,7 @@ READ: dict[str, Callable[[Source], Any]] = {
     "_filtered_message_ids": lambda log: log.filtered,
     "_sync_seq_cnt": lambda log: log.others.syncs,
 }
-"""The attributes of a `ULog` that are read when they are accessed."""
+"""Attribute of a `ULog` -> function that reads it on the first access."""
 
 
 def _open(log_file: str | os.PathLike[str] | IO[bytes]) -> _core.Reader:

@@ -1,24 +1,77 @@
-"""Writes a `ULog` with its data as it is now, in the order that pyulog writes: definitions, subscriptions, then by time."""
+"""Writes a `ULog` with its current data in the order of pyulog: definitions, subscriptions,
+messages by time.
+"""
 
 from __future__ import annotations
 
 import struct
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Protocol
 
 import numpy as np
 
-from rovelog.compat.pyulog._messages import TYPES
+from rovelog.compat.pyulog._messages import (
+    TYPES,
+    FieldData,
+    MessageDropout,
+    MessageFormat,
+    MessageLogging,
+    MessageLoggingTagged,
+)
 
-if TYPE_CHECKING:
-    from rovelog.compat.pyulog.core import ULog
+
+class Dataset(Protocol):
+    """The part of `ULog.Data` that is written."""
+
+    multi_id: int
+    msg_id: int
+    name: str
+    field_data: list[FieldData]
+
+    @property
+    def data(self) -> Mapping[str, Any]: ...
+
+
+class WritableLog(Protocol):
+    """The part of `ULog` that is written. An import of `core` would be circular."""
+
+    HEADER_BYTES: bytes
+    _file_version: int
+    _compat_flags: list[int]
+    _incompat_flags: list[int]
+    _msg_info_dict_types: dict[str, str]
+    _msg_info_multiple_dict_types: dict[str, str]
+    _default_parameters: dict[int, dict[str, int | float]]
+
+    @property
+    def start_timestamp(self) -> int: ...
+    @property
+    def message_formats(self) -> Mapping[str, MessageFormat]: ...
+    @property
+    def msg_info_dict(self) -> Mapping[str, Any]: ...
+    @property
+    def msg_info_multiple_dict(self) -> Mapping[str, list[list[Any]]]: ...
+    @property
+    def initial_parameters(self) -> Mapping[str, int | float]: ...
+    @property
+    def changed_parameters(self) -> Sequence[tuple[int, str, int | float]]: ...
+    @property
+    def data_list(self) -> Sequence[Dataset]: ...
+    @property
+    def logged_messages(self) -> Sequence[MessageLogging]: ...
+    @property
+    def logged_messages_tagged(self) -> Mapping[int, Sequence[MessageLoggingTagged]]: ...
+    @property
+    def dropouts(self) -> Sequence[MessageDropout]: ...
 
 
 def message(kind: str, payload: bytes) -> bytes:
-    """A message with its header."""
+    """Returns a message with its header: payload size (2 bytes) and type (1 byte)."""
     return struct.pack("<HB", len(payload), ord(kind)) + payload
 
 
 def _keyed(kind: str, key: str, value: Any) -> bytes:
+    """Returns the payload of an info or parameter message: key length, type and name, value."""
     text = f"{kind} {key}".encode()
     if kind.startswith("char["):
         data = bytes(value, "utf-8")
@@ -33,9 +86,14 @@ def _parameter(name: str, value: float) -> bytes:
     return _keyed("int32_t" if isinstance(value, int) else "float", name, value)
 
 
-def write(log: ULog, out: IO[bytes]) -> None:
-    """Header, definitions, subscriptions, and all that has a time in its order; nothing is marked as appended."""
+def write(log: WritableLog, out: IO[bytes]) -> None:
+    """Writes the header, the definitions, the subscriptions, and then all messages with a time, in
+    time order.
+    """
     out.write(log.HEADER_BYTES + bytes([log._file_version]) + struct.pack("<Q", log.start_timestamp))
+    # Bit 0 of the incompatible flags says that data were appended after the end. All data are
+    # written in time order here, so the bit is cleared and the offsets of appended data (the last
+    # 24 bytes) are 0.
     incompat = bytes([log._incompat_flags[0] & 0xFE, *log._incompat_flags[1:]])
     out.write(message("B", bytes(log._compat_flags) + incompat + bytes(24)))
     for format in log.message_formats.values():
@@ -46,6 +104,7 @@ def write(log: ULog, out: IO[bytes]) -> None:
     for key, lists in log.msg_info_multiple_dict.items():
         for values in lists:
             for index, value in enumerate(values):
+                # The first byte is 1 if the message continues the value of the message before it.
                 out.write(message("M", bytes([index > 0]) + _keyed(log._msg_info_multiple_dict_types[key], key, value)))
     for name, value in log.initial_parameters.items():
         out.write(message("P", _parameter(name, value)))
@@ -58,8 +117,10 @@ def write(log: ULog, out: IO[bytes]) -> None:
         out.write(part)
 
 
-def _timed(log: ULog) -> list[tuple[int, bytes]]:
-    """Everything that has a time, with it."""
+def _timed(log: WritableLog) -> list[tuple[int, bytes]]:
+    """Returns pairs of time and bytes for all messages with a time, which are rows, texts, dropouts
+    and parameter changes.
+    """
     found: list[tuple[int, bytes]] = []
     for data in sorted(log.data_list, key=lambda data: data.msg_id):
         dtype = np.dtype([(field.field_name, TYPES[field.type_str][2]) for field in data.field_data]).newbyteorder("<")

@@ -1,5 +1,6 @@
-"""`ULog` with the API of pyulog 1.3.0 over the Rovelog reader. Everything is read when it is accessed; rows are copied
-when a dataset is.
+"""The class `ULog` with the API of pyulog 1.3.0.
+
+Data are read when a script accesses them. The rows of a dataset are copied on the first access.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from rovelog import _files
+from rovelog import _output
 from rovelog.compat.pyulog import _messages, _write
 from rovelog.compat.pyulog._messages import TYPES
-from rovelog.compat.pyulog._source import READ, Series, Source
+from rovelog.compat.pyulog._source import LAZY_ATTRIBUTES, Series, Source
 from rovelog.compat.pyulog.exceptions import DatasetNotFound
 
 
 class ULog:
-    """A flight log with the API of pyulog: `data_list`, `get_dataset`, parameters, info messages, texts, dropouts.
+    """A flight log with the API of pyulog: `data_list`, `get_dataset`, parameters, info messages,
+    texts, dropouts.
 
-    Subclasses and scripts find pyulog's attributes (`_data_list`, `_msg_info_dict`, ...), which may be replaced.
+    Subclasses and scripts can use and replace the private attributes of pyulog, such as
+    `_data_list` and `_msg_info_dict`.
     """
 
-    # What pyulog does not have is no attribute in `__dict__`, which scripts compare and copy.
+    # Scripts compare and copy `__dict__`, so it contains only the attributes of pyulog.
     __slots__ = ("__dict__", "__weakref__", "_source")
 
     HEADER_BYTES = b"\x55\x4c\x6f\x67\x01\x12\x35"
@@ -85,16 +88,18 @@ class ULog:
     ) -> None:
         """Opens the log.
 
-        `log_file` is a name or a readable binary object; None makes an empty object, for subclasses.
-        `message_name_filter_list` keeps the datasets with these names.
-        With `disable_str_exceptions`, bytes that are not UTF-8 are left out of texts; otherwise they are a UnicodeDecodeError.
-        `parse_header_only` leaves out all data.
+        - `log_file`: path or binary file object. None makes an empty object, for subclasses.
+        - `message_name_filter_list`: names of the datasets to read
+        - `disable_str_exceptions`: ignores bytes in texts that are not UTF-8. Otherwise they raise
+          UnicodeDecodeError.
+        - `parse_header_only`: skips the data
         """
         ULog._disable_str_exceptions = disable_str_exceptions
         errors = "ignore" if disable_str_exceptions else "strict"
         self._debug = False
         self._source = None
-        # pyulog resets it at the first search for a sync message that finds none; here none is searched.
+        # pyulog sets this to False when it searches for a sync message and finds none. This reader
+        # does not search for sync messages.
         self._has_sync = True
         self._subscriptions: dict[int, Any] = {}
         if log_file is None:
@@ -108,11 +113,11 @@ class ULog:
         self._compat_flags, self._incompat_flags = source.compat, source.incompat
         self._appended_offsets = source.appended
         if not disable_str_exceptions:
-            # Strict texts are to raise here, as they do in pyulog.
+            # pyulog decodes all texts in its constructor, so an invalid text must raise here.
             _ = source.others
 
     def _clear(self) -> None:
-        """Sets the attributes of a log without content."""
+        """Sets the attributes of an empty log."""
         self._file_corrupt = False
         self._file_version = self._start_timestamp = self._last_timestamp = self._sync_seq_cnt = 0
         self._compat_flags, self._incompat_flags, self._appended_offsets = [0] * 8, [0] * 8, []
@@ -126,20 +131,20 @@ class ULog:
     def __getattr__(self, name: str) -> Any:
         if name == "_data_list" and self._source is not None:
             value: Any = [ULog.Data(series) for series in self._source.series]
-        elif name in READ and self._source is not None:
-            value = READ[name](self._source)
+        elif name in LAZY_ATTRIBUTES and self._source is not None:
+            value = LAZY_ATTRIBUTES[name](self._source)
         else:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         self.__dict__[name] = value
         return value
 
     def _read_all(self) -> None:
-        """Reads all attributes that are not read yet."""
-        for name in (*READ, "_data_list"):
+        """Reads all attributes that have not been accessed yet."""
+        for name in (*LAZY_ATTRIBUTES, "_data_list"):
             getattr(self, name)
 
     def __getstate__(self) -> dict[str, Any]:
-        # With all data, as pyulog's objects, which scripts change.
+        # As in pyulog, the pickle contains all data, because scripts may have changed the data.
         self._read_all()
         return self.__dict__.copy()
 
@@ -149,90 +154,96 @@ class ULog:
 
     @staticmethod
     def get_field_size(type_str: str) -> int:
-        """Bytes of a type: `int8_t`, `float`."""
+        """Returns the size of a type such as `int8_t` or `float` in bytes."""
         return TYPES[type_str][1]
 
     @staticmethod
     def parse_string(cstr: bytes) -> str:
-        """A text; bytes that are not UTF-8 are left out if the last log was opened with `disable_str_exceptions`."""
+        """Decodes a text. Ignores bytes that are not UTF-8 if the last log was opened that way."""
         return str(cstr, "utf-8", "ignore" if ULog._disable_str_exceptions else "strict")
 
     @property
     def start_timestamp(self) -> int:
-        """The start of the log, us."""
+        """Start of the log, in us."""
         return self._start_timestamp
 
     @property
     def last_timestamp(self) -> int:
-        """The largest timestamp of a row, us."""
+        """Largest timestamp of a row, in us."""
         return self._last_timestamp
 
     @property
     def msg_info_dict(self) -> dict[str, Any]:
-        """The information messages."""
+        """Info messages: key -> value."""
         return self._msg_info_dict
 
     @property
     def msg_info_multiple_dict(self) -> dict[str, list[list[Any]]]:
-        """The information messages with several values: key -> lists of values."""
+        """Multi info messages: key -> lists of values."""
         return self._msg_info_multiple_dict
 
     @property
     def initial_parameters(self) -> dict[str, int | float]:
-        """Parameters at the start of the data."""
+        """Parameters at the start of the data: name -> value."""
         return self._initial_parameters
 
     @property
     def changed_parameters(self) -> list[tuple[int, str, int | float]]:
-        """The parameters set during the log: (us, name, value)."""
+        """Parameters set during the log: (time in us, name, value)."""
         return self._changed_parameters
 
     def get_default_parameters(self, default_type: int) -> dict[str, int | float]:
-        """The defaults that differ from the value; 0 system, 1 current setup."""
+        """Returns the default values of parameters, if they differ from the actual values.
+        `default_type` is 0 (system) or 1 (current setup).
+        """
         return self._default_parameters.get(default_type, {})
 
     @property
     def message_formats(self) -> dict[str, _messages.MessageFormat]:
-        """The formats by name."""
+        """Formats: name -> format."""
         return self._message_formats
 
     @property
     def logged_messages(self) -> list[_messages.MessageLogging]:
-        """The texts without a tag."""
+        """Console messages without a tag."""
         return self._logged_messages
 
     @property
     def logged_messages_tagged(self) -> dict[int, list[_messages.MessageLoggingTagged]]:
-        """The texts with a tag, by tag."""
+        """Console messages with a tag: tag -> messages."""
         return self._logged_messages_tagged
 
     @property
     def dropouts(self) -> list[_messages.MessageDropout]:
-        """The dropouts: `duration` in ms, `timestamp` in us."""
+        """Dropouts, with `duration` in ms and `timestamp` in us."""
         return self._dropouts
 
     @property
     def data_list(self) -> list[ULog.Data]:
-        """The datasets with rows, by name and instance."""
+        """Datasets with rows, ordered by name and instance."""
         return self._data_list
 
     @property
     def has_data_appended(self) -> int:
-        """1 where the log has data appended, else 0."""
+        """1 if data were appended to the log, otherwise 0."""
         return self._incompat_flags[0] & 1
 
     @property
     def has_default_parameters(self) -> int:
-        """1 where the log says that it has defaults of parameters, else 0."""
+        """1 if the log contains default values of parameters according to its flags, otherwise
+        0.
+        """
         return self._compat_flags[0] & 1
 
     @property
     def file_corruption(self) -> bool:
-        """Whether something inside the log could not be read. A log that breaks off is not corrupt."""
+        """True if bytes inside the log could not be read. A truncated log is not corrupt."""
         return self._file_corrupt
 
     def get_dataset(self, name: str, multi_instance: int = 0) -> ULog.Data:
-        """The dataset of that name and instance; raises an IndexError where there is none."""
+        """Returns the dataset with this name and instance. Raises IndexError if there is no such
+        dataset.
+        """
         for data in self._data_list:
             if data.name == name and data.multi_id == multi_instance:
                 if (series := data.__dict__.get("_series")) is not None:
@@ -241,14 +252,17 @@ class ULog:
         raise DatasetNotFound(f"there is no dataset {name} with instance {multi_instance} in this log")
 
     def get_version_info(self, key_name: str = "ver_sw_release") -> tuple[int, int, int, int] | None:
-        """(major, minor, patch, type) of a version; type 255 is a release, 192 and more a candidate."""
+        """Returns a version as (major, minor, patch, type).
+
+        The type is 255 for a release, and 192 to 254 for a release candidate.
+        """
         if key_name not in self._msg_info_dict:
             return None
         value = self._msg_info_dict[key_name]
         return (value >> 24 & 0xFF, value >> 16 & 0xFF, value >> 8 & 0xFF, value & 0xFF)
 
     def get_version_info_str(self, key_name: str = "ver_sw_release") -> str | None:
-        """`v1.2.3 (RC)`; None for what is no release."""
+        """Returns a version as text: `v1.2.3 (RC)`. Returns None for a development version."""
         version = self.get_version_info(key_name)
         if version is None or version[3] < 64:
             return None
@@ -256,8 +270,11 @@ class ULog:
         return f"v{version[0]}.{version[1]}.{version[2]}{kind}"
 
     def write_ulog(self, log_file: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Writes the log with the data as it is now. A file that exists is replaced when the new one is whole, so that it
-        may be the log that was opened."""
+        """Writes the log with its current data.
+
+        An existing file is replaced after the new one is complete, so it may be the log that was
+        opened.
+        """
 
         def write(path: str) -> dict[str, Any]:
             with open(path, "wb") as out:
@@ -269,10 +286,10 @@ class ULog:
         elif os.path.exists(log_file) and not os.path.isfile(log_file):
             write(os.fspath(log_file))
         else:
-            _files.whole(log_file, (), True, write)
+            _output.write_file(log_file, (), True, write)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other log has all attributes of this one, with the same values."""
+        """Returns True if `other` has all attributes of this log, with the same values."""
         if not isinstance(other, ULog):
             return NotImplemented
         self._read_all()
@@ -281,9 +298,10 @@ class ULog:
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     class Data:
-        """The rows of one topic and instance: `data` has a writable array of one dimension for each flat field name.
+        """The rows of one topic and instance.
 
-        Truth values and chars are int8; times are us, in `data["timestamp"]`.
+        `data` has a writable, one-dimensional array for each flat field name. Booleans and characters
+        are int8. `data["timestamp"]` has the times in us.
         """
 
         def __init__(self, message_add_logged_obj: Series) -> None:
@@ -296,7 +314,7 @@ class ULog:
 
         @cached_property
         def data(self) -> dict[str, Any]:
-            """Flat field name -> array, one entry per row."""
+            """Flat field name -> array with one entry per row."""
             return self._series.read()
 
         def __getstate__(self) -> dict[str, Any]:
@@ -304,7 +322,10 @@ class ULog:
             return {name: value for name, value in self.__dict__.items() if name != "_series"}
 
         def list_value_changes(self, field_name: str) -> list[tuple[Any, Any]]:
-            """(timestamp, value) of the first row with a time, and of each row whose value differs from the one before."""
+            """Returns (timestamp, value) of each row whose value differs from the row before.
+
+            The first row is included. Rows with the timestamp 0 are ignored.
+            """
             times, values = self.data["timestamp"], self.data[field_name]
             times, values = times[times != 0], values[times != 0]
             if len(times) == 0:

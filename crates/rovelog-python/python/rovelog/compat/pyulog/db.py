@@ -1,4 +1,4 @@
-"""`DatabaseULog`: a ULog in an SQLite database, with the API and the tables of pyulog."""
+"""The class `DatabaseULog`: a ULog in an SQLite database, with the API and the tables of pyulog."""
 
 from __future__ import annotations
 
@@ -18,29 +18,33 @@ from rovelog.compat.pyulog.core import ULog
 
 Handle = Callable[[], sqlite3.Connection]
 CHUNK = 1 << 20
+"""Number of bytes that are hashed at a time."""
 
 
 class DatabaseULog(ULog):
-    """A ULog that is saved to a database, or loaded from it by its primary key.
+    """A ULog that can be saved to a database, and loaded from it by its primary key.
 
         handle = DatabaseULog.get_db_handle("logs.sqlite3")
         log = DatabaseULog(handle, log_file="flight.ulg")
         log.save()
         same = DatabaseULog(handle, primary_key=log.primary_key)
 
-    `migrate_db` makes the tables. A log in a database is not changed: delete it, and save it again.
+    `migrate_db` creates the tables. To change a log in a database, delete it and save it again.
     """
 
     SCHEMA_VERSION = 5
-    """Version of the tables, which the database has as `user_version`."""
+    """Version of the tables. The database stores it as `user_version`."""
 
     @staticmethod
     def get_db_handle(db_path: str | os.PathLike[str]) -> Handle:
-        """What opens a database; every use opens it anew."""
+        """Returns a function that opens a connection to the database. Each operation uses its own
+        connection.
+        """
 
         def db_handle() -> sqlite3.Connection:
             connection = sqlite3.connect(db_path, detect_types=sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES)
-            # Without it, deleting a log leaves its data.
+            # SQLite checks foreign keys only on request. Without them, deleting a log would leave
+            # its data.
             connection.execute("PRAGMA foreign_keys=on")
             return connection
 
@@ -48,27 +52,29 @@ class DatabaseULog(ULog):
 
     @staticmethod
     def schema_version(db_handle: Handle) -> int:
-        """The version of the tables in a database; 0 without tables."""
+        """Returns the version of the tables in a database. Returns 0 if there are no tables."""
         with closing(db_handle()) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
         return int(version)
 
     @staticmethod
     def exists_in_db(db_handle: Handle, primary_key: int) -> bool:
-        """Whether a database has a log with this key."""
+        """Returns True if a database has a log with this key."""
         with closing(db_handle()) as connection:
             return connection.execute("SELECT 1 FROM ULog WHERE Id = ?", (primary_key,)).fetchone() is not None
 
     @staticmethod
     def primary_key_from_sha256sum(db_handle: Handle, sha256sum: str) -> int | None:
-        """The key of the log with this checksum, if there is one."""
+        """Returns the key of the log with this checksum. Returns None if there is no such log."""
         with closing(db_handle()) as connection:
             row = connection.execute("SELECT Id FROM ULog WHERE SHA256Sum = ?", (sha256sum,)).fetchone()
         return None if row is None else int(row[0])
 
     @staticmethod
     def calc_sha256sum(log_file: str | IO[bytes] | None) -> str | None:
-        """The SHA-256 checksum of a file, in hexadecimal; a closed file is opened by its name."""
+        """Returns the SHA-256 checksum of a file as hexadecimal text. If the file is closed, it is
+        opened again by its name.
+        """
         if log_file is None:
             return None
         if isinstance(log_file, str) or log_file.closed:
@@ -87,9 +93,10 @@ class DatabaseULog(ULog):
         lazy: bool = True,
         **kwargs: Any,
     ) -> None:
-        """Loads the log with this key, or opens a file to be saved.
+        """Loads the log with this key, or opens a file that can be saved.
 
-        With `lazy`, the rows of a dataset are loaded by `get_dataset`. More arguments are those of `ULog`.
+        With `lazy`, `get_dataset` loads the rows of a dataset. Further arguments are passed to
+        `ULog`.
         """
         version = DatabaseULog.schema_version(db_handle)
         if version < DatabaseULog.SCHEMA_VERSION:
@@ -110,29 +117,29 @@ class DatabaseULog(ULog):
             self.load(lazy=lazy)
 
     def __eq__(self, other: object) -> bool:
-        # The content of the log counts, not where it is.
+        # A log in a database is equal to the same log in a file.
         return other.__eq__(self) if type(other) is ULog else super().__eq__(other)
 
     __hash__: ClassVar[None] = None
 
     def write_ulog(self, log_file: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Writes the log to a file; a ValueError if its rows are not loaded."""
+        """Writes the log to a file. Raises ValueError if its rows are not loaded."""
         if self._lazy_loaded:
             raise ValueError("Cannot write after lazy load because it has no datasets.")
         super().write_ulog(log_file)
 
     @property
     def primary_key(self) -> int | None:
-        """The key of the log in the database; None before it is saved."""
+        """Key of the log in the database. None before the log is saved."""
         return self._pk
 
     @property
     def sha256sum(self) -> str | None:
-        """The SHA-256 checksum of the file."""
+        """SHA-256 checksum of the file."""
         return self._sha256sum
 
     def load(self, lazy: bool = True) -> None:
-        """Loads the log; with `lazy`, without the rows of its datasets."""
+        """Loads the log. With `lazy`, the rows of its datasets are not loaded."""
         with closing(self._db()) as connection:
 
             def rows(table: str, columns: str, key: str = "ULogId", value: Any = self._pk, order: str = "rowid") -> list[Any]:
@@ -206,7 +213,11 @@ class DatabaseULog(ULog):
         db_cursor: sqlite3.Cursor | None = None,
         caching: bool = True,
     ) -> ULog.Data:
-        """A dataset with its rows; with `lazy`, without. With `caching`, the rows are kept. KeyError if there is none."""
+        """Returns a dataset with its rows, or without rows if `lazy` is set.
+
+        With `caching`, the rows are kept for the next call. Raises KeyError if there is no such
+        dataset.
+        """
         known = [data for data in self._data_list if (data.name, data.multi_id) == (name, multi_instance)]
         if caching and known and (lazy or known[0].data):
             return known[0]
@@ -221,9 +232,10 @@ class DatabaseULog(ULog):
         return known[0]
 
     def save(self, append_json: bool = False) -> None:
-        """Saves the log; a KeyError if it is in the database.
+        """Saves the log. Raises KeyError if it is already in the database.
 
-        With `append_json`, the values are also saved as JSON by timestamp, for SQLite's `json_each`.
+        With `append_json`, the values are also saved as JSON objects (timestamp -> value), which
+        the SQLite function `json_each` can read.
         """
         if self._pk is not None:
             raise KeyError("Cannot save logs that are already in the database")
@@ -237,14 +249,14 @@ class DatabaseULog(ULog):
 
     def _insert(self, connection: sqlite3.Connection, append_json: bool) -> int:
         def one(table: str, **row: Any) -> int:
-            names, places = ", ".join(row), ", ".join("?" * len(row))
-            key = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", [*row.values()]).lastrowid
+            names, placeholders = ", ".join(row), ", ".join("?" * len(row))
+            key = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({placeholders})", [*row.values()]).lastrowid
             assert key is not None
             return key
 
         def many(table: str, columns: str, rows: Iterable[tuple[Any, ...]]) -> None:
-            places = ", ".join("?" * len(columns.split(",")))
-            connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
+            placeholders = ", ".join("?" * len(columns.split(",")))
+            connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({placeholders})", rows)
 
         log = one(
             "ULog",
@@ -314,7 +326,7 @@ class DatabaseULog(ULog):
         self._pk = None
 
     class DatabaseData(ULog.Data):
-        """A dataset from a database; without rows, `data` is empty."""
+        """A dataset from a database. `data` is empty if its rows are not loaded."""
 
         def __init__(
             self,
@@ -365,6 +377,8 @@ class DatabaseULog(ULog):
 
 
 def _json(times: Any, values: Any) -> str:
-    """Timestamp -> value; JSON has no infinities and no NaN."""
+    """Returns a JSON object: timestamp -> value. Infinities and NaN become null, because JSON lacks
+    them.
+    """
     finite = [value if np.isfinite(value) else None for value in values.tolist()]
     return json.dumps(dict(zip(map(str, times.tolist()), finite, strict=True)), separators=(",", ":"))

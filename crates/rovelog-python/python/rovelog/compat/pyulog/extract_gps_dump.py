@@ -1,4 +1,6 @@
-"""`ulog_extract_gps_dump`: writes the raw traffic with a GPS receiver to files, as pyulog does."""
+"""The program `ulog_extract_gps_dump`: writes the raw communication with a GPS receiver to
+files.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,18 @@ import numpy as np
 from rovelog.compat.pyulog.core import ULog
 
 TO_DEVICE = 1 << 7
-"""The bit of the length that says that the bytes went to the receiver."""
+"""Bit of the length that is set for bytes sent to the receiver."""
 
 
 def _folder(name: str) -> str:
+    """Returns the name of a folder. Raises an error if the folder does not exist."""
     if not os.path.isdir(name):
         raise argparse.ArgumentTypeError(f"The directory {name} does not exist")
     return name
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Extract the raw gps communication from an ULog file")
     parser.add_argument("filename", metavar="file.ulg", help="ULog input file")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The rows of one topic as dictionaries, as pyulog has them."""
+"""Rows of a topic as dicts, with the API of pyulog."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def extract_message(
     time_e: int | None = None,
     disable_str_exceptions: bool = False,
 ) -> list[dict[str, Any]]:
-    """The rows of the topic `message`, `timestamp` first; `time_s` and `time_e` are in seconds of the log clock.
+    """Returns the rows of the topic `message` as dicts, with `timestamp` as the first key.
+
+    `time_s` and `time_e` limit the rows, in seconds on the log clock.
 
     Raises an AttributeError if the log has no such topic.
     """

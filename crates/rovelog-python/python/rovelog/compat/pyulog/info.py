@@ -1,4 +1,4 @@
-"""`ulog_info`: prints the facts of a ULog, in pyulog's words."""
+"""The program `ulog_info`: prints information about a ULog, in the format of pyulog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _clock(microseconds: int) -> str:
 
 
 def show_info(ulog: ULog, verbose: bool) -> None:
-    """Prints start, duration, dropouts, version, information messages and topics."""
+    """Prints start, duration, dropouts, version, info messages and topics."""
     if ulog.file_corruption:
         print("Warning: file has data corruption(s)")
     duration = _clock(ulog.last_timestamp - ulog.start_timestamp)
@@ -52,7 +52,7 @@ def show_info(ulog: ULog, verbose: bool) -> None:
 
 
 def _show_message(ulog: ULog, message: str, newline: bool) -> None:
-    """Prints all values of one information message with several values."""
+    """Prints all values of one multi info message."""
     separator = "\n" if newline else ""
     if message not in ulog.msg_info_multiple_dict:
         print(f"message {message} not found")
@@ -66,7 +66,7 @@ def _show_message(ulog: ULog, message: str, newline: bool) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Display information from an ULog file")
     parser.add_argument("filename", metavar="file.ulg", help="ULog input file")
     parser.add_argument("-v", "--verbose", action="store_true", help="Verbose output")

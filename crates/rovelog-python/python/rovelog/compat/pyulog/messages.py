@@ -1,4 +1,6 @@
-"""`ulog_messages`: prints the texts and events of a ULog, in pyulog's words."""
+"""The program `ulog_messages`: prints the console messages and events of a ULog, in the format of
+pyulog.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from rovelog.compat.pyulog.px4_events import PX4Events
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Display logged messages from an ULog file")
     parser.add_argument("filename", metavar="file.ulg", help="ULog input file")
     parser.add_argument("-i", "--ignore", action="store_true", help="Ignore string parsing exceptions")
@@ -17,7 +19,7 @@ def main() -> None:
     ulog = ULog(args.filename, ["event"], args.ignore)
     lines = [(text.timestamp, text.log_level_str(), text.message) for text in ulog.logged_messages]
     if ulog.msg_info_dict.get("sys_name", "") == "PX4":
-        # A text that ends with a tab has an event that says the same.
+        # PX4 adds a tab to messages that are also logged as an event.
         events = PX4Events().get_logged_events(ulog)
         lines = sorted(events + [line for line in lines if line[2][-1:] != "\t"], key=lambda line: line[0])
     for time, level, text in lines:

@@ -1,4 +1,6 @@
-"""`ulog_migratedb`: brings a database of `DatabaseULog` to the current version of its tables."""
+"""The program `ulog_migratedb`: migrates a database of `DatabaseULog` to the current schema
+version.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from rovelog.compat.pyulog.db import DatabaseULog
 
 
 def _version(db_path: str, force: bool) -> int:
-    """The version of the tables in a database; 0 for a new one."""
+    """Returns the schema version of a database; 0 for a new one."""
     if not os.path.isfile(db_path):
         print(f"Database file {db_path} not found, creating it from scratch.")
         return 0
@@ -26,7 +28,9 @@ def _version(db_path: str, force: bool) -> int:
 
 
 def _script(sql_dir: str, number: int) -> str:
-    """The script `pyulog.NUMBER.sql` of a folder, which has to be a transaction."""
+    """Returns the script `pyulog.NUMBER.sql` in a folder. Raises ValueError if it is not one
+    transaction.
+    """
     name = os.path.join(sql_dir, f"pyulog.{number}.sql")
     if not os.path.exists(name):
         raise FileNotFoundError(f"Migration file {name} does not exist. Stopped after migration {number - 1}.")
@@ -40,10 +44,12 @@ def _script(sql_dir: str, number: int) -> str:
 
 
 def migrate_db(db_path: str, sql_dir: str | None = None, noop: bool = False, force: bool = False) -> str:
-    """Runs the scripts between the version of a database and the current one.
+    """Runs the migrations from the version of a database to the current one. Returns the path of
+    the database.
 
-    `sql_dir` is a folder of scripts in place of the built-in ones; `noop` prints the scripts; `force` accepts a database
-    without a version. Returns the path of the database.
+    - `sql_dir`: folder with scripts to run instead of the built-in migrations
+    - `noop`: prints the scripts and does not run them
+    - `force`: accepts a database without a version
     """
     if sql_dir is not None and not os.path.isdir(sql_dir):
         raise NotADirectoryError(f"{sql_dir} is not a directory.")
@@ -59,14 +65,14 @@ def migrate_db(db_path: str, sql_dir: str | None = None, noop: bool = False, for
             else:
                 connection.executescript(script)
     finally:
-        # An unfinished transaction is rolled back.
+        # If a script failed, closing the connection rolls back its transaction.
         connection.close()
     print("Migration done.")
     return db_path
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Setup the database for DatabaseULog")
     parser.add_argument("-d", "--database", help="Path to the database file", default="pyulog.sqlite3")
     parser.add_argument(

@@ -1,4 +1,6 @@
-"""`ulog_params`: prints the parameters of a ULog as CSV, for Octave or for QGroundControl, as pyulog does."""
+"""The program `ulog_params`: prints the parameters of a ULog as CSV, for Octave, or for
+QGroundControl.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,12 @@ from collections.abc import Iterator
 from rovelog.compat.pyulog.core import ULog
 
 FLOAT, INT = 9, 6
-"""MAVLink's numbers of the types, as QGroundControl has them."""
+"""Numbers of the parameter types in MAVLink, which QGroundControl files contain."""
 DEFAULTS = {"system": 0, "current_setup": 1}
 
 
 def get_defaults(ulog: ULog, default: str) -> dict[str, int | float]:
-    """The defaults of a kind: `system` or `current_setup`."""
+    """Returns the default values of the kind `system` or `current_setup`."""
     if not ulog.has_default_parameters:
         raise AssertionError("Log does not contain default parameters")
     if default not in DEFAULTS:
@@ -55,7 +57,7 @@ def _qgc(params: dict[str, int | float]) -> Iterator[str]:
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Extract parameters from an ULog file")
     parser.add_argument("filename", metavar="file.ulg", help="ULog input file")
     parser.add_argument("-l", "--delimiter", help="Use delimiter in CSV (default is ',')", default=",")

@@ -1,4 +1,4 @@
-"""The events of PX4 in words, with the API of pyulog."""
+"""Texts of PX4 events, with the API of pyulog."""
 
 from __future__ import annotations
 
@@ -22,10 +22,15 @@ LEVELS = (
     "DEBUG",
 )
 TIMEOUT_S = 4
+"""Timeout of the download in seconds."""
 
 
 class PX4Events:
-    """Texts of the events in a log, by the definitions in the log, or by those of PX4's main branch."""
+    """Texts of the events in a log.
+
+    The event definitions are in the log. For a log without them, those of the main branch of PX4
+    are downloaded, as in pyulog.
+    """
 
     DEFAULT_EVENTS_URL = "https://px4-travis.s3.amazonaws.com/Firmware/master/_general/all_events.json.xz"
 
@@ -42,7 +47,11 @@ class PX4Events:
             return json.loads(lzma.decompress(response.read()))
 
     def set_default_json_definitions_cb(self, default_json_definitions_cb: Callable[[bool], Any | None]) -> None:
-        """Sets what returns the definitions for logs without their own; its argument says whether it has done so before."""
+        """Sets the callback that returns the definitions for logs without definitions.
+
+        The callback is called with True if it has returned definitions before, and may then return
+        None.
+        """
         self._get_default_json_def_cb = default_json_definitions_cb
 
     def _parser(self, definitions: Any) -> Parser:
@@ -62,7 +71,11 @@ class PX4Events:
         return self._default_parser
 
     def get_logged_events(self, ulog: ULog) -> list[tuple[int, str, str]]:
-        """The events as (us, level, text): those of the group `default`, and those without a definition by their id."""
+        """Returns the events as (timestamp in us, level, text).
+
+        Events with a definition are included if their group is `default`. Events without a
+        definition have a text with their id.
+        """
         try:
             data = ulog.get_dataset("event").data
         except (KeyError, IndexError, ValueError):
@@ -71,13 +84,15 @@ class PX4Events:
             return []
         try:
             parser = self._get_event_parser(ulog)
-        except Exception as error:  # what a user's function raises is not known
+        except Exception as error:
+            # The callback is code of the user and may raise any exception.
             print(f"Failed to get event parser: {error}")
             return []
         width = sum(name.startswith("arguments[") for name in data)
         arguments = [data[f"arguments[{index}]"] for index in range(width)]
         found = []
         for row, (time, number, levels) in enumerate(zip(data["timestamp"], data["id"], data["log_levels"], strict=True)):
+            # The upper four bits are the internal level, the lower four bits the external one.
             level = int(levels) >> 4 & 0xF
             if level >= len(LEVELS):
                 continue

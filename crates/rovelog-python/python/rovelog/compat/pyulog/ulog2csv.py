@@ -1,4 +1,4 @@
-"""`ulog2csv`: writes each dataset of a ULog to a CSV file, with the text that pyulog writes."""
+"""The program `ulog2csv`: writes each dataset of a ULog to a CSV file, in the format of pyulog."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ import numpy as np
 from rovelog.compat.pyulog.core import ULog
 
 ELEMENT = re.compile(r"(.*)\[(.*?)\]")
+"""Name of an array element: `text[3]`."""
 
 
 def read_string_data(data: ULog.Data, field_name: str, array_size: int, data_index: int) -> str:
-    """The text in a field of characters, up to the first zero."""
+    """Returns the text in an array of characters, up to the first zero."""
     codes = [int(data.data[f"{field_name}[{index}]"][data_index]) for index in range(array_size)]
     return "".join(map(chr, codes[: codes.index(0)] if 0 in codes else codes))
 
 
 def first_at(times: Any, seconds: int | None, otherwise: int) -> int:
-    """The first row at or after a time; IndexError if there is none, as in pyulog."""
+    """Returns the index of the first row at or after a time. As in pyulog, raises IndexError if
+    there is no such row.
+    """
     return int(np.flatnonzero(times >= seconds * 1e6)[0]) if seconds else otherwise
 
 
 def _columns(data: ULog.Data, rows: range) -> dict[str, list[str]]:
-    """The columns as text, `timestamp` first."""
+    """Returns the columns as text, with `timestamp` as the first. An array of characters is one
+    column.
+    """
     texts: dict[str, int] = {}
     names: list[str] = []
     for field in data.field_data:
@@ -60,8 +65,9 @@ def convert_ulog2csv(
 ) -> None:
     """Writes the datasets to CSV files.
 
-    `messages` are names with commas between them; `output` is a folder, by default that of the log; `time_s` and `time_e`
-    are in seconds of the log clock.
+    - `messages`: names of datasets, separated by commas
+    - `output`: folder of the files, by default that of the log
+    - `time_s`, `time_e`: limits of the rows in seconds on the log clock
     """
     ulog = ULog(ulog_file_name, messages.split(",") if messages else None, disable_str_exceptions)
     prefix = ulog_file_name[:-4] if ulog_file_name.lower().endswith(".ulg") else ulog_file_name
@@ -79,7 +85,7 @@ def convert_ulog2csv(
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Convert ULog to CSV")
     parser.add_argument("filename", metavar="file.ulg", help="ULog input file")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`ulog2kml`: writes the track of a ULog as KML, as pyulog does. Needs the package `simplekml`."""
+"""The program `ulog2kml`: writes the track of a ULog as KML. It needs the package `simplekml`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ import simplekml
 from rovelog.compat.pyulog.core import ULog
 
 TOPICS = ["vehicle_gnss", "vehicle_gps_position"]
-"""The topics of GNSS positions, the newest first."""
+"""Topics with GNSS positions. Newer versions of PX4 use the first one."""
 FIELDS = {
     "lon": ["lon", "longitude_deg", "receiver.longitude"],
     "lat": ["lat", "latitude_deg", "receiver.latitude"],
     "alt": ["alt", "altitude_msl_m", "receiver.altitude_msl"],
     "fix_type": ["fix_type", "receiver.fix_type"],
 }
-"""The names of each field in the versions of PX4."""
+"""Field -> its names in different versions of PX4."""
 COLORS = (
     "red green blue violet yellow orange burlywood azure lightblue lawngreen indianred hotpink bisque cyan darksalmon "
     "deepskyblue lime orchid"
 ).split()
 FIX_3D = 3
+"""Value of `fix_type` for a 3D position."""
 Color = Callable[[int], str]
 
 
@@ -51,10 +52,12 @@ def convert_ulog2kml(
     camera_trigger_topic_name: str | None = None,
     disable_str_exceptions: bool = False,
 ) -> None:
-    """Writes the positions of topics to a KML file, a line for each flight mode.
+    """Writes the positions of topics to a KML file, with one line per flight mode.
 
-    `position_topic_name` is a topic or several, by default the newest kind of GNSS topic in the log; `colors` gives the
-    colour of a flight mode (one function per topic); `altitude_offset` is in m; `style` may have `extrude` and `line_width`.
+    - `position_topic_name`: one topic or several, by default the newest GNSS topic in the log
+    - `colors`: function that returns the color of a flight mode, or one function per topic
+    - `altitude_offset`: offset in m that is added to all altitudes
+    - `style`: dict with `extrude` and `line_width`
     """
     style = {"extrude": False, "line_width": 3, **(style or {})}
     wanted = TOPICS if position_topic_name is None else position_topic_name
@@ -85,7 +88,7 @@ def convert_ulog2kml(
 
 
 def _positions(dataset: ULog.Data, altitude_offset: float) -> list[tuple[Any, Any, Any, Any]]:
-    """Times in us, and longitude, latitude and altitude of the rows with a fix."""
+    """Returns (time in us, longitude, latitude, altitude) of the rows with a 3D fix."""
     data = dataset.data
     lon, lat, alt = (_field(data, name) for name in ("lon", "lat", "alt"))
     times = data["timestamp"]
@@ -94,6 +97,7 @@ def _positions(dataset: ULog.Data, altitude_offset: float) -> list[tuple[Any, An
         rows = _field(data, "fix_type") >= FIX_3D
     types = {field.field_name: field.type_str for field in dataset.field_data}
     lon, lat, alt = lon[rows], lat[rows], alt[rows]
+    # Older versions of PX4 store 1e-7 degrees and mm as integers.
     if types.get("lon") == "int32_t":
         lon, lat, alt = lon / 1e7, lat / 1e7, alt / 1e3
     return list(zip(times[rows], lon, lat, alt + altitude_offset, strict=True))
@@ -108,7 +112,9 @@ def _add_track(
     style: dict[str, Any],
     minimum_interval_s: float,
 ) -> None:
-    """A line for each flight mode, joined at their ends."""
+    """Adds one line per flight mode. Consecutive lines share a point, so that the track has no
+    gaps.
+    """
 
     def line(mode: Any) -> Any:
         new = kml.newlinestring(name=f"{topic}:{mode}", altitudemode="absolute")
@@ -132,7 +138,7 @@ def _add_track(
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Convert ULog to KML")
     parser.add_argument("filename", metavar="file.ulg", help="ULog input file")
     parser.add_argument("-o", "--output", help="output filename", default="track.kml")

@@ -1,4 +1,4 @@
-"""The exceptions and the warning of rocketlogger."""
+"""Exceptions and warnings of rocketlogger."""
 
 
 class RocketLoggerFileError(IOError):
@@ -6,8 +6,8 @@ class RocketLoggerFileError(IOError):
 
 
 class RocketLoggerDataError(Exception):
-    """The data cannot be used as asked."""
+    """The data do not support the requested operation."""
 
 
 class RocketLoggerDataWarning(Warning):
-    """Something about the data is worth knowing."""
+    """The data can be used, but are unusual or incomplete."""

@@ -1,4 +1,8 @@
-"""The checks of rocketlogger 2.1.3 on the headers of a recording: what contradicts itself or another part is an error."""
+"""Checks of the file headers of a recording.
+
+rocketlogger 2.1.3 rejects headers that are inconsistent with themselves, with another file of the
+recording, or with the size of the file. These functions find the same errors.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,17 @@ from typing import Any, NamedTuple
 
 MAGIC = b"%RLD"
 LEAD_IN = struct.Struct("<4sHHIIQH6sqqIHH")
+"""First part of the header; the fields are those of `LeadIn`."""
 CHANNEL = struct.Struct("<IiHH16s")
+"""A channel in the header: unit, scale, size in bytes, valid link, name."""
 VERSIONS = (1, 2, 3, 4)
 BLOCK_TIMES_BYTES = 32
 BINARY = (3, 4)
-"""The codes of the units of binary channels."""
+"""Unit codes of binary channels."""
 
 
 class LeadIn(NamedTuple):
-    """The beginning of a file, by the names that the original's errors use."""
+    """First part of the header. The names occur in the error messages of rocketlogger."""
 
     magic: bytes
     file_version: int
@@ -48,11 +54,13 @@ MATCHING = (
     "channel_binary_count",
     "channel_analog_count",
 )
-"""What the parts of a recording have in common."""
+"""Fields that must be equal in all files of a recording."""
 
 
 def lead_in(path: str) -> LeadIn | None:
-    """The beginning of a file; None where it is no file of version 2 or later, or too short."""
+    """Reads the first part of the header. Returns None if the file is no RLD file or is too
+    short.
+    """
     with open(path, "rb") as file:
         head = file.read(LEAD_IN.size)
     found = LeadIn(*LEAD_IN.unpack(head)) if len(head) == LEAD_IN.size else None
@@ -60,14 +68,14 @@ def lead_in(path: str) -> LeadIn | None:
 
 
 def contradiction(head: LeadIn) -> str | None:
-    """How a header contradicts itself."""
+    """Returns an error message if the number of samples contradicts the number of blocks."""
     if head.data_block_size == 0 or -(-head.sample_count // head.data_block_size) != head.data_block_count:
         return "inconsistent number of samples taken!"
     return None
 
 
 def misplaced(head: LeadIn) -> str | None:
-    """Returns how the header length of the first file contradicts the header's content."""
+    """Returns an error message if the stored header length is not the size of the header."""
     length = LEAD_IN.size + head.comment_length + CHANNEL.size * (head.channel_binary_count + head.channel_analog_count)
     if length == head.header_length:
         return None
@@ -75,13 +83,17 @@ def misplaced(head: LeadIn) -> str | None:
 
 
 def difference(first: LeadIn, other: LeadIn) -> str | None:
-    """The field in which the header of another part differs from the first one's."""
+    """Returns the name of the first field that differs between two files of a recording. Returns
+    None if all fields are equal.
+    """
     value: Any = getattr
     return next((name for name in MATCHING if value(first, name) != value(other, name)), None)
 
 
 def not_a_log(path: str) -> str | None:
-    """Returns what the original says about a file that starts with other bytes."""
+    """Returns the error message of rocketlogger for a file with a wrong magic number. Returns None
+    for an RLD file.
+    """
     with open(path, "rb") as file:
         magic = int.from_bytes(file.read(4), "little")
     if magic == int.from_bytes(MAGIC, "little"):
@@ -90,18 +102,18 @@ def not_a_log(path: str) -> str | None:
 
 
 class Blocks(NamedTuple):
-    """What is in a file."""
+    """Number of blocks and rows in a file, according to its size."""
 
     complete: int
-    """Complete blocks."""
+    """Number of complete blocks."""
     rows: int
-    """Complete rows, those of an incomplete block at the end included."""
+    """Number of complete rows, including those of an incomplete block at the end."""
     expected: bool
-    """Whether the length of the file is the one that its header says."""
+    """True if the size of the file follows from its header."""
 
 
 def blocks(path: str, head: LeadIn) -> Blocks:
-    """Counts the blocks of a file by its length."""
+    """Computes the number of blocks and rows from the size of a file."""
     with open(path, "rb") as file:
         file.seek(LEAD_IN.size + head.comment_length)
         records = file.read(CHANNEL.size * (head.channel_binary_count + head.channel_analog_count))

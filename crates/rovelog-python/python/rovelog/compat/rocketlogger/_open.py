@@ -1,4 +1,7 @@
-"""Opens a recording as rocketlogger does: with all its parts, and with its words about what is wrong."""
+"""Opens all files of a recording, with the errors and warnings of rocketlogger.
+
+A recording of several files consists of `x.rld`, `x_p1.rld`, `x_p2.rld`, and so on.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from rovelog.compat.rocketlogger._errors import RocketLoggerDataError, RocketLog
 
 
 def excluded_parts(exclude_part: int | Iterable[int] | None) -> set[int]:
-    """The numbers of the parts that are not read."""
+    """Returns the numbers of the files that are not read."""
     if exclude_part is None:
         return set()
     if isinstance(exclude_part, int):
@@ -27,7 +30,7 @@ def excluded_parts(exclude_part: int | Iterable[int] | None) -> set[int]:
 
 
 def parts(path: str, join_files: bool, excluded: set[int]) -> Iterator[str]:
-    """The files of a recording."""
+    """Yields the paths of the files of a recording, without the excluded ones."""
     base, extension = os.path.splitext(path)
     number = 0
     while number in excluded or os.path.isfile(name := path if number == 0 else f"{base}_p{number}{extension}"):
@@ -39,12 +42,12 @@ def parts(path: str, join_files: bool, excluded: set[int]) -> Iterator[str]:
 
 
 def check_headers(names: list[str], stacklevel: int) -> None:
-    """Raises and warns as the original does about headers that contradict themselves or each other."""
+    """Raises exceptions and issues warnings for inconsistent headers."""
     first: _headers.LeadIn | None = None
     for name in names:
         head = _headers.lead_in(name)
         if head is None:
-            # What it is instead, the reader says, and it reads version 1.
+            # The reader raises an exception with the detected file type.
             continue
         if head.file_version not in _headers.VERSIONS:
             raise RocketLoggerFileError(f"Unsupported RocketLogger data file version {head.file_version}. ({name})")
@@ -59,19 +62,21 @@ def check_headers(names: list[str], stacklevel: int) -> None:
         first = first or head
 
 
-class Kept(NamedTuple):
-    """What is kept of files that are cut: ranges of rows, and of blocks, one for each file."""
+class CompleteBlocks(NamedTuple):
+    """The complete blocks of truncated files, as ranges of rows and of blocks, one per file."""
 
     rows: list[slice]
     blocks: list[slice]
 
 
-def check_lengths(names: list[str], recovery: bool, stacklevel: int) -> Kept | None:
-    """Raises as the original does about files that are longer or shorter than their headers say.
+def check_lengths(names: list[str], recovery: bool, stacklevel: int) -> CompleteBlocks | None:
+    """Raises an exception for files whose size does not follow from their header.
 
-    With `recovery`, warns, and returns the rows of the complete blocks; None if these are all rows.
+    With `recovery`, issues a warning instead, and returns the complete blocks. Returns None if all
+    rows are in complete blocks. rocketlogger drops the rows of an incomplete block, although the
+    reader returns them.
     """
-    kept, row, block, cut = Kept([], []), 0, 0, False
+    kept, row, block, cut = CompleteBlocks([], []), 0, 0, False
     for name in names:
         head = _headers.lead_in(name)
         if head is None:
@@ -101,10 +106,11 @@ def check_lengths(names: list[str], recovery: bool, stacklevel: int) -> Kept | N
 
 
 def open_parts(path: str, names: list[str], join_files: bool, excluded: set[int]) -> _core.Reader:
-    """The reader of these files."""
+    """Opens the files of a recording as one log."""
     if not names:
         raise RocketLoggerDataError(f"Could not load valid data from '{path}' and current import configuration.")
-    # The parts of a file of ambient sensors belong to each other, too.
+    # Files of ambient sensors are named `x-ambient.rld`. The reader would open them as companions
+    # of `x.rld`, so they are joined explicitly.
     apart = join_files and os.path.splitext(path)[0].endswith("-ambient")
     try:
         reader = _core.rld_join(names) if excluded or apart else _core.Reader.open(path, alone=not join_files)

@@ -1,4 +1,9 @@
-"""Calibration of a RocketLogger by measurements of known values, with the API of rocketlogger."""
+"""Calibration of a RocketLogger with measurements of known values, with the API of rocketlogger.
+
+A source is stepped through known values, the set-points. For each channel, the mean of the
+measurement at each set-point is computed, and a line through (mean, set-point) gives the offset and
+the scale.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +17,10 @@ import numpy as np
 from rovelog.compat.rocketlogger.data import RocketLoggerData, RocketLoggerFileError
 
 ROCKETLOGGER_CALIBRATION_FILE = "/etc/rocketlogger/calibration.dat"
-"""Where a RocketLogger has its calibration."""
+"""Path of the calibration on a RocketLogger."""
 
 FULL_SCALE = 4.0 / 2**23
-"""Volts for the lowest bit of the converter."""
+"""Voltage of the lowest bit of the converter."""
 _ROCKETLOGGER_ADC_STEP_V = -FULL_SCALE * 10 / 3.9
 _ROCKETLOGGER_ADC_STEP_IL = FULL_SCALE / 680 / 2 / 2
 _ROCKETLOGGER_ADC_STEP_IH = FULL_SCALE / 0.05 / 75 / 2 / 2
@@ -34,7 +39,7 @@ _CALIBRATION_FILE_DTYPE = np.dtype(
     ]
 )
 _CALIBRATION_CHANNEL_SCALE_BASE = [1e-8] * 4 + [1e-11, 1e-9] * 2
-"""The units of the scales in a file, V and A."""
+"""Units of the scales in a calibration file, in V and A."""
 _CALIBRATION_CHANNEL_SCALE_DEFAULT = [_ROCKETLOGGER_ADC_STEP_V] * 4 + [
     _ROCKETLOGGER_ADC_STEP_IL,
     _ROCKETLOGGER_ADC_STEP_IH,
@@ -43,24 +48,29 @@ _CALIBRATION_PRU_CYCLES_OFFSET = 12
 _CALIBRATION_PRU_CYCLES_SCALE = 5
 """The channel DT counts cycles of 5 ns."""
 STABLE_SHARE = 0.75
-"""The share of the time of a set-point in which the measurement has to be stable."""
+"""Share of the duration of a set-point in which the measurement must be stable."""
 
 Regression = Callable[..., tuple[float, float]]
 
 
 class RocketLoggerCalibrationError(Exception):
-    """There is no calibration, or it cannot be used."""
+    """There is no calibration, or it is invalid."""
 
 
 def regression_linear(measurement: Any, reference: Any, zero_weight: float = 1) -> tuple[float, float]:
-    """Offset and scale of the line through the measurements; `zero_weight` is the weight of the set-points at zero."""
+    """Returns the offset and the scale of a line fitted to the measurements.
+
+    `zero_weight` is the weight of the set-points at zero.
+    """
     weight = np.where(np.isclose(np.abs(reference), 0), zero_weight, 1)
     scale, offset = np.polyfit(measurement, reference, 1, w=weight)
     return round(offset / scale), scale
 
 
 def _extract_setpoint_measurement(measurement_data: Any, setpoint_step: float, filter_window_length: int = 150) -> Any:
-    """The mean of each set-point in a measurement that goes through them; `setpoint_step` is in its units."""
+    """Returns the mean measurement at each set-point. `setpoint_step` is in the unit of the
+    measurement.
+    """
     steps = np.flatnonzero(np.abs(np.diff(measurement_data)) > setpoint_step / 2)
     if len(steps) < 2:
         raise ValueError("no valid set-point steps found in measurement data")
@@ -68,26 +78,30 @@ def _extract_setpoint_measurement(measurement_data: Any, setpoint_step: float, f
     if short <= 0:
         raise ValueError("filter window length needs to be strictly positive value")
     smooth = np.convolve(measurement_data, np.full(short, 1 / short), mode="same")
-    # Stable are the samples that change less than twice as much as usual between steps.
+    # A sample is stable if it changes less than twice the root mean square of the changes between
+    # steps.
     change = np.abs(np.diff(smooth, prepend=0))
     usual = np.sqrt(np.mean(change[change < setpoint_step] ** 2))
     window = np.full(filter_window_length, 1 / filter_window_length)
     share = np.convolve(change < 2 * usual, window, mode="same")
+    # A set-point is where (almost) all samples of a window are stable. The window is centered, so
+    # the range of stable windows is extended by half a window on both sides.
     inside = share > (filter_window_length - 1.5) / filter_window_length
     edges = np.diff(inside.astype(np.int8), prepend=0)
     half = filter_window_length // 2
     starts, ends = np.flatnonzero(edges > 0) - half, np.flatnonzero(edges < 0) + half
-    kept = (starts > steps.min() - half) & (ends < steps.max() + half)
-    if not kept.any():
+    complete = (starts > steps.min() - half) & (ends < steps.max() + half)
+    if not complete.any():
         raise ValueError("no set-points found: you might want to check the set-point step scale?")
-    return np.array([measurement_data[start:end].mean() for start, end in zip(starts[kept], ends[kept], strict=True)])
+    return np.array([measurement_data[start:end].mean() for start, end in zip(starts[complete], ends[complete], strict=True)])
 
 
 class RocketLoggerCalibrationSetup:
-    """The values that the calibrated channels have measured, one after the other.
+    """The set-points of a calibration measurement.
 
-    `setpoint_count` values, from the negative to the positive end in steps (V, A), and with `dual_sweep` back again;
-    at least `setpoint_delay` seconds each.
+    The sweep consists of `setpoint_count` values from the negative to the positive end. With
+    `dual_sweep`, it goes up and down again. Steps are in V and A. Each set-point lasts at least
+    `setpoint_delay` seconds.
     """
 
     def __init__(
@@ -111,35 +125,35 @@ class RocketLoggerCalibrationSetup:
         self._dual_sweep = dual_sweep
 
     def get_voltage_setpoints(self, adc_units: bool = False) -> Any:
-        """The voltages in V, or in bits of the converter."""
+        """Returns the voltages in V, or in bits of the converter."""
         return self._get_setpoints(self.get_voltage_step(adc_units))
 
     def get_current_low_setpoints(self, adc_units: bool = False) -> Any:
-        """The currents of the low range in A, or in bits of the converter."""
+        """Returns the currents of the low range in A, or in bits of the converter."""
         return self._get_setpoints(self.get_current_low_step(adc_units))
 
     def get_current_high_setpoints(self, adc_units: bool = False) -> Any:
-        """The currents of the high range in A, or in bits of the converter."""
+        """Returns the currents of the high range in A, or in bits of the converter."""
         return self._get_setpoints(self.get_current_high_step(adc_units))
 
     def get_voltage_step(self, adc_units: bool = False) -> float:
-        """The step of the voltage in V, or in bits of the converter."""
+        """Returns the step of the voltage in V, or in bits of the converter."""
         return abs(self._step_voltage / (_ROCKETLOGGER_ADC_STEP_V if adc_units else 1))
 
     def get_current_low_step(self, adc_units: bool = False) -> float:
-        """The step of the low current in A, or in bits of the converter."""
+        """Returns the step of the low current in A, or in bits of the converter."""
         return abs(self._step_current_low / (_ROCKETLOGGER_ADC_STEP_IL if adc_units else 1))
 
     def get_current_high_step(self, adc_units: bool = False) -> float:
-        """The step of the high current in A, or in bits of the converter."""
+        """Returns the step of the high current in A, or in bits of the converter."""
         return abs(self._step_current_high / (_ROCKETLOGGER_ADC_STEP_IH if adc_units else 1))
 
     def get_delay(self) -> float:
-        """The shortest time of a set-point, s."""
+        """Returns the minimum duration of a set-point in seconds."""
         return self._delay
 
     def get_setpoint_count(self) -> int:
-        """The number of set-points."""
+        """Returns the number of set-points."""
         return self._setpoint_count
 
     def _get_max_setpoint(self, setpoint_step: float) -> float:
@@ -152,15 +166,16 @@ class RocketLoggerCalibrationSetup:
 
 
 CALIBRATION_SETUP_SMU2450 = RocketLoggerCalibrationSetup(201, 100e-3, 20e-6, 2e-3, 250e-3, True)
-"""A sweep with a Keithley 2450."""
+"""Setup for a sweep with a Keithley 2450 source."""
 CALIBRATION_SETUP_BASIC = RocketLoggerCalibrationSetup(3, 5.0, 2e-3, 0.5, 250e-3, False)
-"""Three values: the ends, and zero."""
+"""Setup with three set-points: both ends, and zero."""
 
 
 class RocketLoggerCalibration:
-    """Offsets and scales of all channels, of a file or of measurements.
+    """Offsets and scales of all channels, from a calibration file or from measurements.
 
-    With one argument, reads this file; with five, takes the measurements as `load_measurement_data` does.
+    One argument is the path of a calibration file. Five arguments are the measurements for
+    `load_measurement_data`.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -172,31 +187,36 @@ class RocketLoggerCalibration:
         self._calibration_time: Any = None
         self._calibration_scale: Any = None
         self._calibration_offset: Any = None
-        self._forget_errors()
+        self._clear_errors()
         if len(args) == 1:
             self.read_calibration_file(*args)
         elif len(args) == 5:
             self.load_measurement_data(*args)
 
-    def _forget_errors(self) -> None:
+    def _clear_errors(self) -> None:
         self._error_offset: Any = None
         self._error_scale: Any = None
         self._error_rmse: Any = None
 
     def load_design_data(self) -> None:
-        """Sets the values that the circuit was designed for."""
+        """Sets the nominal values of the circuit."""
         self._calibration_time = np.datetime64(0, "s")
         self._set([0] * len(_CALIBRATION_CHANNEL_SCALE_DEFAULT), _CALIBRATION_CHANNEL_SCALE_DEFAULT)
-        self._forget_errors()
+        self._clear_errors()
 
     def _set(self, offsets: Any, scales: Any) -> None:
-        """Sets the values of the measured channels (V or A per bit), and those of the counter."""
+        """Sets offsets and scales. Scales are in V or A per bit. The channel DT always has its
+        fixed values.
+        """
         in_file = np.asarray(scales, "<f8") / _CALIBRATION_CHANNEL_SCALE_BASE
         self._calibration_offset = np.array([*offsets, _CALIBRATION_PRU_CYCLES_OFFSET], dtype="<i4")
         self._calibration_scale = np.append(in_file, _CALIBRATION_PRU_CYCLES_SCALE)
 
     def load_measurement_data(self, data_v: Any, data_i1l: Any, data_i1h: Any, data_i2l: Any, data_i2h: Any) -> None:
-        """Takes measurements or names of files: of all voltages, and of the low and high range of both currents."""
+        """Loads the measurements: voltages, then the low and the high range of each current.
+
+        Each argument is a `RocketLoggerData` or the path of a file.
+        """
 
         def opened(data: Any) -> RocketLoggerData:
             if isinstance(data, RocketLoggerData):
@@ -209,10 +229,10 @@ class RocketLoggerCalibration:
         if len({data.get_header()["sample_rate"] for data in found}) > 1:
             raise RocketLoggerCalibrationError("inconsistent sample rate across measurements!")
         self._data_v, self._data_i1l, self._data_i1h, self._data_i2l, self._data_i2h = found
-        self._forget_errors()
+        self._clear_errors()
 
     def _measurements(self) -> list[RocketLoggerData]:
-        """The measurement of each channel."""
+        """Returns the measurement for each channel. All voltages share one measurement."""
         voltage = [self._data_v] * 4
         found = [data for data in (*voltage, self._data_i1l, self._data_i1h, self._data_i2l, self._data_i2h) if data]
         if len(found) < len(_CALIBRATION_CHANNEL_SCALE_DEFAULT):
@@ -229,11 +249,13 @@ class RocketLoggerCalibration:
         regression_algorithm: Regression = regression_linear,
         **kwargs: Any,
     ) -> None:
-        """Calibrates all channels by the measurements.
+        """Computes the calibration of all channels from the measurements.
 
-        `fix_signs` gives each scale the sign that it was designed for; `target_offset_error` says how many times the
-        largest error at zero is the error of the offset; `regression_algorithm` gets the means of the set-points, their
-        values, and `kwargs`, and returns offset and scale.
+        - `fix_signs`: gives each scale the sign of its nominal value
+        - `target_offset_error`: factor between the largest error at zero and the error of the
+          offset
+        - `regression_algorithm`: function that is called with the means at the set-points, the
+          values of the set-points, and `kwargs`, and returns the offset and the scale
         """
         measurements = self._measurements()
         if target_offset_error < 1:
@@ -259,12 +281,12 @@ class RocketLoggerCalibration:
         self._set(offsets, scales)
         start = min(data.get_header()["start_time"] for data in measurements)
         self._calibration_time = np.array(start, dtype="<M8[s]")
-        # The counter is not measured.
+        # The channel DT is not measured and has no errors.
         columns = [np.append(column, np.nan) for column in np.array(errors).T]
         self._error_offset, self._error_scale, self._error_rmse = columns
 
     def print_statistics(self) -> None:
-        """Prints the calibration, and its errors if it was made of measurements."""
+        """Prints the calibration, and its errors if it was computed from measurements."""
         print("RocketLogger Calibration Statistics")
         if self._exists():
             print(f"Measurement time:   {self._calibration_time}\n")
@@ -306,10 +328,10 @@ class RocketLoggerCalibration:
         self._calibration_time = data["calibration_time"]
         self._calibration_offset = data["offset"]
         self._calibration_scale = data["scale"]
-        self._forget_errors()
+        self._clear_errors()
 
     def write_calibration_file(self, filename: str = "calibration.dat") -> None:
-        """Writes the calibration."""
+        """Writes the calibration to a file."""
         if not self._exists():
             raise RocketLoggerCalibrationError("No calibration data available. Perform recalibration first.")
         head = (_CALIBRATION_FILE_MAGIC, _CALIBRATION_FILE_VERSION, _CALIBRATION_FILE_HEADER_LENGTH)
@@ -317,7 +339,7 @@ class RocketLoggerCalibration:
         np.array([row], dtype=_CALIBRATION_FILE_DTYPE).tofile(filename)
 
     def write_log_file(self, filename: str = "calibration.log") -> None:
-        """Writes what `print_statistics` prints."""
+        """Writes the output of `print_statistics` to a file."""
         with open(filename, "w") as out, contextlib.redirect_stdout(out):
             self.print_statistics()
 
@@ -337,7 +359,11 @@ class RocketLoggerCalibration:
 
 
 def _errors(mean: Any, reference: Any, offset: float, scale: float, factor: float) -> tuple[float, float, float]:
-    """The errors of a channel: of the offset, of the scale (largest above a tenth of the range), and their root."""
+    """Returns the errors of a channel: error of the offset, relative error of the scale, and total
+    error.
+
+    The error of the scale is the largest one of the set-points above a tenth of the range.
+    """
     residual = (mean + offset) * scale - reference
     at_zero = float(np.abs(residual[np.isclose(reference, 0)]).max()) * factor
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,6 @@
-"""`RocketLoggerData` with the API of rocketlogger 2.1.3 over the Rovelog reader: values are read when they are accessed."""
+"""The class `RocketLoggerData` with the API of rocketlogger 2.1.3. Values are read when they are
+accessed.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +55,11 @@ _CHANNEL_MERGE_CANDIDATES = [
     {"low": "I2L", "high": "I2H", "merged": "I2"},
 ]
 FIELDS = [("unit_index", "unit"), ("scale", "scale"), ("data_size", "data size"), ("valid_link", "link"), ("name", "name")]
-"""What describes an added channel, and what the errors call it."""
+"""Keys of the dict that describes an added channel, each with its name in error messages."""
 
 
 class _Column:
-    """The values of a channel: of the file, of two merged channels, or added."""
+    """The values of a channel: from the file, merged from two channels, or added by a script."""
 
     def __init__(
         self,
@@ -69,13 +71,17 @@ class _Column:
         self.index = index
         self.binary = binary
         self.validity = validity
-        """Whether it says that the values of another channel are valid."""
+        """True if the channel contains the valid flags of another channel."""
         self.merged = merged
-        """The low range, the high one, whether the low one is valid, and the exponent between their scales."""
+        """Low-range channel, high-range channel, channel with the valid flags of the low range, and
+        power of ten that converts high-range values to the unit of the low range.
+        """
         self.values: Any = None
 
-    def place(self) -> tuple[int, tuple[int, int] | None] | None:
-        """Where the file has the values; None if they are not those of the file alone."""
+    def matrix_column(self) -> tuple[int, tuple[int, int] | None] | None:
+        """Returns the column for `_core.rld_matrix`; None if the file does not contain the
+        values.
+        """
         if self.merged is None:
             return None if self.index is None else (self.index, None)
         low, high, valid = (part.index for part in self.merged[:3])
@@ -83,9 +89,10 @@ class _Column:
 
 
 class RocketLoggerData:
-    """A measurement: `get_data`, `get_time`, `get_validity`, `merge_channels`, `get_dataframe`.
+    """A measurement.
 
-    `_header` has the header, with a dictionary for each channel; `_data` the raw values of each channel.
+    Scripts also use the private attributes of rocketlogger: `_header` is a dict with the header and
+    a dict for each channel, and `_data` has the raw values of each channel.
     """
 
     _header: dict[str, Any]
@@ -118,12 +125,15 @@ class RocketLoggerData:
         recovery: bool = False,
         memory_mapped: bool = True,
     ) -> None:
-        """Opens a file, and the files `<filename>_p#.rld` next to it.
+        """Opens a recording.
 
-        `exclude_part` skips parts by number; `header_only` skips the data; `decimation_factor`
-        averages this many samples into one; `recovery` accepts a file that ends early, with its
-        complete blocks. Values are read on access from a mapped file, regardless of `memory_mapped`;
-        with `exclude_part`, and of ambient sensors, the parts are read into memory.
+        - `join_files`: also opens the files `<filename>_p#.rld` next to it
+        - `exclude_part`: numbers of files to skip
+        - `header_only`: skips the data
+        - `decimation_factor`: number of samples that are averaged
+        - `recovery`: accepts a truncated file, with its complete blocks
+        - `memory_mapped`: ignored. Files are always mapped, except with `exclude_part` and for
+          ambient sensors, whose files are read into memory.
         """
         self._load(filename, join_files, exclude_part, header_only, decimation_factor, recovery)
 
@@ -143,7 +153,7 @@ class RocketLoggerData:
         path = os.fspath(filename)
         excluded = _open.excluded_parts(exclude_part)
         names = list(_open.parts(path, join_files, excluded))
-        # Warnings are of the line that opens the file.
+        # Warnings are attributed to the line of the script that opens the file.
         stacklevel = 4
         _open.check_headers(names, stacklevel)
         self._reader = _open.open_parts(path, names, join_files, excluded)
@@ -151,8 +161,8 @@ class RocketLoggerData:
         facts = _core.rld_header(self._reader)
         if facts["data_block_size"] % factor > 0:
             raise ValueError("Decimation factor needs to be divider of the buffer size.")
-        self._kept: _open.Kept | None = None
-        """The complete blocks, if a file is cut."""
+        self._kept: _open.CompleteBlocks | None = None
+        """The complete blocks, if a file is truncated."""
         if not header_only:
             self._kept = _open.check_lengths(names, recovery, stacklevel)
             if self._kept is None:
@@ -196,7 +206,8 @@ class RocketLoggerData:
         self._filename = path
 
     def __getstate__(self) -> dict[str, Any]:
-        # The file is opened again; channels that were added, and values that were accessed, are in the pickle.
+        # Unpickling opens the file again. The pickle contains the channels that were added and the
+        # values that were accessed.
         return {name: value for name, value in self.__dict__.items() if name != "_reader"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -204,7 +215,9 @@ class RocketLoggerData:
         self._reader = _open.open_parts(*self._opened)
 
     def _check_state(self, recovery: bool, stacklevel: int) -> None:
-        """Raises or warns about blocks that the header does not count, and about all else that is lost."""
+        """Raises an exception or issues a warning for blocks that the header does not count, and
+        for any lost data.
+        """
         problems = self._reader.problems()
         behind = [problem for problem in problems if problem[1] == "header_behind"]
         if not behind and self._reader.info()["state"] == "complete":
@@ -217,23 +230,25 @@ class RocketLoggerData:
 
     @property
     def _data(self) -> list[Any] | None:
-        """The raw values of each channel, in the order of `_header["channels"]`; None without data."""
+        """The raw values of each channel, in the order of `_header["channels"]`. None if no data
+        was loaded.
+        """
         if self._header_only:
             return None
         return [self._values(column) for column in self._columns]
 
     def _complete(self, values: Any) -> Any:
-        """The values of complete blocks."""
+        """Returns the values in complete blocks."""
         return values if self._kept is None else np.concatenate([values[part] for part in self._kept.rows])
 
     @property
     def _timestamps_realtime(self) -> Any:
-        """The times of the blocks on the clock of the network, datetime64[ns]."""
+        """Times of the blocks on the realtime clock, datetime64[ns]."""
         return self._block_times(0)
 
     @property
     def _timestamps_monotonic(self) -> Any:
-        """The times of the blocks on the clock of the logger, datetime64[ns]."""
+        """Times of the blocks on the monotonic clock, datetime64[ns]."""
         return self._block_times(1)
 
     def _block_times(self, clock: int) -> Any:
@@ -244,16 +259,18 @@ class RocketLoggerData:
         return times if self._kept is None else np.concatenate([times[part] for part in self._kept.blocks])
 
     def get_channel_names(self) -> list[str]:
-        """The names of all channels, sorted."""
+        """Returns the names of all channels, sorted."""
         return sorted(channel["name"] for channel in self._header["channels"])
 
     def get_comment(self) -> str:
-        """The comment of the measurement."""
+        """Returns the comment of the measurement."""
         comment: str = self._header["comment"]
         return comment
 
     def get_header(self) -> dict[str, Any]:
-        """Counts, rate in samples per second, start (UTC), version and the logger's address."""
+        """Returns the version, the counts, the rate in samples per second, the start (UTC), and the
+        MAC address.
+        """
         counts = ("file_version", "data_block_size", "data_block_count", "sample_count", "sample_rate")
         return {
             **{name: self._header[name] for name in counts},
@@ -262,16 +279,16 @@ class RocketLoggerData:
         }
 
     def get_filename(self) -> str:
-        """The absolute name of the file."""
+        """Returns the absolute path of the file."""
         return os.path.abspath(self._filename or "")
 
     def _get_channel_index(self, channel_name: str) -> int | None:
-        """The index of a channel in `_header["channels"]`."""
+        """Returns the index of a channel in `_header["channels"]`."""
         names = [channel["name"] for channel in self._header["channels"]]
         return names.index(channel_name) if channel_name in names else None
 
     def _get_channel_name(self, channel_indexes: int | list[int]) -> Any:
-        """The name of a channel, or the names of several."""
+        """Returns the name of a channel, or the names of several."""
         channels = self._header["channels"]
         if isinstance(channel_indexes, list):
             return [channels[index]["name"] for index in channel_indexes]
@@ -292,7 +309,7 @@ class RocketLoggerData:
             raise TypeError("No data to access for header only imported file.")
 
     def _values(self, column: _Column) -> Any:
-        """The raw values of a channel: integers, truth values, or averages of integers."""
+        """Returns the raw values of a channel: integers, booleans, or averages of integers."""
         if column.values is not None:
             return column.values
         if column.merged is not None:
@@ -304,20 +321,23 @@ class RocketLoggerData:
         memory = np.asarray(_core.rld_raw(self._reader, column.index))
         column.values = self._complete(memory.view(bool) if column.binary else memory.view(np.int64))
         if self._factor > 1:
-            # What says that values are valid has to be true for all of them.
+            # A decimated value is valid only if all its samples are valid.
             of_binary = _decimate_min if column.validity else _decimate_binary
             column.values = (of_binary if column.binary else _decimate_mean)(column.values, self._factor)
         return column.values
 
     def get_data(self, channel_names: str | list[str] = ["all"]) -> Any:  # noqa: B006
-        """Values in SI units, float64 of shape (samples, channels); columns in the order of the names."""
+        """Returns values in SI units, float64 with the shape (samples, channels).
+
+        The columns have the order of the names.
+        """
         names = self._chosen(channel_names)
         self._need_data()
         indices = [self._index(name) for name in names]
-        places = [self._columns[index].place() for index in indices]
+        columns = [self._columns[index].matrix_column() for index in indices]
         rows = self._header["sample_count"]
-        if self._factor == 1 and all(place is not None for place in places):
-            memory = np.asarray(_core.rld_matrix(self._reader, [place for place in places if place is not None]))
+        if self._factor == 1 and all(column is not None for column in columns):
+            memory = np.asarray(_core.rld_matrix(self._reader, [column for column in columns if column is not None]))
             return self._complete(memory.view(np.float64).reshape(len(indices), -1).T)
         data = np.empty((rows, len(indices)))
         for place, index in enumerate(indices):
@@ -325,9 +345,13 @@ class RocketLoggerData:
         return data
 
     def get_time(self, time_reference: str = "relative") -> Any:
-        """Returns the times of the samples, shape (samples,): `relative` float64 s from the start
-        at the true rate of the converter; `local` and `network` datetime64[ns] of the clock of
-        the logger and of the network, exact, interpolated between block times.
+        """Returns the times of the samples, with the shape (samples,).
+
+        - `relative`: seconds since the start (float64), from the true rate of the converter
+        - `local`: times on the monotonic clock (datetime64[ns])
+        - `network`: times on the realtime clock (datetime64[ns])
+
+        The times of both clocks are interpolated between block times with integers.
         """
         self._need_data()
         rows = self._header["sample_count"]
@@ -344,11 +368,11 @@ class RocketLoggerData:
         return times[:: self._factor][:rows]
 
     def get_unit(self, channel_names: str | list[str] = ["all"]) -> list[str]:  # noqa: B006
-        """The units of channels, in the order of the names."""
+        """Returns the units of channels, in the order of the names."""
         return [self._header["channels"][self._index(name)]["unit"] for name in self._chosen(channel_names)]
 
     def get_validity(self, channel_names: str | list[str] = ["all"]) -> Any:  # noqa: B006
-        """Whether values are in range: bool of shape (samples, channels)."""
+        """Returns True for values that are in range, with the shape (samples, channels)."""
         names = self._chosen(channel_names)
         self._need_data()
         validity = np.ones((self._header["sample_count"], len(names)), dtype=bool)
@@ -359,7 +383,11 @@ class RocketLoggerData:
         return validity
 
     def merge_channels(self, keep_channels: bool = False) -> RocketLoggerData:
-        """Makes I1 of I1L and I1H, I2 of I2L and I2H: the low range where it is valid; drops those unless kept."""
+        """Merges I1L and I1H to I1, and I2L and I2H to I2.
+
+        A merged value is the value of the low range if this value is valid. Otherwise it is the
+        value of the high range. The original channels are removed unless `keep_channels` is set.
+        """
         if self._header_only:
             raise TypeError("Data operations not permitted for header only imported file.")
         done = False
@@ -388,8 +416,14 @@ class RocketLoggerData:
         return self
 
     def add_channel(self, channel_info: dict[str, Any], channel_data: Any) -> None:
-        """Adds a channel: `unit_index`, `scale` (exponent of ten), `data_size` (bytes), `valid_link` (index of a channel
-        that is there, or 65535), `name`; and its raw values."""
+        """Adds a channel with its raw values. `channel_info` is a dict with these keys:
+
+        - `unit_index`: code of the unit
+        - `scale`: power of ten that converts raw values to the unit
+        - `data_size`: size of a value in bytes
+        - `valid_link`: index of the channel with the valid flags, or 65535
+        - `name`: name of the channel
+        """
         if not isinstance(channel_info, dict):
             raise TypeError("Channel info structure is expected to be a dictionary.")
         for key, word in FIELDS:
@@ -416,7 +450,7 @@ class RocketLoggerData:
         self._insert(info, column)
 
     def _insert(self, info: dict[str, Any], column: _Column) -> None:
-        """Adds a channel, binary ones after the last binary one; links stay with their channels."""
+        """Inserts a channel. Binary channels come before analog ones. Valid links are adjusted."""
         channels = self._header["channels"]
         binary = _CHANNEL_IS_BINARY[info["unit_index"]]
         at = self._header["channel_binary_count"] if binary else len(channels)
@@ -428,7 +462,7 @@ class RocketLoggerData:
         self._header["channel_binary_count" if binary else "channel_analog_count"] += 1
 
     def remove_channel(self, channel_name: str) -> None:
-        """Removes a channel; values that were linked to it count as valid."""
+        """Removes a channel. Values of channels that were linked to it count as valid."""
         index = self._index(channel_name)
         for channel in self._header["channels"]:
             if channel["valid_link"] == index:
@@ -445,14 +479,17 @@ class RocketLoggerData:
         channel_names: str | list[str] = ["all"],  # noqa: B006
         time_reference: str = "relative",
     ) -> pandas.DataFrame:
-        """A pandas.DataFrame: a column for each channel in SI units, indexed by the time."""
+        """Returns a pandas.DataFrame with one column per channel, in SI units, indexed by time."""
         import pandas
 
         names = self._chosen(channel_names)
         return pandas.DataFrame(self.get_data(names), index=self.get_time(time_reference), columns=names)
 
     def plot(self, channel_names: str | list[str] = ["all"], show: bool = True) -> Any:  # noqa: B006
-        """Plots channels over the relative time, grouped by their unit; `voltages`, `currents`, `digital` name groups."""
+        """Plots channels over the relative time, with one diagram per unit.
+
+        The names `voltages`, `currents` and `digital` select all channels of a kind.
+        """
         import matplotlib.pyplot as plt
 
         names = channel_names if isinstance(channel_names, list) else [channel_names]
@@ -480,5 +517,8 @@ class RocketLoggerData:
 
 
 def _scaled(values: Any, scale: int) -> Any:
-    """Physical values, correctly rounded where they are integers: a power of ten up to 22 is exact."""
+    """Returns physical values. For integers, they are correctly rounded.
+
+    Powers of ten up to 22 are exact floats, so a single division rounds only once.
+    """
     return values / 10.0**-scale if scale < 0 else values * 10.0**scale

@@ -1,7 +1,7 @@
-"""Drop-in replacement for rosbag: `from rovelog.compat.rosbag import Bag`. ROS is not needed, and no code of the bag is
-run.
+"""Drop-in replacement for rosbag: `from rovelog.compat.rosbag import Bag`.
 
-Reads bags of all versions, indexed, unindexed, crashed or damaged, and writes V2.0 and V1.2.
+It needs no ROS installation, and never runs code from a bag. It reads bags of all versions, with or
+without an index, including damaged bags. It writes V2.0 and V1.2 bags.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Not before it is asked for: `python -m` runs the module of that name itself.
+    # `python -m rovelog.compat.rosbag.rosbag_main` warns if the module was imported before it runs.
     if name == "rosbagmain":
         from rovelog.compat.rosbag.rosbag_main import rosbagmain
 

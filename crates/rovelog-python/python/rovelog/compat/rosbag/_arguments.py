@@ -1,4 +1,4 @@
-"""What the methods of a bag take, checked and in one form."""
+"""Validation and conversion of the arguments of `Bag`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rovelog.compat.rosbag._index import ConnectionInfo
 
 
 def checked_compression(compression: str) -> str:
+    """Returns the compression. Raises ValueError if it is not available."""
     allowed = _write.compressions()
     if compression not in allowed:
         raise ValueError(f"compression must be one of: {', '.join(allowed)}")
@@ -19,28 +20,35 @@ def checked_compression(compression: str) -> str:
 
 
 def checked_threshold(chunk_threshold: int) -> int:
+    """Returns the size of chunks. Raises ValueError if it is negative."""
     if chunk_threshold < 0:
         raise ValueError("chunk_threshold must be greater than or equal to zero")
     return chunk_threshold
 
 
 def identity(info: ConnectionInfo) -> tuple[str, str, str]:
+    """Returns the values that identify a connection in any bag."""
     return info.topic, info.datatype, info.md5sum
 
 
 def canonical(topic: str) -> str:
+    """Returns a topic without repeated and trailing slashes."""
     return re.sub("/+", "/", topic).rstrip("/")
 
 
 def canonical_names(topics: str | Iterable[str] | None) -> set[str] | None:
-    """The names of topics; None for all of them."""
+    """Returns the canonical names of topics; None selects all topics."""
     if not topics:
         return None
     return {canonical(topic) for topic in ([topics] if isinstance(topics, str) else topics)}
 
 
 def time_classes() -> tuple[type, type] | None:
-    """The classes of times and durations in a process that uses ROS: scripts compare them with their own."""
+    """Returns the classes `Time` and `Duration` of ROS if the process has imported them, otherwise
+    None.
+
+    Scripts compare the times of messages with objects of these classes.
+    """
     for name in ("rospy", "genpy"):
         module = sys.modules.get(name)
         if module is not None and hasattr(module, "Time") and hasattr(module, "Duration"):
@@ -49,6 +57,7 @@ def time_classes() -> tuple[type, type] | None:
 
 
 def nanos(time: Any) -> int | None:
+    """Converts a Time or seconds to nanoseconds."""
     if time is None:
         return None
     if hasattr(time, "to_nsec"):

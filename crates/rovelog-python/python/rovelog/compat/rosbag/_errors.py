@@ -1,10 +1,10 @@
-"""The exceptions of rosbag."""
+"""Exceptions of rosbag."""
 
 from __future__ import annotations
 
 
 class ROSBagException(Exception):
-    """Anything that the bag cannot do; `value` is the text."""
+    """Base class of the errors of a bag. `value` is the message."""
 
     def __init__(self, value: str | None = None) -> None:
         super().__init__(value)
@@ -15,14 +15,14 @@ class ROSBagException(Exception):
 
 
 class ROSBagFormatException(ROSBagException):
-    """The file is no bag, or none that can be read."""
+    """The file is not a bag, or cannot be read."""
 
 
 class ROSBagUnindexedException(ROSBagException):
-    """The bag has no index: it was not closed."""
+    """The bag has no index, because it was not closed."""
 
     def __init__(self, *args: object) -> None:
-        # What was pickled has the text as an argument.
+        # Unpickling passes the message as an argument.
         super().__init__("Unindexed bag")
 
 

@@ -1,4 +1,9 @@
-"""The index of a V2.0 bag: its connections, and what each chunk has of them."""
+"""The index of a V2.0 bag.
+
+The index at the end of the file lists the connections, and for each chunk the number of messages
+per connection. In addition, each chunk is followed by index records with the times and offsets of
+its messages. `reindex` creates both for a bag that was not closed.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +18,12 @@ from rovelog._core import Time
 from rovelog.compat.rosbag import _records as records
 from rovelog.compat.rosbag._errors import ROSBagEncryptException, ROSBagException, ROSBagUnindexedException
 
-
 ENCRYPTED = b"rosbag/AesCbcEncryptor"
+"""Value of the field `encryptor` in the file header of an encrypted bag."""
 
 
 class Compression:
-    """How chunks are compressed."""
+    """Names of the compressions of chunks."""
 
     NONE = "none"
     BZ2 = "bz2"
@@ -26,7 +31,7 @@ class Compression:
 
 
 class ConnectionInfo:
-    """A connection: its number, topic, type, md5 sum, definition, and its header as in the bag."""
+    """A connection: number, topic, type, MD5 sum, definition, and header as stored in the bag."""
 
     def __init__(self, id: int, topic: str, header: dict[str, Any]) -> None:
         fields = {name: _text(header.get(name, "")) for name in ("type", "md5sum", "message_definition")}
@@ -42,7 +47,7 @@ class ConnectionInfo:
 
 
 class ChunkInfo:
-    """A chunk: its place, its first and last time, and the number of messages of each connection in it."""
+    """A chunk: offset in the file, first and last time, and number of messages per connection."""
 
     def __init__(self, pos: int, start_time: Any, end_time: Any) -> None:
         self.pos = pos
@@ -51,14 +56,14 @@ class ChunkInfo:
         self.connection_counts: dict[int, int] = {}
 
     def count(self, connection: int, time: Any) -> None:
-        """Adds a message."""
+        """Adds a message to the number of messages and to the time range."""
         self.connection_counts[connection] = self.connection_counts.get(connection, 0) + 1
         self.start_time = min(self.start_time, time)
         self.end_time = max(self.end_time, time)
 
 
 class ChunkHeader:
-    """How a chunk is compressed, its sizes in bytes, and where its data are."""
+    """Header of a chunk: compression, sizes in bytes, and offset of the data in the file."""
 
     def __init__(self, compression: str, compressed_size: int, uncompressed_size: int, data_pos: int = 0) -> None:
         self.compression = compression
@@ -68,14 +73,14 @@ class ChunkHeader:
 
 
 class Chunk:
-    """What is in the data of a chunk."""
+    """Records in the decompressed data of a chunk. Reading stops at the first damaged record."""
 
     def __init__(self, data: bytes) -> None:
         self.connections: list[ConnectionInfo] = []
         self.messages: list[tuple[Time, int, int]] = []
-        """Time, connection, offset."""
+        """Messages: time, number of the connection, offset in the chunk."""
         self.complete = 0
-        """Bytes of complete records."""
+        """Size in bytes of the complete records."""
         file = io.BytesIO(data)
         while True:
             at = file.tell()
@@ -91,7 +96,7 @@ class Chunk:
             self.complete = record.end
 
     def info(self, pos: int) -> ChunkInfo | None:
-        """The description of the chunk; None without messages."""
+        """Returns the information about the chunk. Returns None if the chunk has no messages."""
         if not self.messages:
             return None
         first = self.messages[0][0]
@@ -101,7 +106,7 @@ class Chunk:
         return info
 
     def index(self) -> dict[int, list[tuple[Time, int]]]:
-        """The times and offsets of the messages of each connection, by time."""
+        """Returns connection -> (time, offset) of its messages, in time order."""
         found: dict[int, list[tuple[Time, int]]] = {}
         for time, connection, offset in self.messages:
             found.setdefault(connection, []).append((time, offset))
@@ -113,14 +118,14 @@ def _text(value: Any) -> str:
 
 
 def connection_of(record: records.Record) -> ConnectionInfo:
-    """The connection of a record."""
+    """Returns the connection that a connection record describes."""
     header = {name: _text(value) for name, value in records.parsed(record.data).items()}
     topic = records._read_str_field(record.header, "topic")
     return ConnectionInfo(records._read_uint32_field(record.header, "conn"), topic, header)
 
 
 def read_chunk_header(file: IO[bytes]) -> ChunkHeader:
-    """The header of the chunk at the current place; the file is then at its data."""
+    """Reads the header of a chunk. The file is then positioned at the data of the chunk."""
     header = records._read_header(file, records._OP_CHUNK)
     size = records._unpack_uint32(records._read(file, 4))
     compression = records._read_str_field(header, "compression")
@@ -128,11 +133,11 @@ def read_chunk_header(file: IO[bytes]) -> ChunkHeader:
 
 
 class UnsupportedCompressionError(ROSBagException):
-    """The data of a chunk cannot be decompressed here. They may be sound."""
+    """The compression of a chunk is not supported on this machine. Its data may be intact."""
 
 
 def unpack(compression: str, data: bytes) -> bytes:
-    """The data of a chunk, decompressed."""
+    """Decompresses the data of a chunk."""
     if compression == Compression.NONE:
         return data
     if compression == Compression.BZ2:
@@ -156,7 +161,9 @@ def lz4_frames() -> Any:
 
 
 class Index:
-    """The index at the end of a V2.0 bag. Raises ROSBagUnindexedException if it is not there, or not complete."""
+    """The index at the end of a V2.0 bag. Raises ROSBagUnindexedException if the index is missing
+    or incomplete.
+    """
 
     def __init__(self, file: IO[bytes], file_header_pos: int) -> None:
         self.connections: dict[int, ConnectionInfo] = {}
@@ -186,11 +193,11 @@ class Index:
         used = {connection for info in self.chunks for connection in info.connection_counts}
         if used - set(self.connections) or (not self.chunks and self.pos > record.end):
             raise ROSBagUnindexedException
-        # Some recorders wrote connections without messages.
+        # Some recorders wrote connections without messages. rosbag ignores such connections too.
         self.connections = {number: known for number, known in self.connections.items() if number in used}
 
     def times(self, file: IO[bytes]) -> dict[int, list[float]]:
-        """The times of the messages of each connection in seconds, in the order of the index."""
+        """Returns connection -> times of its messages in seconds, in the order of the index."""
         found: dict[int, list[float]] = {connection: [] for connection in self.connections}
         for info in self.chunks:
             header = self.chunk_headers[info.pos]
@@ -202,9 +209,11 @@ class Index:
 
 
 def read_chunk_index(file: IO[bytes]) -> tuple[int, Iterator[tuple[int, int, int]]]:
-    """The connection and the entries of an index record: seconds, nanoseconds, offset.
+    """Reads an index record. Returns the number of the connection, and (seconds, nanoseconds,
+    offset) of its messages.
 
-    The size of the data is computed of their number: early recorders wrote a wrong one.
+    The stored size of the data is ignored, because early recorders wrote a wrong value. The size
+    follows from the number of entries.
     """
     header = records._read_header(file, records._OP_INDEX_DATA)
     records._read(file, 4)
@@ -227,9 +236,12 @@ def _chunk_info(record: records.Record) -> ChunkInfo:
 
 
 def reindex(file: IO[bytes], file_header_pos: int) -> Iterator[tuple[ChunkInfo, ChunkHeader, list[ConnectionInfo]]]:
-    """Gives the chunks of a bag without an index, and cuts off what follows the last complete record.
+    """Yields the chunks of a bag without an index. Truncates the file after the last complete
+    record.
 
-    A chunk that is cut keeps its complete messages, if it is not compressed; it gets its size and its index here.
+    The recorder writes the size of a chunk when it completes the chunk. If it crashed before, the
+    last chunk has the size 0. The complete messages of an uncompressed chunk are kept: this
+    function writes the size and the index records of the chunk.
     """
     length = file.seek(0, os.SEEK_END)
     file.seek(file_header_pos)
@@ -246,7 +258,7 @@ def reindex(file: IO[bytes], file_header_pos: int) -> Iterator[tuple[ChunkInfo, 
                 continue
             chunk_header = read_chunk_header(file)
             size = chunk_header.compressed_size
-            # A chunk that was not closed has the size 0.
+            # A chunk that was not completed has the size 0 and extends to the end of the file.
             data = file.read(size or length)
             if len(data) == size > 0:
                 chunk = Chunk(unpack(chunk_header.compression, data))
@@ -257,7 +269,7 @@ def reindex(file: IO[bytes], file_header_pos: int) -> Iterator[tuple[ChunkInfo, 
             else:
                 break
         except UnsupportedCompressionError:
-            # Nothing is cut off that another reader can read.
+            # The chunk may be readable on another machine, so the file must not be truncated.
             raise
         except (ROSBagException, OSError, struct.error, EOFError, ValueError):
             break
@@ -281,7 +293,9 @@ def reindex(file: IO[bytes], file_header_pos: int) -> Iterator[tuple[ChunkInfo, 
 
 
 def _end_of_index(file: IO[bytes], at: int, messages: int) -> int | None:
-    """Where the index of a chunk ends; None if it does not have all messages."""
+    """Returns the offset after the index records of a chunk; None if they do not contain all its
+    messages.
+    """
     file.seek(at)
     found = 0
     while found < messages:
@@ -294,7 +308,7 @@ def _end_of_index(file: IO[bytes], at: int, messages: int) -> int | None:
 
 
 def write_chunk_header(file: IO[bytes], header: ChunkHeader) -> None:
-    """Writes the header of a chunk, and the size of its data."""
+    """Writes the header of a chunk and the size of its data."""
     fields: dict[str, str | bytes] = {
         "op": records._pack_uint8(records._OP_CHUNK),
         "compression": header.compression,
@@ -305,7 +319,7 @@ def write_chunk_header(file: IO[bytes], header: ChunkHeader) -> None:
 
 
 def write_chunk_index(file: IO[bytes], index: dict[int, list[tuple[Any, int]]]) -> None:
-    """Writes the index of a chunk: a record for each connection."""
+    """Writes the index records of a chunk, one per connection."""
     for connection, rows in index.items():
         header: dict[str, str | bytes] = {
             "op": records._pack_uint8(records._OP_INDEX_DATA),

@@ -1,4 +1,4 @@
-"""What is said about a bag: `str(bag)` and the YAML of `rosbag info -y`, in the words of rosbag."""
+"""Descriptions of a bag in the format of rosbag: `str(bag)`, and the YAML of `rosbag info -y`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from rovelog._need import need
+from rovelog._optional import require
 from rovelog.compat.rosbag._index import ChunkHeader, Compression
 from rovelog.compat.rosbag._tuples import TypesAndTopicsTuple
 
 
-class Facts(Protocol):
-    """What a text about a bag needs of it."""
+class BagFacts(Protocol):
+    """The part of `Bag` that the descriptions need. An import of `bag` would be circular."""
 
     @property
     def filename(self) -> str | None: ...
@@ -33,7 +33,7 @@ class Facts(Protocol):
 
 
 class CompressionTuple(NamedTuple):
-    """The compression of most chunks, and the sizes of all chunks in bytes."""
+    """The most frequent compression of chunks, and the size of all chunks in bytes."""
 
     compression: str
     uncompressed: int
@@ -41,7 +41,9 @@ class CompressionTuple(NamedTuple):
 
 
 def compression_of(headers: Iterable[ChunkHeader], otherwise: str) -> CompressionTuple:
-    """How the chunks of a bag are compressed."""
+    """Returns the compression of chunks. `otherwise` is the compression for a bag without
+    chunks.
+    """
     counts: dict[str, int] = {}
     uncompressed = compressed = 0
     for header in headers:
@@ -53,7 +55,7 @@ def compression_of(headers: Iterable[ChunkHeader], otherwise: str) -> Compressio
 
 
 def frequency_of(times: list[float]) -> float | None:
-    """Hz, by the median of the periods; None below two messages."""
+    """Returns the rate in Hz from the median period; None with fewer than two messages."""
     periods = sorted(after - before for before, after in zip(times, times[1:], strict=False))
     if not periods:
         return None
@@ -63,6 +65,7 @@ def frequency_of(times: list[float]) -> float | None:
 
 
 def _scaled(value: float, units: list[str], by: float) -> str:
+    """Returns the value with the first unit in which it is less than `by`."""
     for unit in units:
         if value < by:
             return f"{value:.1f} {unit}"
@@ -90,12 +93,12 @@ def _duration(seconds: float) -> str:
     return f"{minutes}:{rest:02d}s ({int(seconds)}s)" if minutes else f"{seconds:.1f}s"
 
 
-def _version(bag: Facts) -> str:
+def _version(bag: BagFacts) -> str:
     version = f"{bag.version // 100}.{bag.version % 100}"
     return version if bag._indexed or bag.version >= 200 else f"{version} (unindexed)"
 
 
-def _compressions(bag: Facts, duration: float) -> list[tuple[str, str]]:
+def _compressions(bag: BagFacts, duration: float) -> list[tuple[str, str]]:
     headers = list(bag._chunk_headers.values())
     if not headers:
         return [("compression", "none")]
@@ -120,8 +123,8 @@ def _compressions(bag: Facts, duration: float) -> list[tuple[str, str]]:
     return [*rows, ("uncompressed", sizes[0]), ("compressed", sizes[1])]
 
 
-def text_of_bag(bag: Facts) -> str:
-    """A table, as `rosbag info` prints it."""
+def text_of_bag(bag: BagFacts) -> str:
+    """Returns the table that `rosbag info` prints."""
     rows = [("path", bag.filename)] if bag.filename else []
     rows.append(("version", _version(bag)))
     if not bag.get_message_count():
@@ -160,8 +163,8 @@ def _table(rows: list[tuple[str, str]]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def yaml_of_bag(bag: Facts) -> str:
-    """The same as YAML."""
+def yaml_of_bag(bag: BagFacts) -> str:
+    """Returns the YAML that `rosbag info -y` prints."""
     lines = [f"path: {bag.filename}"] if bag.filename else []
     lines.append(f"version: {_version(bag)}")
     if not bag.get_message_count():
@@ -188,8 +191,11 @@ def yaml_of_bag(bag: Facts) -> str:
 
 
 def yaml_value(text: str, key: str) -> str | None:
-    """The value of a key in the YAML (`topics[0].messages`) as text; None if there is none. Needs PyYAML."""
-    value = need("yaml").safe_load(text)
+    """Returns the value of a key such as `topics[0].messages` in the YAML; None if there is none.
+
+    This function needs PyYAML.
+    """
+    value = require("yaml").safe_load(text)
     try:
         for name, index in re.findall(r"(\w+)|\[(\d+)\]", key):
             value = value[name] if name else value[int(index)]

@@ -1,4 +1,8 @@
-"""Messages of bags: classes that are made of the names and types of their fields, never of code."""
+"""Classes for ROS messages.
+
+A class is created from the names and types of its fields. Unlike genpy, no code is generated from
+the definition in the bag, so a malicious bag cannot run code.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,21 @@ ARRAY = re.compile(r"\[\d*\]$")
 
 
 class Spec(NamedTuple):
-    """What a class of messages is made of."""
+    """Description of a message class."""
 
     type: str
     md5sum: str
     definition: str
     fields: tuple[tuple[str, str, Spec | None], ...]
-    """Name, type, and what the messages in the field are made of."""
+    """Fields: name, type, and description of the message class if the field is a message."""
 
 
 class Message:
-    """A message: its fields are attributes, their names in `__slots__`, their types in `_slot_types`. `_type`, `_md5sum` and
-    `_full_text` say what it is; its text is that of genpy."""
+    """A message. It has the same attributes as a message of genpy.
+
+    - the fields, with their names in `__slots__` and their types in `_slot_types`
+    - `_type`, `_md5sum`, `_full_text`: name, MD5 sum and definition of the type
+    """
 
     __slots__: Any = ("_connection_header",)
     _slot_types: Any = ()
@@ -36,10 +43,10 @@ class Message:
     _has_header = False
     _spec: Spec
     _parts: tuple[tuple[str, str, Any], ...] = ()
-    """Name, type, and class of the messages in the field."""
+    """Fields: name, type, and message class if the field is a message."""
 
     def __init__(self, *args: Any, **kwds: Any) -> None:
-        """Values of all fields in order, or of some by name; the others are zero or empty."""
+        """Sets all fields in order, or some fields by name. All other fields are zero or empty."""
         names = [name for name, *_ in self._parts]
         if args and (kwds or len(args) != len(names)):
             raise TypeError(f"{self._type} takes the values of all fields ({', '.join(names)}), or some by name")
@@ -56,12 +63,12 @@ class Message:
         raise AttributeError(f"{self._type} has no field {name}", name=name, obj=self)
 
     def serialize(self, buff: IO[bytes]) -> None:
-        """Writes the bytes of the message."""
+        """Writes the serialized message."""
         fields = zip(self.__slots__, self._slot_types, strict=True)
         buff.write(b"".join(_wire.pack(kind, getattr(self, name)) for name, kind in fields))
 
     def deserialize(self, str: bytes) -> Message:
-        """Sets all fields from bytes."""
+        """Sets all fields from a serialized message."""
         _wire.Unpacker(str).message(self)
         return self
 
@@ -81,6 +88,7 @@ class Message:
 
 
 def _restored(spec: Spec, values: list[Any]) -> Message:
+    """Returns a message from its pickle."""
     made = message_class(spec)
     message = made.__new__(made)
     for (name, *_), value in zip(spec.fields, values, strict=True):
@@ -89,7 +97,7 @@ def _restored(spec: Spec, values: list[Any]) -> Message:
 
 
 class Undecoded(Message):
-    """A message that no definition decodes: `raw` has its bytes."""
+    """A message that the definition cannot decode. `raw` contains its bytes."""
 
     def serialize(self, buff: IO[bytes]) -> None:
         buff.write(self.raw)
@@ -101,7 +109,9 @@ class Undecoded(Message):
 
 @lru_cache(maxsize=1024)
 def message_class(spec: Spec, base: type[Message] = Message) -> type[Message]:
-    """The class of messages; the same one for the same type in all bags."""
+    """Returns the message class for a description. Messages of the same type in different bags
+    share it.
+    """
     names = [name for name, *_ in spec.fields]
     parts = tuple((name, kind, None if inner is None else message_class(inner)) for name, kind, inner in spec.fields)
     facts: dict[str, Any] = {
@@ -115,7 +125,7 @@ def message_class(spec: Spec, base: type[Message] = Message) -> type[Message]:
         "__module__": __name__,
     }
     plain = all(name.isidentifier() and not name.startswith("__") and not hasattr(Message, name) for name in names)
-    # Names that Python has no slots for are kept as any attribute is.
+    # Names that cannot be slots, such as those of methods, become attributes in `__dict__`.
     facts["__slots__"] = names if plain else ("__dict__",)
     made = type(spec.type.rsplit("/", 1)[-1] or "Message", (base,), facts)
     made.__slots__ = names  # type: ignore[attr-defined]
@@ -123,7 +133,7 @@ def message_class(spec: Spec, base: type[Message] = Message) -> type[Message]:
 
 
 def spec_of(fields: list[Any], kind: str, md5: str, definition: str) -> Spec:
-    """The description of a class, of what the reader tells of a topic's fields."""
+    """Returns the description of a message class for the fields of a topic."""
     package = kind.rpartition("/")[0]
     return Spec(kind, md5, definition, tuple(_field(name, source, inner, package) for name, _, source, _, inner in fields))
 
@@ -139,17 +149,17 @@ def _field(name: str, source: str, inner: list[Any] | None, package: str) -> tup
 
 
 def maker_of(made: type[Message]) -> BagMaker:
-    """The class of messages and those of its fields, for the reader."""
+    """Returns the message classes in the form that the compiled part expects."""
     return made, [(name, None if nested is None else maker_of(nested)) for name, _, nested in made._parts]
 
 
 def undecoded(kind: str, md5: str, definition: str) -> type[Message]:
-    """The class of messages of a type that no definition decodes."""
+    """Returns the class for messages that the definition cannot decode."""
     return message_class(Spec(kind, md5, definition, (("raw", "uint8[]", None),)), Undecoded)
 
 
 def serialized(message: Any) -> bytes:
-    """The bytes of a message, ours or one of genpy."""
+    """Serializes a message of this package or of genpy."""
     out = io.BytesIO()
     message.serialize(out)
     return out.getvalue()

@@ -1,5 +1,8 @@
-"""Records of bags: headers of named fields, and data; with the names that scripts use of rosbag. Sources: "Bags/Format/2.0"
-and "Bags/Format/1.2"."""
+"""Records of bags: a header with named fields, followed by data.
+
+The functions have the names of rosbag's module, because scripts call them. The formats are
+described in the ROS wiki, see "Bags/Format/2.0" and "Bags/Format/1.2".
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ __all__ = [
     "_write_record",
     "_write_sized",
 ]
-"""The names of rosbag's module."""
+"""Names that `rosbag.bag` also has."""
 
 _OP_MSG_DEF = 1
 _OP_MSG_DATA = 2
@@ -68,9 +71,9 @@ _INDEX_VERSION = 1
 _CHUNK_INDEX_VERSION = 1
 
 INDEX_ENTRY = struct.Struct("<III")
-"""In V2.0: seconds, nanoseconds, offset in the chunk."""
+"""Entry in an index record of a V2.0 bag: seconds, nanoseconds, offset in the chunk."""
 COUNT = struct.Struct("<II")
-"""Connection, messages."""
+"""Entry in a chunk info record: number of the connection, number of messages."""
 
 
 class Record(NamedTuple):
@@ -80,7 +83,7 @@ class Record(NamedTuple):
     header: dict[str, bytes]
     data: bytes
     end: int
-    """Where the next one starts."""
+    """Offset of the next record in the file."""
 
 
 def _pack_uint8(v: int) -> bytes:
@@ -146,7 +149,9 @@ def _write_header(f: IO[bytes], header: Mapping[str, str | bytes]) -> bytes:
 
 
 def _write_record(f: IO[bytes], header: Mapping[str, str | bytes], data: str | bytes = "", padded_size: int | None = None) -> None:
-    """Writes a record; with `padded_size`, header and data together have this size, and the data are spaces."""
+    """Writes a record. With `padded_size`, the data are spaces, and header and data have this total
+    size in bytes.
+    """
     written = _write_header(f, header)
     if padded_size is not None:
         data = " " * max(padded_size - len(written), 0)
@@ -154,7 +159,7 @@ def _write_record(f: IO[bytes], header: Mapping[str, str | bytes], data: str | b
 
 
 def parsed(data: bytes) -> dict[str, bytes]:
-    """The fields of a header."""
+    """Parses the fields of a header."""
     fields, at = {}, 0
     while at < len(data):
         if at + 4 > len(data):
@@ -218,7 +223,7 @@ def _read_str_field(header: Mapping[str, bytes], field: str) -> str:
 
 
 def read_record(f: IO[bytes]) -> Record:
-    """The record at the current place."""
+    """Reads the record at the current position of the file."""
     header = _read_header(f)
     data = _read_record_data(f)
     return Record(_read_uint8_field(header, "op"), header, data, f.tell())

@@ -1,7 +1,9 @@
-"""Messages as the text that genpy makes of them: `str(message)`, which scripts split by lines or read as YAML.
+"""Text of messages in the format of genpy, for `str(message)`.
 
-genpy leaves texts to PyYAML. What of it shows is here, so that nothing has to be installed: when a text is plain, in single or
-in double quotes, and where it is folded.
+Scripts split this text into lines, or parse it as YAML. genpy formats strings with PyYAML. This
+module reproduces the rules of PyYAML, so that it need not be installed: when a string is plain, in
+single quotes or in double quotes, and where it is folded. For example, `abc` is plain, `'true'` has
+single quotes because it would be a boolean, and `"a\\tb"` has double quotes for its escape.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from typing import Any
 from rovelog._core import Duration, Time
 
 WIDTH = 80
+"""Column after which a string is folded."""
 INDENT = 2
+"""Indentation of folded lines."""
 BREAKS = "\n\x85\u2028\u2029"
 SPACES = "\0 \t\r" + BREAKS
 ESCAPES = {
@@ -32,7 +36,7 @@ ESCAPES = {
     "\u2028": "L",
     "\u2029": "P",
 }
-# A plain text of these forms would be read as another type (YAML 1.1): first characters, form.
+# Plain strings that YAML 1.1 would parse as another type: possible first characters, pattern.
 OTHER_TYPES = [
     ("yYnNtTfFoO", r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"),
     (
@@ -56,15 +60,15 @@ OTHER_TYPES = [
 
 
 def text_of(value: Any, message: type, indent: str = "") -> str:
-    """The text of a value; `message` is the class of messages."""
+    """Returns the text of a value. `message` is the base class of messages."""
     kind = type(value)
     if kind in (int, float, bool):
         return str(value)
     if isinstance(value, str):
         return quoted(value) if value else "''"
-    # Those of genpy have the same parts.
+    # Times of genpy have other classes, but the same attributes.
     if isinstance(value, (Time, Duration)) or (hasattr(value, "secs") and hasattr(value, "nsecs")):
-        # genpy carries nanoseconds past a second when it reads a message.
+        # genpy normalizes the nanoseconds when it reads a message.
         more, nsecs = divmod(value.nsecs, 10**9)
         return f"\n{indent}secs: {value.secs + more}\n{indent}nsecs: {nsecs:9d}"
     if isinstance(value, (list, tuple)):
@@ -82,7 +86,7 @@ def _field(value: Any, name: str, type: str) -> Any:
         return found
     if "uint8[" in type:
         return list(found)
-    # A text that is no UTF-8 is bytes here, and has its characters replaced in the original.
+    # A string that is not UTF-8 is `bytes` here. genpy replaces its invalid characters.
     return found.decode("utf-8", "replace") if type == "string" else found
 
 
@@ -95,12 +99,12 @@ def _of_list(values: list[Any] | tuple[Any, ...], message: type, indent: str) ->
         return "\n" + "\n".join(indent + line for line in lines)
     if type(values[0]) in (int, float, bool):
         return str(list(values))
-    # Elements are indented by two more than their mark.
+    # The fields of an element are indented by two more columns than the dash.
     return "\n" + "\n".join(f"{indent}- {text_of(value, message, indent + '  ')}" for value in values)
 
 
 def quoted(text: str) -> str:
-    """A text in double quotes, folded."""
+    """Returns a string in double quotes, folded."""
     writer = _Writer()
     writer.double(text)
     return "".join(writer.out)
@@ -111,11 +115,13 @@ def _is_another_type(text: str) -> bool:
 
 
 def _styles(text: str) -> tuple[bool, bool]:
-    """Whether a non-empty text may be written plain, and in single quotes."""
+    """Returns True for each of two styles that a non-empty string may have: plain, single
+    quotes.
+    """
     if re.search(r"[^\n\x20-\x7e]", text) or re.search(r" [\n]", text):
         return False, False
     single = not re.search(r"\n ", text)
-    # A mark counts if it is alone, a comment after a space.
+    # `?`, `:` and `-` have a meaning only before a space or the end, and `#` only after a space.
     marks = text.startswith(("---", "...")) or text[0] in "#,[]{}&*!|>'\"%@`"
     marks = marks or re.match(r"[?:-](?: |$)", text) is not None or re.search(r"(?<!^):(?: |$)|(?<= )#", text) is not None
     plain = single and not marks and "\n" not in text and text[0] != " " and text[-1] != " "
@@ -123,7 +129,7 @@ def _styles(text: str) -> tuple[bool, bool]:
 
 
 class _Writer:
-    """Writes texts with a width, as PyYAML's emitter does."""
+    """Writer of strings that folds lines as the emitter of PyYAML does."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
@@ -138,12 +144,13 @@ class _Writer:
         self.column = 0
 
     def indent(self) -> None:
-        """Starts the next line, indented; keeps the current one if it is empty."""
+        """Starts an indented line. An empty line is used instead of starting another one."""
         if self.column:
             self.line()
         self.put(" " * INDENT)
 
     def sequence(self, texts: list[str]) -> str:
+        """Returns the lines of a list of strings, each in the style that PyYAML chooses."""
         for text in texts:
             if self.column:
                 self.line()
@@ -158,7 +165,7 @@ class _Writer:
         return "".join(self.out)
 
     def spaced(self, text: str, quotes: bool) -> None:
-        """A text that is folded at single spaces, plain or in single quotes."""
+        """Writes a string plain or in single quotes. It is folded at single spaces."""
         if quotes:
             self.put("'")
         end = len(text)
@@ -172,12 +179,13 @@ class _Writer:
             elif run == " " and self.column > WIDTH and (not quotes or (start != 0 and found.end() != end)):
                 self.indent()
             else:
-                # A quote that is doubled is written on its own, which does not show.
+                # PyYAML writes each quote separately, but the result is the same.
                 self.put(run.replace("'", "''") if quotes else run)
         if quotes:
             self.put("'")
 
     def double(self, text: str) -> None:
+        """Writes a string in double quotes. A folded line ends with a backslash."""
         self.put('"')
         start = 0
         for end in range(len(text) + 1):

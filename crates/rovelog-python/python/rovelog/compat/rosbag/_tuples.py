@@ -1,16 +1,18 @@
-"""What a bag gives."""
+"""Named tuples that the methods of `Bag` return."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from rovelog._core import Time
+from rovelog._types import BagConnection
+from rovelog.compat.rosbag import _messages
 from rovelog.compat.rosbag._index import ConnectionInfo
 from rovelog.compat.rosbag._messages import Message
 
 
 class BagMessage(NamedTuple):
-    """What `read_messages` gives."""
+    """A message of `read_messages`."""
 
     topic: str
     message: Any
@@ -18,7 +20,7 @@ class BagMessage(NamedTuple):
 
 
 class BagMessageWithConnectionHeader(NamedTuple):
-    """What `read_messages(return_connection_header=True)` gives."""
+    """A message of `read_messages(return_connection_header=True)`."""
 
     topic: str
     message: Any
@@ -27,7 +29,7 @@ class BagMessageWithConnectionHeader(NamedTuple):
 
 
 class TopicTuple(NamedTuple):
-    """What a bag has of a topic; `frequency` in Hz, by the median of the periods."""
+    """Information about a topic. `frequency` is in Hz, computed from the median period."""
 
     msg_type: str
     message_count: int
@@ -36,17 +38,36 @@ class TopicTuple(NamedTuple):
 
 
 class TypesAndTopicsTuple(NamedTuple):
-    """Types with their md5 sums, and topics."""
+    """Types with their MD5 sums, and topics with their information."""
 
     msg_types: dict[str, str]
     topics: dict[str, TopicTuple]
 
 
 class Connection(NamedTuple):
-    """A connection as the reader has it."""
+    """A connection of the reader.
+
+    name            name of the topic in the reader
+    info            connection in the form of rosbag
+    messages        number of messages
+    made            class for decoded messages
+    undecoded       class for messages that the definition cannot decode
+    """
 
     name: str
     info: ConnectionInfo
     messages: int
     made: type[Message]
     undecoded: type[Message]
+
+
+def connection_facts(connection: Connection, with_header: bool) -> BagConnection:
+    """Returns a connection in the form that the compiled part expects."""
+    return {
+        "topic": connection.info.topic,
+        "kind": connection.info.datatype,
+        "md5": connection.info.md5sum,
+        "maker": _messages.maker_of(connection.made),
+        "undecoded": connection.undecoded,
+        "header": connection.info.header if with_header else None,
+    }

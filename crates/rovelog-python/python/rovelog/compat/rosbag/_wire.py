@@ -1,4 +1,4 @@
-"""Messages to bytes and from bytes: `serialize` and `deserialize`, by the types of their fields."""
+"""Serialization of messages by the types of their fields."""
 
 from __future__ import annotations
 
@@ -23,13 +23,18 @@ CODES = {
     "float32": "f",
     "float64": "d",
 }
+"""ROS type -> code of `struct`."""
 STAMPS = {"time": (Time, "<II"), "duration": (Duration, "<ii")}
+"""ROS type -> class, and codes of seconds and nanoseconds."""
 BYTES = ("uint8", "char")
+"""Types whose arrays are `bytes`."""
 ARRAY = re.compile(r"(.*)\[(\d*)\]")
 
 
 def default(kind: str, nested: Any) -> Any:
-    """The value of a field before it is set; `nested` is the class of messages in it."""
+    """Returns the default value of a field. `nested` is the message class if the field is a
+    message.
+    """
     array = ARRAY.fullmatch(kind)
     if array is None:
         if kind in CODES:
@@ -40,7 +45,7 @@ def default(kind: str, nested: Any) -> Any:
 
 
 def pack(kind: str, value: Any) -> bytes:
-    """The bytes of a field."""
+    """Serializes a field."""
     array = ARRAY.fullmatch(kind)
     if array is not None:
         return _pack_array(array[1], array[2], value)
@@ -66,33 +71,33 @@ def _pack_array(kind: str, fixed: str, values: Any) -> bytes:
 
 
 class Unpacker:
-    """Reads fields from bytes one after the other."""
+    """Reader of consecutive fields of a serialized message."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
-    def _take(self, form: str) -> tuple[Any, ...]:
+    def _unpack(self, form: str) -> tuple[Any, ...]:
         values = struct.unpack_from(form, self._data, self._at)
         self._at += struct.calcsize(form)
         return values
 
     def field(self, kind: str, nested: Any) -> Any:
-        """The next field; `nested` is the class of messages in it."""
+        """Reads the next field. `nested` is the message class if the field is a message."""
         array = ARRAY.fullmatch(kind)
         if array is not None:
-            count = int(array[2]) if array[2] else self._take("<I")[0]
+            count = int(array[2]) if array[2] else self._unpack("<I")[0]
             if array[1] in BYTES:
-                return self._take(f"<{count}s")[0]
+                return self._unpack(f"<{count}s")[0]
             if array[1] == "bool":
-                return list(self._take(f"<{count}?"))
+                return list(self._unpack(f"<{count}?"))
             if array[1] in CODES:
-                return self._take(f"<{count}{CODES[array[1]]}")
+                return self._unpack(f"<{count}{CODES[array[1]]}")
             return [self.field(array[1], nested) for _ in range(count)]
         if kind in CODES:
-            return self._take("<" + CODES[kind])[0]
+            return self._unpack("<" + CODES[kind])[0]
         if kind == "string":
-            data = self._take(f"<{self._take('<I')[0]}s")[0]
+            data = self._unpack(f"<{self._unpack('<I')[0]}s")[0]
             try:
                 return data.decode()
             except UnicodeDecodeError:
@@ -100,14 +105,15 @@ class Unpacker:
         if kind in STAMPS:
             stamp, form = STAMPS[kind]
             time = stamp()
-            # As stored: the constructor would carry nanoseconds of a second or more.
-            time.set(*self._take(form))
+            # `set` keeps the stored values. The constructor would normalize the nanoseconds, and
+            # the message would be written with other bytes.
+            time.set(*self._unpack(form))
             return time
         message = nested.__new__(nested)
         self.message(message)
         return message
 
     def message(self, message: Any) -> None:
-        """All fields of a message."""
+        """Reads all fields of a message."""
         for name, kind, nested in message._parts:
             setattr(message, name, self.field(kind, nested))

@@ -1,4 +1,6 @@
-"""Writes bags: V2.0 in chunks, as rosbag, and V1.2 in the recorder's layout."""
+"""Writers of bags: V2.0 with chunks, as rosbag writes it, and V1.2, as the old recorder wrote
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,18 @@ from rovelog.compat.rosbag._index import (
 )
 
 INDEX_ENTRY_12 = struct.Struct("<IIQ")
+"""Entry in the index of a V1.2 bag: seconds, nanoseconds, offset in the file."""
 FILE_HEADER_BYTES_12 = 4096
 
 
-class _Packed:
-    """The data of a chunk, compressed as they are written."""
+class _CompressedOutput:
+    """Output for the data of a chunk that compresses them while they are written."""
 
     def __init__(self, file: IO[bytes], compressor: Any) -> None:
         self._file = file
         self._compressor = compressor
         self.size = 0
-        """Bytes before the compression."""
+        """Size of the written data in bytes, before compression."""
 
     def write(self, data: bytes) -> int:
         self._file.write(self._compressor.compress(data))
@@ -51,8 +54,8 @@ class _Lz4:
 
     def compress(self, data: bytes) -> bytes:
         start, self._start = self._start, b""
-        packed: bytes = start + self._frame.compress(data)
-        return packed
+        compressed: bytes = start + self._frame.compress(data)
+        return compressed
 
     def flush(self) -> bytes:
         rest: bytes = self._start + self._frame.flush()
@@ -60,12 +63,15 @@ class _Lz4:
 
 
 def compressions() -> list[str]:
-    """What chunks can be compressed with."""
+    """Returns the compressions that are available. LZ4 needs the package `lz4`."""
     return [Compression.NONE, Compression.BZ2] + ([Compression.LZ4] if lz4_frames() is not None else [])
 
 
 class Writer:
-    """Writes a V2.0 bag to a file. Positions are those of the file, so that other records may be written between."""
+    """Writer of a V2.0 bag.
+
+    All positions are read from the file, so scripts may write further records between messages.
+    """
 
     version = 200
 
@@ -78,43 +84,49 @@ class Writer:
         self._numbers: dict[tuple[str, str, str], int] = {}
         self._chunk: ChunkInfo | None = None
         self._data_pos = 0
-        self._packed: _Packed | None = None
+        self._compressed: _CompressedOutput | None = None
         self._compression = Compression.NONE
         self._index: dict[int, list[tuple[Any, int]]] = {}
 
     def start(self) -> None:
-        """Writes the beginning of a new bag."""
+        """Writes the version line and the file header of a new bag."""
         self.file.write(f"{records._VERSION}\n".encode())
         self.file_header_pos = self.file.tell()
         self._write_file_header(0)
 
     def append(self, file_header_pos: int, index: Index | None) -> None:
-        """Goes on with a bag, whose index is cut off; without an index, the bag is to be indexed first."""
+        """Prepares an existing bag for further messages. Its index is removed until `finish` writes
+        it.
+
+        If `index` is None, `reindex` must be called before the first message is written.
+        """
         self.file_header_pos = file_header_pos
         if index is not None:
             self.connections, self.chunks, self.chunk_headers = index.connections, index.chunks, index.chunk_headers
             self.file.truncate(index.pos)
         self.file.seek(file_header_pos)
-        # A bag that is not closed has no index.
+        # `index_pos` is 0 until the bag is closed, so that readers do not use the removed index.
         self._write_file_header(0, 0, 0)
         self.file.seek(0, os.SEEK_END)
 
     def connection(self, topic: str, kind: str, md5: str) -> int | None:
-        """The number of the connection of a topic and a type."""
+        """Returns the number of the connection with this topic and type. Returns None if there is
+        no such connection.
+        """
         if len(self._numbers) != len(self.connections):
             rows = self.connections.items()
             self._numbers = {(known.topic, known.datatype, known.md5sum): number for number, known in rows}
         return self._numbers.get((topic, kind, md5))
 
     def connect(self, topic: str, header: dict[str, Any]) -> int:
-        """A new connection."""
+        """Writes a new connection and returns its number."""
         number = max(self.connections, default=-1) + 1
         self.connections[number] = connection = ConnectionInfo(number, topic, header)
         self._write_connection(self._out(), connection)
         return number
 
     def open_chunk(self, time: Any, compression: str) -> None:
-        """Starts a chunk, if there is none."""
+        """Starts a chunk if none is open."""
         if self._chunk is not None:
             return
         self.file.seek(0, os.SEEK_END)
@@ -123,14 +135,14 @@ class Writer:
         write_chunk_header(self.file, ChunkHeader(compression, 0, 0))
         self._data_pos = self.file.tell()
         if compression == Compression.BZ2:
-            self._packed = _Packed(self.file, bz2.BZ2Compressor())
+            self._compressed = _CompressedOutput(self.file, bz2.BZ2Compressor())
         elif compression == Compression.LZ4:
-            self._packed = _Packed(self.file, _Lz4())
+            self._compressed = _CompressedOutput(self.file, _Lz4())
 
     def message(self, connection: int, time: Any, data: bytes) -> int:
         """Writes a message to the open chunk. Returns the size of the chunk."""
         assert self._chunk is not None
-        # A time that is refused leaves nothing in the index.
+        # An invalid time raises an exception here, before the index is changed.
         header: dict[str, str | bytes] = {
             "op": records._pack_uint8(records._OP_MSG_DATA),
             "conn": records._pack_uint32(connection),
@@ -142,19 +154,21 @@ class Writer:
         return self._size()
 
     def _out(self) -> Any:
-        return self.file if self._packed is None else self._packed
+        """Returns the output for the records of the open chunk."""
+        return self.file if self._compressed is None else self._compressed
 
     def _size(self) -> int:
-        return self.file.tell() - self._data_pos if self._packed is None else self._packed.size
+        """Returns the size of the open chunk in bytes, before compression."""
+        return self.file.tell() - self._data_pos if self._compressed is None else self._compressed.size
 
     def close_chunk(self) -> None:
-        """Ends the open chunk, and writes its index."""
+        """Completes the open chunk and writes its index."""
         if self._chunk is None:
             return
         size = self._size()
-        if self._packed is not None:
-            self._packed.finish()
-            self._packed = None
+        if self._compressed is not None:
+            self._compressed.finish()
+            self._compressed = None
         end = self.file.tell()
         header = ChunkHeader(self._compression, end - self._data_pos, size, self._data_pos)
         self.file.seek(self._chunk.pos)
@@ -209,7 +223,7 @@ class Writer:
 
 
 class Writer12(Writer):
-    """Writes a V1.2 bag: definitions and messages one after the other, and the index behind them."""
+    """Writer of a V1.2 bag: definitions and messages, followed by the index."""
 
     version = 102
 
@@ -236,7 +250,7 @@ class Writer12(Writer):
             "topic": topic,
             "type": found.datatype,
         }
-        # The first entry of the index is the place of the definition.
+        # The first index entry of a topic refers to the definition before its first message.
         self._definition_at = self.file.tell()
         records._write_record(self.file, fields)
         return number

@@ -1,4 +1,4 @@
-"""`Bag` with the API of rosbag 1.15: reads bags of all versions, and writes V2.0 and V1.2."""
+"""The class `Bag` with the API of rosbag 1.15. It reads all versions, and writes V2.0 and V1.2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from rovelog._bag import BagExtras
 from rovelog._core import Duration, Time
 from rovelog._errors import NotALogError, UnreadableError, UnsupportedError, warn
 from rovelog._source import SCHEME, Source
-from rovelog._types import BagConnection
 from rovelog.compat.rosbag import _index, _info, _messages, _records, _write
 from rovelog.compat.rosbag._arguments import (
     canonical,
@@ -39,7 +38,7 @@ from rovelog.compat.rosbag._errors import (
 from rovelog.compat.rosbag._index import ChunkHeader, ChunkInfo, Compression, ConnectionInfo
 from rovelog.compat.rosbag._messages import Message
 
-# The names of rosbag's module that scripts use to read and write records themselves.
+# Some scripts read and write records themselves, with these functions of rosbag's module.
 from rovelog.compat.rosbag._records import *  # noqa: F403
 from rovelog.compat.rosbag._records import _OP_FILE_HEADER, _read_header, _read_uint8_field
 from rovelog.compat.rosbag._tuples import (
@@ -48,6 +47,7 @@ from rovelog.compat.rosbag._tuples import (
     Connection,
     TopicTuple,
     TypesAndTopicsTuple,
+    connection_facts,
 )
 
 __all__ = [
@@ -68,16 +68,15 @@ __all__ = [
 ]
 
 CHUNK_BYTES = 768 * 1024
+"""Default size of a chunk in bytes before compression."""
 VERSION_LINE = re.compile(rb"#ROS(.*) V(\d)\.(\d)")
 WRITERS: dict[int, type[_write.Writer]] = {200: _write.Writer, 102: _write.Writer12}
-
-
-COMPARED = 256 << 20
-"""Size in bytes up to which a bag is compared with its index before messages are counted, which reads all of it."""
+MAX_COMPARED_BYTES = 256 << 20
+"""Size in bytes up to which `get_message_count` reads the bag to compare it with its index."""
 
 
 class Bag:
-    """A bag. `read_messages` returns (topic, message, timestamp) in time order; `write` adds a message."""
+    """A bag, open for reading, writing or appending."""
 
     def __init__(
         self,
@@ -90,11 +89,13 @@ class Bag:
         skip_index: bool = False,
         version: int = 200,
     ) -> None:
-        """Opens a bag to read (`r`), write (`w`) or append (`a`); a file is created if it does not exist.
+        """Opens a bag to read (`r`), write (`w`) or append (`a`).
 
-        `compression` and `chunk_threshold` (bytes, before compression) are those of chunks that are written; `options` is
-        a dictionary with the two. A V2.0 bag without an index is refused, unless `allow_unindexed`; then its messages can
-        be read, and `reindex` makes the index in mode `a`. `version` of a new bag: 200, or 102 for V1.2.
+        - `compression`: compression of new chunks
+        - `chunk_threshold`: size of new chunks in bytes, before compression
+        - `options`: a dict with these two options
+        - `allow_unindexed`: accepts a V2.0 bag without an index; see `reindex`
+        - `version`: version of a new bag, 200 for V2.0 or 102 for V1.2
         """
         if options is not None and not isinstance(options, dict):
             raise ValueError("options must be of type dict")
@@ -136,7 +137,7 @@ class Bag:
                     except ROSBagUnindexedException:
                         if not allow_unindexed:
                             raise
-            # What is no bag is said here.
+            # If the file is not a bag, opening the reader raises an exception.
             _ = self._reader
         except BaseException:
             self.close()
@@ -144,8 +145,7 @@ class Bag:
 
     @contextlib.contextmanager
     def _bytes(self) -> Iterator[IO[bytes] | None]:
-        """The file; None for what is not on this machine. A file that is only read is open as long as it is needed: the
-        reader maps it."""
+        """Context manager that returns the file, or None for a remote file."""
         if self._file is not None or SCHEME.match(self._filename or ""):
             yield self._file
         else:
@@ -188,7 +188,7 @@ class Bag:
             raise
 
     _unindexed = False
-    """Whether the bag is appended to, and has no index yet."""
+    """True if the bag is open for appending and has no index yet."""
 
     def _read_version(self, file: IO[bytes] | None) -> None:
         if file is None:
@@ -205,13 +205,14 @@ class Bag:
         elif self._mode != "r":
             raise ROSBagException("This does not appear to be a bag file")
         else:
-            # Bags of before V1.0, and whole bags that are compressed.
+            # Bags before V1.0 and compressed bag files have no version line. The reader detects
+            # them.
             _ = self._reader
             self._version = 102
 
     @property
     def _reader(self) -> _core.Reader:
-        """The reader of what is in the file now."""
+        """The reader for the current content of the file."""
         if not self._is_open:
             raise ValueError("I/O operation on closed bag")
         if self._open_reader is not None:
@@ -234,22 +235,22 @@ class Bag:
         if self._mode != "r" and self._file is not None:
             self._file.flush()
         if self._filename is not None and not 200 < self._version < 300:
-            return _source.reader(self._filename)
+            return _source.open_reader(self._filename)
         with self._bytes() as file:
             if file is None:
-                return _source.reader(self._source)
-            place = file.tell()
+                return _source.open_reader(self._source)
+            pos = file.tell()
             file.seek(0)
             data = file.read()
-            file.seek(place)
+            file.seek(pos)
         if 200 < self._version < 300:
-            # Later minor versions only add what readers pass over.
+            # Later minor versions only add record types, which the reader skips.
             data = f"{_records._VERSION}\n".encode() + data[self._file_header_pos or 0 :]
-        return _source.reader(data)
+        return _source.open_reader(data)
 
     @cached_property
     def _known(self) -> list[Connection]:
-        """The connections, parallel to the reader's topics."""
+        """The connections, in the order of the reader's topics."""
         reader = self._reader
         found = []
         for index, (topic, row) in enumerate(zip(reader.topics(), BagExtras(reader).connections, strict=True)):
@@ -264,20 +265,20 @@ class Bag:
 
     @property
     def _connections(self) -> dict[int, ConnectionInfo]:
-        """The connections by number."""
-        held = self._writer or self._index
-        return held.connections if held is not None else {found.info.id: found.info for found in self._known}
+        """Number -> connection."""
+        source = self._writer or self._index
+        return source.connections if source is not None else {found.info.id: found.info for found in self._known}
 
     @property
     def _chunks(self) -> list[ChunkInfo]:
-        """The chunks of a V2.0 bag with an index."""
-        held = self._writer or self._index
-        return held.chunks if held is not None else []
+        """The chunks of a V2.0 bag; empty without an index."""
+        source = self._writer or self._index
+        return source.chunks if source is not None else []
 
     @property
     def _chunk_headers(self) -> dict[int, ChunkHeader]:
-        held = self._writer or self._index
-        return held.chunk_headers if held is not None else {}
+        source = self._writer or self._index
+        return source.chunk_headers if source is not None else {}
 
     @property
     def _indexed(self) -> bool:
@@ -285,7 +286,7 @@ class Bag:
 
     @property
     def _file_header_is_index(self) -> bool:
-        """Whether a V1.2 bag has a file header, and so an index."""
+        """True if a V1.2 bag has a file header, which only bags with an index have."""
         if self._file_header_pos is None or self._version != 102:
             return False
         with self._bytes() as file:
@@ -299,40 +300,40 @@ class Bag:
 
     @property
     def filename(self) -> str | None:
-        """The name of the file; None for a stream."""
+        """Path of the file; None for a stream."""
         return self._filename
 
     @property
     def version(self) -> int:
-        """200 for V2.0, 102 for V1.2."""
+        """Version of the bag: 200 for V2.0, 102 for V1.2."""
         return self._version
 
     @property
     def mode(self) -> str:
-        """`r`, `w` or `a`."""
+        """Mode: `r`, `w` or `a`."""
         return self._mode
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes."""
+        """Size of the file in bytes."""
         if not self._is_open:
             raise ValueError("I/O operation on closed bag")
         with self._bytes() as file:
             if file is None:
                 return int(self._reader.info()["size"])
-            place = file.tell()
+            pos = file.tell()
             size = file.seek(0, os.SEEK_END)
-            file.seek(place)
+            file.seek(pos)
             return size
 
     @property
     def options(self) -> dict[str, Any]:
-        """`compression` and `chunk_threshold`."""
+        """The options `compression` and `chunk_threshold`."""
         return {"compression": self._compression, "chunk_threshold": self._chunk_threshold}
 
     @property
     def compression(self) -> str:
-        """The compression of new chunks."""
+        """Compression of new chunks."""
         return self._compression
 
     @compression.setter
@@ -343,7 +344,7 @@ class Bag:
 
     @property
     def chunk_threshold(self) -> int:
-        """The size of new chunks in bytes, before compression."""
+        """Size of new chunks in bytes, before compression."""
         return self._chunk_threshold
 
     @chunk_threshold.setter
@@ -361,26 +362,18 @@ class Bag:
         raw: bool = False,
         return_connection_header: bool = False,
     ) -> Iterator[Any]:
-        """Returns messages in time order. `start_time` and `end_time`, both inclusive, are Times or
-        seconds; `raw` returns (type, bytes, md5 sum, position in the file, class) for each
-        message; `connection_filter` is called with topic, type, md5 sum, definition and header.
+        """Returns (topic, message, timestamp) in time order.
+
+        - `start_time`, `end_time`: Times or seconds, both inclusive
+        - `connection_filter`: called with topic, type, MD5 sum, definition and header
+        - `raw`: a message is (type, bytes, MD5 sum, position in the file, class)
         """
         self.flush()
         reader = self._reader
         chosen = self._chosen(topics, connection_filter)
         start, end = nanos(start_time), nanos(end_time)
-        connections: list[BagConnection | None] = [
-            {
-                "topic": found.info.topic,
-                "kind": found.info.datatype,
-                "md5": found.info.md5sum,
-                "maker": _messages.maker_of(found.made),
-                "undecoded": found.undecoded,
-                "header": found.info.header if return_connection_header else None,
-            }
-            if found in chosen
-            else None
-            for found in self._known
+        connections = [
+            connection_facts(found, return_connection_header) if found in chosen else None for found in self._known
         ]
         return _core.bag_messages(
             reader,
@@ -391,18 +384,18 @@ class Bag:
             time_classes=time_classes(),
         )
 
-    def _chosen(self, topics: str | Iterable[str] | None, asked: Callable[..., bool] | None = None) -> list[Connection]:
+    def _chosen(self, topics: str | Iterable[str] | None, accepts: Callable[..., bool] | None = None) -> list[Connection]:
         names = canonical_names(topics)
         infos = [(found, found.info) for found in self._known]
         return [
             found
             for found, info in infos
             if (names is None or canonical(info.topic) in names)
-            and (asked is None or asked(info.topic, info.datatype, info.md5sum, info.msg_def, info.header))
+            and (accepts is None or accepts(info.topic, info.datatype, info.md5sum, info.msg_def, info.header))
         ]
 
     def flush(self) -> None:
-        """Ends the open chunk, so that its messages can be read."""
+        """Completes the open chunk, so that its messages can be read."""
         if not self._is_open:
             raise ValueError("I/O operation on closed bag")
         if self._writer is not None:
@@ -417,8 +410,11 @@ class Bag:
         raw: bool = False,
         connection_header: dict[str, Any] | None = None,
     ) -> None:
-        """Writes a message at a time, by default now; with `raw`, a tuple as `read_messages(raw=True)` gives it, with or
-        without the position."""
+        """Writes a message with the time `t`, by default now.
+
+        With `raw`, `msg` is a tuple that `read_messages(raw=True)` returned. The position is
+        optional.
+        """
         if not self._is_open:
             raise ValueError("I/O operation on closed bag")
         if not topic:
@@ -446,8 +442,11 @@ class Bag:
             self._writer.close_chunk()
 
     def reindex(self) -> Iterator[int]:
-        """Makes the index of a bag without one, in mode `a`; gives the place of each chunk. What follows the last complete
-        message is cut off: `rovelog recover` keeps what is behind damage, too."""
+        """Creates the index of a bag that was opened in mode `a`. Yields the offset of each chunk.
+
+        The file is truncated after the last message before damage. `rovelog recover` also keeps the
+        messages after damage.
+        """
         if self._writer is None or self._mode != "a":
             return
         writer = self._writer
@@ -462,7 +461,7 @@ class Bag:
         self._open_reader = None
 
     def close(self) -> None:
-        """Writes the index of a bag that is written, and closes the file."""
+        """Writes the index of a new bag, and closes the file."""
         if not self._is_open:
             return
         try:
@@ -478,33 +477,35 @@ class Bag:
                 self._file.close()
 
     def get_compression_info(self) -> _info.CompressionTuple:
-        """The compression of most chunks, and the sizes of all chunks: (compression, uncompressed, compressed)."""
+        """Returns the most frequent compression, and the size of all chunks in bytes."""
         return _info.compression_of(self._chunk_headers.values(), self._compression)
 
     def get_message_count(self, topic_filters: str | list[str] | None = None) -> int:
-        """The number of messages by the index, of some topics or of all. A `DataLossWarning` says if the chunks do not have
-        them; for that, bags of up to 256 MiB are read.
+        """Returns the number of messages in the index, for some topics or all.
+
+        Bags of up to 256 MiB are compared with the index, and a `DataLossWarning` reports
+        differences.
         """
-        if self._mode == "r" and not SCHEME.match(self._filename or "") and self.size <= COMPARED:
+        if self._mode == "r" and not SCHEME.match(self._filename or "") and self.size <= MAX_COMPARED_BYTES:
             self._reader.compare()
         return sum(count for _, count in self._counts(topic_filters))
 
     def _counts(self, topics: str | Iterable[str] | None) -> list[tuple[ConnectionInfo, int]]:
-        """The connections of some topics with their numbers of messages."""
+        """Returns the connections of some topics, each with its number of messages."""
         names = None if topics is None else canonical_names(topics) or set()
-        held = self._writer or self._index
-        if held is None:
+        source = self._writer or self._index
+        if source is None:
             both = [(found.info, found.messages) for found in self._known]
         else:
             counts: dict[int, int] = {}
-            for chunk in held.chunks:
+            for chunk in source.chunks:
                 for connection, count in chunk.connection_counts.items():
                     counts[connection] = counts.get(connection, 0) + count
-            both = [(info, counts.get(info.id, 0)) for info in held.connections.values()]
+            both = [(info, counts.get(info.id, 0)) for info in source.connections.values()]
         return [(info, count) for info, count in both if names is None or canonical(info.topic) in names]
 
     def get_type_and_topic_info(self, topic_filters: str | Sequence[str] | None = None) -> TypesAndTopicsTuple:
-        """All types with their md5 sums, and what there is of each topic, or of some."""
+        """Returns all types with their MD5 sums, and information about some topics or all."""
         types: dict[str, str] = {}
         for info in self._connections.values():
             types.setdefault(info.datatype, info.md5sum)
@@ -526,15 +527,16 @@ class Bag:
         )
 
     def _times(self, connections: set[int]) -> dict[int, list[float]]:
-        """The times of messages in seconds, by connection."""
+        """Returns connection -> times of its messages in seconds."""
         if self._index is not None:
             with self._bytes() as file, contextlib.suppress(ROSBagException):
-                # An index that is damaged is not used.
+                # If the index is damaged, the times are read from the messages below.
                 return {} if file is None else self._index.times(file)
         if self._writer is not None:
             self.flush()
         reader = self._reader
-        # The reader counts its own connections: those of a bag that is being written have its numbers by topic and type.
+        # The reader numbers connections on its own. For a bag that is being written, the numbers of
+        # the writer are found by topic and type.
         numbers = {identity(info): number for number, info in self._connections.items()}
         names = {found.name: numbers.get(identity(found.info), found.info.id) for found in self._known}
         wanted = [name for name, number in names.items() if number in connections]
@@ -545,38 +547,38 @@ class Bag:
         return found
 
     def get_start_time(self) -> float:
-        """The time of the first message in seconds."""
+        """Returns the time of the first message in seconds."""
         if self._chunks:
             return float(self._chunks[0].start_time.to_sec())
-        # In time order, those of 0 count, too.
-        names = [found.name for found in self._known if found.messages] if self._held_messages() else []
+        # Unlike `info`, messages in time order include those with the time 0, as in rosbag.
+        names = [found.name for found in self._known if found.messages] if self._has_messages() else []
         for record in self._reader.messages(names, (None, None), raw=True) if names else ():
             return Time(*divmod(record.t_ns or 0, 10**9)).to_sec()
         raise ROSBagException("Bag contains no message")
 
     def get_end_time(self) -> float:
-        """The time of the last message in seconds."""
+        """Returns the time of the last message in seconds."""
         if self._chunks:
             return float(self._chunks[-1].end_time.to_sec())
-        end = self._reader.info()["end_ns"] if self._held_messages() else None
+        end = self._reader.info()["end_ns"] if self._has_messages() else None
         if end is None:
             raise ROSBagException("Bag contains no message")
         return Time(*divmod(end, 10**9)).to_sec()
 
-    def _held_messages(self) -> bool:
-        """Whether there is a message in the file; ends the open chunk."""
+    def _has_messages(self) -> bool:
+        """Completes the open chunk, and returns True if the file contains a message."""
         if self._writer is None:
             return True
         self.flush()
         return bool(self._writer.chunks) or self._writer.version == 102
 
     def _get_yaml_info(self, key: str | None = None) -> Any:
-        """The facts as YAML, or the value of a key in them."""
+        """Returns the information about the bag as YAML, or the value of one key."""
         text = _info.yaml_of_bag(self)
         return _info.yaml_value(text, key) if key else text
 
     def set_encryptor(self, encryptor: str | None = None, param: Any = None) -> None:
-        """Refuses encryption, which is not supported here."""
+        """Raises an exception, because encryption is not supported."""
         if encryptor:
             raise ROSBagEncryptNotSupportedException(f"{encryptor}: encryption is not supported")
 

@@ -1,4 +1,4 @@
-"""`rosbag`: info, filter, reindex, compress and decompress, with the options of the original."""
+"""The program `rosbag` with its commands info, filter, reindex, compress and decompress."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def _info(args: argparse.Namespace) -> None:
 
 
 def _filter(args: argparse.Namespace) -> None:
-    # The expression is the caller's own code, as in the original.
+    # As in rosbag, the expression is Python code that the user of this program wrote.
     def compiled(expression: str) -> Any:
         return eval(f"lambda topic, m, t: {expression}")
 
     wanted = compiled(args.expression)
-    shown = compiled(args.print) if args.print else None
+    format_line = compiled(args.print) if args.print else None
     if os.path.realpath(args.inbag) == os.path.realpath(args.outbag):
         sys.exit("Cannot use same file as input and output")
     try:
@@ -42,18 +42,20 @@ def _filter(args: argparse.Namespace) -> None:
             rows = zip(bag.read_messages(), bag.read_messages(raw=True, return_connection_header=True), strict=True)
             for (topic, message, time), row in rows:
                 if not wanted(topic, message, time):
-                    if shown is not None:
-                        print("NO MATCH", shown(topic, message, time))
+                    if format_line is not None:
+                        print("NO MATCH", format_line(topic, message, time))
                     continue
-                if shown is not None:
-                    print("MATCH", shown(topic, message, time))
+                if format_line is not None:
+                    print("MATCH", format_line(topic, message, time))
                 out.write(topic, row.message, time, raw=True, connection_header=row.connection_header)
     except ROSBagUnindexedException:
         sys.exit(f"ERROR bag unindexed: {args.inbag}.  Run rosbag reindex.")
 
 
 def _in_place(args: argparse.Namespace, ending: str, work: Any) -> None:
-    """Makes new bags in the place of the old ones, which are kept under another name."""
+    """Calls `work` with the path of a backup copy and the path of each bag, which `work`
+    rewrites.
+    """
     for name in args.bag:
         base, extension = os.path.splitext(name)
         original = f"{base}.{ending}{extension}"
@@ -73,8 +75,8 @@ def _reindex(args: argparse.Namespace) -> None:
 
 
 @contextlib.contextmanager
-def _losses_told() -> Iterator[None]:
-    """Prints what is lost in the bags that are read, and ends with exit code 3 if anything is."""
+def _report_losses() -> Iterator[None]:
+    """Context manager that prints the losses in the bags. If there are any, the exit code is 3."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataLossWarning)
         yield
@@ -101,7 +103,7 @@ def _decompress(args: argparse.Namespace) -> None:
 
 
 def rosbagmain(argv: list[str] | None = None) -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(prog="rosbag", description="Works with bags")
     commands = parser.add_subparsers(required=True)
     info = commands.add_parser("info", help="summarize bags")
@@ -128,9 +130,9 @@ def rosbagmain(argv: list[str] | None = None) -> None:
             command.add_argument("-j", "--bz2", action="store_true", help="use BZ2 (the default)")
             command.add_argument("--lz4", action="store_true", help="use LZ4")
         command.set_defaults(run=run)
-    # The original gets the whole command line.
+    # As in rosbag, `argv` includes the name of the program.
     args = parser.parse_args(None if argv is None else argv[1:])
-    with _losses_told():
+    with _report_losses():
         args.run(args)
 
 

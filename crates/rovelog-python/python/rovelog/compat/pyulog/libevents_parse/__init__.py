@@ -1,1 +1,1 @@
-"""The events of PX4, by their definitions."""
+"""Parser for PX4 events and their definitions."""

@@ -1,7 +1,14 @@
-"""The texts of PX4's events, with the API of pyulog's parser. Source: the events interface of MAVLink, "Message formatting".
+"""Parser for PX4 events, with the API of the parser in pyulog.
 
-A text has characters after a backslash, tags (`<profile name="dev">`, `<a href="URL">`, `<param>`; others are left out
-with what they enclose) and arguments (`{1}`, `{2:.1m/s}`).
+The format of texts is described in the events interface of MAVLink, see "Message formatting". A
+text can contain:
+
+- escaped characters: `\\<` is `<`
+- tags: `<profile name="dev">`, `<a href="URL">`, `<param>`. Other tags are removed with their
+  content.
+- arguments: `{1}`, or `{2:.1m/s}` for one decimal and a unit
+
+For example, `Battery at {1:.1}%` with the argument 12.34 gives `Battery at 12.3%`.
 """
 
 from __future__ import annotations
@@ -28,7 +35,7 @@ ARGUMENT = re.compile(r"\{(\d+)(?::(?:\.(\d+))?)?(m|m_v|m/s|m\^2|C)?\}")
 
 
 class ParserException(Exception):
-    """The definitions cannot be used."""
+    """The definitions have an unsupported version."""
 
 
 class ParsedEvent:
@@ -93,7 +100,7 @@ class ParsedEvent:
         return self._values[idx][1]
 
     def argument_display_value(self, idx: int) -> Any:
-        """Value of an argument in words, if it has an enumeration."""
+        """Value of an argument, as text if it has an enumeration."""
         value, enum = self._values[idx]
         if enum is None:
             return value
@@ -105,13 +112,16 @@ class ParsedEvent:
         return enum.get("separator", "|").join(names.get(bit, unknown) for bit in bits if value & bit)
 
     def _tag(self, tag: re.Match[str], content: str) -> tuple[str, bool]:
-        """The text for a tag and what it encloses, and whether it is to be read again."""
+        """Returns the text that replaces a tag and its content, and True if the returned text must
+        be parsed again.
+        """
         name, value = tag[1], tag[3]
         parser = self._parser
         if name == "profile":
             excluded = value is not None and value.startswith("!")
-            kept = (parser.profile == (value or "")[excluded:]) != excluded
-            return (content if kept else ""), True
+            # `<profile name="!dev">` is for all profiles except `dev`.
+            applies = (parser.profile == (value or "")[excluded:]) != excluded
+            return (content if applies else ""), True
         if name == "a":
             return parser.url_formatter(parser.message_escape(content), content if value is None else value), False
         if name == "param":
@@ -119,17 +129,21 @@ class ParsedEvent:
         return "", True
 
     def _argument(self, match: re.Match[str]) -> str:
+        """Returns the text for an argument such as `{2:.1m/s}`."""
         value = self.argument_display_value(int(match[1]) - 1)
         text = f"{value:.{match[2]}f}" if match[2] is not None else str(value)
         unit = "m" if match[3] == "m_v" else match[3]
         return f"{text} {unit}" if unit else text
 
     def _text(self, text: str) -> str:
-        """The text with its tags and arguments replaced, and without space at its ends."""
+        """Returns the text with tags and arguments replaced, without spaces at its ends."""
         done: list[str] = []
         plain: list[str] = []
 
         def put(formatted: str) -> None:
+            """Adds formatted text. The plain text before it is escaped, and the formatted text is
+            not escaped.
+            """
             if plain:
                 done.append(self._parser.message_escape("".join(plain)))
                 plain.clear()
@@ -180,14 +194,14 @@ class Parser:
             self.load_definitions(json.load(file))
 
     def load_definitions(self, json_data: dict[str, Any]) -> None:
-        """Loads definitions, in place of those loaded before."""
+        """Loads definitions. They replace all definitions that were loaded before."""
         version = json_data.get("version", 0)
         if version < 1:
             raise ParserException(f"Unexpected version {version}")
         self._components = {int(number): component for number, component in json_data.get("components", {}).items()}
 
     def enum(self, name: str) -> dict[str, Any]:
-        """An enumeration by its full name: `px4::navigation_mode_t`."""
+        """Returns an enumeration by its full name: `px4::navigation_mode_t`."""
         namespace, _, short = name.rpartition("::")
         for component in self._components.values():
             if component["namespace"] == namespace and short in component.get("enums", {}):
@@ -196,29 +210,31 @@ class Parser:
         raise KeyError(name)
 
     def parse(self, event_id: int, arguments: bytes) -> ParsedEvent | None:
-        """The event with this id and these arguments; None if it is not defined."""
+        """Returns the event with this id and these arguments. Returns None if the event is not
+        defined.
+        """
         component = self._components.get(event_id >> 24 & 0xFF, {})
         number = event_id & 0xFFFFFF
         for name, group in component.get("event_groups", {}).items():
             events = group.get("events", {})
-            # As in the file, or as another parser has left them.
+            # Keys are strings in JSON. Another parser may have replaced them by integers in place.
             event = events.get(str(number), events.get(number))
             if event is not None:
                 return ParsedEvent(self, event, name, component["namespace"], event_id, arguments)
         return None
 
     def set_profile(self, profile: str) -> None:
-        """Sets whom the texts are for: `dev` or `normal`."""
+        """Sets the profile of the texts: `dev` or `normal`."""
         self.profile = profile
 
     def set_url_formatter(self, formatter: Callable[[str, str], str]) -> None:
-        """Sets what makes a link of a text and its address."""
+        """Sets the function that formats a link from its text and its address."""
         self.url_formatter = formatter
 
     def set_param_formatter(self, formatter: Callable[[str], str]) -> None:
-        """Sets what formats the name of a parameter."""
+        """Sets the function that formats the name of a parameter."""
         self.param_formatter = formatter
 
     def set_message_escape_method(self, message_escape: Callable[[str], str]) -> None:
-        """Sets what escapes texts, for HTML for example."""
+        """Sets the function that escapes texts, for example for HTML."""
         self.message_escape = message_escape

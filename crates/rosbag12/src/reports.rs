@@ -1,0 +1,215 @@
+//! Creates diagnostics with long texts about messages, headers, indices and topics.
+
+use std::ops::Range;
+
+use rovelog_core::layout::Fit;
+use rovelog_core::text::{count, escape_bytes};
+use rovelog_core::{Diagnostics, Rule};
+
+use crate::definitions::Source;
+use crate::diagnostics as rules;
+use crate::msg::SumMatch;
+use crate::position::LastRecord;
+use crate::scan::Scanner;
+use crate::sections::{self, IndexState, Section};
+use crate::tables::Tables;
+
+impl Scanner {
+    /// Reports a payload of `len` bytes that does not match its definition. The payload is at
+    /// `range` in the file. For a payload in a compressed chunk, start and end of `range` are the
+    /// offset of the chunk data.
+    #[cold]
+    pub(super) fn report_misfit(&mut self, connection: u32, misfit: Fit, len: usize, range: Range<u64>) {
+        let Range { start: from, end } = range;
+        let name = &self.tables.topics[connection as usize].name;
+        let in_file = |range| if from + len as u64 == end { range } else { from..from + 1 };
+        match misfit {
+            Fit::Exact => {}
+            Fit::Surplus(bytes) => {
+                let (range, bytes) = (in_file(end.saturating_sub(bytes)..end), count(bytes, "byte"));
+                self.diagnostics.push(&rules::PAYLOAD_SURPLUS, range, || {
+                    format!("a message of {name} has {bytes} after its last field")
+                });
+            }
+            Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, in_file(from + at..end), || {
+                format!("a message of {name} ends inside the field at byte {at} of it")
+            }),
+        }
+    }
+
+    /// Reports duplicate fields and a damaged op (record type) in the header at `range`.
+    pub(super) fn report_head(&mut self, range: Range<u64>, duplicates: u32, corrected_op: Option<u8>) {
+        if duplicates > 0 {
+            self.diagnostics.push(&rules::DUPLICATE_FIELD, range.clone(), || {
+                format!("the record header repeats {}; the last value is used", count(duplicates, "field"))
+            });
+        }
+        if let Some(op) = corrected_op {
+            self.report_op(range, "this record", op);
+        }
+    }
+
+    /// Reports that the op (record type) of `record` is damaged. `corrected_op` is the right op
+    /// according to the header fields.
+    pub(super) fn report_op(&mut self, range: Range<u64>, record: &str, corrected_op: u8) {
+        self.diagnostics.push(&rules::OP_DAMAGED, range, || {
+            format!("the op of {record} is damaged; its fields are those of op {corrected_op}")
+        });
+    }
+
+    /// Sets the final statistics of all topics, and reports problems of the topics.
+    pub(crate) fn finish_topics(&mut self) {
+        for number in 0..self.tables.connections.len() {
+            let id = u32::try_from(number).expect("connections are limited");
+            self.tables.resolve(id);
+            self.tables.publish(id);
+            self.tables.report(number, &mut self.diagnostics);
+        }
+        self.finish_times();
+    }
+
+    /// Reports a range of bytes that is not read. `rule` is the diagnostic.
+    pub(super) fn report_lost_bytes(&mut self, range: Range<u64>, rule: &'static Rule) {
+        let (last, tables) = (self.position.last, &self.tables);
+        self.diagnostics.push(rule, range.clone(), || loss_message(rule, range, last, tables));
+    }
+}
+
+/// Returns the text of the diagnostic for lost bytes in `range`. `last` is the record before these
+/// bytes.
+fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Tables) -> String {
+    let bytes = count(range.end - range.start, "byte");
+    let at = range.start;
+    if rule == &rules::CUT {
+        format!("the record at byte {at} is truncated at the end of the file; {bytes} of it are present")
+    } else if rule == &rules::BAD_RECORD {
+        format!("the record of {bytes} has an invalid header")
+    } else if rule == &rules::TOO_MANY_TOPICS {
+        "a record was left out, because its topic exceeds the limit of topics".to_owned()
+    } else if rule == &rules::TOO_MANY_SECTIONS {
+        sections::beyond_limit(at)
+    } else {
+        let before = match last {
+            LastRecord::Message(message) if message.end() == at => {
+                let name = &tables.topics[message.connection as usize].name;
+                format!("; the message of {name} at byte {} right before may be corrupt", message.at)
+            }
+            _ => String::new(),
+        };
+        format!("no valid record in {bytes}{before}")
+    }
+}
+
+impl Section {
+    /// Reports problems of the index of this section. The section ends at offset `end`.
+    pub(crate) fn report(&self, end: u64, diagnostics: &mut Diagnostics) {
+        let head = self.bag_header_at.map_or(self.offset..self.first_record, |(at, end)| at..end);
+        match self.index {
+            IndexState::Absent => {
+                diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
+                    Some(0) => "the bag was not closed: it has no index".to_owned(),
+                    Some(pos) => format!("no index at byte {pos}, although the bag header points there"),
+                    None => "the bag was written without an index".to_owned(),
+                });
+            }
+            IndexState::Differs => {
+                let at = self.first_index_at.unwrap_or(end);
+                diagnostics.push(&rules::INDEX_DIFFERS, at..end, || {
+                    let wrong = self.index_topics.iter().filter(|topic| !topic.exact);
+                    let wrong: Vec<_> = wrong
+                        .take(5)
+                        .map(|t| {
+                            let (entries, messages) =
+                                (count(t.entries, "entry"), count(t.in_scan, "message"));
+                            format!("{} ({entries}, {messages})", escape_bytes(&t.topic))
+                        })
+                        .collect();
+                    let wrong = wrong.iter().chain(&self.why).take(5).map(String::as_str).collect::<Vec<_>>();
+                    format!("the index does not match the messages: {}", wrong.join(", "))
+                });
+            }
+            IndexState::Exact | IndexState::Empty | IndexState::Encrypted | IndexState::Believed => {}
+        }
+        // If the bag is encrypted, the index position refers to encrypted records, so it cannot be
+        // checked.
+        if self.index == IndexState::Encrypted {
+            return;
+        }
+        // For a bag without messages, recorders store the end of the file as the index position.
+        let right = match self.index {
+            IndexState::Empty => Some(end),
+            _ => self.first_index_at,
+        };
+        if let (Some(pos), Some(right)) = (self.index_pos, right.map(|at| at - self.offset))
+            && pos != right
+        {
+            diagnostics.push(&rules::INDEX_POS_WRONG, head, || {
+                format!("the bag header says {pos}, but the index starts at {right}")
+            });
+        }
+    }
+}
+
+impl Tables {
+    /// Reports problems of the connection with index `number`.
+    pub(crate) fn report(&self, number: usize, diagnostics: &mut Diagnostics) {
+        let (topic, connection) = (&self.topics[number], &self.connections[number]);
+        let stats = &connection.stats;
+        if stats.count == 0 {
+            return;
+        }
+        let name = &topic.name;
+        let at = stats.first_at..stats.first_at + 1;
+        if let Some((at, why)) = &connection.unusable {
+            diagnostics.push(&rules::DEFINITION_UNUSABLE, *at..at + 1, || {
+                format!("the definition of {name} cannot be used: {why}")
+            });
+        }
+        match &connection.definition {
+            Err(why) => diagnostics.push(&rules::NO_DEFINITION, at.clone(), || {
+                let ty = escape_bytes(&connection.ty);
+                match why {
+                    Some(why) => format!("{name}: no usable definition of {ty}: {why}"),
+                    None => format!("{name}: no definition of {ty}"),
+                }
+            }),
+            Ok(definition) => {
+                if definition.source != Source::Topic {
+                    diagnostics.push(&rules::DEFINITION_ELSEWHERE, at.clone(), || {
+                        format!(
+                            "{name} is decoded with a definition from another source ({})",
+                            definition.source.name()
+                        )
+                    });
+                }
+                if definition.sum == SumMatch::No {
+                    diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
+                        let said = escape_bytes(&connection.md5);
+                        format!(
+                            "{name}: the md5 sum of the definition is {}, but the bag states {said}",
+                            definition.types.sum_v2().0
+                        )
+                    });
+                }
+            }
+        }
+        if connection.shares_topic {
+            diagnostics.push(&rules::SECOND_TYPE, at.clone(), || {
+                format!("{name} has the messages of another type on {}", escape_bytes(&connection.topic))
+            });
+        }
+        if connection.span().is_some_and(|(first, _)| first < stats.first) {
+            diagnostics.push(&rules::FIRST_STAMP_LATE, at, || {
+                format!("{name}: the first message is not the earliest; librosbag refuses such a bag")
+            });
+        }
+        if let Some(at) = stats.zero_at {
+            diagnostics.push(&rules::STAMP_ZERO, at..at + 1, || format!("{name} has a message with time 0"));
+        }
+        if let Some(at) = stats.odd_nsec_at {
+            diagnostics.push(&rules::STAMP_OUT_OF_RANGE, at..at + 1, || {
+                format!("{name} has a time with a second or more of nanoseconds")
+            });
+        }
+    }
+}

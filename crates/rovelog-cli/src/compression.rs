@@ -1,0 +1,102 @@
+//! Compression options of the commands that write bags or export files.
+
+use rovelog::AnyLog;
+use rovelog::rosbag12::Version;
+use rovelog::rosbag12::v2::Compression;
+use rovelog_export::mcap::McapCompression;
+
+use crate::failure::Failure;
+use crate::input::Input;
+
+/// Compression of the chunks of a bag.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ChunkCompression {
+    None,
+    Lz4,
+    Bz2,
+}
+
+impl From<ChunkCompression> for Compression {
+    fn from(compression: ChunkCompression) -> Self {
+        match compression {
+            ChunkCompression::None => Self::None,
+            ChunkCompression::Lz4 => Self::Lz4,
+            ChunkCompression::Bz2 => Self::Bz2,
+        }
+    }
+}
+
+/// Compression of an exported file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileCompression {
+    None,
+    Lz4,
+    /// bzip2, which only bags support.
+    Bz2,
+    /// Zstandard, which only MCAP supports. The value is the compression level from 1 to 22.
+    Zstd(i32),
+}
+
+/// Parses `none`, `lz4`, `bz2`, `zstd`, or `zstd` with a level, such as `zstd:3`.
+pub(crate) fn parse_compression(text: &str) -> Result<FileCompression, String> {
+    Ok(match text {
+        "none" => FileCompression::None,
+        "lz4" => FileCompression::Lz4,
+        "bz2" => FileCompression::Bz2,
+        "zstd" => FileCompression::Zstd(1),
+        _ => match text.strip_prefix("zstd:").map(str::parse) {
+            Some(Ok(level @ 1..=22)) => FileCompression::Zstd(level),
+            Some(_) => return Err("the level of zstd is a number from 1 to 22".to_owned()),
+            None => return Err("expected none, lz4, zstd or zstd:LEVEL; bag2: none, lz4 or bz2".to_owned()),
+        },
+    })
+}
+
+impl FileCompression {
+    /// Returns the equivalent option of the bag writer, or `None` if bags do not support this
+    /// compression.
+    pub(crate) fn for_bag(self) -> Option<Compression> {
+        match self {
+            Self::None => Some(Compression::None),
+            Self::Lz4 => Some(Compression::Lz4),
+            Self::Bz2 => Some(Compression::Bz2),
+            Self::Zstd(_) => None,
+        }
+    }
+
+    /// Returns the equivalent option of the MCAP writer, or `None` if MCAP does not support this
+    /// compression.
+    pub(crate) fn for_mcap(self) -> Option<McapCompression> {
+        match self {
+            Self::None => Some(McapCompression::None),
+            Self::Lz4 => Some(McapCompression::Lz4),
+            Self::Bz2 => None,
+            Self::Zstd(level) => Some(McapCompression::Zstd(level)),
+        }
+    }
+}
+
+/// Options of the commands that write a V2.0 bag from a V2.0 bag.
+#[derive(clap::Args)]
+pub(crate) struct ChunkArgs {
+    /// ROS bag V2.0: compression of the chunks to write: none, lz4 or bz2; default: as in the log
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    compression: Option<ChunkCompression>,
+}
+
+impl ChunkArgs {
+    /// Sets the compression of the bag that is written from `log`. Returns an error if `log` is not
+    /// a V2.0 bag, because chunks exist only in V2.0 bags.
+    pub(crate) fn apply(&self, log: &mut AnyLog, input: &Input) -> Result<(), Failure> {
+        let Some(compression) = self.compression else { return Ok(()) };
+        match log {
+            AnyLog::Rosbag(bag) if bag.version() == Version::V2_0 => {
+                bag.set_compression(compression.into());
+                Ok(())
+            }
+            _ => Err(Failure::usage("--compression is for ROS bags V2.0")
+                .next("for an older bag, write V2.0: rovelog export FILE -o new.bag --compression lz4")
+                .at(&input.path)),
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! Writes output files safely. An input file is never overwritten, an existing file is replaced
+//! only with `--force`, and the output appears atomically under its name.
+//!
+//! For example, `-o out.mcap` first writes `out.mcap.partial`. When all data is written, the file
+//! is flushed to the disk and renamed to `out.mcap`. If the command fails or a signal ends it, the
+//! partial file is removed.
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, OutputError, cannot_write, file_system_failure};
+use crate::remote::Upload;
+use crate::unfinished;
+
+/// Options of the commands that write files.
+#[derive(Clone, Copy, Default, clap::Args)]
+pub(crate) struct OutArgs {
+    /// Replace an existing output file
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Returns `path`, or `None` if `path` is `-`, which stands for stdout.
+pub(crate) fn unless_stdout(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| !is_stdout(path))
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// An output file. It is written as `OUT.partial` in the folder of the output, and renamed when it
+/// is complete. If this value is dropped before [`finish`](Self::finish), the partial file is
+/// removed.
+///
+/// The partial file is locked while it is written, so that two processes cannot write the same
+/// output. A partial file without a lock was left behind by a killed process, and is replaced.
+pub(crate) struct OutFile {
+    file: BufWriter<File>,
+    /// Path given by the user, which messages show.
+    pub(crate) path: PathBuf,
+    /// Rename that completes the output. `None` for a device or a pipe, which is written directly.
+    pending: Option<Pending>,
+    /// Upload that completes the output if its path is a URL.
+    upload: Option<Upload>,
+}
+
+/// Paths and options of the rename that completes an output file.
+struct Pending {
+    /// Path of the file while it is being written.
+    partial: PathBuf,
+    /// Path of the file when it is complete.
+    target: PathBuf,
+    /// True if the file may replace an existing file.
+    force: bool,
+    /// True if the complete file must be removed when a later file of the same [`OutFolder`] fails.
+    provisional: bool,
+}
+
+impl OutFile {
+    /// Creates an output file at `path`. `inputs` are the files that the command reads, where `-`
+    /// stands for stdin. Returns an error if `path` is one of these files.
+    pub(crate) fn create(path: &Path, inputs: &[PathBuf], args: OutArgs) -> Result<Self, Failure> {
+        if rovelog::is_address(path) {
+            let upload = Upload::new(path, args.force)?;
+            if inputs.contains(&upload.shown()) {
+                return Err(output_is_input(&upload.shown()));
+            }
+            let mut out = Self::create(&upload.copy(), &[], args)?;
+            (out.path, out.upload) = (upload.shown(), Some(upload));
+            return Ok(out);
+        }
+        let failed = |error: io::Error| cannot_write(path, &error);
+        let existing = match fs::metadata(path) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        if let Some(existing) = &existing {
+            if existing.is_dir() {
+                return Err(Failure::usage("the output is a directory").next("name a file in it").at(path));
+            }
+            refuse_input(path, existing, inputs)?;
+            if !existing.is_file() {
+                let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+                if file.is_terminal() {
+                    return Err(Failure::usage("the output is a terminal").next("name a file").at(path));
+                }
+                return Ok(Self { file: buffered(file), path: path.to_owned(), pending: None, upload: None });
+            }
+            if !args.force {
+                return Err(Failure::usage("the output already exists")
+                    .next("name another file, or replace it: --force")
+                    .at(path));
+            }
+            // A rename does not require write permission for the replaced file. Without this check,
+            // a write-protected file would be replaced.
+            if existing.permissions().readonly() || is_denied(path) {
+                return Err(Failure::failed("the output is write-protected")
+                    .next("name another file, or allow it: chmod u+w FILE")
+                    .at(path));
+            }
+        }
+        // If the path is a symbolic link, the target of the link is replaced and not the link. The
+        // target need not exist.
+        let target = resolve_links(path).map_err(failed)?;
+        let partial = partial_of(&target);
+        let file = create_partial(path, &partial, inputs)?;
+        let pending = Some(Pending { partial, target, force: args.force, provisional: false });
+        let out = Self { file: buffered(file), path: path.to_owned(), pending, upload: None };
+        if let Some(existing) = &existing {
+            out.file.get_ref().set_permissions(existing.permissions()).map_err(failed)?;
+        }
+        Ok(out)
+    }
+
+    /// Completes the file and renames it to the output path.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let failed = |error: io::Error| cannot_write(&self.path, &error);
+        self.file.flush().map_err(failed)?;
+        let Some(pending) = &self.pending else { return Ok(()) };
+        let Pending { partial, target, force, provisional } = pending;
+        // A file that replaced an existing file is never removed again, because the old file cannot
+        // be restored. It must be on the disk before the rename. `OutFolder::finish` flushes all
+        // other files of a folder together.
+        let provisional = *provisional && (!force || fs::symlink_metadata(target).is_err());
+        if !provisional {
+            flush_file(self.file.get_ref()).map_err(failed)?;
+        }
+        let mut unfinished = unfinished::lock();
+        let moved = if *force { fs::rename(partial, target) } else { rename_new(partial, target) };
+        moved.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                Failure::failed("a file with the name of the output was created meanwhile")
+                    .next("name another file, or replace it: --force")
+                    .at(&self.path)
+            }
+            _ => failed(error),
+        })?;
+        unfinished.complete(partial);
+        if provisional {
+            unfinished.add(target);
+        }
+        let folder = target.parent().filter(|_| !provisional).map(Path::to_owned);
+        self.pending = None;
+        drop(unfinished);
+        if let Some(upload) = self.upload.take() {
+            return upload.finish();
+        }
+        // If the flush fails, the file is not removed, because it may have replaced an existing
+        // file.
+        let unsure = "the output is complete, but may be lost if the power fails";
+        folder
+            .map_or(Ok(()), |folder| flush_folder(&folder))
+            .map_err(|error| file_system_failure(unsure, &self.path, &error))
+    }
+}
+
+impl Write for OutFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| OutputError::wrap(&self.path, error))
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes).map_err(|error| OutputError::wrap(&self.path, error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|error| OutputError::wrap(&self.path, error))
+    }
+}
+
+impl Drop for OutFile {
+    fn drop(&mut self) {
+        if let Some(pending) = &self.pending {
+            unfinished::lock().remove(&pending.partial);
+        }
+    }
+}
+
+/// A folder into which a command writes several files. If this value is dropped before
+/// [`finish`](Self::finish), everything that was created in the folder is removed.
+pub(crate) struct OutFolder {
+    path: PathBuf,
+    /// Topmost folder that the command had to create. If it had to create none, the output folder.
+    top: PathBuf,
+    args: OutArgs,
+}
+
+impl OutFolder {
+    /// Creates the output folder and its parents if they are missing.
+    pub(crate) fn create(path: &Path, args: OutArgs) -> Result<Self, Failure> {
+        if rovelog::is_address(path) {
+            return Err(Failure::usage("several files cannot be written to a server")
+                .next("name one file, or write them to a folder and copy that"));
+        }
+        if is_stdout(path) {
+            return Err(Failure::usage("several files cannot be written to standard output")
+                .next("name a folder; ./- is one called -"));
+        }
+        if path.exists() && !path.is_dir() {
+            return Err(Failure::usage("the output is a file, not a folder")
+                .next("name a folder; it is created if it does not exist")
+                .at(path));
+        }
+        let top = path.ancestors().take_while(|folder| is_missing(folder)).last().unwrap_or(path);
+        let folder = Self { path: path.to_owned(), top: top.to_owned(), args };
+        make_folder(path)?;
+        Ok(folder)
+    }
+
+    /// Creates the subfolder `name` in this folder.
+    pub(crate) fn folder(&self, name: &str) -> Result<(), Failure> {
+        make_folder(&self.path.join(name))
+    }
+
+    /// Creates an output file at `path`, which must be in this folder.
+    pub(crate) fn file(&self, path: &Path, inputs: &[PathBuf]) -> Result<OutFile, Failure> {
+        let mut file = OutFile::create(path, inputs, self.args)?;
+        if let Some(pending) = &mut file.pending {
+            // A symbolic link may point out of the folder. Its target is not removed after a
+            // failure.
+            pending.provisional = pending.target.starts_with(&self.path);
+        }
+        Ok(file)
+    }
+
+    /// Flushes the folder and all files in it to the disk. The files are then kept.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let made = unfinished::lock().below(&self.top);
+        let (folders, files): (Vec<_>, Vec<_>) = made.into_iter().partition(|path| path.is_dir());
+        // Each flush mainly waits for the disk. So flushing several files in parallel is much
+        // faster than flushing them one after the other.
+        let synced = std::thread::scope(|scope| {
+            let sync = |files: &[PathBuf]| {
+                files.iter().try_for_each(|file| flush_file(&OpenOptions::new().append(true).open(file)?))
+            };
+            let pieces = files.chunks(files.len().div_ceil(16).max(1));
+            let threads: Vec<_> = pieces.map(|files| scope.spawn(move || sync(files))).collect();
+            let ended = threads.into_iter().map(|thread| thread.join().unwrap_or(Ok(())));
+            ended.collect::<io::Result<()>>()
+        });
+        let parent = self.top.parent().unwrap_or(Path::new(""));
+        let mut folders = folders.iter().map(PathBuf::as_path).chain([self.path.as_path(), parent]);
+        let synced = synced.and_then(|()| folders.try_for_each(flush_folder));
+        synced.map_err(|error| cannot_write(&self.path, &error))?;
+        unfinished::lock().complete_below(&self.top);
+        Ok(())
+    }
+}
+
+impl Drop for OutFolder {
+    fn drop(&mut self) {
+        unfinished::lock().remove_below(&self.top);
+    }
+}
+
+/// Maximum length in bytes of a file name on common file systems.
+const MAX_NAME: usize = 255;
+
+/// Returns the path under which an output is written until it is complete, which is `OUT.partial`.
+/// If this name would be too long for the file system, it is truncated and gets a hash of the full
+/// name, so that it differs from other truncated names.
+fn partial_of(target: &Path) -> PathBuf {
+    const SUFFIX: &str = ".partial";
+    let name = target.file_name().unwrap_or_default();
+    if name.len() + SUFFIX.len() <= MAX_NAME {
+        let mut partial = target.to_owned().into_os_string();
+        partial.push(SUFFIX);
+        return partial.into();
+    }
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    let text = name.to_string_lossy();
+    let start = &text[..text.floor_char_boundary(MAX_NAME - SUFFIX.len() - "-0123456789abcdef".len())];
+    target.with_file_name(format!("{start}-{:016x}{SUFFIX}", hasher.finish()))
+}
+
+fn buffered(file: File) -> BufWriter<File> {
+    BufWriter::with_capacity(1 << 16, file)
+}
+
+/// Returns true if the user has no write permission for an existing file.
+fn is_denied(path: &Path) -> bool {
+    let opened = OpenOptions::new().write(true).open(path);
+    opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+fn is_missing(folder: &Path) -> bool {
+    !folder.as_os_str().is_empty() && !folder.exists()
+}
+
+/// Creates a folder and its missing parents. The new folders are removed if the command fails.
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    let mut unfinished = unfinished::lock();
+    let missing: Vec<_> = path.ancestors().take_while(|folder| is_missing(folder)).collect();
+    for folder in missing.into_iter().rev() {
+        fs::create_dir(folder)
+            .map_err(|error| file_system_failure("cannot create the folder", folder, &error))?;
+        unfinished.add(folder);
+    }
+    Ok(())
+}
+
+/// Returns the file to which a path leads through any number of symbolic links. This file need not
+/// exist. Returns an error after 40 links, which is the limit of Linux.
+fn resolve_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        let Ok(next) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// Creates and locks the partial file of an output. Replaces an existing partial file, unless
+/// another process has locked it.
+fn create_partial(path: &Path, partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
+    let failed = |error: io::Error| cannot_write(partial, &error);
+    let mut unfinished = unfinished::lock();
+    // The loop repeats only if another process creates or removes the partial file between two of
+    // the calls below.
+    for _ in 0..100 {
+        match OpenOptions::new().write(true).create_new(true).open(partial) {
+            Ok(file) => {
+                // If the file system does not support locks, the file is used without a lock. If
+                // another process has replaced the file since it was opened, the loop starts again.
+                if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && is_file_at(&file, partial) {
+                    unfinished.add(partial);
+                    return Ok(file);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let Ok(left) = fs::symlink_metadata(partial) else { continue };
+                refuse_input(partial, &left, inputs)?;
+                if !left.is_file() {
+                    return Err(failed(error));
+                }
+                let file = match OpenOptions::new().write(true).open(partial) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    opened => opened.map_err(failed)?,
+                };
+                if file.try_lock().is_err() {
+                    break;
+                }
+                if is_file_at(&file, partial) {
+                    fs::remove_file(partial).map_err(failed)?;
+                }
+            }
+            Err(error) => return Err(cannot_write(path, &error)),
+        }
+    }
+    Err(Failure::usage("another run is writing this output")
+        .next("wait until it finishes, or name another file; if no such run exists, remove FILE")
+        .at(partial))
+}
+
+/// Renames a complete file, but fails if a file with the new name exists. `rename` would replace
+/// that file. Creating a hard link is the portable way to check and rename atomically.
+fn rename_new(partial: &Path, target: &Path) -> io::Result<()> {
+    match fs::hard_link(partial, target) {
+        Ok(()) => fs::remove_file(partial).inspect_err(|_| {
+            // The command fails, so the output must not remain under its new name either. If
+            // removing it fails too, a complete file remains.
+            let _ = fs::remove_file(target);
+        }),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // The file system has no hard links, so the check and the rename are two separate steps.
+        Err(_) if fs::symlink_metadata(target).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(partial, target),
+    }
+}
+
+/// Flushes a file to the disk. Does nothing if the file system does not support flushing.
+fn flush_file(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        synced => synced,
+    }
+}
+
+/// Flushes the directory entries of a folder to the disk, so that a rename survives a power
+/// failure.
+fn flush_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    match File::open(folder) {
+        // A user may have write but no read permission for a folder. Such a folder cannot be
+        // opened, so it is not flushed.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        opened => flush_file(&opened?),
+    }
+}
+
+/// Returns an error if the output would overwrite one of `inputs`. `output` is the metadata of the
+/// existing file at `path`. The same file is also recognized through links and different spellings
+/// of its path.
+fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<(), Failure> {
+    for input in inputs {
+        let stdin = input == Path::new("-");
+        let file = if stdin { Path::new("/dev/stdin") } else { input };
+        let Ok(metadata) = fs::metadata(file) else { continue };
+        if metadata.is_file() && is_same_file(path, output, file, &metadata) {
+            if stdin || inputs.first() == Some(input) {
+                return Err(output_is_input(path));
+            }
+            let what = format!("the output is one of the input files, {}", input.display());
+            return Err(Failure::usage(what).next("name another file").at(path));
+        }
+    }
+    Ok(())
+}
+
+fn output_is_input(output: &Path) -> Failure {
+    Failure::usage("the output is the input").next("name another file").at(output)
+}
+
+/// Returns true if the open file `file` is still the file at `path`.
+fn is_file_at(file: &File, path: &Path) -> bool {
+    let (open, there) = (file.metadata(), fs::symlink_metadata(path));
+    matches!((open, there), (Ok(open), Ok(there)) if is_same_file(path, &open, path, &there))
+}
+
+/// Returns true if two paths lead to the same file. On Unix, the metadata of a file identifies it.
+#[cfg(unix)]
+fn is_same_file(_: &Path, a: &Metadata, _: &Path, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Returns true if two paths lead to the same file. This system has no inode numbers, so the
+/// canonical paths are compared.
+#[cfg(not(unix))]
+fn is_same_file(a: &Path, _: &Metadata, b: &Path, _: &Metadata) -> bool {
+    matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+#[cfg(test)]
+mod tests;
