@@ -17,10 +17,13 @@ REASONS = {
     "D18": "a repeated subscription continues its series; pyulog drops the rows before it",
     "D19": "a reused id starts a new series; pyulog drops the series before",
     "D24": "rovelog shows defaults whether or not the compatibility flag announces them",
-    "D25": "rovelog replaces bytes that are not UTF-8, pyulog drops them; a numeric level is that level",
+    "D25": "rovelog escapes bytes that are not UTF-8, pyulog drops them; a numeric level is that level",
     "D28": "subscriptions also apply after an appended offset; pyulog drops the rows after it",
     "D30": "in a damaged log rovelog has more rows, and all of pyulog's",
     "D35": "the name of a key is everything after the first space; pyulog stops at the next space",
+    "D39": "blanks and NULs around the names of a format are left out; pyulog reads no rows of such a format",
+    "D40": "a log with a damaged header is read from its first message on; pyulog refuses it",
+    "D41": "topics of a second log in the file are further series; pyulog drops their rows",
     "stale": "a time far before all others does not move the log time; pyulog assigns it to everything after it",
     "start": "without a start time in the header, the log starts at the median of the first times of its topics",
 }
@@ -126,11 +129,32 @@ INTENDED = {
         "t/0: 3 rows more than pyulog's 3, which are all among ours": "D18",
     },
     "corpus/sync+sync-inside-payload": {
-        "text '\\x08\\x00S/s\\x13 %\\x0c�\\x12' of level 54: pyulog '\\x08\\x00S/s\\x13 %\\x0c\\x12' of level 54": "D25",
+        "text '\\x08\\x00S/s\\x13 %\\x0c\\\\xbb\\x12' of level 54: pyulog '\\x08\\x00S/s\\x13 %\\x0c\\x12' of level 54": "D25",
     },
     "corpus/texts-latin-1": {
-        "text '�� and �' of level 54: pyulog ' and ' of level 54": "D25",
-        "text 'caf�' of level 54: pyulog 'caf' of level 54": "D25",
+        "text '\\\\xff\\\\xfe and \\\\xc3' of level 54: pyulog ' and ' of level 54": "D25",
+        "text 'caf\\\\xe9' of level 54: pyulog 'caf' of level 54": "D25",
+    },
+    "corpus/formats-with-blanks": {
+        "t/0: 3 rows, pyulog has none": "D39",
+        "u/0: 3 rows, pyulog has none": "D39",
+        "v/0: 3 rows, pyulog has none": "D39",
+        "end 1020000, pyulog 1000000": "D39",
+    },
+    "corpus/header-cut-at-its-start": {
+        "pyulog fails: ULogException": "D40",
+    },
+    "corpus/header-damaged": {
+        "pyulog fails: ULogException": "D40",
+    },
+    "corpus/header-missing": {
+        "pyulog fails: ULogException": "D40",
+    },
+    "corpus/header-zeroed": {
+        "pyulog fails: ULogException": "D40",
+    },
+    "corpus/two-logs": {
+        "t/0#2: 5 rows, pyulog has none": "D41",
     },
     "corpus/texts-level-as-number": {
         "text 'raw level 0' of level 48: pyulog 'raw level 0' of level 0": "D25",

@@ -26,6 +26,8 @@ REASONS = {
     "equal stamps": "they have no fixed order of messages with equal timestamps; rovelog keeps the file order",
     "streams": "librosbag reads one bzip2 stream of the size in the header; recovery copies an intact bag as it is, and `bag reindex` writes one stream",
     "encrypted": "they need the key",
+    "line ends": "they do not parse a definition with CR LF; rovelog does",
+    "field twice": "they refuse a definition that has a field twice, or keep the last value; rovelog names the second field `x#2`",
 }
 
 UNINDEXED = "ROSBagUnindexedException, none of the messages"
@@ -49,6 +51,10 @@ INTENDED = [
         ],
         "wrong index",
     ),
+    ({"DeserializationError, none of the messages", "librosbag: Field", "recovered: librosbag Field of 1"}, ["definition-crlf"], "line ends"),
+    ({"ok, other values", "librosbag: Field", "recovered: librosbag Field of 3"}, ["definition-field-twice"], "field twice"),
+    ({NO_DEFINITION, "recovered: librosbag Expected MSG_DEF op not found of 21"}, ["stamp-of-another-clock"], "order"),
+    ({"librosbag: Required"}, ["v2.0+zeros-before-index+chunk-missing"], "wrong index"),
     ({"librosbag: Error seeking"}, ["gap+index-pos-out-of-range"], "wrong index"),
     ({NO_DEFINITION}, ["index-first-entry-is-data", "raw-padding", "raw_padding_2009"], "wrong index"),
     (

@@ -14,7 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for problem in log.diagnostics().list() {
         println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
-    // Only RLD logs have a charge, which is computed from exact sums over all rows.
+    // RLD logs contain currents. The mean and the charge of each current are computed from exact
+    // sums over all rows.
     let mut sums = log.accumulator(&StatsOptions::default())?;
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();

@@ -14,20 +14,22 @@ use crate::reader::RldReader;
 use crate::validate::{may_have_extra_word, validate};
 use crate::wire::{BLOCK_TIMES_LEN, LeadIn};
 
-/// Minimum and maximum number of blocks whose times are fetched before the rows. These blocks are
-/// spread evenly over the log, one for each [`SPACING`] bytes.
+/// Minimum and maximum number of blocks whose times are fetched at first, before any rows are
+/// fetched. These blocks are spread evenly over the log, one for each [`SPACING`] bytes.
 const SAMPLE_BLOCKS: (u64, u64) = (2, 128);
 
 /// Distance in bytes between the blocks whose times are fetched. Ranges that are closer together
 /// than this are fetched as one range, so a smaller distance would save nothing.
 const SPACING: u64 = 1 << 20;
 
-/// Number of blocks after the counted blocks whose times are fetched, too. The header may count too
-/// few blocks, because the logger writes each block before it updates the counts.
+/// Maximum number of blocks, starting with the last block that the header counts, whose times are
+/// fetched to open a log. The header may count too few blocks, because the logger writes each block
+/// before it updates the counts.
 const UNCOUNTED_BLOCKS: u64 = 4;
 
 /// Fetches the ranges that are needed to open a log: the header and the times of the last blocks.
-/// If rows may have an extra word, the times of the second block are fetched, too.
+/// If rows may start with an extra word that a bug of the logger wrote (rule D28 of
+/// docs/formats/rld.md), the times of the second block are fetched, too.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let size = file.size();
     let mut head = file.read(0..END.min(size))?;
@@ -56,7 +58,8 @@ fn block_times(layout: &Layout, block: u64) -> Range<u64> {
 
 impl RldReader {
     /// Returns the byte ranges that must be fetched next to read the selected rows. At first, these
-    /// are ranges of block times. When the times of all rows are known, these are the rows.
+    /// are ranges of block times. When the times of all rows are known, these are the ranges of the
+    /// selected rows.
     pub(crate) fn still_needed(&self, select: &Select) -> Vec<Range<u64>> {
         let Some(table) = self.table.as_ref().filter(|_| !self.unread.is_empty()) else { return Vec::new() };
         let layout = &table.layout;

@@ -48,14 +48,14 @@ pub struct RldReader {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) bytes: Bytes,
-    /// Offset of the first byte of this file, counted through the files of the log as if they were
-    /// concatenated.
+    /// Total size in bytes of all files of the log before this file.
     pub(crate) base: u64,
     pub(crate) header: Header,
     /// Number of the file's first row, counted from the start of the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
-    /// Number of rows at the end of the file that the header does not count. They are not read.
+    /// Number of rows at the end of the file that the header does not count. Such rows are not
+    /// read.
     pub(crate) left_out: u64,
 }
 
@@ -305,8 +305,7 @@ impl RldReader {
         Some(Record::new(topic, time, place.offset, place.seq, row.bytes(), table))
     }
 
-    /// Returns the offset of a row, counted through the files of the log as if they were
-    /// concatenated.
+    /// Returns the offset that a row would have if the files of the log were concatenated.
     fn offset_of(&self, row: u64) -> u64 {
         let place = self.segment_of(row).zip(self.table.as_ref());
         place.map_or(0, |(segment, table)| self.parts[segment.part].base + segment.row_at(&table.layout, row))

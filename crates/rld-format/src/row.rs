@@ -82,7 +82,8 @@ impl<'a> Row<'a> {
         Some(self.table.channels.get(channel)?.physical()?.apply(self.raw(channel)?))
     }
 
-    /// Appends the value of a channel as [`fields`](crate::schema::fields) lays it out.
+    /// Appends the value of a channel to `out`, in the layout that
+    /// [`fields`](crate::schema::fields) returns.
     fn put(&self, channel: usize, out: &mut Vec<u8>) {
         if let Some(bit) = self.bit(channel) {
             return out.push(bit.into());

@@ -85,8 +85,8 @@ impl RldReader {
         Ok(opened.finish())
     }
 
-    /// Opens the files of this log again. This time, the rows after those that the headers count
-    /// are read, too.
+    /// Opens the files of this log again. This time, rows that the headers do not count are read,
+    /// too.
     pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
         let left_out = |part: &Part| part.left_out;
         let first = self.parts.first().map_or(0, left_out);
@@ -102,8 +102,9 @@ impl RldReader {
     }
 }
 
-/// Opens a log with its companion files: further parts and an ambient file. They must be in the
-/// order of [`names::companions`]. Files that do not belong to the log are reported and ignored.
+/// Opens a log with its companion files: the other parts of the log and an ambient file. They must
+/// be in the order of [`names::companions`]. Files that do not belong to the log are reported and
+/// ignored.
 pub(crate) fn open_with(
     first: Bytes,
     companions: Vec<Companion>,
@@ -154,14 +155,15 @@ fn join_longest(
     }
 }
 
-/// Returns a function that adds diagnostics about part `part` to the diagnostics of the log.
+/// Returns a function that adds diagnostics about the file with the number `part` to the
+/// diagnostics of the log.
 fn part_notes(diagnostics: &mut Diagnostics, part: usize) -> impl FnMut(&'static Rule, Range<u64>, String) {
     move |rule, range, text| {
         diagnostics.push(rule, range, || if part == 0 { text } else { format!("part {part}: {text}") });
     }
 }
 
-/// A log that is being opened. Its files are added one after the other.
+/// State of opening a log, whose files are added one after the other.
 pub(crate) struct LogOpener {
     pub(crate) validated: Validated,
     table: Option<Table>,

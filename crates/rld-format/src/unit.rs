@@ -38,7 +38,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit for a code in a file. See "Unit codings" in the specification.
+    /// Returns the unit that a code in a file stands for. See "Unit codings" in the specification.
     pub const fn of(code: u32, unit_zero_is_unitless: bool) -> Self {
         match code {
             0 if unit_zero_is_unitless => Self::Unitless,

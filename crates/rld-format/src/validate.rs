@@ -17,8 +17,8 @@ use crate::layout::{BlockRun, Layout, times_at};
 use crate::schema::{Channel, Notes, channels, is_ambient};
 use crate::wire::{BLOCK_TIMES_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
-/// Maximum number of bytes that a stream buffers to find out whether rows have an extra word. For
-/// comparison, a block of one second at 64 kSPS with all channels has 2.3 MB.
+/// Maximum number of bytes that a stream buffers to find out whether each row starts with an extra
+/// word (rule D28). A block of one second at 64 kSPS with all channels has only 2.3 MB.
 const LOOK_AHEAD: u64 = 4 << 20;
 
 /// The validated header of a file.
@@ -126,9 +126,9 @@ pub(crate) fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
 /// Number of pairs of blocks to compare if the times of the first pair contradict the header.
 const PAIRS: u64 = 8;
 
-/// Returns whether rows have an extra word (rule D28 of docs/formats/rld.md). With the extra word,
-/// the first blocks have different offsets than without it, so their times show which offsets are
-/// right. If there is only one block, the file size decides.
+/// Returns whether rows start with an extra word (rule D28 of docs/formats/rld.md). An extra word
+/// changes the offsets of blocks, so the times of the first blocks show whether rows have one. If
+/// there is only one block, the file size decides.
 fn has_extra_word(
     header: &Header,
     head: &[u8],
@@ -212,10 +212,9 @@ impl Validated {
         self.declared.map(|rows| rows.saturating_add(self.extra_rows))
     }
 
-    /// Returns the number of rows in `bytes` that follow the rows counted in the header. The logger
-    /// writes each block before it updates the counts, so the last blocks may not be counted. The
-    /// times of these blocks must continue the times of the blocks before. `last` is the last run
-    /// of blocks.
+    /// Returns the number of rows in `bytes` that the header does not count. The logger writes each
+    /// block before it updates the counts, so the last blocks may not be counted. The times of
+    /// these blocks must continue the times of the blocks before. `last` is the last run of blocks.
     pub(crate) fn count_uncounted_rows(&self, bytes: &[u8], last: &BlockRun) -> u64 {
         let (Some(layout), Some(declared)) = (self.full_block_layout(), self.declared) else { return 0 };
         let counted = declared.checked_sub(last.before).map(|rows| layout.body(rows));
@@ -242,7 +241,7 @@ impl Validated {
     }
 
     /// Returns the row counts of a file of `len` bytes. `last` is the last run of blocks.
-    /// `uncounted` is the known number of rows that follow those counted in the header.
+    /// `uncounted` is the known number of rows that the header does not count.
     pub(crate) fn extent(&self, len: u64, last: &BlockRun, uncounted: u64) -> Extent {
         let end = self.header.size();
         let mut extent = Extent::default();
@@ -432,7 +431,8 @@ mod tests {
             let need = if len < extra.len() { extra.len() } else { 88 + 8 * 192 + 32 } as u64;
             assert_eq!(is_extra(&header, &extra[..len], None), Err(NeedMore(need)));
         }
-        // If the times match only with the extra word, the file size decides.
+        // The times fit rows with an extra word. But if the file has exactly the size for rows
+        // without an extra word, its rows have none.
         for (rows, body, found) in [(40, 224, false), (40, 228, true), (41, 224 + 32 + 4, false)] {
             let header = head(4, rows);
             let bytes = log(&header, body, &[(0, 0), (192, PERIOD)]);

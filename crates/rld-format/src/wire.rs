@@ -57,7 +57,7 @@ pub struct Version {
     pub number: u16,
     /// Magic number of files of this version.
     pub magic: [u8; 4],
-    /// Releases of the logger's software that write this version.
+    /// Releases of the logger's software that write files of this version.
     pub software: &'static str,
     /// The number with which links refer to the first channel: 0 or 1.
     pub link_base: u16,

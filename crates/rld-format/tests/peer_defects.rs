@@ -1,6 +1,6 @@
-//! Defects of the Python package `rocketlogger` 2.1.3, which is called "the peer" here. The name of
-//! each test states the right behavior, and its comment states what the peer does instead. All
-//! tests run with the corpus or with generated logs. Real logs are used if present.
+//! Defects of the Python package `rocketlogger` 2.1.3. The name of each test states the right
+//! behavior, and its comment states what the package does instead. All tests run with the corpus or
+//! with generated logs. Real logs are used if present.
 
 mod support;
 
@@ -65,8 +65,8 @@ fn fast(rows: u64, first: i128) -> Vec<u8> {
     writer.finish().expect("memory takes it").0
 }
 
-/// The peer fails with "RocketLogger file magic mismatch", because it knows only one magic
-/// number.
+/// The Python package `rocketlogger` fails with "RocketLogger file magic mismatch", because it
+/// knows only one magic number.
 #[test]
 fn version_1_is_read() {
     let log = case("v1");
@@ -77,8 +77,8 @@ fn version_1_is_read() {
     }
 }
 
-/// The peer refuses a file whose last block is not full. With `recovery=True`, it drops the rows of
-/// that block.
+/// The Python package `rocketlogger` refuses a file whose last block is not full. With
+/// `recovery=True`, it drops the rows of that block.
 #[test]
 fn rows_of_a_short_last_block_are_kept() {
     let log = case("last-block-short");
@@ -89,7 +89,8 @@ fn rows_of_a_short_last_block_are_kept() {
     }
 }
 
-/// The peer keeps only whole blocks: 4000 of these 4999 rows. Without `recovery=True`, it fails.
+/// The Python package `rocketlogger` keeps only whole blocks: 4000 of these 4999 rows. Without
+/// `recovery=True`, it fails.
 #[test]
 fn every_complete_row_before_a_cut_is_kept() {
     let log = case("cut-in-row");
@@ -101,7 +102,8 @@ fn every_complete_row_before_a_cut_is_kept() {
     }
 }
 
-/// At 64 kSPS, the peer keeps only 64 000 of 127 999 rows, because four bytes are missing.
+/// At 64 kSPS, the Python package `rocketlogger` keeps only 64 000 of 127 999 rows, because four
+/// bytes are missing.
 #[test]
 fn a_second_of_rows_is_not_dropped_for_four_bytes() {
     let mut bytes = fast(128_000, 1_700_000_000_000_000_000);
@@ -111,8 +113,9 @@ fn a_second_of_rows_is_not_dropped_for_four_bytes() {
     assert_eq!(log.row(127_998).and_then(|row| row.raw(0)), Some(127_998));
 }
 
-/// The extra word of the releases 2.0.0-beta1 to 2.0.1 shifts every value. The peer refuses the
-/// file because of its size. With `recovery=True`, the peer silently returns wrong numbers.
+/// The releases 2.0.0-beta1 to 2.0.1 wrote an extra word in each row, which shifts every value. The
+/// Python package `rocketlogger` refuses the file because of its size. With `recovery=True`, the
+/// package silently returns wrong numbers.
 #[test]
 fn the_extra_word_of_2_0_is_left_out() {
     for name in ["extra-word", "extra-word+cut"] {
@@ -123,7 +126,7 @@ fn the_extra_word_of_2_0_is_left_out() {
 }
 
 /// In files of the releases 1.1 and 1.1.1, the comment length is four bytes too large, which shifts
-/// the channel table. The peer fails with "`KeyError`: 4294967288".
+/// the channel table. The Python package `rocketlogger` fails with "`KeyError`: 4294967288".
 #[test]
 fn the_comment_length_of_1_1_is_corrected() {
     let log = case("comment-excess");
@@ -132,7 +135,8 @@ fn the_comment_length_of_1_1_is_corrected() {
     assert_eq!(raw(&log), laid("comment-excess"));
 }
 
-/// The peer fails with a `KeyError` for any unit code that is not in its table.
+/// The Python package `rocketlogger` fails with a `KeyError` for any unit code that is not in its
+/// table.
 #[test]
 fn an_unknown_unit_is_kept() {
     let log = case("unit-unknown");
@@ -140,7 +144,8 @@ fn an_unknown_unit_is_kept() {
     assert_eq!(raw(&log), laid("unit-unknown"));
 }
 
-/// The peer fails with a `UnicodeDecodeError`, because it decodes comments strictly.
+/// The Python package `rocketlogger` fails with a `UnicodeDecodeError`, because it decodes comments
+/// strictly.
 #[test]
 fn a_comment_that_is_not_ascii_is_read() {
     for name in ["comment-not-ascii", "comment-utf8"] {
@@ -149,8 +154,9 @@ fn a_comment_that_is_not_ascii_is_read() {
     assert_eq!(case("comment-utf8").header().comment_text(), "5 °C x");
 }
 
-/// The peer decides by the unit whether a channel is binary. If the unit contradicts the position
-/// of the channel, the peer reads all later channels from wrong offsets.
+/// The Python package `rocketlogger` decides by the unit whether a channel is binary. If the unit
+/// contradicts the position of the channel, the package reads all later channels from wrong
+/// offsets.
 #[test]
 fn the_position_of_a_channel_decides_whether_it_is_binary() {
     let log = case("kind-mismatch");
@@ -158,9 +164,9 @@ fn the_position_of_a_channel_decides_whether_it_is_binary() {
     assert_eq!(raw(&log), laid("kind-mismatch"));
 }
 
-/// When the peer merges channels, it removes the original channels and renumbers all links, even
-/// the number 65535, which means "no link". So `get_validity` fails with an `IndexError` after
-/// `merge_channels`.
+/// When the Python package `rocketlogger` merges channels, it removes the original channels and
+/// renumbers all links, even the number 65535, which means "no link". So `get_validity` fails with
+/// an `IndexError` after `merge_channels`.
 #[test]
 fn merged_and_other_channels_keep_their_validity() {
     let log = case("range-switches");
@@ -174,7 +180,8 @@ fn merged_and_other_channels_keep_their_validity() {
     }
 }
 
-/// The peer computes absolute times as `f64`. In this decade, such times are multiples of 256 ns.
+/// The Python package `rocketlogger` computes absolute times as `f64`. In this decade, such times
+/// are multiples of 256 ns.
 #[test]
 fn absolute_times_are_exact() {
     let first = 1_700_000_000_000_000_123;
@@ -195,8 +202,8 @@ fn absolute_times_are_exact() {
     assert!((apart - 15_680.0).abs() > 60.0, "{apart} ns");
 }
 
-/// The peer interpolates times between blocks. So in a log with a single block, all its times are
-/// `NaT`.
+/// The Python package `rocketlogger` interpolates times between blocks. So in a log with a single
+/// block, all its times are `NaT`.
 #[test]
 fn a_log_of_one_block_has_absolute_times() {
     let log = open(&fast(10, 1_700_000_000_000_000_000).into());
@@ -209,7 +216,8 @@ fn a_log_of_one_block_has_absolute_times() {
     }
 }
 
-/// The peer fails with a `TypeError`, because numpy has no 24-bit integers.
+/// The Python package `rocketlogger` fails with a `TypeError`, because `NumPy` has no 24-bit
+/// integers.
 #[test]
 fn values_of_three_bytes_are_read() {
     let log = case("data-sizes");
@@ -217,8 +225,8 @@ fn values_of_three_bytes_are_read() {
     assert_eq!(raw(&log), laid("data-sizes"));
 }
 
-/// The peer fails with a `TypeError` for more than 64 binary channels, because numpy has no
-/// 96-bit integers.
+/// The Python package `rocketlogger` fails with a `TypeError` for more than 64 binary channels,
+/// because `NumPy` has no 96-bit integers.
 #[test]
 fn more_than_64_bits_are_read() {
     let log = case("binary-70");
@@ -231,8 +239,8 @@ fn more_than_64_bits_are_read() {
     }
 }
 
-/// The peer multiplies by a power of ten that no `f64` represents exactly. So the last digit is
-/// wrong for every eighth voltage, and for four of ten currents.
+/// The Python package `rocketlogger` multiplies by a power of ten that no `f64` represents exactly.
+/// So the last digit is wrong for every eighth voltage, and for four of ten currents.
 #[test]
 fn physical_values_are_correctly_rounded() {
     let mut others = 0;
@@ -248,8 +256,8 @@ fn physical_values_are_correctly_rounded() {
     assert!(others > 1000, "{others} products differ");
 }
 
-/// Only a jump of the block times shows that blocks are missing. The peer spreads the rows before
-/// the jump over the gap.
+/// Only a jump of the block times shows that blocks are missing. The Python package `rocketlogger`
+/// spreads the rows before the jump over the gap.
 #[test]
 fn gaps_are_reported_and_rows_are_not_spread_over_them() {
     let log = case("gap");

@@ -83,7 +83,7 @@ fn read(bytes: &Bytes, known: &RowTimes, what: &str) -> DamagedRows {
     for record in log.records_in_file_order() {
         match known.get(&record.payload.to_vec()) {
             Some((number, time)) => {
-                // Each row has its own time, regardless of which rows before it were left out.
+                // Each row has its original time, regardless of which rows before it were left out.
                 let off = record.time.expect("a time").nanos.abs_diff(*time);
                 assert!(off < 1000, "{what}: row {number} is off by {off} ns");
                 rows.push(*number);

@@ -15,7 +15,7 @@ fn reopen(bytes: &Bytes, what: &str) -> Option<RldReader> {
     if let Ok(layout) = log.layout() {
         used += u64::try_from(layout.body(log.rows())).expect("within the file");
     }
-    // Rows that the header does not count are not lost, because recovery keeps them.
+    // Rows that the header does not count are not reported as lost, because recovery keeps them.
     let behind = log.diagnostics().list().iter().filter(|d| d.rule.name == "header_behind");
     used += behind.map(|d| d.range.end - d.range.start).sum::<u64>();
     assert_eq!(used + log.info().lost.bytes, bytes.len() as u64, "{what}: bytes are not accounted for");

@@ -35,8 +35,8 @@ pub(crate) struct Cli {
 /// this function prints the text or the error message and ends the process.
 pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     if args.len() < 2 {
-        // An error is ignored. It means that the reader of stdout has closed the pipe, so an error
-        // message would probably not be read either.
+        // If printing fails, the reader of stdout has closed the pipe. An error message would
+        // probably not be read either, so the error is ignored.
         let _ = Cli::command().print_help();
         std::process::exit(0);
     }
@@ -44,7 +44,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     // characters, and these must not reach the terminal.
     let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(is_terminal_control));
     Cli::try_parse_from(args).unwrap_or_else(|mut error| {
-        // If an option belongs to another command, clap suggests passing the option as a value
+        // If the user passes an option of another command, clap suggests to pass it as a value
         // after `--`. The user hardly ever means that, so this tip is removed.
         if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
             let keep = |tip: &StyledStr| !tip.to_string().contains("as a value");

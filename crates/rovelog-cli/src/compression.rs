@@ -76,7 +76,7 @@ impl FileCompression {
     }
 }
 
-/// Options of the commands that write a V2.0 bag from a V2.0 bag.
+/// Options of the commands that read a V2.0 bag and write a new V2.0 bag.
 #[derive(clap::Args)]
 pub(crate) struct ChunkArgs {
     /// ROS bag V2.0: compression of the chunks to write: none, lz4 or bz2; default: as in the log

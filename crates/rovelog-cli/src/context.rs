@@ -100,12 +100,12 @@ pub(crate) enum Color {
     Never,
 }
 
-/// State of one run of the program that does not depend on the command.
+/// State that all commands use: global options, messages, progress, and options for opening logs.
 pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) notices: Notices,
     pub(crate) progress: Progress,
-    /// Separates the outputs of different logs, if the command reads several logs.
+    /// Separates the outputs of different logs if the command reads several logs.
     pub(crate) parts: Arc<Parts>,
     /// Options for opening logs.
     pub(crate) options: ReadOptions,

@@ -39,7 +39,7 @@ impl OutputArgs {
         self.out
     }
 
-    /// Returns the output path as shown in machine-readable output. Stdout is shown as `-`.
+    /// Returns the path of the output for machine-readable results. The path of stdout is `-`.
     pub(crate) fn name(&self) -> String {
         self.path().unwrap_or(Path::new("-")).to_string_lossy().into_owned()
     }
@@ -64,7 +64,8 @@ impl Destination {
         if let Some(path) = path {
             return Ok(Self::File(Box::new(OutFile::create(path, inputs, args)?)));
         }
-        // The JSON report is printed to stdout and would be mixed with the log.
+        // The results of the command are printed to stdout as JSON. If the log were also written to
+        // stdout, both would be mixed.
         if context.global.format != Format::Text {
             return Err(Failure::usage("the output and the report cannot both go to stdout")
                 .next(format!("write the output to a file: -o {example}")));

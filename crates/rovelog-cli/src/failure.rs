@@ -51,7 +51,7 @@ impl Failure {
         Self::Message(Box::new(Message { usage, cause, next: None, file: None, causes: Vec::new() }))
     }
 
-    /// Creates a failure that has nothing to do with the arguments. The exit code is 1.
+    /// Creates a failure whose cause is not an invalid argument. The exit code is 1.
     pub(crate) fn failed(cause: impl Into<String>) -> Self {
         Self::new(false, cause.into())
     }
@@ -61,8 +61,8 @@ impl Failure {
         Self::new(true, cause.into())
     }
 
-    /// Creates the failure for a function that this build lacks, because the Cargo feature
-    /// `feature` is not enabled. `lacks` completes the sentence "this build of rovelog …".
+    /// Creates the failure for an operation that this build does not support, because the Cargo
+    /// feature `feature` is not enabled. `lacks` completes the sentence "this build of rovelog …".
     pub(crate) fn not_built_in(lacks: &str, feature: &str) -> Self {
         Self::failed(format!("this build of rovelog {lacks}")).next(format!(
             "use a released binary or the Python package, or build it: cargo install rovelog-cli --features {feature}"
@@ -96,9 +96,9 @@ impl Failure {
     }
 }
 
-/// An error while writing an output. The crates that write logs return it as the source of their
-/// own errors. Because this error contains the path of the output, the message does not blame the
-/// log.
+/// An error that occurred while an output was written. The crates that write logs return it as the
+/// source of their own errors. It contains the path of the output, so that the error message names
+/// the output and not the log.
 #[derive(Debug)]
 pub(crate) struct OutputError {
     path: PathBuf,
@@ -145,8 +145,8 @@ pub(crate) fn file_system_failure(what: &str, path: &Path, error: &io::Error) ->
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        // Logs are read from memory, so reading a log never causes a broken pipe. The closed pipe
-        // is the output.
+        // Logs are read from memory, so reading a log never causes a broken pipe. The error
+        // therefore means that the pipe to which the command writes was closed.
         let io = error.get_ref().downcast_ref::<io::Error>();
         if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return Self::Closed;
@@ -154,16 +154,16 @@ impl From<Error> for Failure {
         if let Some(failure) = io.and_then(OutputError::failure) {
             return failure;
         }
-        // The text of an error does not include the errors that caused it. These are collected for
-        // `-v`.
+        // The text of an error does not include the errors that caused it. The causing errors are
+        // collected in a list, which is printed with `-v`.
         let mut causes = Vec::new();
         let mut source = std::error::Error::source(&error);
         while let Some(error) = source {
             causes.push(error.to_string());
             source = error.source();
         }
-        // Some arguments can be checked only against the log. For these, the library reports that
-        // an argument is invalid.
+        // Some arguments can be checked only after a log has been opened. The library then reports
+        // that an argument is invalid.
         let usage = error.kind == ErrorKind::InvalidArgument;
         let next = error.next.as_deref().map(str::to_owned);
         Self::Message(Box::new(Message { usage, cause: error.to_string(), next, file: None, causes }))

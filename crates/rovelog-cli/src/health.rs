@@ -14,7 +14,7 @@ use crate::table::{Align, Table};
 use crate::text::{count, escape};
 use crate::times::Times;
 
-/// Maximum number of topics that are listed, unless `-v` is given.
+/// Maximum number of topics with bad time stamps that are listed, unless `-v` is given.
 const MAX_LISTED: usize = 5;
 
 /// Health of the time stamps in all topics, for machine-readable output.
@@ -30,7 +30,7 @@ pub(crate) struct HealthDoc<'a> {
 pub(crate) struct TopicDoc<'a> {
     topic: &'a str,
     count: String,
-    /// True if the topic has a steady rate. Only such topics can have gaps.
+    /// True if the topic has a steady rate. Gaps are detected only in topics with a steady rate.
     steady: bool,
     nominal_hz: Option<f64>,
     rate_hz: Option<f64>,
@@ -66,8 +66,8 @@ pub(crate) struct Report<'a> {
 impl<'a> Report<'a> {
     pub(crate) fn new(health: &'a Health, topics: &'a [Topic], times: &'a Times) -> Self {
         let mut topics: Vec<_> = topics.iter().collect();
-        // A survey sorts its topics by name. They are sorted by index here, because the health
-        // refers to topics by index.
+        // A survey sorts its topics by name. The results of the time stamp check refer to topics by
+        // index, so the topics are sorted by index here.
         topics.sort_unstable_by_key(|topic| topic.id.index());
         Self { health, topics, times }
     }
@@ -120,9 +120,9 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// Prints one line for each topic whose time stamps need attention. Topics with missing records
-    /// come first, those with the longest gap before all others. Each line starts with the text
-    /// `of`, which names the log if there are several logs.
+    /// Prints one line for each topic whose time stamps have problems. Topics with missing records
+    /// come first. They are ordered by the length of their longest gap. Each line starts with the
+    /// text `of`, which names the log if there are several logs.
     pub(crate) fn list(&self, out: &mut Out, of: &str, context: &Context) -> Result<(), Failure> {
         let mut found: Vec<_> = self.health.topics.iter().filter(|topic| topic.is_remarkable()).collect();
         let length = |gap: Option<&Gap>| gap.map(|gap| gap.length);

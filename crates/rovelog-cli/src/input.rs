@@ -106,8 +106,8 @@ impl Input {
         Ok(inputs)
     }
 
-    /// Calls `each` for one log after the other, and joins the outputs of all calls. If there are
-    /// several logs and one of them fails, the remaining logs are still read.
+    /// Calls `each` for one log after the other, and joins the outputs of all calls. If one of
+    /// several logs fails, the remaining logs are still read.
     pub(crate) fn each(
         inputs: &[Self],
         context: &Context,
@@ -132,8 +132,9 @@ impl Input {
     }
 
     /// Calls `read` with the index of each log on `jobs` threads. Then calls `take` with each
-    /// result, in the order of the logs. The outputs are joined, so only `take` may write output.
-    /// If there are several logs and one of them fails, the remaining logs are still read.
+    /// result, in the order of the logs. Only `take` may write output, because the outputs of
+    /// different logs must not be mixed. If one of several logs fails, the remaining logs are still
+    /// read.
     pub(crate) fn read_parallel<R: Send>(
         inputs: &[Self],
         context: &Context,
@@ -160,8 +161,9 @@ impl Input {
         Ok(after.worst)
     }
 
-    /// Calls `each` for one file after the other, for commands whose outputs are not joined. If one
-    /// of them fails, the remaining files are still processed. Returns the worst status.
+    /// Calls `each` for one file after the other. It is used by commands whose outputs are not
+    /// joined. If one file fails, the remaining files are still processed. Returns the worst status
+    /// of all files.
     pub(crate) fn for_all(
         inputs: &[Self],
         context: &Context,
@@ -330,13 +332,14 @@ impl Input {
         opened.map_err(|error| Failure::from(error).at(&self.path))
     }
 
-    /// If the user gave `--strict` and data were lost, returns a failure that describes the first
-    /// loss.
+    /// If the user gave `--strict` and some data could not be read, returns a failure that
+    /// describes the first lost data.
     pub(crate) fn refuse_damage(&self, found: &Diagnostics, context: &Context) -> Result<(), Failure> {
         if !context.global.strict || found.ledger().is_empty() {
             return Ok(());
         }
-        // The list also contains warnings. These do not make `--strict` fail.
+        // The list of problems also contains warnings. A warning alone is not a failure, even with
+        // `--strict`.
         let cause = match found.list().iter().find(|problem| problem.rule.severity >= Severity::LeftOut) {
             Some(first) => format!("{} (bytes {}..{})", first.message, first.range.start, first.range.end),
             None => "the log is damaged".to_owned(),
@@ -418,9 +421,9 @@ pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     (logs.into_iter().cloned().collect(), names.collect())
 }
 
-/// Divides the arguments of a command into logs and signals. The first argument is a log. Each of
-/// the remaining arguments is a log if it is a URL, an existing file, or a folder written with a
-/// slash, or if it has the extension of a log format. All others are signals.
+/// Divides the arguments of a command into logs and signals. The first argument is a log. Any
+/// further argument is a log in these cases: it is a URL, it is an existing file, it is a folder
+/// written with a slash, or it has the extension of a log format. All other arguments are signals.
 pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |word: &str| {
         let path = Path::new(word);

@@ -58,7 +58,8 @@ pub use interpreter::set_interpreter;
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::install_abort_handler();
     report_size_limits();
-    // A shell requests completions by an environment variable. If it is set, no command runs.
+    // A shell requests completions by setting an environment variable. If this variable is set, no
+    // command runs.
     commands::completion::answer(args::Cli::command);
     #[cfg(feature = "man")]
     if let Some(code) = man::answer(&args, args::Cli::command) {

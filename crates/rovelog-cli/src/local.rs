@@ -1,5 +1,5 @@
-//! Replacement for `remote.rs` in builds without the Cargo feature `remote`. It has the same items.
-//! Any attempt to access a remote file fails with a message about the feature.
+//! Replacement for `remote.rs` in builds without the Cargo feature `remote`. It has the same types
+//! and functions. Any attempt to access a remote file fails with a message about the feature.
 
 use std::path::{Path, PathBuf};
 

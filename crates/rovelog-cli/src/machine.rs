@@ -1,5 +1,5 @@
-//! JSON objects that occur in the documents of several commands. 64-bit integers are written as
-//! strings, because many JSON parsers round numbers above 2^53.
+//! JSON objects that are parts of the JSON output of several commands. 64-bit integers are written
+//! as strings, because many JSON parsers round numbers above 2^53.
 
 use rovelog::core::Outside;
 use rovelog::{Detail, Diagnostic, FormatInfo, Ledger, LogInfo, Topic};
@@ -152,7 +152,7 @@ impl<'a> ProblemDoc<'a> {
     }
 }
 
-/// Facts that only logs of one format have, as a JSON object. The keys keep their order.
+/// Properties that only logs of one format have, as a JSON object. The keys keep their order.
 pub(crate) struct DetailsDoc<'a>(pub(crate) &'a [Detail]);
 
 impl Serialize for DetailsDoc<'_> {

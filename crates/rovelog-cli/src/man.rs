@@ -10,8 +10,8 @@ use std::path::Path;
 /// `line` defines the command line.
 pub(crate) fn answer(args: &[OsString], line: fn() -> clap::Command) -> Option<u8> {
     let [_, command, folder] = args else { return None };
-    // This check happens before clap parses the arguments, so that the command is not listed in the
-    // help.
+    // `man` is not defined as a command for clap, because clap would list it in the help. It is
+    // therefore recognized here, before clap parses the arguments.
     if command != "man" {
         return None;
     }

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
-// Any arguments are accepted. So the user sees the message about the missing feature instead of a
-// message about the arguments. This is not a doc comment, because clap would show it as the help.
+// Any arguments are accepted. Otherwise the user would see an error message about the arguments,
+// and not the message that the feature is missing. This is not a doc comment, because clap would
+// show it as the help.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]

@@ -1,6 +1,6 @@
-//! Messages on stderr: failures with advice, warnings about lost data, and notes. After five
-//! warnings of the same kind, further ones are only counted. This module also determines the exit
-//! code.
+//! Messages on stderr: failures with advice, warnings about lost data, and notes. For each kind of
+//! warning, only the first five warnings are printed, and all others are counted. This module also
+//! determines the exit code.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,8 +17,7 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::progress::Progress;
 use crate::text::{Paint, count, escape, with_file};
 
-/// Maximum number of warnings printed for each kind. Further warnings of this kind are only
-/// counted.
+/// Maximum number of warnings of the same kind that are printed. All others are only counted.
 const MAX_PRINTED: u64 = 5;
 
 /// Prints the messages of a command.
@@ -57,8 +56,8 @@ impl Notices {
         }
     }
 
-    /// Warns about content of a log that is missing in the rewritten log. `left_out` has one
-    /// description for each kind of content.
+    /// Warns about data that an input log contains and that the newly written log does not contain.
+    /// `left_out` has one description for each kind of such data.
     pub(crate) fn left_out(&self, left_out: &[String]) {
         for what in left_out {
             self.warn("values left out", &format!("left out {what}"));
@@ -76,8 +75,8 @@ impl Notices {
         if losses.is_empty() { Status::Done } else { Status::Lost }
     }
 
-    /// Prints the warnings that are complete only after a log has been read: texts that were
-    /// escaped, and data that could not be read.
+    /// Prints the warnings that are known only after a log has been read. They concern texts that
+    /// were escaped, and data that could not be read.
     pub(crate) fn end_of_log(&self, log: &dyn LogReader, file: &Path) -> Status {
         self.escaped(&log.take_escaped_texts(), file);
         self.loss(log.losses(), file)

@@ -73,7 +73,7 @@ impl Out {
         self.write_all(text.as_bytes())
     }
 
-    /// Writes `document` as one line of NDJSON, without inserting the name of the log, because the
+    /// Writes `document` as one line of NDJSON. The name of the log is not inserted, because the
     /// document already contains it.
     pub(crate) fn document_line(&mut self, document: &impl serde::Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut *self, document)?;

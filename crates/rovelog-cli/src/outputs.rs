@@ -15,22 +15,23 @@ use crate::text::short;
 pub(crate) struct Outputs<'a> {
     /// Path given by the user, or `None` if the output goes to stdout.
     pub(crate) path: Option<&'a Path>,
-    /// True if the path has the extension of a file that the command writes, such as `plot.svg`.
+    /// True if the extension of the path shows that the path names a single file, such as
+    /// `plot.svg`, and not a folder.
     pub(crate) is_file: bool,
-    /// Extension of the files that are written into the output folder. `None` if each log gets a
-    /// folder.
+    /// Extension of the files that are written into the output folder. `None` if the output of each
+    /// log is a folder of its own.
     pub(crate) extension: Option<&'a str>,
-    /// Option that an error message suggests if several logs need a folder, such as `-o plots/ --to
-    /// svg`. `None` if several logs can be written to stdout.
+    /// Option that an error message suggests if an output folder is needed for several logs, such
+    /// as `-o plots/ --to svg`. `None` if the outputs of several logs can be written to stdout.
     pub(crate) folder: Option<String>,
     /// Options that apply to output files, such as `--force`.
     pub(crate) out: OutArgs,
 }
 
 impl Outputs<'_> {
-    /// Calls `each` for one log after the other, with the path of its output. If there are several
-    /// logs, or a folder, the outputs are written into the output folder. If one log fails, the
-    /// remaining logs are still read.
+    /// Calls `each` for one log after the other, with the path of its output. If the user named
+    /// several logs or a folder, the outputs are written into the output folder. If one log fails,
+    /// the remaining logs are still read.
     pub(crate) fn each(
         &self,
         logs: &[PathBuf],
@@ -44,8 +45,8 @@ impl Outputs<'_> {
     }
 
     /// Calls `write` for all logs on `jobs` threads. Then calls `take` with each result, in the
-    /// order of the logs. Both functions receive the path of the output. Several logs are handled
-    /// as in [`Self::each`].
+    /// order of the logs. Both functions receive the path of the output for the log. If there are
+    /// several logs, their outputs are written into the output folder, as in [`Self::each`].
     pub(crate) fn read_parallel<R: Send>(
         &self,
         logs: &[PathBuf],
@@ -106,10 +107,11 @@ const MAX_FOLDERS: usize = 8;
 
 /// Returns a distinct name for the output of each log.
 ///
-/// The name is the file name of the log without its extension. As long as several logs have the
-/// same name, these names are extended: by the extension, then by the name of the parent folder,
-/// then by both, then by the next parent folder, and so on. For example, `1/x.ulg` and `2/x.ulg`
-/// become `1_x` and `2_x`, whereas `x.ulg` and `x.bag` only get their extensions.
+/// The name is the file name of the log without its extension. If several logs have the same name,
+/// only these names are extended. The extension is tried first, then the name of the parent folder,
+/// then both, then the next parent folder, and so on, until all names differ. For example,
+/// `1/x.ulg` and `2/x.ulg` become `1_x` and `2_x`, whereas `x.ulg` and `x.bag` only get their
+/// extensions.
 fn names(inputs: &[Input]) -> Result<Vec<String>, Failure> {
     let name = |input: &Input, folders, whole| name(&input.path, folders, whole);
     let mut names: Vec<String> = inputs.iter().map(|input| name(input, 0, false)).collect();
@@ -136,8 +138,8 @@ fn names(inputs: &[Input]) -> Result<Vec<String>, Failure> {
         .at(&input.path))
 }
 
-/// Returns how many outputs have each name. The names are compared in lower case, because some file
-/// systems do not distinguish `a` from `A`.
+/// Returns the number of outputs for each name. The names are compared in lower case, because some
+/// file systems do not distinguish `a` from `A`.
 fn counts(names: &[String]) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     for name in names {

@@ -7,11 +7,14 @@ use crate::failure::Failure;
 use crate::format::Format;
 use crate::text::{Paint, escape};
 
-/// Stores the log to which the current output belongs, and separates the outputs of different logs:
+/// Joins the outputs for several logs into one output, which shows to which log each output
+/// belongs:
 ///
 /// - In text, each log has a heading with its name, in the style of the Unix program `head`.
 /// - JSON is an array with one document for each log.
 /// - Each line of NDJSON and each row of CSV starts with the name of its log.
+///
+/// If the command reads a single log, none of these are added.
 pub(crate) struct Parts {
     format: Format,
     // The state is behind a mutex, because several threads may write output.
@@ -97,7 +100,7 @@ impl Parts {
     }
 
     /// Returns the text to write before the first output of a log, such as a heading or a comma.
-    /// Returns `None` for any further output of the same log.
+    /// Returns `None` if something has already been written for this log.
     pub(crate) fn separator(&self, paint: Paint) -> Option<String> {
         let mut state = self.state();
         if std::mem::replace(&mut state.started, true) {

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 
-/// Time after which the bar appears.
+/// Time after which the progress bar appears.
 const DELAY: Duration = Duration::from_millis(700);
-/// Time between two updates of the bar.
+/// Time between two updates of the progress bar.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Progress of a command. The bar disappears when the command ends, or when it writes results to
-/// the terminal.
+/// Progress of a command. The progress bar disappears when the command ends, or when it writes
+/// results to the terminal.
 #[derive(Clone, Default)]
 pub(crate) struct Progress(Option<Arc<Shared>>);
 
-/// State that the command and the thread that draws the bar share.
+/// State that the command and the thread that draws the progress bar share.
 struct Shared {
     started: Instant,
     /// Total amount of work in bytes, or 0 if the amount is unknown.
@@ -31,18 +31,19 @@ struct Shared {
 
 #[derive(Default)]
 struct Bar {
-    /// The bar shown on the terminal, and the total amount of work for which it was created.
+    /// The progress bar on the terminal, and the total amount of work for which it was created.
     shown: Option<(ProgressBar, u64)>,
-    /// True if the bar must not be shown again.
+    /// True if the progress bar must not be shown again.
     has_ended: bool,
 }
 
-/// Guard that removes the bar and stops the thread that draws it when dropped.
+/// Guard of the progress bar. When it is dropped, the bar is removed, and the thread that draws the
+/// bar is stopped.
 pub(crate) struct Watcher(Progress, Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Starts the thread that draws the bar. Does nothing if stderr is not a terminal or `quiet` is
-    /// true.
+    /// Starts the thread that draws the progress bar. Does nothing if stderr is not a terminal or
+    /// `quiet` is true.
     pub(crate) fn watch(quiet: bool) -> (Self, Watcher) {
         if quiet || !io::stderr().is_terminal() {
             return (Self(None), Watcher(Self(None), None));
@@ -57,7 +58,7 @@ impl Progress {
         let drawn = Arc::clone(&shared);
         let thread = std::thread::Builder::new().spawn(move || draw(&drawn, &stopped));
         let progress = Self(Some(shared));
-        // If the thread cannot be started, the command runs without a bar.
+        // If the thread cannot be started, the command runs without a progress bar.
         (progress.clone(), Watcher(progress, thread.ok().map(|thread| (stop, thread))))
     }
 
@@ -81,7 +82,7 @@ impl Progress {
         Counting { out, progress: self }
     }
 
-    /// Removes the bar. It does not appear again in this run.
+    /// Removes the progress bar. It does not appear again in this process.
     pub(crate) fn end(&self) {
         if let Some(shared) = &self.0 {
             let mut bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +91,7 @@ impl Progress {
         }
     }
 
-    /// Hides the bar while `write` writes a line to stderr.
+    /// Hides the progress bar while `write` writes a line to stderr.
     pub(crate) fn above(&self, write: impl FnOnce()) {
         let Some(shared) = &self.0 else { return write() };
         let bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +133,7 @@ impl<W: Write> Write for Counting<'_, W> {
     }
 }
 
-/// Draws the bar at regular intervals until the command ends.
+/// Draws the progress bar at regular intervals until the command ends.
 fn draw(shared: &Shared, stopped: &Receiver<()>) {
     let mut wait = DELAY;
     while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
@@ -142,8 +143,8 @@ fn draw(shared: &Shared, stopped: &Receiver<()>) {
             return;
         }
         let total = shared.total.load(Relaxed);
-        // A known total is shown as a bar and an unknown total as a spinner. So a new total needs a
-        // new bar.
+        // If the total is known, a bar is shown, otherwise a spinner. The shown bar or spinner must
+        // be replaced when the total changes.
         if bar.shown.as_ref().is_some_and(|(_, of)| *of != total) {
             bar.clear();
         }

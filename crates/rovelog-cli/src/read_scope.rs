@@ -1,4 +1,4 @@
-//! Extent to which a command reads a log, and the log format given by the user.
+//! Describes which parts of a log a command reads, and returns the log format given by the user.
 
 use rovelog::{AnyLog, Select};
 

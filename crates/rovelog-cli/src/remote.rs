@@ -83,8 +83,8 @@ fn open(
         return Ok(opened(file, context, options)?);
     }
     let select = match scope {
-        // If the user gave `--allow-remote-scan`, the summary is computed from all records, so that
-        // its counts are exact.
+        // If the user gave `--allow-remote-scan`, the summary is computed from all records and not
+        // from the index. The numbers of records in it are then exact.
         ReadScope::Summary if !scans => {
             return match opened(file, context, options) {
                 Err(error) if error.kind == ErrorKind::PartlyRead => {

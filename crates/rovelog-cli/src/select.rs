@@ -46,8 +46,8 @@ pub(crate) fn partial_name(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// Returns true if `regex` matches the whole name of `topic`, with or without the instance number
-/// `/0`.
+/// Returns true if `regex` matches the whole name of `topic`. If the name ends with `/0`, the name
+/// without this instance number may match instead.
 fn matches(regex: &Regex, topic: &Topic) -> bool {
     regex.is_match(&topic.name) || regex.is_match(short(&topic.name))
 }
@@ -73,8 +73,8 @@ impl LastBeforeArgs {
         self.latched.is_empty()
     }
 
-    /// Adds to `select` the last record before the start, for each topic that the patterns match.
-    /// If a pattern matches no topic, returns an error that suggests similar names.
+    /// Selects, in addition, the last record before the time window for each topic that the
+    /// patterns match. If a pattern matches no topic, returns an error that suggests similar names.
     pub(crate) fn add_to(&self, select: Select, topics: &[&Topic]) -> Result<Select, Failure> {
         if self.is_empty() {
             return Ok(select);
@@ -226,8 +226,8 @@ impl FieldArgs {
         Ok(Self { fields: lists.collect::<Result<_, _>>()? })
     }
 
-    /// Returns the selected leaf fields of a topic. Returns `None` if no field of the topic is
-    /// selected.
+    /// Returns the selected fields of a topic, including nested fields and array elements. Returns
+    /// `None` if no field of the topic is selected.
     pub(crate) fn selected_leaves(&self, topic: &Topic) -> Option<Keep> {
         if self.fields.is_empty() {
             return Some(Keep::All);
@@ -238,7 +238,7 @@ impl FieldArgs {
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
-    /// Returns the first item of the options that looks like an expression.
+    /// Returns the first of the selected fields that looks like an expression.
     pub(crate) fn expression(&self) -> Option<&str> {
         self.items().map(|(text, _)| &**text).find(|text| text.contains(SIGNS))
     }
@@ -261,13 +261,13 @@ impl FieldArgs {
         Some(paths)
     }
 
-    /// Returns an error if an item matches no field of `topics`. If the items may be expressions,
-    /// use [`derived`](Self::derived) instead.
+    /// Returns an error if a field given by the user matches no field of `topics`. If the user may
+    /// also give expressions, use [`derived`](Self::derived) instead.
     pub(crate) fn require_matches(&self, topics: &[&Topic]) -> Result<(), Failure> {
         self.require_matches_in(&names_of(topics).collect::<Vec<_>>())
     }
 
-    /// Returns an error if an item given by the user matches none of `names`, which are pairs of
+    /// Returns an error if a field given by the user matches none of `names`, which are pairs of
     /// topic and field.
     pub(crate) fn require_matches_in(&self, names: &[(&str, String)]) -> Result<(), Failure> {
         let Some((text, _)) = self.items().find(|(_, pattern)| !matches_any(pattern.as_ref(), names)) else {
@@ -277,10 +277,10 @@ impl FieldArgs {
         Err(Failure::usage(format!("no selected topic has a field {text}")).next(near))
     }
 
-    /// Returns the signals for the items that are not fields of a topic, which are derived fields
-    /// and expressions. If several topics have the fields that an item needs, the item becomes one
-    /// signal for each of these topics. If `joined` is true, an expression may use fields of
-    /// several topics.
+    /// Returns the signals for those items of `--fields` that are derived fields or expressions,
+    /// and not fields of a topic. If several topics have the fields that an item needs, the item
+    /// becomes one signal for each of these topics. If `joined` is true, an expression may use
+    /// fields of several topics.
     pub(crate) fn derived(
         &self,
         log: &dyn LogReader,
@@ -290,8 +290,9 @@ impl FieldArgs {
         self.derived_except(&names_of(topics).collect::<Vec<_>>(), log, topics, joined)
     }
 
-    /// Like [`derived`](Self::derived), but returns signals for the items that match none of
-    /// `names`. These are the existing fields, as pairs of topic and field.
+    /// Returns the signals for those items of `--fields` that match none of `names`. `names` are
+    /// the existing fields, as pairs of topic and field. The signals are found as in
+    /// [`derived`](Self::derived).
     pub(crate) fn derived_except(
         &self,
         names: &[(&str, String)],
@@ -356,8 +357,8 @@ fn matches_any(pattern: Option<&Pattern>, names: &[(&str, String)]) -> bool {
     pattern.is_some_and(|pattern| names.iter().any(|(topic, name)| matches_field(pattern, topic, name)))
 }
 
-/// Returns all leaf fields of `topics`, as pairs of topic and field. Names of fields include the
-/// array index, as in `q[0]`.
+/// Returns all fields of `topics` as pairs of topic and field, including nested fields. Names of
+/// fields include the path and the array index, as in `pos.x` and `q[0]`.
 fn names_of<'a>(topics: &[&'a Topic]) -> impl Iterator<Item = (&'a str, String)> {
     topics.iter().flat_map(|topic| {
         let leaves = topic.schema.as_deref().map(text::names).unwrap_or_default();

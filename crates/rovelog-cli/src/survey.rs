@@ -1,4 +1,5 @@
-//! Facts about a log that `info`, `check` and `topics` print.
+//! Information about a log that `info`, `check` and `topics` print, such as its topics and
+//! problems.
 
 use rovelog::core::Outside;
 use rovelog::core::health::{Health, Pace};
@@ -10,33 +11,34 @@ use crate::input::Input;
 use crate::text::natural;
 use crate::window::{WindowArgs, span};
 
-/// Facts about a log, such as its topics and problems. They are collected from a file, or from
-/// stdin while it is read once.
+/// Information about a log, such as its topics and problems. It is collected from a file, or from
+/// stdin while stdin is read once.
 pub(crate) struct Survey {
     pub(crate) format: &'static FormatInfo,
     pub(crate) info: LogInfo,
     /// Topics sorted by name. The instances of a topic are sorted by number.
     pub(crate) topics: Vec<Topic>,
     pub(crate) diagnostics: Diagnostics,
-    /// Health of the time stamps. `None` unless the command needs it.
+    /// Result of the check of the time stamps for gaps, jitter and order. `None` unless the command
+    /// needs it.
     pub(crate) health: Option<Health>,
 }
 
 impl Survey {
-    /// Collects the facts about a log from its summary. If the log has an index, the index is the
-    /// summary, and the records are not read.
+    /// Collects the information from the summary of a log. If the log has an index, the index is
+    /// the summary, and the records are not read.
     pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
         Self::with(input, context, Input::open_summary, None)
     }
 
-    /// Reads all records of a log to collect the facts. They include the health of the time stamps
-    /// within the time window `window`.
+    /// Reads all records of a log to collect information such as its topics and problems. Also
+    /// checks the time stamps within the time window `window` for gaps, jitter and order.
     pub(crate) fn read_all(input: &Input, context: &Context, window: &WindowArgs) -> Result<Self, Failure> {
         Self::with(input, context, Input::open_all, Some(window))
     }
 
-    /// Collects the facts for `rovelog topics`. All records of a local log are read. From a remote
-    /// log, only the summary is downloaded.
+    /// Collects the information for `rovelog topics`. All records of a local log are read. From a
+    /// remote log, only the summary is downloaded.
     pub(crate) fn for_topics(input: &Input, context: &Context) -> Result<Self, Failure> {
         Self::with(
             input,
@@ -53,15 +55,16 @@ impl Survey {
         health: Option<&WindowArgs>,
     ) -> Result<Self, Failure> {
         let mut survey = if input.is_stdin() {
-            // A time such as `-10s` counts from the end of the log. While stdin is read, the end is
-            // not known yet.
+            // A time such as `-10s` counts from the end of the log. While stdin is read, the end of
+            // the log is not known yet.
             if health.is_some_and(|window| !window.is_open()) {
                 return Err(Failure::usage("-S and -E need a file: the end of a pipe is not known"));
             }
             let mut paces: Vec<Pace> = Vec::new();
             let mut stream = input.stream(context)?;
-            // If bytes were lost between two records, the records between their times may be
-            // missing. If a topic has a gap there, the lost bytes confirm it.
+            // If bytes were lost between two records, there may have been records with times
+            // between them. If a topic has a gap at this time, the lost bytes show that records are
+            // missing in the gap.
             let (mut interruptions, mut losses, mut last) = (Vec::new(), 0, None);
             loop {
                 let record = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))?;

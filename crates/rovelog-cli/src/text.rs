@@ -119,8 +119,8 @@ pub(crate) fn short(name: &str) -> &str {
     &name[..name.floor_char_boundary(100)]
 }
 
-/// Returns the last part of a message, such as `; wrote flight.ulg`. Returns an empty text if no
-/// file was written.
+/// Returns the last part of a message about the output, such as `; wrote flight.ulg`. Returns an
+/// empty text if no file was written.
 pub(crate) fn wrote(path: Option<&Path>) -> String {
     path.map_or_else(String::new, |path| format!("; wrote {}", path.display()))
 }

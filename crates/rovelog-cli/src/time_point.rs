@@ -21,7 +21,8 @@ pub(crate) struct TimePoint {
     kind: Kind,
 }
 
-/// Form of a point in time, which determines its reference point. All values are in nanoseconds.
+/// A point in time in the form in which the user wrote it. The form determines from which reference
+/// point it is counted. All values are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// Time after the start of the log, such as `+10s`.
@@ -40,7 +41,7 @@ enum Kind {
 
 impl TimePoint {
     /// Converts the point in time to nanoseconds on the clock of the log. `option` is the name of
-    /// the option that contained it, for messages.
+    /// the option with this point in time, for use in error messages.
     pub(crate) fn resolve(&self, option: &str, times: &Times) -> Result<i64, Failure> {
         let text = &self.text;
         let unknown = |what: &str| {
@@ -85,8 +86,8 @@ impl TimePoint {
         matches!(self.kind, Kind::LogClock(_) | Kind::Base(_) | Kind::TimeOfDay(_))
     }
 
-    /// Suggests what the user probably intended to write, for a time outside of the log. The log
-    /// covers the times from `first` to `last`.
+    /// If the point in time is outside of the log, suggests what the user probably intended to
+    /// write. The log covers the times from `first` to `last`.
     pub(crate) fn suggestion(&self, times: &Times, (first, last): (i64, i64)) -> Option<String> {
         let text = &self.text;
         match self.kind {

@@ -77,7 +77,7 @@ pub(crate) struct Times {
     second: Mutex<(i64, String)>,
 }
 
-/// A clone is made for another thread, so it starts with an empty cache.
+/// A clone is made for another thread. It starts with an empty cache.
 impl Clone for Times {
     fn clone(&self) -> Self {
         let (utc, second) = (self.utc.clone(), Mutex::new((i64::MIN, String::new())));
@@ -224,13 +224,15 @@ impl Times {
         true
     }
 
-    /// Returns the text of a time for the key `time` in machine-readable output.
+    /// Formats a time for the key `time` in machine-readable output. Returns `None` if the record
+    /// has no time or the log has no UTC.
     pub(crate) fn machine(&self, time: Option<Timestamp>) -> Option<String> {
         let mut text = String::new();
         self.push_machine(time, &mut text).then_some(text)
     }
 
-    /// Writes the start of a line of NDJSON, which are all keys before the data of the record.
+    /// Writes the start of a line of NDJSON, which consists of all keys before the data of the
+    /// record.
     pub(crate) fn head(&self, record: &Record<'_>, topic: &str, lines: &mut Lines, out: &mut Vec<u8>) {
         let chosen = self.format_was_chosen().then(|| self.machine(record.time)).flatten();
         let time = match (&chosen, record.time.zip(self.utc.as_ref())) {
@@ -319,8 +321,8 @@ impl Times {
         }
     }
 
-    /// Converts a UTC time to the clock of the log. `edge` selects one of two occurrences of the
-    /// time.
+    /// Converts a UTC time to the clock of the log. If the clock was set back, the time may occur
+    /// twice. `edge` then selects the first or the last occurrence.
     pub(crate) fn log_time_of_utc(&self, unix: i64, edge: Edge) -> Option<i64> {
         let utc = self.utc.as_ref()?;
         match edge {

@@ -33,7 +33,7 @@ fn model(name: &str) -> Result<Model, String> {
 }
 
 impl VelodyneArgs {
-    /// Returns the name of the first of these options that the user gave.
+    /// Returns the name of the first Velodyne option that the user gave.
     pub(crate) fn chosen(&self) -> Option<&'static str> {
         self.model.map(|_| "--model").or_else(|| self.chosen_of_points())
     }

@@ -42,10 +42,10 @@ impl WindowArgs {
     /// Converts the window to times on the clock of the log. `span` is the time range of the
     /// records, if it is known.
     ///
-    /// Returns an error if the window is completely outside of the log. Also returns an error if
-    /// only the start or only the end is outside and users often confuse its form with another
-    /// form. For example, a log starts at the boot time 112 s. Then `-S 10s` would select the whole
-    /// log, although the user probably meant `-S +10s`.
+    /// Returns an error if the whole window is outside of the log. Also returns an error if the
+    /// start or the end is outside of the log and was probably written in the wrong form. For
+    /// example, a log starts at the boot time 112 s. Then `-S 10s` would select the whole log,
+    /// although the user probably meant `-S +10s`.
     pub(crate) fn resolve(&self, times: &Times, span: Option<(i64, i64)>) -> Result<Window, Failure> {
         let place = |point: &Option<TimePoint>, option| {
             point.as_ref().map(|point| point.resolve(option, times)).transpose()
@@ -68,7 +68,7 @@ impl WindowArgs {
         }
         let (first, last) = span.unwrap_or((i64::MIN, times.last.unwrap_or(i64::MAX)));
         // A few records may have times before the start of the log. So the window is compared with
-        // the start of the log and not with the first of these times.
+        // the start of the log and not with the smallest time.
         let data = times.start.unwrap_or(first);
         let sides = [
             (&self.start, "-S", start < data || start > last, start < data),

@@ -16,12 +16,14 @@ use serde_json::Value;
 const SECOND: i128 = 1_000_000_000;
 /// 2016-06-15T22:13:11Z in seconds of Unix time.
 const START: i128 = 1_466_028_791 * SECOND;
-/// Nanoseconds of a block of 100 rows at 100 SPS.
+/// Duration in nanoseconds of a block of 100 rows. The rate is nominally 100 rows per second, but
+/// the interval between two rows is 10.0352 ms.
 const BLOCK: i128 = 1_003_520_000;
 const BLOCKS: i128 = 60;
 const SIX_YEARS: i128 = 195_526_720 * SECOND;
 
-/// Returns a log of 60 s with 3.3 V and 1 uA. After 20 blocks, the clock is set by `step`.
+/// Returns a log of 60 s with a constant voltage of 3.3 V and a constant current of 1 uA. After 20
+/// blocks, the UTC clock is set by `step`.
 fn log(step: i128) -> Vec<u8> {
     let channels = vec![
         ChannelSpec::range("I1L_valid"),
@@ -45,8 +47,8 @@ fn log(step: i128) -> Vec<u8> {
     log.finish_in_place().unwrap().0.into_inner()
 }
 
-/// Returns a folder with four logs. The clock was not set, set forward by years, set forward by 5
-/// s, and set back by 2 s.
+/// Returns a folder with four logs. In the first log, the UTC clock is never set. In the others, it
+/// is set forward by years, set forward by 5 s, and set back by 2 s.
 fn place() -> Place {
     let place = Place::new("rld", &[]);
     for (name, step) in [("none", 0), ("years", SIX_YEARS), ("ahead", 5 * SECOND), ("back", -2 * SECOND)] {
@@ -69,10 +71,13 @@ fn durations_rates_and_sums_do_not_depend_on_a_clock_that_was_set() {
     let place = place();
     for log in LOGS {
         let info = stdout(&place, &format!("info {log}"));
-        // 6000 rows have a period of 10.0352 ms. From the first row to the last are 5999 periods.
+        // The log has 6000 rows at intervals of 10.0352 ms. There are 5999 intervals from the first
+        // row to the last row.
         assert!(info.contains("duration:    1m 0.2011648s"), "{info}");
         assert!(info.contains("gaps:        none") && info.contains("99.65"), "{info}");
-        // The energy is 3.3 uW for 60.2011648 s. Each of the 6000 rows has this power.
+        // The power is constantly 3.3 uW. The integral covers the 60.2011648 s from the first row
+        // to the last. The option `--energy` counts 10.0352 ms for each of the 6000 rows, which is
+        // 60.2112 s.
         let integral = stdout(&place, &format!("stats {log} --fields 'E=integral(V1*I1)'"));
         assert!(integral.contains("0.0001986638"), "{log}: {integral}");
         let energy = stdout(&place, &format!("stats {log} --energy"));
@@ -93,17 +98,17 @@ fn durations_rates_and_sums_do_not_depend_on_a_clock_that_was_set() {
 fn windows_slices_and_regular_rows_follow_the_monotonic_clock() {
     let place = place();
     for log in LOGS {
-        // 20 s have 1993 rows of 10.0352 ms.
+        // A time window of 20 s contains 1993 rows at intervals of 10.0352 ms.
         stdout(&place, &format!("slice {log} -S +10s -E +30s -o part.rld --force"));
         let part: Value = serde_json::from_str(&stdout(&place, "info part.rld -f json")).unwrap();
         assert_eq!(part["records"].to_string().trim_matches('"'), "1993", "{log}");
         let rows = stdout(&place, &format!("export {log} --every 1s --to csv"));
         assert_eq!(rows.lines().count(), 1 + 61, "{log}");
         let windows = stdout(&place, &format!("stats {log} --window 5s --fields V1 -f csv"));
-        // There are 12 complete windows and an incomplete one.
+        // There are 12 complete time windows and an incomplete one.
         assert_eq!(windows.lines().count(), 1 + 13, "{log}: {windows}");
     }
-    // The new file has a clock step in the middle of a block.
+    // In the new file, the UTC clock is set in the middle of a block.
     let said = place.run("slice ahead.rld -S +10s -E +30s -o part.rld --force");
     let said = format!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
     assert!(said.contains("97 rows after the clock was set have UTC from before"), "{said}");
@@ -116,7 +121,7 @@ fn each_row_has_its_own_utc_and_boot_shows_the_monotonic_clock() {
         let csv = stdout(&place, line);
         csv.lines().nth(1 + row).unwrap().split(',').take(2).collect::<Vec<_>>().join(" ")
     };
-    // Row 2000 is 20.0704 s after the start.
+    // Row 2000 is 2000 intervals of 10.0352 ms, that is 20.0704 s, after the start.
     for (log, utc) in [
         ("none.rld", "2016-06-15T22:13:31.070400000Z"),
         ("years.rld", "2022-08-26T23:12:11.070400000Z"),

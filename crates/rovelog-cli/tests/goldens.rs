@@ -15,7 +15,7 @@ const LOGS: [(&str, &str, &str, &str); 4] = [
     ("vel", "gps-degrees.vel", "cut-in-data.vel", "GPSDataM.latitude"),
 ];
 
-/// Returns the output of a command for both logs of every format.
+/// Returns the outputs of a command for the intact and the damaged log of every format.
 fn golden(command: &str) -> String {
     let mut all = Vec::new();
     for (format, intact, damaged, signal) in LOGS {

@@ -78,8 +78,8 @@ impl Place {
     }
 }
 
-/// Returns the files of a lake with hashes of their content. Properties of a single run, such as
-/// times, are left out.
+/// Returns the files of a lake with hashes of their content. Properties that differ in each run,
+/// such as times, are ignored.
 fn content(lake: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![lake.to_owned()];
@@ -195,7 +195,7 @@ fn a_killed_worker_is_started_again() {
     }
 }
 
-/// The main process is killed when the files of a pack are complete, and at random times.
+/// The main process is killed after the files of a pack of logs are complete, and at random times.
 #[test]
 fn a_killed_run_is_completed_by_the_next_run() {
     let place = Place::new();
@@ -224,7 +224,8 @@ fn a_killed_run_is_completed_by_the_next_run() {
     assert_same(&lake, &whole);
 }
 
-/// The run fails after the files of the tables were written and before the file in `_logs` is.
+/// The `ingest` fails after the files of the tables were written and before the file of the table
+/// `_logs` is written.
 #[test]
 fn files_without_a_row_in_logs_are_not_in_the_lake() {
     let place = Place::new();

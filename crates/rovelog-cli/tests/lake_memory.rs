@@ -54,7 +54,7 @@ fn anonymous(process: &str) -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Returns the peak memory in bytes of the worker for this log.
+/// Returns the peak memory in bytes of the worker that adds the log `log` to a lake.
 fn peak(log: &Path, lake: &Path) -> u64 {
     let mut run = Command::new(ROVELOG)
         .args(["ingest", "--jobs", "1", "-q", "-o"])

@@ -74,8 +74,8 @@ fn missing_rows_are_reported_by_every_command() {
     assert_eq!(run_in("rld", "recover header-behind.rld", b"").status.code(), Some(0));
 }
 
-/// The rows of the ambient file are a topic like any other, although the measured rows are computed
-/// by a separate function.
+/// The rows of the ambient sensors are a topic like any other, although a separate function
+/// computes the statistics of the main rows.
 #[test]
 fn stats_show_the_ambient_file_too() {
     let place = Place::new("rld", &["v4.rld", "ambient.rld"]);

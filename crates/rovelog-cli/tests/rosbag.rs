@@ -136,7 +136,7 @@ fn rosbag_from_a_pipe() {
     snapshot!("rosbag_from_a_pipe", runs);
 }
 
-/// Bags written by the commands open, are valid, and contain the expected records.
+/// Bags written by the commands can be opened, are valid, and contain the expected records.
 #[test]
 fn rosbag_written() {
     let folder = tempfile::tempdir().unwrap();

@@ -31,7 +31,7 @@ runs! {
         "cat definition-missing.bag --msgs nowhere";
 }
 
-/// Every command that writes a bag keeps the version and the messages, for each compression.
+/// Every command that writes a bag keeps the bag version and the messages, for each compression.
 #[test]
 fn written_bags_are_v2_0_too() {
     let folder = tempfile::tempdir().unwrap();

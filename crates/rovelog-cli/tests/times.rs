@@ -39,8 +39,8 @@ runs! {
         "stats ../rld/v4.rld --above V1=1000";
 }
 
-/// All records of a log with stale times are printed in time order, and windows contain only
-/// records with times inside.
+/// All records of a log are printed in time order, even if some times are far outside the time
+/// range of the other records. A time window contains only records with times inside.
 #[test]
 fn records_come_in_time_order_and_within_the_window() {
     for (log, window) in [

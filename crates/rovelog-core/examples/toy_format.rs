@@ -76,9 +76,9 @@ impl ToyReader {
         self.bytes[HEADER..].chunks_exact(RECORD)
     }
 
-    /// Returns the selected records with their numbers. The times in a log of this format never
-    /// decrease. The last record before the time window therefore directly precedes the records in
-    /// the window.
+    /// Returns the number and the bytes of each selected record. If the last record before the time
+    /// window is also selected, it directly precedes the records in the window, because the times
+    /// in a log of this format never decrease.
     fn kept(&self, select: &Select) -> impl Iterator<Item = (u64, &[u8])> + use<'_> {
         let (select, topic) = (select.clone(), &self.topics[0]);
         let start = select.start.filter(|_| select.keeps_last_before(topic));

@@ -5,8 +5,8 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use bytes::Bytes;
 use memmap2::MmapMut;
 
-/// Size in bytes from which a buffer is mapped with huge pages. Page faults in new memory can take
-/// more time than decoding values into it, and huge pages reduce the number of page faults.
+/// Buffers of at least this size in bytes are mapped with huge pages. Page faults in new memory can
+/// take more time than decoding values into it, and huge pages reduce the number of page faults.
 const HUGE: usize = 2 << 20;
 
 /// Growable buffer for the numbers of a column.
@@ -56,7 +56,7 @@ impl Memory {
 fn mapped(bytes: usize) -> Option<MmapMut> {
     let map = MmapMut::map_anon(bytes).ok()?;
     #[cfg(target_os = "linux")]
-    // The call fails if huge pages are disabled. The mapped memory can still be used.
+    // The call fails if huge pages are disabled. The memory can then be used with normal pages.
     let _ = map.advise(memmap2::Advice::HugePage);
     Some(map)
 }
@@ -90,8 +90,8 @@ impl ReusableBuffer {
         if len < to {
             let bytes = to.max(2 * len);
             let mut larger = match self.memory {
-                // A buffer that lends its memory to several batches uses heap memory, because only
-                // heap memory can be taken back from Arrow.
+                // Memory that Arrow has allocated is replaced by memory of the same kind, because
+                // only such memory can be taken back from a batch and used again.
                 Memory::Heap(_) => Memory::Heap(MutableBuffer::from_len_zeroed(bytes)),
                 Memory::Mapped(_) => Memory::zeroed(bytes),
             };
@@ -131,7 +131,7 @@ mod tests {
             buffer.extend(8).copy_from_slice(&[7; 8]);
             let last = size - 8;
             buffer.extend(last)[last - 8..].copy_from_slice(&[9; 8]);
-            // These 8 bytes exceed the initial capacity.
+            // These 8 bytes exceed the initial capacity of the buffer.
             buffer.extend(8).copy_from_slice(&[1; 8]);
             let lent = buffer.lend();
             assert_eq!(lent.len(), size + 8);

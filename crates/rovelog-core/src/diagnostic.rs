@@ -21,7 +21,8 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Returns the name of the severity in JSON: `note`, `repaired`, `left_out` or `data_lost`.
+    /// Returns the name of the severity as used in JSON: `note`, `repaired`, `left_out` or
+    /// `data_lost`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -32,8 +33,8 @@ impl Severity {
     }
 }
 
-/// A kind of diagnostic. Each format crate declares its rules in one table. The codes and names of
-/// rules never change.
+/// A rule, which is a kind of diagnostic. Each format crate declares its rules in one table. The
+/// codes and names of rules never change.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Stable code of the rule, such as `E-ULOG-002`. The first letter is `E` if data is lost.
@@ -74,7 +75,7 @@ macro_rules! rules {
     };
 }
 
-/// Formats the losses on one line. For example:
+/// Formats the lost data on one line. For example:
 /// `4 bytes in 1 place could not be read; 2 records counted by the log are missing from the file`.
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,7 +85,8 @@ impl fmt::Display for Ledger {
             let (bytes, places) = (count(self.bytes, "byte"), count(self.losses, "place"));
             parts.push(format!("{bytes} in {places} could not be read"));
         } else if self.missing_records + self.left_out_records == 0 {
-            // If the end of a file is missing, the lost data has no bytes in the file.
+            // If the end of a file is missing, the lost data has no bytes in the file, so the
+            // number of lost bytes is unknown.
             parts.push("part of the log could not be read".to_owned());
         }
         if self.missing_records > 0 {
@@ -116,8 +118,8 @@ pub struct Diagnostic {
 pub struct Ledger {
     /// Number of bytes that could not be read.
     pub bytes: u64,
-    /// Number of losses. Each loss is one range of bytes. The range is empty if records are missing
-    /// and none of their bytes is in the file.
+    /// Number of byte ranges that could not be read. A range is empty if records are missing and
+    /// none of their bytes is in the file.
     pub losses: u64,
     /// Ranges of lost bytes in file order. Adjacent ranges are joined.
     pub ranges: Vec<Range<u64>>,
@@ -137,14 +139,15 @@ impl Ledger {
 }
 
 /// List of the diagnostics of a log in file order. The first thousand diagnostics of each kind are
-/// stored. Any more are only counted.
+/// stored. Further diagnostics are only counted.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     /// Stored diagnostics, sorted by the start of their range.
     list: Vec<Diagnostic>,
     /// Number of diagnostics by code, including those that are not stored.
     counts: BTreeMap<&'static str, u64>,
-    /// Losses from all diagnostics with the severity `DataLost`, and numbers of missing records.
+    /// Lost bytes from all diagnostics with the severity `DataLost`, and numbers of missing
+    /// records.
     ledger: Ledger,
     /// Maximum number of stored diagnostics with the same code.
     max_per_kind: usize,
@@ -172,8 +175,8 @@ impl Diagnostics {
                 // that a long damaged part stays a single range.
                 Some(last) if last.end == range.start => last.end = range.end,
                 _ if is_stored => {
-                    // Ranges usually arrive in file order. The end of a compressed file is an
-                    // exception, because it is reported before the records are read.
+                    // Lost ranges are usually added in file order. The missing end of a compressed
+                    // file is an exception, because it is reported before the records are read.
                     let at = self.ledger.ranges.partition_point(|known| known.start <= range.start);
                     self.ledger.ranges.insert(at, range.clone());
                 }

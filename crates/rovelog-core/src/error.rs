@@ -27,13 +27,13 @@ pub enum ErrorKind {
     InvalidArgument,
     /// The requested data is in parts of the file that were not read.
     PartlyRead,
-    /// Records that the index of the log lists are damaged or missing. All other records were
+    /// Some of the records in the index of the log are damaged or missing. All other records were
     /// returned.
     DataLost,
 }
 
 impl ErrorKind {
-    /// Returns the name of the kind in JSON and in tests.
+    /// Returns the name of the kind as used in JSON output and in tests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Io => "io",

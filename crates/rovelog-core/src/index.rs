@@ -28,7 +28,8 @@ const BLOCK_SIZE: u64 = 4 << 20;
 
 /// The blocks of a file, and the ranges of the file without records.
 ///
-/// The type `M` is the mark that a format stores for each block.
+/// `M` is the type of the mark. The mark is data that a format stores for each block, such as the
+/// time span of the block.
 ///
 /// ```
 /// use rovelog_core::index::{Index, Span};
@@ -59,8 +60,8 @@ pub struct Index<M> {
     /// Offset at which the current block is full. A record at or after this offset starts the next
     /// block.
     full_at: u64,
-    /// Mark of the block to which records are being added. It is copied to the block when the block
-    /// is complete.
+    /// Data that the format stores for the block to which records are being added. It is copied to
+    /// the block when the block is complete.
     mark: M,
     /// True if the whole file is one block.
     is_single_block: bool,
@@ -71,8 +72,8 @@ pub struct Index<M> {
 pub struct Block<M> {
     /// Offset of the block's first record.
     pub start: u64,
-    /// Facts that the format stores about the block. They include the time span of the block, and
-    /// the state that a reader needs to start at this block.
+    /// Data that the format stores for the block: its time span, and the state that a reader needs
+    /// to start at this block.
     pub mark: M,
     /// The topics with records in the block, each with the number of its records before the block.
     before: Vec<(u32, u64)>,
@@ -130,12 +131,13 @@ impl<M: Copy> Index<M> {
     /// Adds a record. Records must be added in file order.
     ///
     /// - `at` is the offset of the record.
-    /// - `block` is the number of the last block with records of the same topic, or 0 for the first
-    ///   record. The caller stores this number for each topic, and this function updates it.
+    /// - `block` is the number of the last block with records of the same topic. It is 0 before the
+    ///   first record of the topic. The caller stores this number for each topic, and this function
+    ///   updates it.
     /// - `before` is the number of records of the same topic before this record.
-    /// - `mark` creates the mark of a new block.
+    /// - `mark` creates the data that the format stores for a new block.
     ///
-    /// Returns the mark of the record's block, so that the caller can extend its time span.
+    /// Returns the data of the record's block, so that the caller can extend its time span.
     #[inline]
     pub fn record(
         &mut self,
@@ -147,7 +149,8 @@ impl<M: Copy> Index<M> {
         if at >= self.full_at {
             self.begin(at, mark());
         }
-        // The record is the first record of its topic in the current block.
+        // If this is the first record of its topic in the block, the number of earlier records of
+        // the topic is stored.
         if *block != self.number {
             *block = self.number;
             if let Some(last) = self.blocks.last_mut() {
@@ -167,7 +170,8 @@ impl<M: Copy> Index<M> {
         self.full_at = if self.is_single_block { u64::MAX } else { at + BLOCK_SIZE };
     }
 
-    /// Copies the current mark to the last block, which is then complete.
+    /// Copies the data for the current block to the last block in the list. This block is then
+    /// complete.
     fn seal(&mut self) {
         if let Some(last) = self.blocks.last_mut() {
             last.mark = self.mark;
@@ -183,7 +187,7 @@ impl<M: Copy> Index<M> {
             return;
         }
         self.seal();
-        // If there is no block yet, the next record must start one.
+        // If there is no block yet, the next record must start a block.
         self.full_at = if self.blocks.is_empty() { 0 } else { u64::MAX };
         let joined_block = self.blocks.drain(..).reduce(|mut joined_block, next| {
             joined_block.mark = join(joined_block.mark, next.mark);
@@ -253,7 +257,7 @@ impl<M> Index<M> {
         later.find(|(of, _)| *of == topic).map_or(count, |(_, before)| *before)
     }
 
-    /// Returns a cursor over the byte ranges without records that end after `at`.
+    /// Returns a cursor over those byte ranges without records that end after offset `at`.
     pub fn skips_from(&self, at: u64) -> Skips<'_> {
         Skips { left: &self.skips[self.skips.partition_point(|skip| skip.end <= at)..] }
     }
@@ -288,8 +292,8 @@ impl Skips<'_> {
 mod tests {
     use super::*;
 
-    /// Builds an index. For each topic, it stores the state that a caller of [`Index::record`] must
-    /// store.
+    /// Builds an index. For each topic, it stores the two numbers that a caller of
+    /// [`Index::record`] must store.
     #[derive(Default)]
     struct Records {
         index: Index<Span>,
@@ -358,7 +362,7 @@ mod tests {
         let mut all = Records::of(&THREE);
         all.add((2 * BLOCK_SIZE + 20, 2, 4));
         all.index.join(Span::joined);
-        // A second call of `join` has no effect.
+        // A second call of `join` must have no effect.
         all.index.join(|_, _| Span::default());
         all.add((9 * BLOCK_SIZE, 2, 30));
         all.index.finish(10 * BLOCK_SIZE);
@@ -366,7 +370,7 @@ mod tests {
         assert_eq!(all.index.bytes_of(0), 10..10 * BLOCK_SIZE);
         assert!(all.index.has_any(0, &[false; 3]) && all.index.before(0).is_empty());
         assert_eq!(all.index.count_before(0, 2, 2), 0);
-        // The result is the same if `join` is called before any record is added.
+        // The result must be the same if `join` is called before any record is added.
         let mut later = Records::default();
         later.index.join(Span::joined);
         later.add((10, 0, 7));

@@ -17,7 +17,7 @@ pub enum State {
 }
 
 impl State {
-    /// Returns the name of the state in text and JSON, such as `not_checked`.
+    /// Returns the name of the state as used in text and JSON output, such as `not_checked`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -28,8 +28,8 @@ impl State {
     }
 }
 
-/// The summary of a log, with the same fields for every format. Facts that exist in only one format
-/// are in [`details`](Self::details).
+/// The summary of a log, with the same fields for every format. Information that exists in only one
+/// format is in [`details`](Self::details).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogInfo {
@@ -56,14 +56,15 @@ pub struct LogInfo {
     pub records: u64,
     /// Number of bytes of a remote file that were not read.
     pub unread: u64,
-    /// True if counts and times are lower bounds, because they only cover the parts of a remote
-    /// file that were read. False if an index contains the counts and times of the other parts.
+    /// True if record counts and times are only lower bounds, because they do not cover the parts
+    /// of a remote file that were not read. False if an index contains the counts and times of
+    /// these parts.
     pub at_least: bool,
     /// Number of diagnostics of all severities.
     pub problems: u64,
     /// The data that could not be read.
     pub lost: Ledger,
-    /// Facts that exist only in the format of this log, in display order.
+    /// Information that exists only in the format of this log, in display order.
     pub details: Vec<Detail>,
 }
 
@@ -90,16 +91,17 @@ impl LogInfo {
 
     /// Sets the state, the number of problems and the lost bytes from the diagnostics of the log.
     ///
-    /// `cut` is the rule for a recording whose end is missing. If all losses are missing ends, of
-    /// the log or of the compressed file that contains it, the log is truncated. With any other
-    /// loss, the log is damaged.
+    /// `cut` is the rule for a recording whose end is missing. The log is truncated if nothing else
+    /// is lost than the end of the log, or the end of the compressed file that contains the log.
+    /// With any other loss, the log is damaged.
     pub fn set_state(&mut self, diagnostics: &Diagnostics, cut: &Rule) {
         self.lost = diagnostics.ledger().clone();
         self.problems = diagnostics.total();
         let cuts =
             diagnostics.counts().get(cut.code).copied().unwrap_or_default() + packed::cuts(diagnostics);
         self.unread = diagnostics.unread();
-        // Losses take precedence over unread parts, because losses are certain.
+        // If bytes are lost and others are unread, the state describes the loss, because it is
+        // certain.
         self.state = match self.lost.losses {
             0 if self.unread > 0 => State::NotChecked,
             0 => State::Complete,
@@ -152,25 +154,24 @@ impl LogInfo {
     }
 }
 
-/// A fact that exists only in one log format, with a line of text and a JSON value.
+/// An item of a summary that exists only in one log format, with a line of text and a JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detail {
-    /// JSON key of the fact in `snake_case`.
+    /// JSON key of the item in `snake_case`.
     pub key: &'static str,
-    /// Text of the fact for people. If it is `None`, the fact is shown only in JSON and by
-    /// `info -v`.
+    /// Text for people. If it is `None`, the item is shown only in JSON and by `info -v`.
     pub text: Option<String>,
-    /// JSON value of the fact.
+    /// JSON value of the item.
     pub value: Value,
 }
 
 impl Detail {
-    /// Creates a fact that has a line of text for people.
+    /// Creates an item that has a line of text for people.
     pub fn new(key: &'static str, text: impl Into<String>, value: Value) -> Self {
         Self { key, text: Some(text.into()), value }
     }
 
-    /// Creates a fact that has no text for people.
+    /// Creates an item that has no text for people. It is shown only in JSON and by `info -v`.
     pub fn hidden(key: &'static str, value: Value) -> Self {
         Self { key, text: None, value }
     }

@@ -14,17 +14,17 @@ pub struct Limits {
     /// Maximum number of leaves in a record. A leaf is a field that has no fields inside, and each
     /// element of an array counts separately. Default: 65,535.
     pub leaves: usize,
-    /// Maximum number of stored diagnostics of each kind. Any more are only counted. Default:
-    /// 1000.
+    /// Maximum number of stored diagnostics of each kind. Further diagnostics are only counted.
+    /// Default: 1000.
     pub diagnostics_per_kind: usize,
     /// Maximum size in bytes of a decompressed file. Default: 1 GiB. Logs from pipes have no such
     /// limit, because they are decompressed piece by piece.
     pub unpacked: u64,
     /// Maximum number of decompressed bytes for each byte of compressed data. Default: 64.
     ///
-    /// Large logs may decompress to more than `unpacked` bytes if they do not exceed this ratio.
-    /// Chunks of a bag that are larger than 64 MiB must not exceed this ratio either. If the value
-    /// is 0, no ratio is checked, and `unpacked` is the limit for all files.
+    /// A file may decompress to more than `unpacked` bytes if it does not exceed this ratio. Chunks
+    /// of a bag that are larger than 64 MiB must not exceed this ratio either. If the value is 0,
+    /// no ratio is checked, and `unpacked` is the limit for all files.
     pub expansion: u64,
 }
 

@@ -13,8 +13,8 @@ use std::collections::HashMap;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct UniqueNames {
-    /// For each assigned name, the last number that was appended to it. If no number was appended
-    /// yet, it is 1.
+    /// For each assigned name, the last number that was appended to it, or 1 if no number has been
+    /// appended yet.
     last: HashMap<String, u32>,
 }
 

@@ -67,8 +67,8 @@ pub struct OpenOptions<O> {
 }
 
 impl<O: Open> OpenOptions<O> {
-    /// Returns the default options. Damage is not an error, and a log with an index is opened by
-    /// its index.
+    /// Returns the default options: damage is not an error, and a log with an index is opened by
+    /// reading only its index.
     pub fn new() -> Self {
         Self { read: ReadOptions::default(), strict: false, opener: PhantomData }
     }
@@ -125,7 +125,8 @@ impl<O: Open> OpenOptions<O> {
 
     /// Opens a log with the function `open`. If `strict` is set, also checks that no data is lost.
     fn open_checked(mut self, open: impl FnOnce(&ReadOptions) -> Result<O::Reader>) -> Result<O::Reader> {
-        // An index only lists what should be in the file. A strict check must read all records.
+        // An index only lists the records that should be in the file. A strict check must read all
+        // records.
         self.read.read_all |= self.strict;
         let log = open(&self.read)?;
         if self.strict && !O::as_log(&log).verify().is_empty() {

@@ -47,13 +47,13 @@ pub struct Place {
     pub seq: u64,
 }
 
-/// The blocks of a log. Each block is a part of the log that can be scanned separately.
+/// The blocks of a log. Each block is a part of the log whose records can be visited separately.
 pub trait Blocks {
     /// Returns the earliest and the latest time in a block, or `None` if the block has no records.
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>>;
 
-    /// Returns the byte range of the file that a block occupies. The default implementation is for
-    /// logs that do not know these ranges.
+    /// Returns the byte range of the file that a block occupies. The default implementation returns
+    /// all possible offsets. It is for formats in which the byte ranges of blocks are unknown.
     fn offsets(&self, _block: usize) -> Range<u64> {
         0..u64::MAX
     }
@@ -101,9 +101,9 @@ pub type Selected<B> = Chain<IntoIter<Place>, InOrder<Within<B>>>;
 
 /// Returns the positions of the selected records in a log with `topics`.
 ///
-/// The first positions are before the time window. They belong to the last record of each topic for
-/// which `select` requests this record. The positions in the time window follow. Both groups are in
-/// time order.
+/// If `select` requests the last record of a topic before the time window, the position of this
+/// record is returned first. The positions in the time window follow. Both groups are in time
+/// order.
 ///
 /// `of` is called with a flag for each topic. It returns blocks that only visit records of the
 /// topics whose flag is true.
@@ -148,8 +148,8 @@ type SortKey = (i64, u64);
 pub struct InOrder<B> {
     /// Blocks of the log that are visited.
     blocks: B,
-    /// Blocks that have records, in ascending order. Each entry has the lowest key in the block,
-    /// the highest key, and the index of the block.
+    /// Blocks that have records, in ascending order. Each entry has the lowest and the highest sort
+    /// key in the block, and the index of the block.
     order: Vec<(SortKey, SortKey, usize)>,
     /// Positions of the current batch that have not been returned yet.
     batch: IntoIter<Place>,
@@ -287,14 +287,15 @@ mod tests {
         let mut all = InOrder::with_batch_len(blocks, 3);
         let got: Vec<_> = all.by_ref().map(|place| place.time).collect();
         assert_eq!(got, (0..24).collect::<Vec<_>>());
-        // A batch has three positions and a block has six. Each block is visited twice for its own
-        // positions. It is also visited by the batch before, which collects more positions than it
-        // returns, and by the batch after, which starts at the last position of the block.
+        // A batch has three positions and a block has six, so each block is visited for two batches
+        // of its own positions. The batch before also visits the block, because it collects more
+        // positions than it returns. The batch after also visits the block, because this batch
+        // starts at the last position of the block.
         assert_eq!(*all.blocks.1.borrow(), [3, 4, 4, 3]);
     }
 
-    /// For any order of the records and any batch size, the result must equal a sort of all
-    /// positions.
+    /// For any order of the records and any batch size, the result must equal the sorted list of
+    /// all positions.
     #[test]
     fn batches_equal_a_sort_of_all_positions() {
         let mut state = 1u64;

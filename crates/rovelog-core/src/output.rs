@@ -70,8 +70,8 @@ impl<W> FailFast<W> {
 }
 
 impl<W: Write> Write for FailFast<W> {
-    // All bytes are written at once. After a short write, the caller would have to call this
-    // function again.
+    // All bytes are written at once. If only some of them were written, the caller would have to
+    // call this function again.
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.write_all(bytes).map(|()| bytes.len())
     }

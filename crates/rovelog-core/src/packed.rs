@@ -1,7 +1,8 @@
 //! Compressed files that contain a whole log, such as `flight.ulg.gz`.
 //!
 //! The facade `rovelog` decompresses the file and passes the bytes of the log to a reader. This
-//! module describes how the compressed data ends, and reports a missing end as a diagnostic.
+//! module describes whether the compressed data is complete, and reports a missing end as a
+//! diagnostic.
 
 use crate::Diagnostics;
 
@@ -18,10 +19,11 @@ crate::rules! {
         "zero bytes after the compressed data, as tapes and block devices write them"
 }
 
-/// Rules of diagnostics which mean that part of the compressed file's content is missing.
+/// Rules of the diagnostics that report missing content of a compressed file.
 const LOSSES: [&crate::Rule; 3] = [&PACKED_CUT, &PACKED_UNCHECKED, &PACKED_FOLLOWED];
 
-/// The state in which the compressed data of a file ends. All offsets refer to the compressed file.
+/// State of the end of a compressed file: complete, missing, or followed by other bytes. All
+/// offsets refer to the compressed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The compressed data is complete. Its checksum matches, or the compression format has no
@@ -54,15 +56,15 @@ pub enum Ending {
 pub struct Packing {
     /// Name of the compression, such as `gzip`.
     pub name: &'static str,
-    /// The state in which the compressed data ends.
+    /// State of the end of the compressed file.
     pub ending: Ending,
     /// Size of the decompressed log in bytes.
     pub size: u64,
 }
 
 impl Packing {
-    /// Adds a diagnostic that the log was compressed, and a diagnostic if the compressed data does
-    /// not end as expected.
+    /// Adds a diagnostic that the log was compressed. Adds another diagnostic if the compressed
+    /// data is incomplete or followed by other bytes.
     pub fn note(&self, diagnostics: &mut Diagnostics) {
         let Self { name, ending, size } = *self;
         // The note concerns the whole file, so its range is the first byte.

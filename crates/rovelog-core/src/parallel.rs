@@ -103,8 +103,8 @@ pub fn in_order<T: Send, R: Send, S, E>(
         });
         let (mut pushed, mut taken, has_failed) = (0u64, 0u64, Cell::new(false));
         let mut take = |result| take(result).inspect_err(|_| has_failed.set(true));
-        // Passes finished results to `take`, then processes items until at most `most` items are
-        // unfinished.
+        // Passes finished results to `take`, then processes items in this thread until at most
+        // `most` items are unfinished.
         let mut process_until = |pushed: u64, most: u64| {
             while let Some(result) = shared.result(taken) {
                 taken += 1;
@@ -120,8 +120,8 @@ pub fn in_order<T: Send, R: Send, S, E>(
                         taken += 1;
                         take(result)?;
                     }
-                    // If another thread has panicked, the thread scope passes on its panic when it
-                    // ends.
+                    // If another thread has panicked, the thread scope propagates this panic when
+                    // the scope ends.
                     NextStep::Broken => break,
                 }
             }
@@ -273,8 +273,8 @@ impl<L, T, E> LaneQueue<L, T, E> {
             queue.ready.push_back(number);
         }
         if let Err(error) = result {
-            // If several threads fail, the error that is stored first is returned. It can depend on
-            // the threads.
+            // If several threads fail, the error that is stored first is returned. Which error this
+            // is can depend on the timing of the threads.
             queue.error.get_or_insert(error);
         }
         self.changed.notify_all();

@@ -63,7 +63,7 @@ impl Unread {
             if range.start > at {
                 unread.push(at..range.start);
             }
-            // Fetched ranges may overlap.
+            // Ranges that were fetched may overlap, so `at` must not decrease.
             at = at.max(range.end);
         }
         if at < size {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Appends a range to an ascending list. If the last range ends where `range` starts, it is
-/// extended instead.
+/// Appends a range to an ascending list. If the last range in the list ends where `range` starts,
+/// the last range is extended instead.
 pub fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,

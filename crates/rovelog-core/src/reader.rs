@@ -18,8 +18,7 @@ use crate::{
 /// Number of bytes at the start of a file that are compared with the signatures of all formats.
 pub const PROBE_LEN: usize = 64;
 
-/// If the signature of a log is damaged, the log is searched in this number of bytes at the start
-/// of the file.
+/// Number of bytes at the start of a file in which a log with a damaged signature is searched.
 pub const SEARCH_LEN: usize = 64 << 10;
 
 /// Constants that describe a format.
@@ -63,12 +62,12 @@ pub type OtherFiles = fn(&str, &dyn Fn(&str) -> bool) -> Vec<String>;
 pub struct Files {
     /// Returns the names of the existing files of a log after the first file, in order.
     pub others: OtherFiles,
-    /// Returns the file name of a part. The arguments are the name of the log's first file, and the
-    /// index of the part. The first file has index 0.
+    /// Returns the name of one file of a log. The arguments are the name of the log's first file,
+    /// and the index of the file whose name is returned. The first file has index 0.
     pub part: fn(&str, usize) -> String,
 }
 
-/// Bytes at offset 0 that every file of a format starts with.
+/// Bytes at the start of a file by which its format is detected.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Signature(pub &'static [u8]);
 
@@ -77,8 +76,8 @@ pub struct Signature(pub &'static [u8]);
 pub enum Probe {
     /// The file does not have this format.
     No,
-    /// The file ends inside a signature, and all of its bytes match. The number is the size of the
-    /// file in bytes.
+    /// The file is shorter than a signature, and all of its bytes match the start of the signature.
+    /// The argument is the size of the file in bytes.
     Prefix(usize),
     /// The file starts with a signature of this format.
     Yes,
@@ -137,9 +136,9 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// Creates the diagnostics of a log that is read with these options. They state the number of
-    /// bytes that were not read, and contain a note if the file was compressed. This method is for
-    /// implementations of readers.
+    /// Creates the list of diagnostics for a log that is read with these options. The list states
+    /// the number of bytes that were not read, and contains a note if the file was compressed. This
+    /// method is for implementations of readers.
     #[doc(hidden)]
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = Diagnostics::new(&self.limits);
@@ -170,8 +169,8 @@ pub trait Format {
     /// unsupported feature. Damage is not an error. It is listed by [`LogReader::diagnostics`].
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
 
-    /// Opens a log that consists of several files. If a companion file does not belong to the log,
-    /// this causes a diagnostic and no error.
+    /// Opens a log that consists of several files. `bytes` is the first file. If a companion file
+    /// does not belong to the log, a diagnostic is added, and no error is returned.
     ///
     /// # Errors
     /// Returns the same errors as [`open`](Self::open).
@@ -229,11 +228,11 @@ pub trait LogReader: Send + Sync {
     /// change.
     fn info(&self) -> &LogInfo;
 
-    /// Returns the losses that are known so far. These are the losses in [`info`](Self::info), and
-    /// the losses that were found while reading.
+    /// Returns the data that is known to be lost so far. This is the lost data in
+    /// [`info`](Self::info), and the lost data that was found while records were read.
     ///
-    /// If a log is opened by its index, a loss in its records is found only when the records are
-    /// read. Call this method after reading, or open the log with [`ReadOptions::read_all`].
+    /// If a log is opened by its index, damaged records are found only when they are read. Call
+    /// this method after reading, or open the log with [`ReadOptions::read_all`].
     fn losses(&self) -> &Ledger {
         &self.info().lost
     }
@@ -245,8 +244,8 @@ pub trait LogReader: Send + Sync {
         Vec::new()
     }
 
-    /// Reads the whole log, and returns all losses. If the log was opened by its index, it is
-    /// compared with the index.
+    /// Reads the whole log, and returns all data that is lost. If the log was opened by its index,
+    /// the records are compared with the index.
     fn verify(&self) -> &Ledger {
         self.losses()
     }
@@ -284,7 +283,8 @@ pub trait LogReader: Send + Sync {
     }
 
     /// Returns the selected records in time order. Records with the same time are in file order. A
-    /// record without a time is placed by the log's time at its position in the file.
+    /// record without a time is sorted by the time that the log had reached at this position in the
+    /// file.
     ///
     /// If the log was opened by its index, and the records that were read contradict the index, the
     /// last item is an error of kind [`ErrorKind::DataLost`]. It describes the missing records.
@@ -294,7 +294,7 @@ pub trait LogReader: Send + Sync {
     fn records<'a>(&'a self, select: &Select) -> Records<'a>;
 
     /// Returns the same records as [`records`](Self::records), but no error for missing records.
-    /// The caller must report [`losses`](Self::losses) instead.
+    /// The caller must report the lost data of [`losses`](Self::losses) instead.
     fn intact_records<'a>(&'a self, select: &Select) -> Records<'a> {
         let is_loss = |error: &Error| error.kind == ErrorKind::DataLost;
         Box::new(self.records(select).filter(move |record| !record.as_ref().is_err_and(is_loss)))

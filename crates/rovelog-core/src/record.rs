@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::layout::{DecodeError, Keys, Layout, Visit};
 use crate::{Error, ErrorKind, Result, Timestamp, Topic, Value};
 
-/// Finds the fields in payloads. Each format implements this trait for the type definitions in its
-/// logs.
+/// Finds the fields in the payload of a record. Each format implements this trait, because each
+/// format defines the types of records in a different way.
 pub trait Decode: Send + Sync {
     /// Returns the fields of a record of `topic`. The payload is checked first.
     ///
@@ -23,7 +23,8 @@ pub trait Decode: Send + Sync {
 pub struct Fields<'a> {
     /// Layout of the bytes.
     pub layout: &'a Arc<Layout>,
-    /// Bytes of the fields. This is the payload, unless the format computes the fields.
+    /// Bytes of the fields. These are the bytes of the payload, unless the format computes the
+    /// fields from the payload.
     pub bytes: Cow<'a, [u8]>,
 }
 
@@ -66,8 +67,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The bytes of a record without framing. They are borrowed from the log, or they are a range of a
-/// decompressed block that several records share.
+/// The bytes of a record without its header. They are borrowed from the log, or they are a range of
+/// a decompressed block that several records share.
 #[derive(Clone)]
 pub struct Payload<'a>(Bytes<'a>);
 
@@ -149,11 +150,11 @@ pub struct Record<'a> {
     pub topic: &'a Topic,
     /// Time on the log's clock, or `None` if the record has no time.
     pub time: Option<Timestamp>,
-    /// Offset of the record's first byte in the file, including the framing of the record.
+    /// Offset in the file of the record's first byte, which may belong to the header of the record.
     pub offset: u64,
     /// Number of the record within its topic, in file order, starting with 0.
     pub seq: u64,
-    /// Bytes of the record without its framing.
+    /// Bytes of the record without its header.
     pub payload: Payload<'a>,
     /// Decoder for the payload of the record.
     decode: &'a dyn Decode,
@@ -225,7 +226,7 @@ impl fmt::Debug for Record<'_> {
 pub struct Text {
     /// Time at which the line was printed, or `None` if the format does not store it.
     pub time: Option<Timestamp>,
-    /// Offset of the line's first byte in the file, including its framing.
+    /// Offset in the file of the line's first byte, which may belong to the header of the line.
     pub offset: u64,
     /// Syslog severity, from 0 (emergency) to 7 (debug).
     pub level: u8,

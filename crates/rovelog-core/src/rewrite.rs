@@ -1,8 +1,9 @@
 //! Options and results of recovering, slicing and merging logs, for all formats.
 //!
 //! Recovery counts each byte of the damaged log as lost, stale or kept. For example, a log of 100
-//! bytes has damage in `0..20`, and valid records of an older recording in `50..53` and `60..62`.
-//! Its [`Recovery`] has 20 lost bytes, 5 stale bytes and 75 kept bytes.
+//! bytes has damage in the byte range `0..20`, and valid records of an older recording in the byte
+//! ranges `50..53` and `60..62`. Its [`Recovery`] has 20 lost bytes, 5 stale bytes and 75 kept
+//! bytes.
 
 use std::io::Write;
 use std::ops::Range;
@@ -31,7 +32,7 @@ impl RecoverOptions {
 /// The result of recovering a damaged log.
 ///
 /// The numbers of kept, lost and stale bytes add up to the size of the damaged log. Bytes that the
-/// recovered log replaces or does not need also count as kept. An example is the header.
+/// recovered log replaces or does not need, such as the header, also count as kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovery {
     /// Number of records in the recovered log.
@@ -75,7 +76,7 @@ impl Recovery {
     /// Returns an error if writing to `out` fails.
     pub fn copied(records: u64, log: &[u8], out: &mut dyn Write) -> std::io::Result<Self> {
         out.write_all(log)?;
-        // `out` may buffer bytes, and an error while writing them must not be lost.
+        // `out` may buffer bytes. An error that occurs when they are written must be returned.
         out.flush()?;
         Ok(Self { records, kept_bytes: log.len() as u64, unchanged: true, ..Self::default() })
     }
@@ -116,13 +117,13 @@ pub struct Segment {
     pub range: Range<u64>,
     /// Number of records in the segment.
     pub records: u64,
-    /// Number of records in the segment whose time was checked. The first record of a topic is not
-    /// checked, because it was often published long before the recording.
+    /// Number of records in the segment whose time was checked. The first record of each topic is
+    /// not checked, because it was often published long before the recording.
     pub timed_records: u64,
-    /// Start time of the segment. This is the median of the first checked times, because single
-    /// times may be wrong.
+    /// Start time of the segment. This is the median of the first times that were checked, because
+    /// single times may be wrong.
     pub first: Option<Timestamp>,
-    /// End time of the segment. This is the median of the last checked times.
+    /// End time of the segment. This is the median of the last times that were checked.
     pub last: Option<Timestamp>,
     /// True if the segment belongs to the log. False if the segment is stale.
     pub in_time_order: bool,
@@ -133,8 +134,8 @@ pub struct Segment {
 pub struct Sliced {
     /// Number of records in the slice.
     pub records: u64,
-    /// Number of entries in the slice that have a time and are not records: texts, dropouts and
-    /// parameter changes.
+    /// Number of entries in the slice that have a time and are not records, such as console lines,
+    /// dropouts and parameter changes.
     pub others: u64,
     /// Number of topics in the slice, including topics without records.
     pub topics: usize,
@@ -145,8 +146,8 @@ pub struct Sliced {
 }
 
 impl Sliced {
-    /// Returns whether the slice contains no records or other entries with a time. It then only
-    /// contains definitions and initial values.
+    /// Returns whether the slice contains neither records nor other entries with a time. Such a
+    /// slice contains only definitions and initial values.
     pub fn is_empty(&self) -> bool {
         self.records + self.others == 0
     }
@@ -170,12 +171,13 @@ impl Align {
     /// clock that started first. If times are not aligned by UTC, all of these numbers are 0.
     ///
     /// `offsets` are the Unix times in nanoseconds at which the clocks of the logs started. They
-    /// are computed only if they are needed. For example, the offsets 12 and 10 give the results 2
-    /// and 0.
+    /// are computed only if they are needed. For example, if two clocks started at the Unix
+    /// times 12 and 10, the results are 2 and 0.
     ///
     /// # Errors
-    /// Returns the first error in `offsets`. If the logs must have a common clock, and their clocks
-    /// started more than `within` nanoseconds apart, returns `apart` of the largest distance.
+    /// Returns the first error in `offsets`. If the logs must have a common clock, but their clocks
+    /// started more than `within` nanoseconds apart, returns the error that `apart` creates from
+    /// the largest distance.
     pub fn shifts<E>(
         self,
         offsets: impl ExactSizeIterator<Item = Result<i64, E>>,
@@ -240,7 +242,7 @@ mod tests {
         assert_eq!(out, b"a log");
         assert_eq!((recovery.records, recovery.kept_bytes, recovery.unchanged), (3, 5, true));
         assert!(recovery.is_complete());
-        // The result differs if the log comes from a compressed file whose end is missing.
+        // If the log comes from a compressed file whose end is missing, a loss must be added.
         let mut diagnostics = Diagnostics::new(&Limits::default());
         assert_eq!(recovery.clone().with_packing(5, &diagnostics), recovery);
         let ending = packed::Ending::Cut { at: 2 };
@@ -271,7 +273,8 @@ mod tests {
         assert_eq!(shifts(Align::Shared, &[12, 10, 15]), Ok(vec![0; 3]));
         assert_eq!(shifts(Align::Shared, &[12, 10, 16]), Err(6));
         assert_eq!(shifts(Align::Shared, &[]), Ok(vec![]));
-        // Offsets that are not needed are not computed, so their errors do not matter.
+        // Without alignment by UTC, or with a single log, the offsets are not needed. They are then
+        // not computed, so their errors do not matter.
         let unknown = |align: Align, logs: usize| align.shifts((0..logs).map(|_| Err(1)), 0, |_| 2);
         assert_eq!((unknown(Align::AsIs, 2), unknown(Align::Utc, 1)), (Ok(vec![0; 2]), Ok(vec![0])));
         assert_eq!(unknown(Align::Shared, 2), Err(1));

@@ -31,7 +31,8 @@ pub struct Window<'a> {
     pub eof: bool,
 }
 
-/// Returned if a window ends too early. The number is the file offset up to which bytes are needed.
+/// Error for a window that ends too early. The argument is the file offset up to which bytes are
+/// needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeedMore(pub u64);
 
@@ -116,7 +117,7 @@ impl<'a> Window<'a> {
     pub fn zeros_end(&self, from: u64) -> u64 {
         const AT_ONCE: usize = 64;
         let Some(rest) = self.available_from(from) else { return from };
-        // The compiler vectorizes the OR of 64 bytes.
+        // The OR of 64 bytes is 0 if all of them are 0. The compiler vectorizes this loop.
         let zeros = |bytes: &&[u8]| bytes.iter().fold(0, |any, byte| any | byte) == 0;
         let whole = rest.chunks_exact(AT_ONCE).take_while(zeros).count() * AT_ONCE;
         let last = rest[whole..].iter().take_while(|byte| **byte == 0).count();
@@ -302,8 +303,8 @@ mod tests {
         );
     }
 
-    /// The window must have the bytes of the file at the right offsets, regardless of discarded
-    /// bytes and of the sizes of reads.
+    /// The window must have the bytes of the file at the right offsets, regardless of how many
+    /// bytes were discarded and how many bytes each read returned.
     #[test]
     fn a_source_keeps_the_requested_bytes() -> IoResult<()> {
         struct Slow<'a>(&'a [u8]);

@@ -14,16 +14,16 @@ pub struct Schema {
 
 impl Schema {
     /// Calls `visit` with the flat name and the type of each leaf, in the order of a record's
-    /// values. For example, flat names are `pos.x` and `q[0]`. A list of variable length is a
-    /// single leaf. So are a time and a duration.
+    /// values. A leaf is a value that is neither a struct nor an array of fixed length. Examples of
+    /// flat names are `pos.x` and `q[0]`.
     pub fn for_each_leaf(&self, visit: &mut dyn FnMut(&str, &FieldType)) {
         for field in &self.fields {
             field.ty.for_each_leaf(&mut field.name.to_string(), visit);
         }
     }
 
-    /// Returns whether every record has the same number of leaves. This is the case if no field is
-    /// a list of variable length.
+    /// Returns whether every record has the same number of values. This is the case if there is no
+    /// list of variable length, neither as a field nor inside a field.
     pub fn is_fixed(&self) -> bool {
         self.fields.iter().all(|field| field.ty.is_fixed())
     }
@@ -173,7 +173,7 @@ impl FieldType {
         }
     }
 
-    /// Returns whether a field of this type has the same number of leaves in every record.
+    /// Returns whether a field of this type has the same number of values in every record.
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Struct(schema) => schema.is_fixed(),

@@ -96,7 +96,7 @@ impl Select {
     }
 
     /// Returns the same selection with the time window `start..end`, in nanoseconds of the log's
-    /// clock. `None` means that the window has no limit on this side.
+    /// clock. If `start` or `end` is `None`, the window has no limit on this side.
     #[must_use]
     pub fn between(mut self, start: Option<i64>, end: Option<i64>) -> Self {
         (self.start, self.end) = (start, end);
@@ -135,7 +135,8 @@ impl Select {
             && self.last_before_topics.as_ref().is_none_or(|names| names.topic(topic))
     }
 
-    /// Returns the same selection with only these fields in columns.
+    /// Returns the same selection, restricted to the fields with these names. Only the columns that
+    /// are read are restricted. Records always have all fields.
     #[must_use]
     pub fn with_fields<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.fields = Some(Names::from_iter(names));

@@ -43,7 +43,8 @@ pub struct Splice<'a> {
 /// A byte range of a source, or of the new bytes.
 #[derive(Debug)]
 struct Piece {
-    /// Index of the source. The number of sources stands for the new bytes.
+    /// Index of the source. If it equals the number of sources, the piece is a range of the new
+    /// bytes.
     source: u32,
     /// Offset of the first byte of the piece in the source.
     start: u64,
@@ -140,7 +141,7 @@ impl<'a> Splice<'a> {
             return Ok(());
         }
         self.write(out)?;
-        // New bytes are stored at the start of the empty `new_bytes` again.
+        // `new_bytes` is empty afterwards, so later new bytes are stored from offset 0 again.
         self.pieces.clear();
         self.new_bytes.clear();
         Ok(())

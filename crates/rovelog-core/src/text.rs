@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
-/// Returns a count with its noun in the singular or plural, such as `1 byte`, `2 bytes` or
-/// `2 entries`.
+/// Returns a number with its noun in the singular or plural, such as `1 byte` or `2 entries`.
 ///
 /// ```
 /// use rovelog_core::text::count;
@@ -70,8 +69,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
         match c {
             '\n' => escaped.push_str("\\n"),
             '\r' => escaped.push_str("\\r"),
-            // This also escapes the C1 control characters. For example, 0x9b starts an escape
-            // sequence.
+            // This also escapes the control characters from 0x80 to 0x9f. For example, 0x9b starts
+            // an escape sequence.
             c if is_terminal_control(c) && u32::from(c) < 0x100 => {
                 let _ = write!(escaped, "\\x{:02x}", u32::from(c));
             }

@@ -18,7 +18,8 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Returns the name of the clock in text and JSON: `unix`, `boot` or `log_start`.
+    /// Returns the name of the clock as used in text and JSON output: `unix`, `boot` or
+    /// `log_start`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unix => "unix",
@@ -82,8 +83,8 @@ impl Timestamp {
         (self.clock == Clock::Unix).then(|| DateTime::from_timestamp_nanos(self.nanos))
     }
 
-    /// Returns a value that displays the time as exact decimal seconds. For example, 112 417 000
-    /// 000 ns are displayed as `112.417`.
+    /// Returns a value that displays the time as exact decimal seconds. For example, a time of
+    /// 112417000000 ns is displayed as `112.417`.
     pub fn seconds(self) -> Seconds {
         Seconds(self.nanos)
     }
@@ -140,8 +141,8 @@ impl UtcKnot {
     }
 }
 
-/// Maximum change of the offset in nanoseconds that counts as drift of the clock. A larger change
-/// means that the clock was set.
+/// Maximum change of the offset between two clocks, in nanoseconds, that counts as drift. A larger
+/// change means that a clock was set.
 const DRIFT: i64 = 1_000_000;
 
 impl UtcOffset {

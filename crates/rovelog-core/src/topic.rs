@@ -15,16 +15,16 @@ impl TopicId {
     }
 }
 
-/// A group of records of a topic whose times are close to each other.
+/// A time interval that contains records of a topic whose times are close to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Earliest time of the records in nanoseconds.
     pub first: i64,
     /// Latest time of the records in nanoseconds.
     pub last: i64,
-    /// Number of records in the group.
+    /// Number of records in the interval.
     pub count: u64,
-    /// Offset in the file of the first record in the group.
+    /// Offset in the file of the first record in the interval.
     pub offset: u64,
 }
 

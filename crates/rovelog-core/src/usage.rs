@@ -1,20 +1,20 @@
-//! Sizes of the parts of a log, summed by kind of content.
+//! Sizes of the content of a log, summed by kind, such as records, definitions and indexes.
 
 use std::collections::HashMap;
 
 use crate::TopicId;
 
-/// Number and size of the parts of a log that have the same kind and topic.
+/// Number and size of the entries of a log that have the same kind and belong to the same topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Kind of the parts, in the terms of the log format, such as `data`, `parameter` or `index`.
+    /// Kind of the entries, in the terms of the log format, such as `data`, `parameter` or `index`.
     pub kind: &'static str,
-    /// Topic that the parts belong to, or `None` if they belong to no topic.
+    /// Topic to which the entries belong, or `None` if they belong to no topic.
     pub topic: Option<TopicId>,
-    /// Number of parts.
+    /// Number of entries that have this kind and belong to this topic.
     pub count: u64,
-    /// Size of the parts in bytes, including their framing.
+    /// Size in bytes of these entries of the log, including their headers.
     pub bytes: u64,
 }
 
@@ -23,8 +23,8 @@ impl Usage {
     pub const UNREADABLE: &'static str = "not readable";
 }
 
-/// Sums the sizes of parts by kind and topic. The result lists kinds and topics in the order in
-/// which they were first added.
+/// Sums the sizes of the entries of a log by kind and topic. The result lists kinds and topics in
+/// the order in which they were first added.
 #[derive(Debug, Default)]
 pub struct UsageTally {
     /// The sums, in the order in which their kind and topic were first added.
@@ -37,12 +37,13 @@ pub struct UsageTally {
 }
 
 impl UsageTally {
-    /// Adds a part that has `bytes` bytes.
+    /// Adds an entry of the log, such as a record, that has `bytes` bytes.
     pub fn add(&mut self, kind: &'static str, topic: Option<TopicId>, bytes: u64) {
         self.add_all(kind, topic, 1, bytes);
     }
 
-    /// Adds `count` parts that have `bytes` bytes together. Does nothing if `count` is 0.
+    /// Adds `count` entries of the log. Together, they have `bytes` bytes. Does nothing if `count`
+    /// is 0.
     pub fn add_all(&mut self, kind: &'static str, topic: Option<TopicId>, count: u64, bytes: u64) {
         if count == 0 {
             return;
@@ -58,7 +59,7 @@ impl UsageTally {
         }
     }
 
-    /// Returns the sums for a log of `size` bytes. Bytes that belong to no added part count as
+    /// Returns the sums for a log of `size` bytes. Bytes that belong to no added entry count as
     /// unreadable.
     pub fn finish(mut self, size: u64) -> Vec<Usage> {
         let rest = size.saturating_sub(self.total);

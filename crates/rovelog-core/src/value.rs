@@ -95,15 +95,16 @@ impl Value {
         serde_json::to_string(self).expect("map keys are strings")
     }
 
-    /// Calls `visit` with the flat name and the value of each leaf. Examples of flat names are
-    /// `pos.x`, `q[0]` and `esc[3].esc_rpm`.
+    /// Calls `visit` with the flat name and the value of each leaf. A leaf is a value that is
+    /// neither a struct nor a list. Examples of flat names are `pos.x`, `q[0]` and
+    /// `esc[3].esc_rpm`.
     pub fn flatten(&self, visit: &mut dyn FnMut(&str, &Value)) {
         self.flatten_under(&mut String::new(), visit);
     }
 
     /// Implements [`flatten`](Self::flatten). `path` is the flat name of the value.
     fn flatten_under(&self, path: &mut String, visit: &mut dyn FnMut(&str, &Value)) {
-        // All leaves share one buffer in which their names are built.
+        // The names of all leaves are built in the same buffer.
         let len = path.len();
         match self {
             Self::Struct(fields) => {

@@ -4,7 +4,6 @@
 //! derives, binrw reads and writes it, and zerocopy gives a view of it in a buffer at any
 //! alignment:
 //!
-//!
 //! ```
 //! use binrw::{BinRead, BinWrite};
 //! use rovelog_core::wire::{U16Le, U32Le};

@@ -24,11 +24,11 @@ use crate::vel::read_calibration;
 /// Index of each topic, with the name of the topic as it appears in the file name.
 type TopicFiles = Vec<(usize, String)>;
 
-/// Data that the output cannot contain, as a tuple of topic, field, and reason. The field is `None`
-/// if the whole topic is missing.
+/// Data that the output file does not contain, as a tuple of topic, field, and reason. The field is
+/// `None` if the whole topic is missing.
 type LostRow = (String, Option<String>, String);
 
-/// Converts losses to rows for Python.
+/// Converts the descriptions of data that is missing in the output to tuples for Python.
 fn lost_rows(losses: Vec<Loss>) -> Vec<LostRow> {
     let row = |loss: Loss| {
         let column = Some(loss.column).filter(|column| !column.is_empty());
@@ -116,8 +116,8 @@ impl Options {
     }
 }
 
-/// Returns the canonical name of an output format, and true if a file in this format contains a
-/// single topic.
+/// Returns the canonical name of an output format. The second value is true if a file in this
+/// format contains a single topic.
 ///
 /// Returns `None` if there is no format with this name.
 #[pyfunction]
@@ -125,10 +125,10 @@ pub(crate) fn export_kind(name: &str) -> Option<(&'static str, bool)> {
     Kind::by_name(name).map(|kind| (kind.name(), matches!(kind, Kind::Table(_))))
 }
 
-/// Returns the topics that can be written as tables, each with the part of its file name that names
-/// the topic.
+/// Returns the topics that can be written as tables. For each topic, also returns its name in the
+/// form that is used in file names.
 ///
-/// The second list contains the topics that cannot be decoded.
+/// The second list of the result contains the topics that cannot be decoded.
 #[pyfunction]
 pub(crate) fn export_names(
     py: Python<'_>,
@@ -162,8 +162,8 @@ pub(crate) fn export_tables(
     let Some(Kind::Table(kind)) = Kind::by_name(kind) else {
         return Err(unknown_kind(py, kind));
     };
-    // All tables are written at the same time, so an error cannot be assigned to a table. It names
-    // the first file.
+    // All tables are written at the same time, so it is unknown which table caused an error. The
+    // exception contains the path of the first file.
     let out = outputs.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
     let select = window.limit(Select::all());
     let log = reader.whole_log(py)?;
@@ -221,7 +221,7 @@ pub(crate) fn export_records(
                 let done = bag2::write(bag, &select, options.bag2(), &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
-            // NDJSON is the only kind that remains.
+            // The only remaining output format is NDJSON.
             _ => ndjson::write(&***log, &select, Jobs::all(), &mut file, &mut |_| ())?,
         };
         file.flush()?;
@@ -249,11 +249,10 @@ pub(crate) fn export_logger_csv(
     })
 }
 
-/// Returns the topics of `log` for the indices `topics`, which are indices into the topics of
-/// `reader`.
+/// Finds topics of `reader`, given by their indices, in the complete log `log`.
 ///
-/// `log` is the complete log. The reader of a remote log only has the topics in the fetched parts,
-/// so the indices may differ. Therefore the topics are found by name.
+/// The reader of a remote log only has the topics in the fetched parts of the log. The indices in
+/// the complete log may therefore differ, so the topics are found by name.
 fn topics_in<'a>(
     reader: &Reader,
     log: &'a AnyLog,

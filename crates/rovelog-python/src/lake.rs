@@ -1,7 +1,8 @@
 //! Adds logs to a lake with a query engine, such as Spark.
 //!
 //! The driver of the engine calls [`lake_ingest`], which divides the logs into packs and passes a
-//! task for each pack to the engine. A worker of the engine calls [`lake_answer`] to run the task.
+//! task for each pack to the engine. A pack consists of logs that are added together. A worker of
+//! the engine calls [`lake_answer`] to run the task.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,12 +25,13 @@ pub(crate) fn lake_answer(py: Python<'_>, task: &str) -> PyResult<String> {
 ///
 /// - `call` is called with a task, from several threads. It must run [`lake_answer`] on a worker
 ///   and return its result.
-/// - `how` contains the number of tasks that may run at the same time, the target size of a pack in
-///   bytes, and a boolean. The boolean is true if logs that made their worker crash are tried
-///   again.
-/// - `tell` is called with each row of the table `_logs` as JSON.
+/// - `how` contains the number of tasks that may run at the same time, the approximate total size
+///   in bytes of the logs in one task, and a boolean. The boolean is true if logs that made their
+///   worker crash are tried again.
+/// - `tell` is called with each row of the table `_logs` as JSON. This table has a row for each
+///   log.
 ///
-/// An exception in `tell` ends the ingest, and so does Ctrl-C in `call` or `tell`. Any other
+/// An exception in `tell` ends the call, and so does Ctrl-C in `call` or `tell`. Any other
 /// exception in `call` means that the worker failed.
 #[pyfunction]
 pub(crate) fn lake_ingest(
@@ -40,12 +42,12 @@ pub(crate) fn lake_ingest(
     how: (usize, u64, bool),
     tell: Py<PyAny>,
 ) -> PyResult<Py<PyDict>> {
-    // The first exception that ended the ingest. Later exceptions are ignored.
+    // The first exception that must end [`lake_ingest`]. Later exceptions are ignored.
     let abort = Arc::new(Mutex::new(None));
     let abort_in_engine = Arc::clone(&abort);
     let engine = move |task: &str| {
         Python::attach(|py| {
-            // An exception has ended the ingest, so no further task is started.
+            // An exception must end `lake_ingest`, so no further task is started.
             if lock(&abort_in_engine).is_some() {
                 return Err(NoAnswer::Stopped("the run was stopped".to_owned()));
             }
@@ -53,7 +55,7 @@ pub(crate) fn lake_ingest(
             answer.map_err(|error| {
                 let why = error.to_string();
                 // An ordinary exception means that the worker failed. `KeyboardInterrupt` is not a
-                // subclass of `Exception`, so Ctrl-C ends the ingest.
+                // subclass of `Exception`, so Ctrl-C ends `lake_ingest`.
                 if error.is_instance_of::<PyException>(py) {
                     return NoAnswer::Ended(why);
                 }
@@ -98,7 +100,8 @@ pub(crate) fn lake_ingest(
     Ok(counts.unbind())
 }
 
-/// Locks the exception. It remains valid if a thread panics while it holds the lock.
+/// Locks the mutex with the exception. If a thread has panicked while it held the lock, the
+/// exception is still valid, so the mutex is locked anyway.
 fn lock(abort: &Mutex<Option<PyErr>>) -> MutexGuard<'_, Option<PyErr>> {
     abort.lock().unwrap_or_else(PoisonError::into_inner)
 }

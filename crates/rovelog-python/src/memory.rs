@@ -1,10 +1,11 @@
 //! Arrow columns as memory that numpy can use.
 //!
 //! Numpy reads the attribute `__array_interface__` of an object. This is a dict with the address,
-//! the shape and the element type of some memory, which numpy then uses without copying it. Nested
-//! columns are divided into leaves, one for each numpy array. For example, the column `esc` is an
-//! array of 8 structs with the field `rpm`. It becomes one leaf with the name `esc.rpm`, the
-//! pattern `esc[].rpm` and the shape (rows, 8).
+//! the shape and the element type of some memory, which numpy then uses without copying it. A
+//! nested column is divided into leaves. Each leaf is a part of the column that a single numpy
+//! array can represent. For example, the column `esc` is an array of 8 structs with the field
+//! `rpm`. It becomes one leaf with the name `esc.rpm`, the pattern `esc[].rpm` and the shape (rows,
+//! 8).
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
@@ -93,15 +94,15 @@ pub(crate) struct Leaf {
     shape: Vec<usize>,
 }
 
-/// Divides a column into leaves, one for each numpy array.
+/// Divides a column into leaves, which are parts that a single numpy array can represent.
 pub(crate) fn leaves(py: Python<'_>, name: &str, array: &ArrayRef) -> PyResult<Vec<Py<Leaf>>> {
     let mut found = Vec::new();
     collect_leaves(py, &[name, name], array, vec![array.len()], &mut found)?;
     Ok(found)
 }
 
-/// Adds the leaves of a column to `found`. `shape` contains the dimensions of the arrays around
-/// `array`.
+/// Divides the array `array` into parts that a single numpy array can represent, and adds them to
+/// `found`. `shape` contains the lengths of the arrays that contain `array`.
 fn collect_leaves(
     py: Python<'_>,
     [name, pattern]: &[&str; 2],
@@ -147,7 +148,8 @@ fn collect_leaves(
     Ok(())
 }
 
-/// Returns the leaf of a column that contains lists with different lengths.
+/// Returns a column that contains lists with different lengths as a [`Leaf`]. The elements of all
+/// lists form one array.
 fn list_leaf<O: OffsetSizeTrait>(py: Python<'_>, unfilled: Leaf, array: &ArrayRef) -> PyResult<Leaf> {
     let lists = array.as_list::<O>();
     let kind = if O::IS_LARGE { "<i8" } else { "<i4" };

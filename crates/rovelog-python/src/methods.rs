@@ -119,7 +119,8 @@ impl Reader {
     }
 }
 
-/// Returns the id of `topic` in `log`, which is the same log with more bytes of the file.
+/// Finds `topic` in `log` and returns its id there. `log` is the same log, opened again after more
+/// bytes of the file were fetched.
 ///
 /// The ids may differ, because the additional bytes may contain more topics.
 fn topic_in(py: Python<'_>, log: &AnyLog, topic: &Topic) -> PyResult<TopicId> {
@@ -331,8 +332,8 @@ impl Reader {
         topics.collect()
     }
 
-    /// Returns the fields of a topic. Each row consists of the name, the type, the type as written
-    /// in the log, the unit, and the nested fields.
+    /// Returns the fields of a topic. Each row consists of the name of the field, its type, its
+    /// type as written in the log, its unit, and its nested fields.
     fn fields<'py>(&self, py: Python<'py>, topic: usize) -> PyResult<Bound<'py, PyList>> {
         match &self.topic(py, topic)?.schema {
             Some(schema) => fields(py, schema),

@@ -1,4 +1,4 @@
-//! Origin of a log, and the check that its file has not been truncated by another program.
+//! Path of a log, and the check that its file has not been truncated by another program.
 //!
 //! Logs are memory-mapped. If another program truncates the file, the missing pages are read as
 //! zeros, and results would be wrong without notice. So the size of the file is checked before and
@@ -15,27 +15,31 @@ use rovelog::{AnyLog, Result, Watch};
 
 use crate::errors;
 
-/// Origin of an open log. Iterators and streams over the log have a clone of it.
+/// Path of an open log, and checks of its file. Iterators and streams over the log have a clone of
+/// it.
 #[derive(Clone, Default)]
 pub(crate) struct Origin {
-    /// Path of the file as the caller wrote it. For any other input, its name.
+    /// Path of the file as the caller wrote it. If the log is not a local file, its name or
+    /// address.
     pub(crate) path: Option<String>,
     /// Absolute path of the file. Unlike a relative path, it stays valid if the current folder
     /// changes.
     pub(crate) absolute_path: Option<PathBuf>,
     /// Detects whether another program has truncated the file.
     pub(crate) watch: Watch,
-    /// True if data was lost while reading, and the user has been warned.
+    /// True if some data could not be read and the user has been warned about it.
     loss_reported: Arc<AtomicBool>,
 }
 
 impl Origin {
-    /// Returns the origin of a log that is not a local file.
+    /// Creates the origin of a log that is not a local file, such as a URL. `path` is the name of
+    /// the log.
     pub(crate) fn named(path: Option<String>) -> Self {
         Self::watched(path, Watch::default())
     }
 
-    /// Returns the origin of a local file. `watch` detects whether the file is truncated.
+    /// Creates the origin of a local file from its path. `watch` detects whether another program
+    /// truncates the file.
     pub(crate) fn watched(path: Option<String>, watch: Watch) -> Self {
         let absolute_path = path.as_ref().map(|path| {
             // An address is not a path of the local file system, so it is stored unchanged.
@@ -72,8 +76,8 @@ impl Origin {
         outcome
     }
 
-    /// Warns about texts that were escaped, and once about data that was found to be lost after the
-    /// log was opened.
+    /// Warns about texts that were escaped. Also warns once about data that could not be read, if
+    /// this was found out after the log was opened.
     ///
     /// For example, a bag is opened by its index, and a damaged chunk is only found when its
     /// messages are read.
@@ -94,7 +98,7 @@ impl Origin {
         Ok(())
     }
 
-    /// Returns true if data was lost while reading, and the user has been warned.
+    /// Returns true if some data could not be read and the user has been warned about it.
     pub(crate) fn is_loss_reported(&self) -> bool {
         self.loss_reported.load(Ordering::Relaxed)
     }
@@ -105,8 +109,8 @@ impl Origin {
     }
 }
 
-/// Describes the data that was found to be lost while reading. Returns `None` if all losses were
-/// already known when the log was opened.
+/// Describes the data that could not be read. Returns `None` if all of this lost data was already
+/// known when the log was opened.
 pub(crate) fn new_loss(log: &AnyLog) -> Option<String> {
     let lost = log.losses();
     (*lost != log.info().lost).then(|| {

@@ -28,7 +28,8 @@ pub(crate) fn write<T: Send>(
     let state = SignalState { last_check: Instant::now(), raised: None };
     let signals = Arc::new(Signals(Mutex::new(state)));
     let outcome = reader.origin.checked(py, || errors::run(py, || work(&signals)))?;
-    // After a signal, `outcome` only contains the error that stopped the writing.
+    // After a signal, `outcome` only contains the error that stopped the writing. The exception of
+    // the signal handler is returned instead.
     if let Some(raised) = signals.lock().raised.take() {
         return Err(raised);
     }
@@ -38,8 +39,8 @@ pub(crate) fn write<T: Send>(
     outcome.map_err(|error| match error {
         ExportError::Log(error) => reader.raise(py, &error),
         ExportError::Io(error) => {
-            // The output is a new file. So if something was not found, it can only be the folder of
-            // the output.
+            // The output is a new file. If the error says that a file or folder was not found, it
+            // can therefore only be the folder of the output.
             let missing = error.kind() == io::ErrorKind::NotFound;
             let class = if missing { "MissingFolderError" } else { "WriteError" };
             let path = out.to_string_lossy();

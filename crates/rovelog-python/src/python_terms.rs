@@ -41,7 +41,7 @@ pub(crate) fn in_python(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Makes [`in_python`] accessible to the tests. They check that messages for Python users do not
+/// Makes [`in_python`] accessible to tests. The tests check that messages for Python users do not
 /// mention options of the command line.
 #[pyfunction]
 #[pyo3(name = "_in_python")]

@@ -20,9 +20,10 @@ pub(crate) struct Reader {
     pub(crate) origin: Origin,
     /// Bytes of the log, if it was opened from memory.
     pub(crate) memory: Option<Bytes>,
-    /// The fetched parts of the log, if it is read by byte ranges.
+    /// The fetched parts of the log, if only the needed byte ranges of the log are read.
     pub(crate) remote: Option<Arc<RemoteLog>>,
-    /// The complete log, if it is remote. It is set by the first call of [`Reader::whole_log`].
+    /// The complete log, if the log is remote. It is set by the first call of
+    /// [`Reader::whole_log`].
     pub(crate) complete: OnceLock<Arc<AnyLog>>,
 }
 
@@ -77,8 +78,8 @@ impl Reader {
         Ok(outcome)
     }
 
-    /// Warns about texts that were escaped, and once about data that was found to be lost while
-    /// reading.
+    /// Warns about texts that were escaped. Also warns once about data that could not be read, if
+    /// this was found out after the log was opened.
     pub(crate) fn report(&self, py: Python<'_>) -> PyResult<()> {
         self.origin.report(py, &self.loaded_log())
     }
@@ -92,10 +93,12 @@ impl Reader {
         errors::raise(py, error, self.origin.path())
     }
 
-    /// Returns the projection that selects the columns `paths`. `None` selects all fields.
+    /// Returns the projection that selects the columns `paths`. If `paths` is `None`, all columns
+    /// are selected.
     ///
-    /// The times of a topic may be on a clock of their own. If `time` is given, times are converted
-    /// from its clock, otherwise from the clock of the log's start.
+    /// The times of a topic may be on a different clock than the start of the log. If `time` is
+    /// given, times are converted to UTC from its clock, otherwise from the clock of the log's
+    /// start.
     pub(crate) fn projection(&self, paths: Option<Vec<String>>, time: Option<Timestamp>) -> Projection {
         let info = self.log.info();
         let clock = time.or(info.start).map_or(Clock::Boot, |time| time.clock);

@@ -178,7 +178,8 @@ impl Messages {
                 Ok(state.ready.pop_front())
             })?
         };
-        // All records have been read, so all losses of data among them are known.
+        // All records have been read. If some data could not be read, this has therefore been found
+        // out.
         if decoded.is_none() {
             self.origin.report(py, &self.log)?;
         }

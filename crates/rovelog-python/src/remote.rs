@@ -1,4 +1,5 @@
-//! Logs that are read by byte ranges, from an address or from a Python file object.
+//! Logs from which only the needed byte ranges are read, from an address or from a Python file
+//! object.
 //!
 //! The fetched ranges are stored in a sparse local file. After more ranges have been fetched, the
 //! log is opened again from this file.
@@ -115,13 +116,13 @@ pub(crate) struct FileObject {
     size: u64,
     /// Maximum number of bytes to read from the file object.
     max_bytes: Option<u64>,
-    /// Number of bytes read and number of read calls so far.
+    /// Number of bytes that were read, and number of calls that read them.
     moved: Mutex<Moved>,
 }
 
 impl FileObject {
-    /// Wraps a Python file object. The log starts at the current position of the file object and
-    /// ends at its end.
+    /// Wraps a Python file object. The log starts at the current position in the file object, and
+    /// ends at the end of the file object.
     pub(crate) fn new(object: &Bound<'_, PyAny>, max_bytes: Option<u64>) -> PyResult<Self> {
         let log_offset: u64 = object.call_method0("tell")?.extract()?;
         object.call_method1("seek", (0, 2))?;
@@ -161,8 +162,8 @@ impl Origin for FileObject {
                 let asked = (range.end - at).min(MAX_READ_BYTES);
                 let piece = self.read_at(at, asked).map_err(|error| RemoteError::Object(error.into()))?;
                 let got = piece.len() as u64;
-                // Before its end, a file object may return fewer bytes than requested, but at least
-                // one byte.
+                // A file object may return fewer bytes than requested. It returns no bytes only at
+                // its end.
                 if got == 0 || got > asked {
                     return Err(RemoteError::Short { at, asked, got });
                 }

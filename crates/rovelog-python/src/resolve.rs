@@ -95,8 +95,8 @@ pub(crate) fn resolve(
         Ok(signals) => return Ok(Some(fields_and_signals(topic, text, &signals))),
         Err(error) => error,
     };
-    // The expression or name is valid for another topic of this log, or needs several topics. It is
-    // only invalid for this topic.
+    // The expression or name is invalid only for this topic. It is valid for another topic of this
+    // log, or needs several topics.
     if Signals::new(&**reader.log).find(text).is_ok() {
         let raise = ExceptionBuilder::new(
             "FieldNotFound",

@@ -59,8 +59,9 @@ struct Section {
 ///
 /// The columns are the number of the time window, the state of the binary channels, the time of the
 /// first row, the number of rows, and the duration in nanoseconds. The last three columns are
-/// dicts: the charge for each current, the energy for each power, and the number of rows without a
-/// valid value for each current or power.
+/// dicts. The first dict contains the charge of each current, the second the energy of each power.
+/// The third dict contains, for each current or power, the number of rows that have no valid value
+/// for it.
 type EnergyRow<'py> = (
     Option<u64>,
     Option<Bound<'py, PyDict>>,

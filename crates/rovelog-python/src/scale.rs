@@ -30,16 +30,16 @@ pub(crate) fn run<T: Send>(
     errors::run(py, work)?.map_err(|error| raise(py, &error))
 }
 
-/// Parses a JSON text that selects logs, topics, fields and times.
+/// Parses the JSON text of a selection of logs, topics, fields and times.
 fn wanted(py: Python<'_>, json: &str) -> PyResult<Wanted> {
     let parsed = serde_json::from_str(json);
     parsed
         .map_err(|error| ExceptionBuilder::new("RovelogError", format!("not a selection: {error}")).raise(py))
 }
 
-/// Returns the logs that `sources` stand for, which are files, folders and patterns.
+/// Finds the logs in `sources`. A source is a file, a folder or a pattern.
 ///
-/// Each row consists of the path, the size in bytes, and the modification time in microseconds
+/// For each log, returns its path, its size in bytes, and its modification time in microseconds
 /// since 1970.
 #[pyfunction]
 pub(crate) fn scale_find(py: Python<'_>, sources: Vec<String>) -> PyResult<Vec<(String, u64, i64)>> {
@@ -65,7 +65,7 @@ pub(crate) fn scale_divide(
     run(py, || Ok(rovelog_scale::divide(logs, &wanted, target_bytes).iter().map(Split::to_json).collect()))
 }
 
-/// Schema of the selected data of several logs.
+/// Schema of the selected fields in all logs together.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct ScaleSchema(SchemaRef);
 
@@ -76,7 +76,7 @@ impl ScaleSchema {
     }
 }
 
-/// Returns the schema of the selected data. No row is decoded.
+/// Returns the schema of the selected fields in all logs together. No row is decoded.
 #[pyfunction]
 pub(crate) fn scale_schema(
     py: Python<'_>,
@@ -112,8 +112,8 @@ impl SplitRows {
     }
 }
 
-/// Reads a split. The rows have the columns of `schema`, which [`scale_schema`] has returned for
-/// all logs together.
+/// Reads a split, which is a unit of work for a worker. The rows have the columns of `schema`. It
+/// is the result of [`scale_schema`] for all logs together.
 #[pyfunction]
 pub(crate) fn scale_read(py: Python<'_>, split: &str, schema: PySchema) -> PyResult<SplitRows> {
     let split = Split::from_json(split).map_err(|error| raise(py, &error))?;

@@ -61,8 +61,8 @@ impl Projection {
         self
     }
 
-    /// Returns the names of the fields that the reader of the log format must decode. These are the
-    /// paths without array indices.
+    /// Returns the fields that the reader of the log format must decode. Their names are the
+    /// selected paths without array indices.
     pub(crate) fn fields(&self) -> Option<Names> {
         let plain = |path: &String| {
             let names = steps(path).filter_map(|step| match step? {
@@ -87,7 +87,8 @@ impl Projection {
         let schema = batch.schema();
         let mut fields: Vec<FieldRef> = vec![Arc::clone(&schema.fields()[0])];
         let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.column(0))];
-        // If a field of the log has the name `time`, the column `time` is this field and not UTC.
+        // The column `time` contains UTC. It is not added if a field of the log has the name
+        // `time`, because a column with this name then already exists.
         let taken = schema.column_with_name(TIME).is_some();
         if let Some(base) = self.utc.as_ref().filter(|_| !taken) {
             let time = unix_times(batch.column(0), base);
@@ -108,7 +109,8 @@ impl Projection {
             }
         }
         let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
-        // If there are no columns, Arrow cannot infer the number of rows, so it is passed.
+        // If the batch has no columns, Arrow cannot infer the number of rows, so this number is
+        // passed explicitly.
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)
     }
@@ -127,7 +129,8 @@ pub(crate) fn matching_paths(schema: &Schema, topic: &str, pattern: &Pattern) ->
     found
 }
 
-/// Adds `path` to `found` if the pattern matches it. Otherwise adds all parts of `path` that match.
+/// If the pattern matches `path`, adds `path` to `found`. Otherwise adds all nested fields of
+/// `path` that the pattern matches.
 fn collect_matching(path: &str, ty: &DataType, topic: &str, pattern: &Pattern, found: &mut Vec<String>) {
     if pattern.matches(path) || pattern.matches(&format!("{topic}.{path}")) {
         return found.push(path.to_owned());

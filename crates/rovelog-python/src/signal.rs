@@ -99,10 +99,10 @@ pub(crate) fn check_regular_rows(
     })
 }
 
-/// Joins topics into one table with a row at each of the given times.
+/// Joins topics into one table with a row at each of the times in `times`.
 ///
-/// `times` contains 64-bit integers in native byte order. They are in ascending order, in
-/// nanoseconds on the log's clock.
+/// The times are 64-bit integers in native byte order. They are in ascending order, in nanoseconds
+/// on the log's clock.
 #[pyfunction]
 pub(crate) fn signal_join(
     py: Python<'_>,
@@ -170,13 +170,14 @@ pub(crate) fn signal_values(
     Ok(Table { batch })
 }
 
-/// A time range in which a condition is true.
+/// A period during which a condition is true.
 ///
 /// The values are the start, the end, true if the condition is still true at the last row, the
-/// number of rows, the minimum, the maximum, the value before a change, and the value after it.
+/// number of rows, the minimum, the maximum, the value before a change, and the value after the
+/// change.
 type EventRow = (i64, i64, bool, u64, Option<f64>, Option<f64>, Option<f64>, Option<f64>);
 
-/// Returns the time ranges in which a condition is true.
+/// Returns the periods during which a condition is true.
 #[pyfunction]
 pub(crate) fn signal_events(
     py: Python<'_>,

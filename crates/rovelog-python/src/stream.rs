@@ -60,7 +60,8 @@ pub(crate) struct TopicStream {
     coalescer: BatchCoalescer,
     /// True if the reader of the log format has returned its last batch.
     ended: bool,
-    /// True if the stream ends with an error when data was found to be lost while reading.
+    /// True if the stream must end with an error when some data of the log turns out to be
+    /// unreadable.
     ///
     /// The library that reads the stream would not show a Python warning, so the user would not
     /// notice the lost data.
@@ -158,8 +159,8 @@ impl RecordBatchReader for TopicStream {
     }
 }
 
-/// Returns the column names of the requested schema if they are some, but not all, of the columns
-/// in `schema`.
+/// Returns the column names of the requested schema. Returns `None` unless they are some, but not
+/// all, of the columns in `schema`.
 pub(crate) fn requested_subset(
     schema: &SchemaRef,
     requested: Option<&Bound<'_, PyCapsule>>,

@@ -133,7 +133,8 @@ impl Batches {
             let next = self.remaining.lock().unwrap_or_else(PoisonError::into_inner).next();
             next.transpose().map_err(from_arrow(self.format))
         })?;
-        // All batches have been read, so all losses of data in them are known.
+        // All batches have been read. If some data could not be read, this has therefore been found
+        // out.
         if batch.is_none() {
             self.origin.report(py, &self.log)?;
         }

@@ -11,8 +11,8 @@ use crate::errors::from_arrow;
 use crate::reader::Reader;
 use crate::values::{map_to_python, to_python};
 
-/// Returns all rows of a topic as one batch. Returns `None` if the log is not a ULog file, or if
-/// the topic has no rows.
+/// Returns all rows of a topic as one batch. Returns `None` if the log is not a ULog file or the
+/// topic has no rows.
 pub(crate) fn table(log: &AnyLog, topic: &Topic, select: &Select) -> Result<Option<RecordBatch>> {
     let AnyLog::Ulog(log) = log else { return Ok(None) };
     let tables = log.tables(select).map_err(from_arrow("ulog"))?;

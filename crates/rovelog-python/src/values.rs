@@ -12,7 +12,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
         Value::Bool(v) => v.into_pyobject(py)?.to_owned().into_any(),
         Value::Int(v, _) => v.into_pyobject(py)?.into_any(),
         Value::UInt(v, _) => v.into_pyobject(py)?.into_any(),
-        // Python only has 64-bit floats. This conversion is exact.
+        // Python only has 64-bit floats. The conversion from a 32-bit float is exact.
         Value::F32(v) => f64::from(*v).into_pyobject(py)?.into_any(),
         Value::F64(v) => v.into_pyobject(py)?.into_any(),
         Value::Text(v) => v.into_pyobject(py)?.into_any(),
@@ -25,8 +25,8 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
             }
             dict.into_any()
         }
-        // This is a null value. `Value` is non-exhaustive, so any type that is added later becomes
-        // None too.
+        // This is a null value. `Value` is non-exhaustive, so the values of a type that is added
+        // later become None too.
         _ => py.None().into_bound(py),
     })
 }
@@ -80,7 +80,7 @@ impl<'py> IntoPyObject<'py> for Item<'_> {
     }
 }
 
-/// Converts pairs of name and value to a Python dict.
+/// Converts a map from names to values to a Python dict.
 pub(crate) fn map_to_python<'py>(
     py: Python<'py>,
     values: &BTreeMap<String, Value>,

@@ -1,5 +1,6 @@
-//! Counts the rows of a topic in all logs of a folder, split by split:
-//! `cargo run -p rovelog-scale --example many_logs -- FOLDER TOPIC`
+//! Counts the rows of a topic in all logs of a folder. The logs are divided into units of work,
+//! which are called splits, and the rows are counted split by split: `cargo run -p rovelog-scale
+//! --example many_logs -- FOLDER TOPIC`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::collections::BTreeMap;

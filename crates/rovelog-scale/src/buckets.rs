@@ -1,5 +1,6 @@
-//! Logs in buckets and on web servers as sources. Credentials come from the environment. This also
-//! applies to workers, because a split contains no credentials.
+//! Finds and opens logs in buckets and on web servers. Credentials come from the environment. A
+//! worker also gets them from its own environment, because the split that describes its work
+//! contains no credentials.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +12,7 @@ use rovelog_remote::{Address, Found, Options, RemoteError, RemoteFile, head, lis
 use crate::ScaleError;
 use crate::log_file::{LogFile, is_further_part, is_log};
 
-/// Converts a file that the remote store has found to a log file.
+/// Converts the description of a file in a bucket or on a web server to a log file.
 fn log(found: Found) -> LogFile {
     LogFile { uri: found.address, size: found.size, changed_us: found.changed_us }
 }
@@ -47,8 +48,8 @@ pub(crate) fn current(uri: &str) -> Result<LogFile, ScaleError> {
     found.map(log).map_err(|error| ScaleError::log(uri)(error.into()))
 }
 
-/// Opens the log at a URL. The whole log is fetched, even if only a part is read, because rows are
-/// numbered from the start of the log.
+/// Opens the log at a URL. The whole log is fetched, even if only a part of it is read, because
+/// rows are numbered from the start of the log.
 pub(crate) fn open(file: &LogFile) -> Result<AnyLog, ScaleError> {
     let remote = fetch(&file.uri)?;
     rovelog::open(remote.path()).map_err(ScaleError::log(&file.uri))
@@ -60,8 +61,8 @@ pub(crate) fn bytes(file: &LogFile) -> Result<File, ScaleError> {
     opened.map_err(|error| ScaleError::log(&file.uri)(Error::io("rovelog", error)))
 }
 
-/// Fetches all bytes of a log. The fetched file stays on this machine as long as the result exists
-/// or is open.
+/// Fetches all bytes of a log. The local copy of the log exists as long as the returned value
+/// exists or the copy is open.
 fn fetch(uri: &str) -> Result<RemoteFile, ScaleError> {
     let fetch = Address::parse(uri).and_then(|address| {
         let remote = RemoteFile::open(&address, &Options::default())?;

@@ -9,14 +9,16 @@ use arrow_schema::ArrowError;
 use rovelog::ErrorKind;
 use rovelog_export::ExportError;
 
-/// An error that occurred while planning, reading, or adding logs to a lake.
+/// An error that occurred while work was divided into splits, while logs were read, or while logs
+/// were added to a lake.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaleError {
     /// A source is invalid, does not exist, or contains no logs.
     #[error("{0}")]
     Source(String),
-    /// A split cannot be parsed, because a different version wrote it or because it was changed.
+    /// A text cannot be parsed as a split, which is a unit of work, because a different version
+    /// wrote it or because it was changed.
     #[error("this is not a split: {0}")]
     Split(String),
     /// A log could not be read.
@@ -27,14 +29,14 @@ pub enum ScaleError {
         /// Error that occurred when the log was read.
         error: rovelog::Error,
     },
-    /// A log has changed since it was planned. Its size or the time of its last change differs.
+    /// A log has changed since it was found. Its size or the time of its last change differs.
     #[error("{uri} has changed since it was planned; plan again")]
     Changed {
         /// Path or URL of the log.
         uri: String,
     },
-    /// The columns of two logs contradict each other, or the columns of a log contradict the
-    /// schema.
+    /// The columns of two logs contradict each other, or the columns of a log contradict the schema
+    /// of all logs.
     #[error("{0}")]
     Columns(String),
     /// A file of a lake could not be read or written.
@@ -48,7 +50,8 @@ pub enum ScaleError {
     /// A folder contains files, but is not a lake.
     #[error("{0} is not empty, and not a lake: it has no table _logs")]
     NotLake(String),
-    /// A worker could not be started, or could not write to the lake.
+    /// A worker process that writes the files of a lake could not be started, or could not write
+    /// them.
     #[error("a worker has failed: {0}")]
     Worker(String),
     /// Another program is writing to the lake.
@@ -59,7 +62,7 @@ pub enum ScaleError {
     Export(#[from] ExportError),
 }
 
-/// The cause of a failed ingestion. It shows whether another attempt can succeed.
+/// The cause why logs could not be added to a lake. It shows whether another attempt can succeed.
 #[cfg(feature = "lake")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {

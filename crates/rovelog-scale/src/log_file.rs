@@ -5,8 +5,8 @@ use std::path::Path;
 use rovelog::FORMATS;
 use serde::{Deserialize, Serialize};
 
-/// Number of bytes that can be read in the time that opening a log takes. With this cost, plans
-/// account for the work of opening many tiny logs.
+/// Number of bytes that can be read in the time that it takes to open a log. This number is added
+/// to the size of each log to estimate the time for opening and reading it.
 #[cfg(feature = "lake")]
 const OPENING_COST_BYTES: u64 = 64 << 10;
 
@@ -14,8 +14,8 @@ const OPENING_COST_BYTES: u64 = 64 << 10;
 /// such as `flight.ulg.zip`.
 const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4", "zip"];
 
-/// A log that was found. The size and the time of the last change show whether the file has changed
-/// since then.
+/// A log that was found. The size and the time of the last change show whether the file has been
+/// changed after it was found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LogFile {
     /// Path or URL of the log.
@@ -27,7 +27,8 @@ pub struct LogFile {
 }
 
 impl LogFile {
-    /// Returns the estimated work of opening and reading the log, in bytes.
+    /// Returns an estimate of the time for opening and reading the log. It is expressed as the
+    /// number of bytes that can be read in this time.
     #[cfg(feature = "lake")]
     pub(crate) fn cost(&self) -> u64 {
         self.size.saturating_add(OPENING_COST_BYTES)

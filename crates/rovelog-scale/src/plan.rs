@@ -15,9 +15,9 @@ const VERSION: u32 = 1;
 /// A worker needs only the JSON form of the split, and access to the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Number of the split in the plan.
+    /// Number of this split in the list of all splits.
     pub ordinal: u32,
-    /// Logs of the split, or parts of a log.
+    /// Logs that the split contains completely, or a part of a large log.
     pub parts: Vec<Part>,
     /// Selection of records to read from the logs.
     pub wanted: Wanted,
@@ -33,8 +33,8 @@ pub struct Part {
     pub blocks: Option<Range<u64>>,
 }
 
-/// The JSON form of a split. The common start of all paths is stored only once, because a plan with
-/// many logs consists mostly of paths.
+/// The JSON form of a split. The folder that all paths have in common is stored only once, because
+/// the list of paths is the largest part of a split with many logs.
 #[derive(Serialize, Deserialize)]
 struct SplitForm {
     rovelog_split: u32,
@@ -45,9 +45,9 @@ struct SplitForm {
     parts: Vec<PartForm>,
 }
 
-/// The JSON form of a part, which is an array. Its elements are the rest of the path after the
-/// common start, the size, and the time of the last change. `Blocks` also has the start and the end
-/// of the byte range.
+/// The JSON form of a log in a split, which is an array. Its elements are the path without the
+/// folder that all paths have in common, the size, and the time of the last change. The array of
+/// `Blocks` also has the start and the end of a byte range.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum PartForm {
@@ -114,7 +114,7 @@ impl Split {
     }
 }
 
-/// Returns the start that all paths have in common, up to and including a `/`.
+/// Returns the longest start that all paths have in common and that ends with `/`.
 fn common_start<'a>(mut paths: impl Iterator<Item = &'a str>) -> &'a str {
     let Some(first) = paths.next() else { return "" };
     let mut len = first.len();
@@ -126,9 +126,9 @@ fn common_start<'a>(mut paths: impl Iterator<Item = &'a str>) -> &'a str {
 }
 
 /// Finds the logs of all sources and divides them into splits of about `target` bytes. No log is
-/// opened, so a plan of 100 000 logs takes as long as listing them.
+/// opened, so dividing 100 000 logs takes as long as listing them.
 ///
-/// For any target, the splits together contain each record of all logs exactly once.
+/// The splits together contain each record of all logs exactly once, for any `target`.
 ///
 /// # Errors
 /// Returns an error if a source does not exist or has no logs.
@@ -168,8 +168,9 @@ pub fn divide(logs: Vec<LogFile>, wanted: &Wanted, target: u64) -> Vec<Split> {
     (0..).zip(packs).map(split).collect()
 }
 
-/// Divides a log into `count` parts of the same size. The last part has no end. A log can consist
-/// of several files, and blocks in the other files have offsets after the end of the first file.
+/// Divides a log into `count` byte ranges of the same size. The last range has no end. A log can
+/// consist of several files, and blocks in the other files have offsets after the end of the first
+/// file.
 fn parts(log: &LogFile, count: u64) -> impl Iterator<Item = Part> {
     let at = move |number: u64, size: u64| {
         let product = u128::from(size) * u128::from(number) / u128::from(count);

@@ -23,10 +23,10 @@ const BATCH_ROWS: usize = 64 << 10;
 /// Size in bytes at which a batch is complete.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Converter for the rows of a topic, and the batches that it converts.
+/// Converter for the rows of a topic, and an iterator over the batches that it converts.
 type Table<'a> = (Rows, Batches<'a>);
 
-/// Returns the rows of the selected topics of a log, with a converter for each topic.
+/// Returns the batches of each selected topic of a log, together with a converter for them.
 fn tables<'a>(
     log: &'a dyn LogReader,
     uri: &str,
@@ -76,8 +76,8 @@ pub fn schema(logs: &[LogFile], wanted: &Wanted) -> Result<SchemaRef, ScaleError
 /// Returns the selected rows of a split, log by log and topic by topic. The rows of a topic are in
 /// file order.
 ///
-/// A batch has up to 64 Ki rows or about 16 MiB, so memory does not depend on the size of the
-/// split. `schema` is the schema that [`schema`] returns for all logs of the plan.
+/// A batch has up to 64 Ki rows or about 16 MiB, so the required memory does not depend on the size
+/// of the split. `schema` is the result of the function [`schema`] for all logs.
 pub fn read(split: Split, schema: SchemaRef) -> Rowstream {
     Rowstream { schema, parts: split.parts.into(), wanted: split.wanted, open: None, lost: 0 }
 }
@@ -90,11 +90,11 @@ pub struct Rowstream {
     wanted: Wanted,
     /// The log that is being read. `None` before the first log and between two logs.
     open: Option<(LogFile, Opened)>,
-    /// Number of values that were replaced by null.
+    /// Number of values that were replaced by null, because no column type can represent them.
     lost: u64,
 }
 
-/// Tables of the current log that have not been read completely.
+/// Topics of the current log whose rows have not been read completely.
 type PendingTables<'a> = VecDeque<Table<'a>>;
 
 self_cell!(

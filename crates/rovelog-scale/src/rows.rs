@@ -37,16 +37,16 @@ pub(crate) struct Rows {
     blobs: bool,
     /// Number of the next row within the topic.
     next: i64,
-    /// Number of values that were replaced by null.
+    /// Number of values that were replaced by null, because no column type can represent them.
     pub(crate) lost: u64,
 }
 
 impl Rows {
-    /// Creates a converter for the rows of a topic in `blocks`, a byte range of the log. `label` is
-    /// the value of the column `log`.
+    /// Creates a converter for the rows of a topic. Only rows in `blocks`, a byte range of the log,
+    /// are converted. `label` is the value of the column `log`.
     ///
     /// # Errors
-    /// Returns an error if the rows before the blocks cannot be counted.
+    /// Returns an error if the rows before `blocks` cannot be counted.
     pub(crate) fn new(
         log: &dyn LogReader,
         topic: &Topic,
@@ -65,8 +65,8 @@ impl Rows {
         &self.topic
     }
 
-    /// Returns the schema of converted batches. `read` is the schema of the batches before
-    /// conversion.
+    /// Returns the schema of the converted batches. `read` is the schema of the batches that are
+    /// converted.
     ///
     /// # Errors
     /// Returns an error if a column has a type that tables do not support.

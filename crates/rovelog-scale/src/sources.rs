@@ -65,10 +65,10 @@ impl LogFile {
         if is_address(&self.uri) {
             return buckets::open(self);
         }
-        // If the file is shortened while it is read, the missing bytes are zeros, and `verify`
-        // finds the change. `read_all` is set, because the table of logs states the numbers of rows
-        // and records. An index may state wrong numbers, so the log must not be opened by its
-        // index.
+        // `read_all` is set, because the numbers of rows and records are stored in the lake. If the
+        // log were opened by its index, wrong numbers in the index would be stored. If the file is
+        // shortened while it is read, the missing bytes are read as zeros, and `verify` finds the
+        // change.
         let mut options = ReadOptions::default();
         options.read_all = true;
         let opened = rovelog::open_watched(&self.uri, None, &options);

@@ -108,8 +108,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Adds a column of lists whose elements are converted. If the elements are times, the lists
-    /// contain only the nanoseconds.
+    /// Adds a column of lists. The elements of the lists are converted like the values of a column.
+    /// If the elements are times, the lists contain only the nanoseconds.
     fn list(
         &mut self,
         name: &str,

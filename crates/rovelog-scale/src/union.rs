@@ -12,12 +12,13 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::ScaleError;
 
-/// Returns the columns of both schemas. Each column gets a type that can represent the values of
-/// both.
+/// Returns a schema with the columns of both schemas. A column that both schemas have gets a type
+/// that can represent the values of both.
 ///
-/// Integers and floats get the narrowest type that represents both exactly. A 64-bit integer and a
-/// float get `Float64`, which rounds integers above 2^53. A Boolean and a number get the type of
-/// the number. Structs get the fields of both.
+/// Two integers or two floats get the wider of the two types. An integer and a float get the
+/// narrowest float that represents both exactly. A 64-bit integer and a float get `Float64`, which
+/// rounds integers above 2^53. A Boolean and a number get the type of the number. Structs get the
+/// fields of both.
 ///
 /// # Errors
 /// Returns an error with the name of a column if no type can represent the values of both, for
@@ -44,7 +45,7 @@ fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>,
 }
 
 /// Returns the narrowest type that can represent the values of both types. `path` is the name of
-/// the column, which an error states.
+/// the column, for use in the error message.
 pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
     use DataType::{Boolean, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
     let order =
@@ -119,8 +120,9 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-/// Converts values to a wider type. `to` must be a type that [`wider`] has returned for the type of
-/// the values and another type. Returns `None` for any other type.
+/// Converts values to the wider type `to`, for example 16-bit integers to 32-bit integers. Returns
+/// `None` if `to` cannot represent the values, that is, if [`wider`] never returns `to` for the
+/// type of `array`.
 fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     use DataType::{Boolean, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
     macro_rules! cast {

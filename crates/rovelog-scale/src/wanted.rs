@@ -39,8 +39,8 @@ pub struct Wanted {
 }
 
 /// Splits the name of a topic into the name without the instance, and the number of the instance.
-/// For example, `battery_status/1` is instance 1 of `battery_status`. The name
-/// `battery_status/1#2`, which is a second series with that name, is instance 1 of
+/// For example, `battery_status/1` is instance 1 of `battery_status`. If a log has a second topic
+/// with the name `battery_status/1`, it is called `battery_status/1#2` and is instance 1 of
 /// `battery_status#2`.
 pub(crate) fn split_instance(topic: &str) -> (String, Option<i32>) {
     match instance(topic) {

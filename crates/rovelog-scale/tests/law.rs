@@ -32,7 +32,8 @@ fn check(path: &Path, target: u64, step: usize) -> (usize, usize) {
     let (mut filled, mut all) = (0, 0);
     let topics = log.topics().iter().filter(|topic| topic.count > 0 && topic.schema.is_some());
     for topic in topics.step_by(step) {
-        // `t` selects all instances, so a single topic `t/1` is selected by its full name.
+        // The name `t` selects all instances, so a single instance such as `t/1` is selected by its
+        // full name.
         let wanted = Wanted { topics: Some(vec![topic.name.clone()]), ..Wanted::default() };
         let Ok(columns) = schema(&logs, &wanted) else { continue };
         let whole = Part { log: logs[0].clone(), blocks: None };

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// An error that prevented the server from starting, or ended it.
+/// An error that prevented the server from starting, or that ended the server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {

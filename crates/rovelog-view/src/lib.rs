@@ -22,14 +22,14 @@ use logs::Logs;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ViewOptions {
-    /// Options for opening logs.
+    /// Options for opening the logs.
     pub read: ReadOptions,
     /// Format id that is used for all logs. If it is `None`, the format of each log is detected.
     pub format: Option<String>,
     /// Port to listen on. 0 selects a free port.
     pub port: u16,
-    /// Command-line options of `rovelog` that are equivalent to these options. They are part of the
-    /// commands that the page shows.
+    /// Command-line options of `rovelog` that are equivalent to these options. The page in the
+    /// browser shows commands to copy, and the commands contain them.
     pub arguments: Vec<String>,
 }
 
@@ -39,9 +39,11 @@ pub struct View {
     logs: Logs,
     listener: TcpListener,
     port: u16,
-    /// Secret part of the URL, which other programs and pages cannot guess.
+    /// Secret random part of the URL. Without it, other programs and web pages cannot send
+    /// requests.
     token: String,
-    /// Command-line options that are part of the commands that the page shows.
+    /// Command-line options of `rovelog`. The page in the browser shows commands to copy, and the
+    /// commands contain these options.
     arguments: Vec<String>,
 }
 

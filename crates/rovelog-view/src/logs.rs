@@ -1,4 +1,4 @@
-//! The list of logs that the page shows, and a cache of open logs.
+//! The list of logs that the page in the browser shows, and a cache of open logs.
 
 use std::collections::HashSet;
 use std::panic::{self, AssertUnwindSafe};
@@ -15,8 +15,8 @@ use crate::error::ViewError;
 /// Maximum number of logs that are open at the same time.
 const MAX_OPEN_LOGS: usize = 8;
 
-/// Maximum memory in bytes for the overviews of a log's signals. The oldest overviews are evicted
-/// first.
+/// Maximum memory in bytes for the overviews of a log's signals. An overview contains the values of
+/// a signal, reduced to what a plot needs. The oldest overviews are evicted first.
 const MAX_OVERVIEW_BYTES: usize = 128 << 20;
 
 /// A log in the list that the page shows.
@@ -27,7 +27,8 @@ pub(crate) struct ListedLog {
     pub(crate) name: String,
     /// Lock that is held while the log is being opened, so that two requests do not open it twice.
     opening: Mutex<()>,
-    /// Cached row of the list as JSON text, which needs a tenth of the memory of a JSON value.
+    /// Row of this log in the list, as JSON text. It is computed once. Text needs a tenth of the
+    /// memory of a JSON value.
     pub(crate) summary: OnceLock<Box<str>>,
 }
 
@@ -37,13 +38,14 @@ pub(crate) struct Logs {
     list: Vec<ListedLog>,
     options: ReadOptions,
     format: Option<String>,
-    /// Open logs in the order in which they are evicted. Logs that were opened only for their row
-    /// in the list come before logs that are shown. Within each of these groups, the least recently
-    /// used log comes first.
+    /// Open logs in the order in which they are closed when the cache is full. Logs that were
+    /// opened only to fill their row in the list come before logs that are shown. Within each of
+    /// these groups, the least recently used log comes first.
     open: Mutex<Vec<CachedLog>>,
 }
 
-/// Purpose for which a log was opened. The variants are in the order of eviction.
+/// Purpose for which a log was opened. If the cache is full, logs with the first purpose are closed
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Purpose {
     Row,
@@ -118,8 +120,9 @@ impl Logs {
         self.open_for(number, Purpose::Shown)
     }
 
-    /// Returns a log that is needed for its row in the list. Such logs are evicted first, so that
-    /// filling thousands of rows does not close the logs that are shown.
+    /// Opens a log to fill its row in the list of logs, or returns it from the cache. If the cache
+    /// is full, a log that was opened for this purpose is closed before a log that the page shows.
+    /// So filling thousands of rows does not close the shown logs.
     pub(crate) fn open_for_row(&self, number: usize) -> Result<Arc<Opened>, String> {
         self.open_for(number, Purpose::Row)
     }
@@ -207,8 +210,8 @@ impl Opened {
     }
 }
 
-/// Evicts the oldest overviews while all overviews together use too much memory. The last `keep`
-/// overviews are not evicted.
+/// Evicts the oldest overviews until the memory of all overviews is within the limit. The last
+/// `keep` overviews are not evicted.
 pub(crate) fn limit(overviews: &mut Vec<Arc<Overview>>, keep: usize) {
     let mut bytes: usize = overviews.iter().map(|overview| overview.bytes()).sum();
     while bytes > MAX_OVERVIEW_BYTES && overviews.len() > keep {
@@ -216,8 +219,8 @@ pub(crate) fn limit(overviews: &mut Vec<Arc<Overview>>, keep: usize) {
     }
 }
 
-/// Locks a mutex, even if another request has panicked while it held the lock. This is possible
-/// because the data is consistent at all times.
+/// Locks a mutex. If another request has panicked while it held the lock, the mutex is locked
+/// anyway, because the data is consistent at all times.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -287,7 +290,8 @@ mod tests {
         (0..MAX_OPEN_LOGS).for_each(|number| drop(logs.open(number).unwrap()));
         assert_eq!(Arc::strong_count(&used), 1);
         assert!(used.log.info().records > 0);
-        // Logs that were opened for their rows evict each other, but not the shown logs.
+        // Logs that were opened for their rows in the list evict each other, but not the shown
+        // logs.
         let shown: Vec<_> = (0..MAX_OPEN_LOGS).map(|number| logs.open(number).unwrap()).collect();
         (MAX_OPEN_LOGS..3 * MAX_OPEN_LOGS).for_each(|number| drop(logs.open_for_row(number).unwrap()));
         assert!(shown.iter().all(|log| Arc::strong_count(log) == 2));

@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-/// Encodes a response from a header and arrays. It consists of these parts:
+/// Encodes a response from a header and arrays. The response consists of these parts:
 ///
 /// 1. the size of the header in bytes, as a 32-bit number
 /// 2. the header as JSON
 /// 3. the arrays one after the other, with the lengths that the header states
 ///
 /// Numbers are little endian. The header is padded with spaces so that the arrays start at a
-/// multiple of 8 bytes, because the page views them as `Float64Array` without copying.
+/// multiple of 8 bytes. This allows the script in the browser to use them as a `Float64Array`
+/// without copying.
 pub(crate) fn packed<'a>(header: &Value, arrays: impl IntoIterator<Item = &'a [f64]>) -> Vec<u8> {
     let mut text = header.to_string();
     // The header is padded with spaces so that the arrays after it are aligned to 8 bytes. Spaces

@@ -13,21 +13,21 @@ use crate::logs::Opened;
 use crate::packed::packed;
 use crate::ros_points;
 
-/// Maximum number of points in a track that is sent to the page.
+/// Maximum number of points in a track that is sent to the browser.
 const MAX_TRACK_POINTS: usize = 20_000;
 
-/// Maximum number of points in a point cloud that is sent to the page.
+/// Maximum number of points in a point cloud that is sent to the browser.
 const MAX_CLOUD_POINTS: usize = 300_000;
 
-/// Maximum number of record times of a topic that are sent to the page.
+/// Maximum number of record times of a topic that are sent to the browser.
 const MAX_TIMES: usize = 200_000;
 
 /// Duration in nanoseconds of the Velodyne data in one point cloud. This is one revolution at 10
 /// Hz.
 const REVOLUTION_NANOS: i64 = 100_000_000;
 
-/// Returns the first track in the log. The header of the response contains the end of each segment.
-/// The arrays are times in seconds, latitudes and longitudes.
+/// Returns the first track in the log. The header of the response contains the index at which each
+/// segment of the track ends. The arrays contain times in seconds, latitudes and longitudes.
 pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
     let found = track::of(&opened.log, &TrackOptions::default()).ok();
     let line = found.and_then(|(track, _)| track.lines.into_iter().next());
@@ -122,8 +122,8 @@ fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, ImageF
 /// the last record of the topic.
 fn record<'a>(opened: &'a Opened, topic: &str, seconds: f64) -> Result<Record<'a>, String> {
     let topic = opened.log.topic(topic).ok_or("there is no such topic")?;
-    // The page has rounded `seconds`. So the time of the record may be up to a microsecond before
-    // `seconds`.
+    // The browser has rounded `seconds`. So the time of the record may be up to a microsecond
+    // before `seconds`.
     let from = opened.nanos(seconds).saturating_sub(1000);
     let records = |from| opened.log.intact_records(&Select::topic(&topic.name).between(from, None));
     let record = records(Some(from)).next().or_else(|| records(None).last());

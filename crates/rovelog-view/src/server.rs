@@ -129,7 +129,7 @@ fn router(shared: Arc<Shared>, token: &str) -> Router {
 }
 
 /// Rejects requests from other pages, and requests with an unexpected host name. Adds the headers
-/// that all responses have in common.
+/// that are equal in all responses.
 async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let mut response = match refused(&shared, request.headers()) {
         Some(why) => (StatusCode::FORBIDDEN, why).into_response(),
@@ -165,8 +165,8 @@ fn refused(shared: &Shared, headers: &HeaderMap) -> Option<&'static str> {
     (!matches!(site, "none" | "same-origin")).then_some("this server answers its own page only")
 }
 
-/// Work that waits for a thread, or runs on one. If the request is canceled before the work has
-/// started, the work is never started.
+/// A task that waits for a thread or runs on a thread. If the request is canceled before the task
+/// has started, the task is never started.
 struct Waiting<T>(JoinHandle<T>);
 
 impl<T> Drop for Waiting<T> {
@@ -175,7 +175,7 @@ impl<T> Drop for Waiting<T> {
     }
 }
 
-/// Runs work that reads logs on a blocking thread. On the main thread, it would delay all other
+/// Runs `run`, which reads logs, on a blocking thread. On the main thread, it would delay all other
 /// requests. Errors are returned as responses.
 async fn work<T, R>(run: R) -> Response
 where
@@ -211,11 +211,12 @@ fn binary(bytes: Vec<u8>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/octet-stream")], bytes)
 }
 
-/// Response header that describes the losses that were found in a log so far. If a bag was opened
-/// by its index, damage of a chunk is only found when the chunk is read.
+/// Response header that describes which bytes or records of the log could not be read. If a bag was
+/// opened by its index, damage of a chunk is only found when the chunk is read.
 const LOST: HeaderName = HeaderName::from_static("rovelog-lost");
 
-/// Opens a log and runs work on it. The response states the losses that were found.
+/// Opens the log with the number `log` and returns the result of `run` as a response. A header of
+/// the response describes the bytes or records of the log that could not be read.
 async fn on<T, R>(shared: Arc<Shared>, log: usize, run: R) -> Response
 where
     T: IntoResponse + Send + 'static,
@@ -289,7 +290,7 @@ fn number(pairs: &[(String, String)], name: &str) -> Result<Option<f64>, String>
     number.map(|number| number.ok_or_else(|| format!("{name} is not a number"))).transpose()
 }
 
-/// Parses the parameters `topic` and `at`.
+/// Parses the parameters `topic` and `at`, which are the name of a topic and a time in seconds.
 fn place(pairs: &[(String, String)]) -> Result<(String, f64), String> {
     let topic = pairs.iter().find(|pair| pair.0 == "topic").ok_or("no topic")?;
     Ok((topic.1.clone(), number(pairs, "at")?.ok_or("no time")?))

@@ -1,5 +1,5 @@
-//! The summary of a log for the page. It contains facts, topics, and the plots that are shown
-//! first.
+//! The summary of a log for the page in the browser. It contains general information, the topics,
+//! and the plots that are shown first.
 
 use std::path::Path;
 
@@ -32,8 +32,8 @@ pub(crate) fn row(logs: &Logs, number: usize) -> String {
     listed.summary.get_or_init(|| facts(logs, number, listed).to_string().into()).to_string()
 }
 
-/// Returns the facts for the row of a log in the list. If the log cannot be opened, returns the
-/// error.
+/// Returns the row of a log in the list of logs, as JSON. If the log cannot be opened, the row
+/// contains the error.
 fn facts(logs: &Logs, number: usize, listed: &ListedLog) -> Value {
     let opened = match logs.open_for_row(number) {
         Ok(opened) => opened,
@@ -110,8 +110,8 @@ fn describe_topic(log: &AnyLog, topic: &Topic, free: &mut usize) -> Result<Value
 /// Returns the plots that are shown first. Each signal in a plot is a topic and a field.
 ///
 /// For a PX4 log, these plots show attitude, altitude and battery voltage, if the log has them. For
-/// an RLD log, they show currents and voltages. For any other log, they show the two topics with
-/// the most records among the topics with measured fields.
+/// an RLD log, they show currents and voltages. For any other log, they show the two topics that
+/// have the most records. Topics without measured values, such as counters, are not considered.
 fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     let plot = |topic: &Topic, fields: &[String]| -> Vec<[String; 2]> {
         fields.iter().map(|field| [topic.name.clone(), field.clone()]).collect()

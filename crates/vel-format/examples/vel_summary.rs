@@ -14,8 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for problem in log.diagnostics().list() {
         println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
-    // Only VEL logs have settings that are inferred from the file, and revolutions of a Velodyne
-    // sensor.
+    // Unlike other formats, VEL has settings that are inferred from the file. VEL logs can also
+    // contain revolutions of a Velodyne sensor.
     for choice in log.choices() {
         println!("{}: {} ({})", choice.what, choice.choice, choice.evidence);
     }

@@ -134,7 +134,8 @@ pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
 ///
 /// The messages are kept byte for byte and in file order. If all topics are selected, this includes
 /// messages whose data is too short for their content. The size rule, the markers and the version
-/// are those of `log`. The index is new and has the same origin.
+/// are those of `log`. The index is new. It counts seconds from the same time as the index of
+/// `log`: the first message or the start of the program.
 ///
 /// # Errors
 /// Returns an error if writing fails.

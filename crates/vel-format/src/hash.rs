@@ -29,9 +29,8 @@ pub fn simple_hash(name: &str) -> Result<u32, VelError> {
         .fold(0, |sum, (byte, weight)| sum.wrapping_add(u32::from(byte).wrapping_mul(weight))))
 }
 
-/// Type names that programs of the same family may have used. If an unknown id is the hash of such
-/// a name, the name is suggested. It is only a suggestion, because different names can have the
-/// same hash.
+/// Type names that recording programs may have used. If an unknown id is the hash of such a name,
+/// the name is suggested. It may be wrong, because different names can have the same hash.
 const LIKELY: &[&str] = &[
     "CompassM",
     "LaserDataM",

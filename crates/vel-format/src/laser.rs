@@ -33,7 +33,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the angular step in which the scanner points straight ahead.
+    /// Returns the angular step at which the scanner points straight ahead.
     const fn front(self) -> i64 {
         match self {
             Self::Urg04Lx => 384,

@@ -137,7 +137,7 @@ impl Search<'_> {
         Ok(match (earliest, named) {
             (Some(at), _) => Some((at, LocatedBy::ByScan, index_fits)),
             (None, Some(at)) => Some((at, LocatedBy::ByEntry, index_fits)),
-            // No valid message was found. The log contains a single truncated message, or only
+            // No valid message was found, so the log contains a single truncated message, or only
             // damage.
             (None, None) if index_fits => Some((after_index, LocatedBy::AfterIndex, index_fits)),
             (None, None) => None,

@@ -17,11 +17,11 @@ use crate::wire::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SizeRule {
     /// The size counts everything except the size field: 17 bytes of the header, and the data.
-    /// Section 3.4 of the specification says "Message data: message size - 17".
+    /// Section 3.4 of the VEL specification says "Message data: message size - 17".
     #[default]
     Exclusive,
     /// The size counts the whole message: 21 bytes of the header, and the data. Section 3.4 of the
-    /// specification says "size of the message incl. header".
+    /// VEL specification says "size of the message incl. header".
     Inclusive,
     /// The size counts only the data.
     DataOnly,

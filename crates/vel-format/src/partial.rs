@@ -39,8 +39,8 @@ impl VelReader {
         if !is_usable || select.last_before {
             return None;
         }
-        // The range covers both possible origins from which the index counts seconds: the first
-        // message and the start of the program.
+        // The index counts seconds from the first message or from the start of the program. The
+        // file does not state which, so the range of bytes is large enough for both.
         let first = self.entries.first().map_or(0, |entry| entry.nanos).max(0);
         let second = |nanos: i64, origin: i64| nanos.saturating_sub(origin).div_euclid(SECOND);
         let entry = |second: i64| usize::try_from(second.max(0)).unwrap_or(usize::MAX);
@@ -48,17 +48,17 @@ impl VelReader {
         let to = select.end.map_or(usize::MAX, |end| entry(second(end, 0).saturating_add(2)));
         let from = if from == 0 { start.first } else { places.get(from).copied().unwrap_or(size) };
         let to = places.get(to).copied().unwrap_or(size);
-        // Seconds after the last entry have no entry of their own. Their messages extend to the end
-        // of the file.
+        // If the time window starts after the second of the last index entry, its messages are
+        // between the offset in this entry and the end of the file.
         let last = places.last().copied().unwrap_or_default();
         let from = if from >= size { last } else { from };
         let needed = self.unread.missing(std::iter::once(from..to));
         (!needed.is_empty() || self.begins_at(from, select.start)).then_some(needed)
     }
 
-    /// Checks an index entry with the offset `from` after the bytes there have been fetched.
-    /// Returns whether a message starts at `from`, and its time is at or before `start`, the start
-    /// of the time window.
+    /// Checks the offset `from` of an index entry, after the bytes at this offset have been
+    /// fetched. Returns whether a message starts at `from` whose time is at or before `start`, the
+    /// start of the time window.
     fn begins_at(&self, from: u64, start: Option<i64>) -> bool {
         let found = self.entries.binary_search_by_key(&from, |entry| entry.at);
         let is_first = from == self.scanner.start.first || from == self.bytes.len() as u64;

@@ -224,8 +224,9 @@ impl VelReader {
         self.summary.decoder.record_types.get(topic.id.index())
     }
 
-    /// Returns all valid messages in file order. This includes messages whose data is too short for
-    /// their content.
+    /// Returns the messages of the log in file order. Messages that are marked as invalid or follow
+    /// an end mark are left out. Messages whose data is too short for the fields of their type are
+    /// included.
     pub fn messages(&self) -> impl ExactSizeIterator<Item = Message<'_>> + '_ {
         self.entries.iter().map(|entry| self.message_of(entry))
     }

@@ -248,7 +248,7 @@ impl Scanner {
         Step::Joined { at, end }
     }
 
-    /// Ends the scan. If messages follow an end mark, reports how many they are.
+    /// Ends the scan. If messages follow the first end mark, reports their number.
     fn finish(&mut self, step: Step) -> Step {
         self.done = true;
         if let Some(AfterEnd { mark, end, messages }) = self.after_end.filter(|state| state.messages > 0) {
@@ -297,8 +297,8 @@ impl Scanner {
 
     fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
         self.at = end;
-        // If the range is at the edge of a fetched range, the message continues in bytes that were
-        // not fetched. So nothing is lost.
+        // If the bytes are at the edge of a fetched range, they belong to a message that continues
+        // in bytes that were not fetched. So nothing is lost.
         if self.seams.touches_unread(at, end) {
             return Step::Unread { at, end };
         }

@@ -135,10 +135,11 @@ impl<'w> Validator<'w> {
         Ok(plausible && self.may_end(end, header, true)?)
     }
 
-    // Example: messages of 49 bytes start at 12, 61 and 110. The first 20 bytes of the message at
-    // 61 are overwritten. The search starts at 62 and checks each byte that can be a marker:
+    // Example: messages of 49 bytes start at the offsets 12, 61 and 110. The first 20 bytes of the
+    // message at 61 are overwritten. The search starts at offset 62. It looks for markers, which
+    // are at byte 4 of a message:
     //
-    //     offset 79     byte 83, in the payload, looks like a marker, but the type is unknown: rejected
+    //     offset 79     the byte at 83 looks like a marker, but the type is unknown: rejected
     //     offset 110    a known type, its size fits its content, and a message follows: found
     //
     // The bytes from 61 to 110 are one lost range.

@@ -124,8 +124,8 @@ fn columns_have_the_inferred_meaning() {
     let latitude = gps["latitude_deg"].as_primitive::<Float64Type>().value(1);
     assert!((50.3..50.4).contains(&latitude), "{latitude}");
     assert!((5000.0..5100.0).contains(&gps["latitude"].as_primitive::<Float64Type>().value(1)));
-    // Exported tables and Python add a column with this name, which has the wall time, to logs of
-    // every format.
+    // The export and the Python package add a column `time` with the wall time to logs of every
+    // format. So the reader must not use this name.
     assert!(gps.schema().field_with_name("time").is_err());
     let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap().get(), &Select::all())[0];
     assert!(pose["qw"].as_primitive::<Float32Type>().value(0) > 0.99);

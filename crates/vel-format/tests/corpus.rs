@@ -23,8 +23,8 @@ fn every_case_reads_as_expected() {
     });
 }
 
-/// Removes the facts that are not compared for equality from the expected result, and returns these
-/// facts.
+/// Removes the values that are not compared for equality from the expected result, and returns
+/// these values.
 fn take_facts(own: &mut serde_json::Map<String, Json>) -> Json {
     let keys = ["declarations", "points", "revolutions", "points_refused", "scan"];
     keys.into_iter().filter_map(|key| Some((key.to_owned(), own.remove(key)?))).collect()

@@ -41,10 +41,10 @@ pub struct PowerTerm {
 /// Options for statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsOptions {
-    /// Number of rows before and after a change of range in which samples of the low range are not
-    /// used, because they have not settled.
+    /// Samples of the low range are ignored in this number of rows before and after each change of
+    /// range, because they have not settled.
     pub(crate) margin: u64,
-    /// True to exclude values outside of the measuring range from the sums of their channel.
+    /// True to exclude a channel's values outside of its measuring range from the channel's sums.
     pub(crate) valid_only: bool,
     /// Names of powers, for example `V1*I1` or `(V1-V2)*I1`. By default, there is one power if the
     /// log has one voltage and one current, and no power in other logs.
@@ -63,8 +63,8 @@ impl Default for StatsOptions {
 }
 
 impl StatsOptions {
-    /// Sets the number of rows before and after a change of range in which samples of the low range
-    /// are not used. If it is 0, the range bit of a row decides alone.
+    /// Sets the number of rows before and after each change of range in which samples of the low
+    /// range are ignored. If the number is 0, only the range bit of a row selects the range.
     #[must_use]
     pub fn with_margin(mut self, margin: u64) -> Self {
         self.margin = margin.min(10_000);
@@ -550,8 +550,8 @@ fn add_narrow_products(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums
     let sum = products + v * i128::from(of_amps) + a * i128::from(of_volts) + n * v * a;
     sums.count += volts.len() as u64;
     sums.add(sum * factor);
-    // Fast calculations with floats find out whether the group can have a new minimum or maximum.
-    // Only in this case, all products are computed exactly.
+    // A fast calculation with floats shows whether the group can have a new minimum or maximum. All
+    // products are computed exactly only if it can.
     let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
     for (volt, amp) in volts.iter().zip(amps) {
         let product = f64::from(*volt) * f64::from(*amp);

@@ -135,7 +135,7 @@ pub fn currents(channels: &[Channel]) -> Vec<Current> {
 pub(super) enum LowSamples {
     All,
     None,
-    /// The samples of the rows that are marked in the list of marks.
+    /// Only samples in marked rows are usable. A row is marked if its element in `marks` is true.
     Some,
 }
 

@@ -95,8 +95,9 @@ impl Sums {
         {
             return Some(unit(scale) * (squares.saturating_sub(square) as f64).sqrt() / n as f64);
         }
-        // The products of the exact formula overflow 128 bits. The sum of squared distances from
-        // the integer mean does not overflow, because the distances are smaller than the values.
+        // The products of the exact formula overflow 128 bits. So the standard deviation is
+        // computed from the squared distances from the integer mean, which are smaller than the
+        // squared values.
         let mean = self.sum / n.cast_signed();
         let square = mean.unsigned_abs().checked_mul(mean.unsigned_abs())?;
         let rest = self.sum - mean * n.cast_signed();

@@ -13,8 +13,8 @@ pub enum Phase {
     /// The first window starts at the first row.
     #[default]
     Start,
-    /// The first window starts at a multiple of the duration on the Unix clock, as this clock was
-    /// set at the start of the log.
+    /// The first window starts when the Unix clock, as set at the start of the log, shows a
+    /// multiple of the window duration.
     Clock,
 }
 
@@ -74,7 +74,7 @@ impl<'r, 'a> Windows<'r, 'a> {
         Self { sums, pieces, nanos, start, starts_before: before > 0, rows, row: 0, number: 0 }
     }
 
-    /// Returns the pieces of the time map that contain the next row and all later rows.
+    /// Returns the straight pieces of the time axis that contain the next row and all later rows.
     fn later_pieces(&self) -> &[Piece] {
         &self.pieces[self.pieces.partition_point(|piece| piece.end <= self.row)..]
     }

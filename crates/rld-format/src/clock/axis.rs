@@ -88,19 +88,20 @@ impl Piece {
     }
 
     /// Returns the first row whose exact time, before rounding, is at least `time`. The row may be
-    /// after the end of the piece.
+    /// after the end of this straight piece of the time axis.
     pub(crate) fn first_at(&self, time: i128) -> i128 {
         let later = time - i128::from(self.t0);
         if later <= 0 {
             return self.start.into();
         }
         let (num, den) = (i128::from(self.num), i128::from(self.den));
-        // The exact time of row r is r * num / den, so the division rounds up. If all rows have the
-        // same time, they are all before any later time.
+        // The exact time of row `start + n` is `t0 + n * num / den`. So the first row that is at
+        // least `later` nanoseconds after `t0` has n = later * den / num, rounded up. If all rows
+        // have the time `t0`, no row of this piece is late enough.
         if num <= 0 { self.end.into() } else { i128::from(self.start) + (later * den + num - 1) / num }
     }
 
-    /// Returns the first row of this piece whose time is at least `time`.
+    /// Returns the first row of this straight piece of the time axis whose time is at least `time`.
     fn first_from(&self, time: i64) -> u64 {
         let (mut low, mut high) = (self.start, self.end);
         while low < high {

@@ -40,7 +40,8 @@ pub(crate) struct Blocks {
 pub struct Gap {
     /// Number of the first row after the gap.
     pub row: u64,
-    /// Missing time in nanoseconds. The clock advanced by this much more than the rows did.
+    /// Missing time in nanoseconds: the time by which the clock advanced, minus the duration of the
+    /// rows.
     pub nanos: i64,
     /// Number of missing blocks, rounded to full blocks.
     pub blocks: u64,
@@ -245,8 +246,10 @@ impl Blocks {
         if monotonic { block.monotonic } else { block.realtime }
     }
 
-    /// Returns pieces with a constant rate, each starting at the first block time of a segment. A
-    /// stream computes the same times. Rows of one nominal second take `second` nanoseconds.
+    /// Returns the times of rows, counted at a constant rate from the first block time of each
+    /// segment. The rows of a segment are one piece of the time axis. `second` is the duration in
+    /// nanoseconds of as many rows as the header states per second. The stream reader computes the
+    /// same times.
     fn anchored(&self, monotonic: bool, second: i64) -> Vec<Piece> {
         let den = i64::from(self.rate);
         let mut pieces: Vec<Piece> = Vec::new();

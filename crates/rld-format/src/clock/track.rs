@@ -55,8 +55,8 @@ pub(crate) fn follows_on_both_clocks(first: &BlockTimes, second: &BlockTimes) ->
 }
 
 /// Returns the number of blocks from `first` to `second`. `period` is the duration of a block in
-/// nanoseconds. Returns `None` if the time between the two, on both clocks, is not the duration of
-/// a whole number of blocks.
+/// nanoseconds. Returns `None` if the two clocks advanced by different times, or if the time is not
+/// the duration of a whole number of blocks.
 pub(crate) fn blocks_between(first: &BlockTimes, second: &BlockTimes, period: i64) -> Option<u64> {
     if !follows_on_both_clocks(first, second) {
         return None;

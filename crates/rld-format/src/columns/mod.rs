@@ -88,8 +88,8 @@ impl RldReader {
                 }
                 (Some(slot), None) => (DataType::Int64, Builder::Int64(slot, ReusableBuffer::with_bytes(0))),
             };
-            // A binary channel is never null, even if it has a link to a range bit. In records, it
-            // is never null either.
+            // Values of binary channels are never null, even if the channel has a link to a range
+            // bit. They are never null in records either.
             let valid = channel.valid.filter(|_| options.nulls && slot.is_some());
             let metadata = metadata_of(i, channel, &table.channels, physical.is_some());
             fields.push(Field::new(&*channel.name, data_type, valid.is_some()).with_metadata(metadata));

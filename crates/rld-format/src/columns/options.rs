@@ -107,8 +107,8 @@ impl ColumnOptions {
 /// Method of merging currents that were measured in two ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merging {
-    /// Number of rows before and after a change of range in which samples of the low range are not
-    /// used, because they have not settled.
+    /// Samples of the low range are ignored in this number of rows before and after each change of
+    /// range, because they have not settled.
     pub margin: u64,
     /// True if the current range of a merged channel is inferred from the values, because the log
     /// has unreliable range bits.

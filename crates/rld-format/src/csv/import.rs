@@ -255,9 +255,10 @@ fn date(text: &str, zone: i32) -> Option<i64> {
     Some(date.and_utc().timestamp() - i64::from(zone))
 }
 
-/// Returns the time of a block whose date has whole seconds. If the previous block ends within two
-/// seconds of the date, the block starts at the end of the previous block. Otherwise, it starts at
-/// the date. Several blocks can have the same date, so the date alone is too inaccurate.
+/// Returns the start time of a block whose date has whole seconds. Several blocks can have the same
+/// date, so the date alone is too inaccurate. If the previous block ends within two seconds of the
+/// date, the block starts at the end of the previous block. If it does not, the block starts at the
+/// date.
 fn time_of_date(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
     let (stated, second) = (i128::from(seconds) * i128::from(SECOND), i128::from(SECOND));
     let counted = before.map(|block| block.realtime + span(block.count, rate));

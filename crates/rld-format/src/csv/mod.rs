@@ -172,8 +172,8 @@ fn date(sec: i64) -> String {
         .map_or_else(|| sec.to_string(), |time| time.format("%a %b %e %H:%M:%S %Y").to_string())
 }
 
-/// Returns the unit of a channel in brackets, as it follows the channel's name: ` [10nV]`. Returns
-/// an empty string for binary channels and channels without a unit.
+/// Returns the text that follows a channel's name in the CSV: a space and the unit in brackets, for
+/// example ` [10nV]`. Returns an empty string for binary channels and channels without a unit.
 fn bracket(channel: &Channel) -> String {
     if channel.is_binary || matches!(channel.unit, Unit::Undefined | Unit::Unitless) {
         return String::new();

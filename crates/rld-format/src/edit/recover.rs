@@ -20,7 +20,8 @@ use crate::reader::RldReader;
 /// - The counts and lengths in the header are corrected.
 /// - Rows that the header does not count are kept as long as the times of their blocks continue
 ///   each other.
-/// - Extra words in rows are dropped.
+/// - If a bug of the logger added a word to each row (rule D28 of docs/formats/rld.md), these words
+///   are dropped.
 ///
 /// # Errors
 /// Returns an error if writing fails or rows cannot be located.
@@ -79,8 +80,8 @@ fn short_bytes(blocks: &[Range<u64>], layout: &Layout) -> u64 {
     blocks.iter().map(bytes).sum()
 }
 
-/// Reopens the log so that rows after those that the headers count are read, too. Returns `None` if
-/// there are no such rows.
+/// Opens the log again, and also reads rows that the headers do not count. Returns `None` if the
+/// headers count all rows.
 fn all_rows(log: &RldReader) -> Result<Option<RldReader>, RldError> {
     let is_behind = log.parts.iter().any(|part| part.left_out > 0);
     is_behind.then(|| log.reopened_whole()).transpose()

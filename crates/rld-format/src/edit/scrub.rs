@@ -13,12 +13,12 @@ use zerocopy::IntoBytes;
 use crate::error::RldError;
 use crate::reader::RldReader;
 
-/// Parts of the header that are replaced by zeros.
+/// Parts of the header that are replaced with zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scrub {
-    /// True to replace the MAC address by zeros.
+    /// True to replace the MAC address with zeros.
     pub mac: bool,
-    /// True to replace the comment by zeros.
+    /// True to replace the comment with zeros.
     pub comment: bool,
 }
 
@@ -29,7 +29,7 @@ impl Default for Scrub {
 }
 
 impl RldReader {
-    /// Writes one file of the log. The parts of the header that `scrub` selects are replaced by
+    /// Writes one file of the log. The parts of the header that `scrub` selects are replaced with
     /// zeros. Every other byte stays the same.
     ///
     /// # Errors

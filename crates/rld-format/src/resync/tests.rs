@@ -121,7 +121,8 @@ fn candidates_are_kept_until_a_later_one_confirms_them() {
     // If valid times are found at the expected offset of a block, the search ends.
     let (found, candidates, searched_until) = search(Vec::new(), HEADER + 2 * BLOCK);
     assert_eq!((found, candidates.len(), searched_until), (None, 0, 0));
-    // This is the last offset that is searched.
+    // The search finds a block just before the end of the last range of offsets, but not at the
+    // end.
     let at = scan(20, 100).ranges()[2].end;
     let found = |at: u64| {
         let blocks = [0, 1, 2].map(|i: u64| (at + i * BLOCK, times(i.cast_signed() * PERIOD)));
@@ -177,7 +178,7 @@ fn the_rest_after_left_out_blocks_must_have_the_counted_length() {
         let window = Window { eof, ..Window::whole(&log) };
         scan.check_last(window).map(|left_out| left_out.map(|it| (it.range, it.expected, it.rows)))
     };
-    // The header counts seven rows in the last block.
+    // According to the header, the last block has seven rows.
     let end = at + 32 + 28;
     let until = end + MAX_SHIFT;
     for whole in [end, at + BLOCK, until + 1] {

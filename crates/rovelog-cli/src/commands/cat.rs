@@ -74,7 +74,8 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
     out.finish(written)
 }
 
-/// Returns the topics and records that the options select, and the signals to add as fields.
+/// Returns the topics and records that the options select, and the derived fields and expressions
+/// that are added to the records.
 fn selection<'a>(
     args: &Args,
     log: &'a AnyLog,
@@ -158,7 +159,7 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         }
         Ok(())
     };
-    // The output is completed even if reading failed. A JSON document then remains valid and
+    // If reading fails, the output is completed anyway. A JSON document then remains valid and
     // contains the error message.
     let read = read();
     let (_, out) = resolved.map_or_else(|| resolve(&info), Ok)?;

@@ -51,8 +51,8 @@ struct Document<'a> {
     state: &'static str,
     sound: bool,
     lost: LostDoc,
-    /// Number of problems for each problem code. The list `problems` has an upper limit, so the sum
-    /// of these numbers may be larger than the length of the list.
+    /// Number of problems for each problem code. The list `problems` is limited in length, so the
+    /// sum of these numbers may be larger than its length.
     counts: std::collections::BTreeMap<&'static str, String>,
     problems: Vec<ProblemDoc<'a>>,
     /// Gaps, jitter and order of the time stamps of each topic.

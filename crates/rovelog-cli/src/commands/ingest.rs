@@ -138,8 +138,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     options.retry_quarantined = args.retry_quarantined;
     let lake = Lake::new(&args.output);
     let mut out = context.out();
-    // The callback cannot return an error. A failure to print is stored, and returned after the
-    // run.
+    // The callback cannot return an error. If printing fails, the failure is stored and returned
+    // after all logs have been added.
     let (mut at, mut printed) = (0, Ok(()));
     let done = lake::ingest(&args.sources, &lake, &options, &mut |progress| match progress {
         lake::Progress::Waiting => context.note("another program writes to this lake: waiting for it"),
@@ -222,15 +222,15 @@ fn report_log(row: &LogRow, context: &Context) {
         LogStatus::Partial => context.notices.note(&format!("{uri}: part of the log is missing")),
         LogStatus::Failed => {
             let why = row.error.as_deref().unwrap_or("it cannot be read");
-            // The path of the log is printed after the message, so it is removed from the start of
-            // the message.
+            // The message starts with the path of the log. It is removed, because the path is
+            // printed after the message.
             let why = why.strip_prefix(&format!("{}: ", row.uri)).unwrap_or(why);
             context.notices.failure(&Failure::failed(format!("not added: {why}")).at(Path::new(&row.uri)));
         }
     }
 }
 
-/// Prints a summary of all logs in this run.
+/// Prints how many logs this command has added to the lake, skipped, or failed to add.
 fn summarize(done: &Ingested, context: &Context) {
     if done.removed > 0 {
         context

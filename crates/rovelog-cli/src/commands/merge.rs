@@ -47,7 +47,7 @@ struct Document<'a> {
     topics: usize,
     bytes: String,
     left_out: &'a [String],
-    /// Additional facts about the result. They depend on the log format.
+    /// Additional properties of the result, which depend on the log format.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }

@@ -93,8 +93,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         ));
     };
     let times = context.times(log.info()).map_err(here)?;
-    // A console message may be older than the first record. So the time window is not checked
-    // against the time range of the log.
+    // A console message may be older than the first record. If the time window lies before the
+    // first record, this is therefore not reported as an error.
     let window = args.window.resolve(&times, None).map_err(here)?;
     let keep = |text: &Text| {
         args.level.is_none_or(|level| text.level <= level)

@@ -207,8 +207,8 @@ fn one(
     let width = width(args, kind);
     let mut panels = Vec::new();
     let wanted = wanted(args, signals, &log, context).map_err(here)?;
-    // If the user gave a time window, records outside of it are not expected in the plot, so no
-    // warning is needed.
+    // If the user gave a time window, the user does not expect records outside of it in the plot,
+    // so no warning is needed.
     if args.window.is_open() {
         warn_outside(&log, &wanted, context);
     }
@@ -306,9 +306,9 @@ fn width(args: &Args, kind: Kind) -> u32 {
 }
 
 /// Returns the number of steps on the time axis to which each signal is reduced before drawing. It
-/// is the finest resolution of the output. A terminal shows two dots per character, and a bitmap
-/// has one step per pixel. A vector format gets two steps per pixel, because the plot can be
-/// magnified.
+/// is the finest resolution that the output can show. A terminal shows two dots per character, and
+/// a bitmap has one step per pixel. A vector format gets two steps per pixel, because the plot can
+/// be magnified.
 fn columns(args: &Args, kind: Kind, width: u32) -> usize {
     match kind {
         Kind::Text => width as usize * 2,

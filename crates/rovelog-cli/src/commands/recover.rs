@@ -56,7 +56,7 @@ struct Document<'a> {
     stale: StaleDoc,
     left_out: &'a [String],
     stretches: Vec<SegmentDoc>,
-    /// Additional facts about the result. They depend on the log format.
+    /// Additional properties of the result, which depend on the log format.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }
@@ -91,8 +91,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let example = input.name_for("recovered");
-    // The output is created before the log is read, so that an error about the output appears
-    // immediately.
+    // The output is created before the log is read. If it cannot be created, the user sees the
+    // error immediately.
     let mut out = args.output.create(&example, &input.files(context), context)?;
     let mut log = input.open(context)?;
     args.chunks.apply(&mut log, &input)?;
@@ -112,8 +112,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         print_result(&report, written.as_deref(), &context.notices);
     }
     if report.lost_bytes() == 0 && !report.lost.is_empty() {
-        // Missing records occupy no bytes of the log, so the list of lost bytes above does not
-        // contain them.
+        // Records that are missing in the log occupy no bytes, so they are not in the list of lost
+        // bytes above.
         context.notices.end_of_log(log.as_log(), &input.path);
     }
     Ok(if complete { Status::Done } else { Status::Lost })

@@ -70,13 +70,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })
 }
 
-/// Facts about a report that was written.
+/// Description of a report that was written, for the messages to the user.
 struct Written {
     /// Path of the report, or `None` if the report was written to stdout.
     path: Option<PathBuf>,
     /// Data of the log that could not be read.
     lost: Ledger,
-    /// Fields that contain texts that are not valid UTF-8.
+    /// Fields with texts that are not valid UTF-8. The report shows these texts with escape
+    /// sequences.
     escaped: Vec<EscapedTexts>,
     /// Values that the report does not contain.
     losses: Vec<Loss>,
@@ -92,8 +93,8 @@ fn write(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> 
         Destination::create(path, "report.html", &input.files(context), args.output.args(), context)?;
     report::write(&log, &provenance, &options, &mut out)
         .map_err(|error| Failure::from(error).at(&input.path))?;
-    // Some losses are only found while the report reads the columns, so they are collected
-    // afterwards.
+    // Some values turn out to be lost only while the report reads the columns. The list of losses
+    // is therefore made afterwards.
     let losses = Loss::of_columns(&*log, &Select::all());
     let (path, escaped) = (out.finish()?, log.take_escaped_texts());
     Ok(Written { path, lost: log.losses().clone(), escaped, losses })

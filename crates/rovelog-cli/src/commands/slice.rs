@@ -57,7 +57,7 @@ struct Document<'a> {
     bytes: String,
     start_ns: Option<String>,
     end_ns: Option<String>,
-    /// Additional facts about the result. They depend on the log format.
+    /// Additional properties of the result, which depend on the log format.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }
@@ -66,8 +66,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let example = input.name_for("part");
-    // The output is created before the log is read, so that an error about the output appears
-    // immediately.
+    // The output is created before the log is read. If it cannot be created, the user sees the
+    // error immediately.
     let mut out = args.output.create(&example, &input.files(context), context)?;
     let mut log = input.open_records(context, &|log| Ok(selection(args, log, context)?.1))?;
     args.chunks.apply(&mut log, &input)?;

@@ -63,7 +63,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         context.note("counts are those of the parts that were read: --allow-remote-scan counts all");
     }
     let mut topics = args.topics.pick(&survey.topics).map_err(|failure| failure.at(&input.path))?;
-    // The sort is stable, so topics with equal sort keys remain ordered by name.
+    // The sort is stable. Topics are already ordered by name, and topics with equal sort keys stay
+    // in this order.
     match args.sort {
         Sort::Name => {}
         Sort::Count => topics.sort_by_key(|topic| std::cmp::Reverse(topic.count)),

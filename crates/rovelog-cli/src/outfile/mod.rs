@@ -122,9 +122,9 @@ impl OutFile {
         self.file.flush().map_err(failed)?;
         let Some(pending) = &self.pending else { return Ok(()) };
         let Pending { partial, target, force, provisional } = pending;
-        // A file that replaced an existing file is never removed again, because the old file cannot
-        // be restored. It must be on the disk before the rename. `OutFolder::finish` flushes all
-        // other files of a folder together.
+        // If the file has replaced an existing file, it is never removed again, because the old
+        // file cannot be restored. It must be on the disk before the rename. All other files of an
+        // output folder are flushed together by `OutFolder::finish`.
         let provisional = *provisional && (!force || fs::symlink_metadata(target).is_err());
         if !provisional {
             flush_file(self.file.get_ref()).map_err(failed)?;
@@ -184,7 +184,8 @@ impl Drop for OutFile {
 /// [`finish`](Self::finish), everything that was created in the folder is removed.
 pub(crate) struct OutFolder {
     path: PathBuf,
-    /// Topmost folder that the command had to create. If it had to create none, the output folder.
+    /// Topmost folder that the command created, or the output folder itself if no folder had to be
+    /// created.
     top: PathBuf,
     args: OutArgs,
 }
@@ -320,8 +321,8 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
 fn create_partial(path: &Path, partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
     let failed = |error: io::Error| cannot_write(partial, &error);
     let mut unfinished = unfinished::lock();
-    // The loop repeats only if another process creates or removes the partial file between two of
-    // the calls below.
+    // Another process may create or remove the partial file between two of the calls below. In this
+    // case, the loop is repeated.
     for _ in 0..100 {
         match OpenOptions::new().write(true).create_new(true).open(partial) {
             Ok(file) => {

@@ -1,4 +1,5 @@
-//! Derived fields and expressions that `--fields` adds to the records of their topic.
+//! Computes the derived fields and expressions that `--fields` adds to records. The added fields
+//! belong to the topic of the record.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,22 +9,22 @@ use rovelog_export::signal::{Signal, Stream};
 
 use crate::failure::Failure;
 
-/// The added fields of all topics, by topic.
+/// The fields that are added to records, by topic.
 #[derive(Default)]
 pub(crate) struct Derived<'a>(HashMap<TopicId, TopicFields<'a>>);
 
-/// Added fields of one topic. They are computed in batches of rows, which are in the same order as
-/// the records.
+/// The fields that are added to the records of one topic. They are computed in batches of rows,
+/// which are in the same order as the records.
 struct TopicFields<'a> {
-    /// Names of the added fields.
+    /// Names of the fields that are added to the records.
     names: Vec<Arc<str>>,
-    /// Stream that computes the next batch of rows.
+    /// Stream that computes the added fields for the next batch of rows.
     stream: Stream<'a>,
-    /// Time of each row in the current batch.
+    /// Time of each row in the current batch of rows.
     times: Vec<i64>,
-    /// For each added field, its values in the current batch.
+    /// Values of each added field in the current batch of rows.
     values: Vec<Vec<f64>>,
-    /// Index in the current batch of the row for the next record.
+    /// Index of the row in the current batch that belongs to the next record.
     next: usize,
 }
 
@@ -34,8 +35,8 @@ impl<'a> Derived<'a> {
         signals: &[Signal],
         select: &Select,
     ) -> Result<Self, Failure> {
-        // Added fields are not computed for the last records before the time window, although these
-        // records are printed.
+        // With `last_before`, some records before the time window are printed, too. No fields are
+        // added to these records.
         let mut select = select.clone();
         select.last_before = false;
         let mut all = HashMap::new();
@@ -60,12 +61,13 @@ impl<'a> Derived<'a> {
         self.0.get(&topic).map_or(&[], |found| &found.names)
     }
 
-    /// Returns the number of added fields for each topic with added fields.
+    /// For each topic to which fields are added, returns the number of these fields.
     pub(super) fn counts(&self) -> HashMap<TopicId, usize> {
         self.0.iter().map(|(topic, found)| (*topic, found.names.len())).collect()
     }
 
-    /// Returns the added fields of a record. If a field has no value for this record, it is null.
+    /// Returns the derived fields and expressions that are added to a record. If one of them has no
+    /// value for this record, it is null.
     pub(super) fn values(&mut self, record: &Record<'_>) -> Result<Vec<(Arc<str>, Value)>, Failure> {
         let Some(found) = self.0.get_mut(&record.topic.id) else { return Ok(Vec::new()) };
         let row = match record.time {
@@ -80,8 +82,8 @@ impl<'a> Derived<'a> {
 }
 
 impl TopicFields<'_> {
-    /// Returns the index of the row for the next record. Returns `None` if no row has the time of
-    /// the record, as for a record before the time window.
+    /// Returns the index of the row with the added fields of the next record. Returns `None` if no
+    /// row has the time of the record, for example because the record is before the time window.
     fn row(&mut self, time: i64) -> Result<Option<usize>, Failure> {
         loop {
             match self.times.get(self.next) {

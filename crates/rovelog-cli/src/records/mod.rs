@@ -27,7 +27,8 @@ use crate::text::{count, escape, width};
 use crate::times::Times;
 pub(crate) use derived::Derived;
 
-/// Plan for printing the records of a topic, which is determined at the first record of the topic.
+/// Describes how the records of a topic are printed. It is determined at the first record of the
+/// topic.
 enum Plan {
     /// No record of the topic has been printed yet.
     Unresolved,
@@ -39,7 +40,8 @@ enum Plan {
 
 /// How the records of one topic are printed.
 struct TopicPlan {
-    /// The selected leaf fields.
+    /// The selected fields. A field inside of a struct or an array, such as `pos.x` or `q[0]`, is
+    /// selected separately.
     keep: Keep,
     /// Name of the topic, either as text or as a JSON string with quotes.
     name: String,
@@ -47,13 +49,14 @@ struct TopicPlan {
     width: usize,
     /// Schema of the topic. `None` if it is not known.
     schema: Option<Arc<Schema>>,
-    /// Names of the leaf fields according to the schema.
+    /// Names of all fields according to the schema, including the path of nested fields and the
+    /// array index, as in `pos.x` and `q[0]`.
     leaves: Vec<String>,
-    /// Layout of the last record, and how it fits the schema.
+    /// Field layout of the last record, and whether it matches the schema of the topic.
     fit: Option<(Arc<Layout>, Fit)>,
 }
 
-/// How a record fits the schema of its topic.
+/// Shows whether the fields of a record match the schema of its topic.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fit {
     /// The record has the fields of the schema.
@@ -61,15 +64,15 @@ enum Fit {
     /// The record has the single field `raw` with its bytes, because it does not match an inferred
     /// definition.
     Raw,
-    /// The record has other fields.
+    /// The record has fields that do not match the schema.
     Other,
 }
 
-/// A record that can be printed.
+/// The content of a record that is printed.
 enum Content<'r> {
     /// All fields of the record.
     Whole(Fields<'r>),
-    /// Fields of the record and added ones.
+    /// Selected fields of the record, followed by derived fields and expressions.
     Values(Vec<(Arc<str>, Value)>, Fit),
 }
 
@@ -82,7 +85,7 @@ pub(crate) struct Records<'a> {
     render: Renderer<'a>,
     /// True if a record has been printed.
     started: bool,
-    /// For each topic, the number of CSV rows that do not contain the raw bytes of their records.
+    /// For each topic, the number of records whose raw bytes are missing in the CSV output.
     raw: BTreeMap<String, u64>,
     status: Status,
 }
@@ -128,8 +131,8 @@ impl<'a> Records<'a> {
         self.render.width = self.render.width.max(width(&escape(&topic.name)));
     }
 
-    /// Writes the CSV header, which depends on the fields of `topic`. Does nothing if the output
-    /// format is not CSV.
+    /// Writes the CSV header with the fields of `topic`. Does nothing if the output format is not
+    /// CSV.
     pub(crate) fn head(&mut self, topic: &Topic) -> Result<(), Failure> {
         if self.render.format != Format::Csv {
             return Ok(());
@@ -140,7 +143,8 @@ impl<'a> Records<'a> {
                 .at(self.file));
         };
         let keep = self.render.selected_leaves(topic).unwrap_or(Keep::All);
-        // If a field of the log is called `time` or `t_ns` too, it gets another name.
+        // The columns `time` and `t_ns` come first. If a field of the log has one of these names
+        // too, it gets another name.
         let mut taken = BTreeSet::from(["time", "t_ns"].map(str::to_owned));
         let mut head = vec!["time".to_owned(), "t_ns".to_owned()];
         if self.render.log.name.is_some() {
@@ -165,8 +169,8 @@ impl<'a> Records<'a> {
         self.write_rendered(rendered, &BufferPool::default())
     }
 
-    /// Prints all records of a log, using several threads. With added fields, only one thread is
-    /// used, because their values depend on previous records.
+    /// Prints all records of a log, using several threads. If derived fields or expressions are
+    /// added, only one thread is used, because their values depend on previous records.
     pub(crate) fn write_all<'l>(
         &mut self,
         records: impl Iterator<Item = rovelog::Result<Record<'l>>>,
@@ -263,7 +267,7 @@ struct Rendered {
     text: Vec<u8>,
     /// Warnings about records that could not be decoded.
     lost: Vec<String>,
-    /// Topic of each CSV row that does not contain the raw bytes of its record.
+    /// For each CSV row that does not contain the raw bytes of its record, the topic of the record.
     raw: Vec<String>,
     /// Message of the failure that ended the conversion, if there was one.
     failure: Option<String>,
@@ -287,15 +291,16 @@ struct Renderer<'a> {
     strict: bool,
     /// Width of the column with topic names in text output.
     width: usize,
-    /// Number of added fields for each topic.
+    /// For each topic, the number of derived fields and expressions that are added to its records.
     added: HashMap<TopicId, usize>,
-    /// Plan for each topic, by the index of the topic.
+    /// For each topic, describes how its records are printed. The position in the list is the index
+    /// of the topic.
     plans: Vec<Plan>,
     lines: ndjson::Lines,
     line: String,
 }
 
-/// Added fields of a record, as pairs of name and value.
+/// Derived fields and expressions that are added to a record, as pairs of name and value.
 type AddedFields = [(Arc<str>, Value)];
 
 impl<'a> Renderer<'a> {
@@ -305,14 +310,15 @@ impl<'a> Renderer<'a> {
         Self { format, fields, times, log, strict, width: 0, added, plans, lines, line }
     }
 
-    /// Returns a copy of the converter for another thread. The copy adds no fields to the records.
+    /// Returns a copy of the converter for another thread. The copy adds no derived fields or
+    /// expressions to the records.
     fn for_thread(&self) -> Self {
         let (times, log) = (self.times.clone(), self.log.clone());
         Self { width: self.width, ..Self::new(self.format, self.fields, times, log, self.strict) }
     }
 
     /// Converts records and appends their text to `text`. If `added` is not empty, there is a
-    /// single record, and `added` contains its added fields.
+    /// single record, and the fields in `added` are added to it.
     fn records(
         &mut self,
         records: &[Record<'_>],
@@ -372,13 +378,13 @@ impl<'a> Renderer<'a> {
         let Plan::Write(plan) = &mut self.plans[record.topic.id.index()] else { return Ok(None) };
         let fields = record.fields().map_err(|error| error.to_string())?;
         let fit = plan.fit(&fields);
-        // Names and values are paired by position, so a record with another number of fields cannot
-        // be printed.
+        // Names and values are paired by position. If a record has a different number of fields
+        // than its schema, it cannot be printed.
         if fit == Fit::Other {
             return Err("its fields differ from its schema".to_owned());
         }
-        // Building a value tree takes much longer than converting the bytes directly. The tree is
-        // needed only for a part of the fields.
+        // If all fields are selected, the bytes are converted directly to JSON. This is much faster
+        // than building a tree of values first.
         let is_json = matches!(self.format, Format::Json | Format::Ndjson);
         if is_json && plan.keep == Keep::All && added.is_empty() {
             return Ok(Some(Content::Whole(fields)));
@@ -427,7 +433,8 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// Converts a record to a CSV row. Returns true if bytes were left out.
+    /// Converts a record to a CSV row. Returns true if the raw bytes of the record are missing in
+    /// the row.
     fn row(
         &mut self,
         record: &Record<'_>,
@@ -460,8 +467,8 @@ impl<'a> Renderer<'a> {
         Ok(has_bytes)
     }
 
-    /// Returns the selected leaf fields of a topic, followed by its added fields, which are always
-    /// selected.
+    /// Returns the selected fields of a topic, including nested fields and array elements. Derived
+    /// fields and expressions come last, and are always selected.
     fn selected_leaves(&self, topic: &Topic) -> Option<Keep> {
         let keep = self.fields.selected_leaves(topic);
         let Some(more) = self.added.get(&topic.id) else { return keep };
@@ -472,7 +479,8 @@ impl<'a> Renderer<'a> {
         Some(Keep::Leaves(kept))
     }
 
-    /// Determines the plan of a topic at its first record.
+    /// Determines how the records of a topic are printed. This happens at the first record of the
+    /// topic.
     fn resolve(&mut self, topic: &Topic) {
         let index = topic.id.index();
         if self.plans.len() <= index {
@@ -498,7 +506,7 @@ impl<'a> Renderer<'a> {
 }
 
 impl TopicPlan {
-    /// Returns how a record with these fields fits the schema.
+    /// Returns whether a record with these fields matches the schema of its topic.
     fn fit(&mut self, fields: &Fields<'_>) -> Fit {
         if let Some((layout, fit)) = &self.fit
             && Arc::ptr_eq(layout, fields.layout)
@@ -516,14 +524,14 @@ impl TopicPlan {
         fit
     }
 
-    /// Returns the selected leaves of a record.
+    /// Returns the selected fields of a record, including nested fields and array elements.
     fn selected<'a>(&'a self, fields: &'a AddedFields, fit: Fit) -> Selected<'a> {
         let schema = self.schema.as_deref().filter(|_| fit == Fit::Fields);
         Selected { fields, schema, keep: &self.keep, names: schema.map_or(&[], |_| &self.leaves) }
     }
 }
 
-/// Returns true if the only field is the bytes of a record.
+/// Returns true if the schema has only the field `raw`, which contains the bytes of a record.
 fn is_raw(schema: &Schema) -> bool {
     matches!(&schema.fields[..], [field] if &*field.name == "raw" && field.ty == FieldType::Bytes)
 }

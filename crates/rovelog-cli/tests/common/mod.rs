@@ -35,7 +35,8 @@ pub(crate) fn rovelog() -> Command {
     rovelog_at(&corpus())
 }
 
-/// Runs a command line, which is split at spaces. A quoted part is a single argument.
+/// Runs a command line, whose arguments are separated by spaces. A part in single quotes is one
+/// argument.
 fn run_at(folder: &Path, line: &str, stdin: &[u8]) -> Output {
     let arguments = line.split('\'').enumerate().flat_map(|(i, part)| {
         let blank = |c: char| i % 2 == 0 && c == ' ';
@@ -44,8 +45,8 @@ fn run_at(folder: &Path, line: &str, stdin: &[u8]) -> Output {
     rovelog_at(folder).args(arguments).write_stdin(stdin).output().unwrap()
 }
 
-/// Returns the transcript of a run: the command line, both outputs and the exit code. Binary output
-/// is left out.
+/// Returns the command line, its standard output, its standard error and its exit code as one text.
+/// Binary output is omitted.
 fn shown_at(folder: &Path, line: &str, stdin: &[u8]) -> String {
     let output = run_at(folder, line, stdin);
     let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
@@ -54,12 +55,13 @@ fn shown_at(folder: &Path, line: &str, stdin: &[u8]) -> String {
     format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
 }
 
-/// Runs a line in the corpus of a format.
+/// Runs a command line in the corpus folder of a log format.
 pub(crate) fn run_in(format: &str, line: &str, stdin: &[u8]) -> Output {
     run_at(&folder(format), line, stdin)
 }
 
-/// Returns the transcript of a run in a folder of the corpus.
+/// Runs a command line in a folder of the corpus. Returns the command line, its outputs and its
+/// exit code as one text.
 pub(crate) fn shown_in(format: &str, line: &str, stdin: &[u8]) -> String {
     shown_at(&folder(format), line, stdin)
 }
@@ -80,14 +82,14 @@ pub(crate) fn shown_with(line: &str, stdin: &[u8]) -> String {
     shown_in(ULOG, line, stdin)
 }
 
-/// Returns the standard output of a run that must succeed.
+/// Returns the standard output of a command line, which must succeed.
 pub(crate) fn stdout(line: &str) -> String {
     let output = run(line);
     assert_eq!(output.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the exit code of a run.
+/// Returns the exit code of a command line.
 pub(crate) fn code(line: &str) -> i32 {
     run(line).status.code().unwrap()
 }
@@ -161,7 +163,7 @@ pub(crate) fn assert_reported_by_all(format: &str, log: &str, commands: &[&str],
     assert!(["missing", "left out", "not readable"].iter().any(|word| state.contains(word)), "{state}");
 }
 
-/// Compares a text with the snapshot of this name.
+/// Compares a text with the stored snapshot `$name`.
 macro_rules! snapshot {
     ($name:expr, $runs:expr) => {
         insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
@@ -171,7 +173,8 @@ macro_rules! snapshot {
 }
 pub(crate) use snapshot;
 
-/// Defines a test that compares the transcripts of several runs with one snapshot.
+/// Defines a test that runs several command lines. Their outputs and exit codes are compared with
+/// one snapshot.
 macro_rules! runs {
     (in $format:literal; $($name:ident: $($line:literal),+ $(,)?;)*) => { $(
         #[test]

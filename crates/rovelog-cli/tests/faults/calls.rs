@@ -19,7 +19,7 @@ const fn fault(call: &'static str, error: &'static str, said: &'static str) -> F
 }
 
 impl Fault {
-    /// Returns the name of the fault in the tables.
+    /// Returns the name of the fault for the tables of results.
     fn name(&self) -> String {
         format!("`{}`: {}", self.call, self.error)
     }
@@ -43,8 +43,8 @@ const FAULTS: &[Fault] = &[
     fault("mkdir", "ENOSPC", "No space left on device"),
 ];
 
-/// Returns the paths that a run writes. Each path is given relative, as the command uses it, and
-/// absolute, as the system reports it for open files.
+/// Returns the paths to which a command writes. Each path is given in two forms: relative, as the
+/// command uses it, and absolute, as the system reports it for open files.
 fn paths(site: &Site) -> Vec<String> {
     let folder = site.folder();
     let mut paths = Vec::new();
@@ -58,7 +58,7 @@ fn paths(site: &Site) -> Vec<String> {
     paths
 }
 
-/// Returns the arguments that run a command under strace, restricted to these paths.
+/// Returns the arguments that run a command under strace. Only system calls on `paths` are traced.
 fn traced(paths: &[String], options: &[&str]) -> Vec<String> {
     let mut words: Vec<String> = ["strace", "-f", "-qq"].map(str::to_owned).to_vec();
     words.extend(options.iter().map(|&option| option.to_owned()));
@@ -69,7 +69,8 @@ fn traced(paths: &[String], options: &[&str]) -> Vec<String> {
     words
 }
 
-/// Counts the system calls on the outputs. Returns the maximum over all threads for each call.
+/// Counts the system calls on the output files. For each call, returns the maximum over all
+/// threads.
 fn counted(site: &Site, paths: &[String], line: &str) -> BTreeMap<String, usize> {
     let report = site.folder().join("trace");
     let report = report.to_str().unwrap();
@@ -91,8 +92,8 @@ fn counted(site: &Site, paths: &[String], line: &str) -> BTreeMap<String, usize>
     most
 }
 
-/// Returns the indices of the calls that fail. If there are many calls, only some of them are
-/// tested.
+/// Returns which of the `count` calls are made to fail. If there are many calls, only some of them
+/// are tested.
 fn turns(count: usize) -> Vec<usize> {
     let most = if full().is_some() { 12 } else { 2 };
     let mut turns: Vec<_> = if count <= most {
@@ -104,7 +105,7 @@ fn turns(count: usize) -> Vec<usize> {
     turns
 }
 
-/// Runs a job once for each system call, which fails.
+/// Runs a command once for each of its system calls. In each run, a different call fails.
 fn fail_each(site: &Site, faults: &[Fault], line: &str, tallies: &mut BTreeMap<String, Tally>) {
     let paths = paths(site);
     let counts = counted(site, &paths, line);
@@ -119,7 +120,8 @@ fn fail_each(site: &Site, faults: &[Fault], line: &str, tallies: &mut BTreeMap<S
             let output = site.run(&words, line);
             let trace = fs::read_to_string(&report).unwrap();
             fs::remove_file(&report).unwrap();
-            // The threads divide the work differently in each run, so the call may not occur.
+            // The threads divide the work differently in each run, so the call that should fail may
+            // not occur.
             if !trace.contains("(INJECTED)") {
                 site.clear();
                 continue;

@@ -1,4 +1,5 @@
-//! A full file system. A small file system in memory is mounted, which only this run can see.
+//! Tests with a full file system. A small file system in memory is mounted, which only the tested
+//! command can see.
 
 use std::fs;
 

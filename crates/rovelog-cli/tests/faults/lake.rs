@@ -32,8 +32,9 @@ fn check(place: &Place, fault: &str) {
         let output = place.run("lake check lake");
         let found = [output.stdout, output.stderr].concat();
         let found = String::from_utf8_lossy(&found).into_owned();
-        // A failed run may leave files that do not belong to a log yet, like a killed run. If it
-        // ended before the first log, the folder exists but is not a lake yet.
+        // A failed `ingest` may leave files that do not belong to a log yet, like a killed
+        // `ingest`. If it ended before the first log was added, the folder exists but is not a lake
+        // yet.
         let empty = found.contains("it has no table _logs");
         let left = found.lines().filter(|line| line.ends_with(": left by a run that was killed")).count();
         assert_eq!(output.status.code(), Some(i32::from(left > 0 || empty)), "{fault}: {found}");

@@ -6,8 +6,8 @@ use crate::{Tally, each, full, has};
 /// Error text of the system at the limit.
 const CAUSE: &str = "File too large";
 
-/// Returns the limits to test: at the ends of blocks, in the middle of the file, and just before
-/// its end.
+/// Returns the file size limits to test: at the ends of blocks, in the middle of the file, and just
+/// before the end of the file.
 fn limits(largest: u64) -> Vec<u64> {
     let mut limits = if full().is_some() {
         vec![0, 1, 4095, 4096, 65_536, largest / 4, largest / 2, largest * 3 / 4, largest - 1]
@@ -20,8 +20,8 @@ fn limits(largest: u64) -> Vec<u64> {
     limits
 }
 
-/// Runs the job with a limit. By default, the system ends a program at the limit with SIGXFSZ. If
-/// `ignored` is true, the parent process ignores this signal.
+/// Runs the command with a file size limit. By default, the system ends a program that exceeds the
+/// limit with the signal SIGXFSZ. If `ignored` is true, the parent process ignores this signal.
 fn limited(site: &Site, limit: u64, ignored: bool) -> std::process::Output {
     let limit = format!("--fsize={limit}:{limit}");
     if ignored {
@@ -42,7 +42,8 @@ fn exceeding_the_file_size_limit_is_an_error() {
             let result = site.failed_well(&limited(site, limit, number.is_multiple_of(2)), CAUSE);
             tally.refused(site, &format!("a limit of {limit} bytes"), result);
         }
-        // The run succeeds if the largest file just fits, so the limit is measured correctly.
+        // If the limit equals the size of the largest file, the command must succeed. This shows
+        // that the limit is measured correctly.
         let result = site.succeeded(&limited(site, site.largest(), false));
         tally.whole(site, "a limit at the size", result);
     });

@@ -46,7 +46,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a run that must fail.
+    /// Counts a run of a command that must fail.
     pub(crate) fn refused(&mut self, site: &Site, fault: &str, result: Result<(), String>) {
         self.runs += 1;
         match result {
@@ -56,7 +56,7 @@ impl Tally {
         site.clear();
     }
 
-    /// Counts a run that must succeed.
+    /// Counts a run of a command that must succeed.
     pub(crate) fn whole(&mut self, site: &Site, fault: &str, result: Result<(), String>) {
         self.runs += 1;
         match result {
@@ -66,7 +66,7 @@ impl Tally {
         site.clear();
     }
 
-    /// Returns the row of a table.
+    /// Returns the numbers of runs as a row of a table.
     pub(crate) fn row(&self, what: &str) -> String {
         let Self { runs, refused, whole, broken } = self;
         format!("| {what} | {runs} | {refused} | {whole} | {} |\n", broken.len())

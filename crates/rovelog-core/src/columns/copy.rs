@@ -18,7 +18,8 @@ pub(super) fn fixed<const N: usize>(data: &[u8], starts: &[usize], offset: usize
 }
 
 /// Copies `K` adjacent fields of 4 bytes from each row to `K` columns. `offset` is the offset of
-/// the first field. All fields are copied in one pass, so that each row is loaded only once.
+/// the first of these fields in a row. They are copied in one pass, so that each row is loaded only
+/// once.
 pub(super) fn copy_adjacent<const K: usize>(
     data: &[u8],
     starts: &[usize],

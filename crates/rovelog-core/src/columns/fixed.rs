@@ -43,15 +43,16 @@ pub struct Plan {
     schema: SchemaRef,
     /// Columns after the time column.
     parts: Vec<Part>,
-    /// Leaves that the columns contain. Columns refer to them by index.
+    /// Leaves of all columns. A leaf is a number, Boolean or text in a row. Columns refer to leaves
+    /// by index.
     leaves: Vec<Leaf>,
 }
 
-/// A column, as a tree of structs and lists. The leaves of the tree are indices into
-/// [`Plan::leaves`].
+/// A column, as a tree of structs and lists. The numbers, Booleans and texts in this tree are given
+/// by their index in [`Plan::leaves`].
 #[derive(Debug)]
 enum Part {
-    /// A leaf, given by its index in [`Plan::leaves`].
+    /// A number, Boolean or text, given by its index in [`Plan::leaves`].
     Leaf(usize),
     /// A struct with its fields.
     Struct(Fields, Vec<Part>),
@@ -60,7 +61,7 @@ enum Part {
     List(Arc<Field>, usize, Box<Part>),
 }
 
-/// Values that are copied from each row to a single array.
+/// A number, Boolean or text in a row. Its values in all rows are copied to a single array.
 #[derive(Debug)]
 struct Leaf {
     /// Type of the values.
@@ -70,15 +71,15 @@ struct Leaf {
     offsets: Vec<usize>,
     /// Number of bytes that are copied from each offset.
     run: usize,
-    /// Number of leaves that are copied in one pass, including this leaf. The number is above 1 if
-    /// this leaf and the next leaves are adjacent numbers of 4 bytes.
+    /// Number of fields that are copied in one pass, starting with this field. The number is above
+    /// 1 if this field and the next fields are adjacent numbers of 4 bytes.
     adjacent_count: usize,
 }
 
-/// Maximum number of leaves that are copied in one pass.
+/// Maximum number of adjacent fields that are copied in one pass.
 const MAX_ADJACENT: usize = 4;
 
-/// Type of the values in a leaf.
+/// Type of the values that are copied from a field.
 #[derive(Debug)]
 enum LeafKind {
     /// Numbers of this type.
@@ -112,8 +113,8 @@ impl Plan {
     }
 }
 
-/// Compiles the selected fields of a struct. `bases` are the offsets of the struct within a row. An
-/// array of structs has one offset for each element.
+/// Compiles the conversion of the selected fields of a struct. `bases` are the offsets of the
+/// struct within a row. An array of structs has one offset for each element.
 fn compile_fields(
     layout: &Layout,
     path: &str,
@@ -133,8 +134,8 @@ fn compile_fields(
     Some((fields, parts))
 }
 
-/// Compiles a field. Returns `None` if [`VariableBuilder`](super::VariableBuilder) is required for
-/// it.
+/// Compiles the conversion of a field. Returns `None` if the field can only be converted by a
+/// [`VariableBuilder`](super::VariableBuilder).
 fn compile(
     slot: &Slot,
     path: &str,
@@ -203,15 +204,15 @@ pub struct FixedBuilder {
     plan: Arc<Plan>,
     /// Values of the time column in nanoseconds.
     times: ReusableBuffer,
-    /// For each row, true if it has a time. The list is empty as long as all rows have a time.
+    /// For each row, whether the row has a time. The list is empty as long as all rows have a time.
     timed: Vec<bool>,
-    /// Values of each leaf in the plan.
+    /// Appended values of each number, Boolean and text in the plan.
     stores: Vec<Store>,
     /// Number of rows that have been appended.
     rows: usize,
 }
 
-/// Values of a leaf that have been appended.
+/// Appended values of a number, Boolean or text.
 #[derive(Debug)]
 enum Store {
     /// Numbers, as bytes.
@@ -341,8 +342,8 @@ impl FixedBuilder {
 }
 
 impl Store {
-    /// Appends `bytes` bytes to the numbers of a leaf, and returns these bytes so that the caller
-    /// overwrites them.
+    /// Appends `bytes` bytes to the stored numbers, and returns these bytes. The caller must
+    /// overwrite them.
     fn extend(&mut self, bytes: usize) -> &mut [u8] {
         match self {
             Self::Number(buffer) => buffer.extend(bytes),
@@ -352,22 +353,23 @@ impl Store {
 }
 
 impl Leaf {
-    /// Returns whether this leaf and `next` are numbers of 4 bytes, and `next` directly follows
-    /// this leaf in each row.
+    /// Returns whether this field and the field `next` are numbers of 4 bytes, and `next` directly
+    /// follows this field in each row.
     fn is_beside(&self, next: &Self) -> bool {
         let cell = |leaf: &Self| matches!(leaf.kind, LeafKind::Number(_)) && leaf.run == 4;
         let adjacent = |at: &[usize], next: &[usize]| matches!((at, next), ([a], [b]) if a + 4 == *b);
         cell(self) && cell(next) && adjacent(&self.offsets, &next.offsets)
     }
 
-    /// Copies this leaf and the next `K - 1` leaves to their columns in one pass.
+    /// Copies this field and the next `K - 1` fields to their columns in one pass. All of them must
+    /// be adjacent numbers of 4 bytes.
     fn copy_adjacent<const K: usize>(&self, data: &[u8], starts: &[usize], stores: &mut [Store]) {
         let stores = stores.first_chunk_mut::<K>().expect("there are as many leaves");
         let columns = stores.each_mut().map(|store| store.extend(4 * starts.len()));
         copy::copy_adjacent(data, starts, self.offsets[0], columns);
     }
 
-    /// Copies this leaf from all rows to its column.
+    /// Copies this field from all rows to its column.
     fn append(&self, data: &[u8], starts: &[usize], store: &mut Store) {
         match store {
             Store::Number(buffer) => {
@@ -392,7 +394,8 @@ impl Leaf {
         }
     }
 
-    /// Calls `take` with the bytes of this leaf, for each of its offsets in each row.
+    /// Calls `take` with the bytes of this field in each row. A field inside an array of structs
+    /// has several values in each row.
     fn each(&self, data: &[u8], starts: &[usize], mut take: impl FnMut(&[u8])) {
         for start in starts {
             for offset in &self.offsets {
@@ -401,7 +404,8 @@ impl Leaf {
         }
     }
 
-    /// Copies the bytes of this leaf to `out`, for each of its offsets in each row.
+    /// Copies the bytes of this field in each row to `out`. A field inside an array of structs has
+    /// several values in each row.
     fn copy(&self, data: &[u8], starts: &[usize], out: &mut [u8]) {
         // An array of length 0 has no bytes, and `chunks_exact_mut` rejects the size 0.
         if self.run == 0 {
@@ -427,7 +431,7 @@ impl Leaf {
         }
     }
 
-    /// Returns the appended values of this leaf as an array. `store` is empty afterwards.
+    /// Returns the appended values of this field as an array. `store` is empty afterwards.
     fn finish(&self, store: &mut Store) -> Result<ArrayRef, ArrowError> {
         Ok(match store {
             Store::Number(buffer) => {
@@ -447,7 +451,8 @@ impl Leaf {
     }
 }
 
-/// Creates the array for a column. `len` is the number of values in the array.
+/// Creates the array for a column from the arrays of its numbers, Booleans and texts. `len` is the
+/// number of values in the created array.
 fn assemble(part: &Part, len: usize, leaves: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
     Ok(match part {
         Part::Leaf(leaf) => Arc::clone(&leaves[*leaf]),

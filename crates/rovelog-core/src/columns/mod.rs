@@ -118,7 +118,8 @@ pub fn numbers(scalar: Scalar, buffer: Buffer) -> ArrayRef {
     }
     match scalar {
         Scalar::Int8 => array!(Int8Type),
-        // The builders collect Booleans as bits and do not call this function for them.
+        // For Booleans, the builders do not call this function, because they store Booleans as
+        // bits.
         Scalar::UInt8 | Scalar::Bool => array!(UInt8Type),
         Scalar::Int16 => array!(Int16Type),
         Scalar::UInt16 => array!(UInt16Type),

@@ -57,8 +57,8 @@ enum Store {
     Text(Offsets, Vec<u8>),
     /// Bytes of all binary values, and the offset at which each value ends.
     Bytes(Offsets, Vec<u8>),
-    /// Structs. `len` is the number of structs. It is stored separately, because all fields may be
-    /// skipped.
+    /// Structs. `len` is the number of structs. It is stored separately, because a selection may
+    /// skip all fields of the structs.
     Struct { fields: Fields, columns: Vec<Column>, len: usize },
     /// Lists of variable size. `child` contains the elements of all lists.
     List { field: Arc<Field>, offsets: Offsets, child: Box<Store> },
@@ -335,7 +335,8 @@ impl Store {
         }
     }
 
-    /// Returns the number of values in the store. A list uses this number as an offset.
+    /// Returns the number of values in the store. A list stores this number as the offset at which
+    /// its elements end.
     fn len(&self) -> usize {
         match self {
             Self::Number(scalar, buffer) => buffer.len() / scalar.size(),

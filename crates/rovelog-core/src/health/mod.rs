@@ -46,28 +46,30 @@ pub struct TopicHealth {
     pub first: Option<i64>,
     /// Latest time of any record.
     pub latest: Option<i64>,
-    /// Median of the positive intervals. If the number of intervals is even, it is the lower of the
-    /// two intervals in the middle.
+    /// Median of the positive intervals between consecutive records, in nanoseconds. If the number
+    /// of intervals is even, it is the lower of the two intervals in the middle.
     pub period: Option<i64>,
     /// True if the topic has a steady rate. Only such a topic can have gaps.
     ///
-    /// The rate is steady if three conditions hold: there are at least ten positive intervals, 80 %
-    /// of them are between 0.5 and 1.5 periods long, and these 80 % cover at least half of the
-    /// total time.
+    /// An interval between two records is regular if it is 0.5 to 1.5 times as long as the median
+    /// interval. The rate is steady if the topic has at least ten positive intervals, at least 80 %
+    /// of them are regular, and the regular intervals cover at least half of the total time.
     pub steady: bool,
-    /// Shortest positive interval in nanoseconds.
+    /// Shortest positive interval between consecutive records, in nanoseconds.
     pub shortest: Option<i64>,
-    /// Longest interval in nanoseconds.
+    /// Longest interval between consecutive records, in nanoseconds.
     pub longest: Option<i64>,
-    /// Standard deviation of the positive intervals in nanoseconds. Gaps are excluded.
+    /// Standard deviation of the positive intervals between consecutive records, in nanoseconds.
+    /// Gaps are excluded.
     pub jitter: Option<f64>,
-    /// Number of gaps. A gap is an interval that is longer than three periods.
+    /// Number of gaps. A gap is an interval between two records that is longer than three median
+    /// intervals.
     pub gaps: u64,
     /// Number of gaps that are confirmed by a dropout, by lost bytes, or by gaps in other topics.
     pub confirmed: u64,
     /// Longest gap that is confirmed.
     pub longest_confirmed: Option<Gap>,
-    /// Number of records that would fill all confirmed gaps.
+    /// Estimated number of records that are missing in all confirmed gaps.
     pub missing: u64,
     /// The longest gaps, at most 16, in descending order of length.
     pub longest_gaps: Vec<Gap>,
@@ -75,10 +77,10 @@ pub struct TopicHealth {
     pub falling: u64,
     /// Time of the first record that is earlier than the previous record in the file.
     pub first_fall: Option<i64>,
-    /// Number of records with the same time as the previous record.
+    /// Number of records with the same time as the previous record of the topic in the file.
     pub repeated: u64,
     /// Nanoseconds from the last record to the end of the log's data, if a steady topic stops
-    /// early. `None` if this time is at most a second or at most ten periods.
+    /// early. `None` if this time is at most one second, or at most ten median intervals.
     pub silent: Option<i64>,
     /// True if the topic has at least ten records and all of them have the same time.
     pub is_stuck: bool,
@@ -192,7 +194,7 @@ fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Result<Ve
     use crate::{Error, ErrorKind, Select};
 
     let mut paces = vec![Pace::default(); log.topics().len()];
-    // No field has an empty name, so this selection only reads the time column.
+    // No field has an empty name, so this selection contains only the time column.
     let columns = select.clone().with_fields([""]);
     for batch in log.batches(&columns) {
         let failed = |error: String| Error::new(log.format().id, ErrorKind::Malformed, None, error);

@@ -27,11 +27,12 @@ const LISTED_GAPS: usize = 16;
 /// Minimum number of positive intervals for a steady rate.
 const MIN_INTERVALS: u64 = 10;
 
-/// An interval is a gap if it is longer than this number of periods.
+/// An interval between two records is a gap if it is longer than this number of periods. The period
+/// is the median interval.
 pub(super) const GAP_PERIODS: i64 = 3;
 
-/// Number of interval lengths in a cache of counts. A steady topic has few different lengths, so
-/// the cache avoids most lookups in the hash map.
+/// Number of interval lengths in the cache of [`Pace`]. A steady topic has few different lengths,
+/// so the cache avoids most lookups in the hash map.
 const CACHE_LEN: usize = 8;
 
 /// Minimum time in nanoseconds between the last record of a topic and the end of the log for which
@@ -55,18 +56,21 @@ pub struct Pace {
     first_fall: Option<i64>,
     /// Number of records with the same time as the previous record.
     repeated: u64,
-    /// For each length, the number of positive intervals. The lengths are divided by 2 to the power
-    /// of `shift`.
+    /// For each interval length, the number of intervals between records that have this length.
+    /// Only positive intervals are counted. The lengths are in units of 2 to the power of `shift`
+    /// nanoseconds.
     lengths: HashMap<i64, u64>,
-    /// Number of times that all lengths were divided by 2.
+    /// Number of times that all interval lengths were divided by 2, to reduce the number of
+    /// different lengths.
     shift: u32,
-    /// Cache of lengths and counts that have not been added to `lengths` yet. The position of a
-    /// length in the cache is the remainder of its division by the size of the cache.
+    /// Cache of interval lengths, each with a count that has not been added to `lengths` yet. The
+    /// index of a length in the cache is the remainder of the length divided by the size of the
+    /// cache.
     cached: [(i64, u64); CACHE_LEN],
-    /// Longest intervals. When the list has twice [`MAX_GAPS`] intervals, it is sorted and cut to
-    /// [`MAX_GAPS`].
+    /// Longest intervals between records. When the list has twice [`MAX_GAPS`] intervals, it is
+    /// sorted and cut to [`MAX_GAPS`].
     longest: Vec<Gap>,
-    /// Length that an interval must exceed to be among the longest intervals.
+    /// Length that an interval must exceed to be added to `longest`.
     min_length: i64,
 }
 
@@ -95,7 +99,7 @@ impl Pace {
     /// Adds the interval between the previous record and a record at `nanos`.
     fn interval(&mut self, nanos: i64) {
         let length = nanos.saturating_sub(self.last);
-        // An interval that is not positive says nothing about the rate, so it is only counted.
+        // An interval of 0 or less says nothing about the rate of the topic, so it is only counted.
         if length <= 0 {
             if length == 0 {
                 self.repeated += 1;
@@ -113,7 +117,8 @@ impl Pace {
             let (before, count) = std::mem::replace(cached, (counted, 1));
             self.count_lengths(before, count);
         }
-        // The list is only sorted when it is full, so the cost for each interval is small.
+        // The list of the longest intervals is only sorted when it is full, so the cost for each
+        // interval is small.
         if length > self.min_length {
             self.longest.push(Gap { start: self.last, length });
             if self.longest.len() == 2 * MAX_GAPS {
@@ -123,8 +128,8 @@ impl Pace {
         }
     }
 
-    /// Adds `count` intervals of the same length. `length` is already divided by 2 to the power of
-    /// `shift`.
+    /// Adds `count` intervals that have the length `length`. The caller has already divided
+    /// `length` by 2 to the power of `shift`.
     fn count_lengths(&mut self, length: i64, count: u64) {
         if count == 0 {
             return;
@@ -154,8 +159,8 @@ impl Pace {
         lengths
     }
 
-    /// Computes the health of the topic. `end` is the time at which the log's data ends. No gap is
-    /// confirmed yet.
+    /// Computes the health of the topic. `end` is the time at which the log's data ends. The gaps
+    /// are not confirmed yet, because this needs the results of all topics.
     pub(super) fn evaluate(&self, topic: TopicId, end: Option<i64>) -> TopicResult {
         let lengths = self.sorted_lengths();
         let intervals: u64 = lengths.iter().map(|length| length.1).sum();
@@ -179,7 +184,7 @@ impl Pace {
         let steady = intervals >= MIN_INTERVALS
             && regular_count * 5 >= intervals * 4
             && total_time(&regular) * 2 >= total_time(&lengths);
-        // Gaps are not jitter, so they are excluded from the deviation.
+        // Gaps are not jitter, so they are excluded from the standard deviation.
         let (gaps, others): (Vec<_>, Vec<_>) =
             lengths.iter().copied().partition(|(length, _)| steady && *length > limit);
         let mut longest = self.longest.clone();
@@ -222,14 +227,14 @@ fn sort_longest(intervals: &mut Vec<Gap>) {
     intervals.truncate(MAX_GAPS);
 }
 
-/// Returns the total time of all intervals in nanoseconds. `lengths` has each length with its
-/// count.
+/// Returns the total time of all intervals in nanoseconds. `lengths` has pairs of an interval
+/// length and the number of intervals with this length.
 fn total_time(lengths: &[(i64, u64)]) -> i128 {
     lengths.iter().map(|(length, count)| i128::from(*length) * i128::from(*count)).sum()
 }
 
-/// Returns the standard deviation of the intervals in nanoseconds. `lengths` has each length with
-/// its count.
+/// Returns the standard deviation of the intervals in nanoseconds. `lengths` has pairs of an
+/// interval length and the number of intervals with this length.
 fn deviation(lengths: &[(i64, u64)]) -> Option<f64> {
     let number: u64 = lengths.iter().map(|length| length.1).sum();
     if number == 0 {

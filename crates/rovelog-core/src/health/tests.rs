@@ -46,8 +46,9 @@ fn a_topic_without_a_rate_has_no_gaps() {
 
 #[test]
 fn a_topic_with_bursts_has_no_gaps() {
-    // A burst has eleven records in 100 ms. In the first log, the regular intervals cover half of
-    // the time. In the second log, they cover less.
+    // Each burst has eleven records at regular intervals of 10 ms, followed by a pause. In the
+    // first log, the bursts cover at least half of the total time, so the rate is steady. In the
+    // second log, they cover less.
     let bursts =
         |silence: i64| (0..4).flat_map(move |burst| (0..11).map(move |i| burst * (10 + silence) + i));
     let found = health(bursts(13).map(|i| i * 10 * MS), 0);
@@ -116,7 +117,7 @@ fn a_gap_of_a_single_topic_is_not_confirmed() {
 
 #[test]
 fn a_dropout_confirms_the_gap_that_it_explains() {
-    // The gap is from 990 ms to 1200 ms.
+    // The last record before the gap is at 990 ms, and the next record is at 1200 ms.
     let paces = [pace(10, &[1_000..1_200]), pace(10, &[])];
     assert_eq!(confirmed(&paces, &[1_000..1_190]), [(1, 1, 20), (0, 0, 0)]);
     assert_eq!(confirmed(&paces, &[1_010..1_190]), [(1, 1, 20), (0, 0, 0)], "three periods are no gap");
@@ -131,7 +132,7 @@ fn a_gap_of_most_topics_is_confirmed() {
     let gap = 1_000..1_200;
     let two = [pace(10, &[gap.clone()]), pace(20, &[gap.clone()])];
     assert_eq!(confirmed(&two, &[]), [(1, 1, 20), (1, 1, 10)]);
-    // Half of the topics are not a majority.
+    // Two of four topics have the gap. They are not a majority, so the gap is not confirmed.
     let four = [pace(10, &[gap.clone()]), pace(20, &[gap.clone()]), pace(10, &[]), pace(20, &[])];
     assert!(confirmed(&four, &[]).iter().all(|topic| topic.1 == 0));
     // A topic is not considered if its period is too long for such a gap, or if it ends earlier.
@@ -171,7 +172,7 @@ fn the_longest_of_many_gaps_are_stored() {
     }
     let found = health(times, time);
     assert_eq!((found.steady, found.gaps, found.longest_gaps.len()), (true, 2_999, 16));
-    // The list has the longest gaps in file order.
+    // All of the longest gaps have the same length, so they are listed in file order.
     assert!(found.longest_gaps.iter().all(|gap| gap.length == 56));
     assert!(found.longest_gaps.is_sorted_by_key(|gap| gap.start));
     assert_eq!(found.longest_gaps[0].start, 955);

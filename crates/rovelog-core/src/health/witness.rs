@@ -83,7 +83,8 @@ struct Witness {
 }
 
 impl Witness {
-    /// Returns whether this topic would also have a gap if no topic was recorded during `gap`.
+    /// Supposes that no topic was recorded during `gap`, and returns whether this topic would then
+    /// have a gap.
     fn would_show(&self, gap: &Range<i64>) -> bool {
         length(gap) > i128::from(self.period.saturating_mul(GAP_PERIODS))
             && self.data.start <= gap.start
@@ -140,7 +141,8 @@ fn witnesses(topics: &[TopicResult]) -> Vec<Witness> {
     fastest.into_iter().filter_map(witness).collect()
 }
 
-/// Returns whether most of the topics that should have a gap at this time have one.
+/// Returns whether most topics have a gap at the time of `gap`. Only topics that were recorded
+/// around this time and whose period is short enough for such a gap are considered.
 fn is_common(gap: &Range<i64>, index: usize, period: i64, witnesses: &[Witness]) -> bool {
     let others = witnesses.iter().filter(|other| other.index != index && other.would_show(gap));
     let (mut witness_count, mut sharing_count) = (0, 0);
@@ -148,7 +150,7 @@ fn is_common(gap: &Range<i64>, index: usize, period: i64, witnesses: &[Witness])
         witness_count += 1;
         sharing_count += usize::from(other.gaps.explain(gap, period));
     }
-    // The topic that has the gap is counted in both numbers.
+    // The topic that has `gap` is counted as well, both as a topic and as a topic with a gap.
     sharing_count > 0 && (sharing_count + 1) * 2 > witness_count + 1
 }
 
@@ -171,7 +173,7 @@ pub(super) fn lost_spans(
     if lost.is_empty() {
         return Ok(Vec::new());
     }
-    // The lost byte ranges divide the file into parts. These lists have the first and the last
+    // The lost byte ranges divide the file into parts. The two lists have the first and the last
     // record of each part.
     let mut earliest: Vec<Option<Found>> = vec![None; lost.len() + 1];
     let mut latest = earliest.clone();

@@ -20,7 +20,7 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    /// Creates an error. The path is added later by [`within`](Self::within).
+    /// Creates an error without a path. The path is added later by [`within`](Self::within).
     fn new(why: impl Into<String>) -> Self {
         Self { path: String::new(), why: why.into() }
     }
@@ -46,7 +46,8 @@ impl Layout {
             return Err(named("its value is a struct with its fields"));
         };
         for (i, (field, slot)) in self.fields().enumerate() {
-            // Values are usually in the order of the layout, so they are rarely searched by name.
+            // Values are usually in the order of the layout, so a value rarely has to be searched
+            // by its name.
             let value = match values.get(i) {
                 Some((known, value)) if *known == field.name => Some(value),
                 _ => record.get(&field.name),
@@ -64,8 +65,8 @@ impl Layout {
                 let len = len.map_err(|_| Misfit::new("it has 4294967296 elements or more"))?;
                 len.to_wire(out);
             }
-            // For an element of a field with the source type `float[4]`, the source type is
-            // `float`.
+            // The source type of an array includes its length, as in `float[4]`. The source type of
+            // an element is then `float`.
             let source = field.source_type.split('[').next().unwrap_or_default();
             encode_field(&slot.element, wanted, value, source, out).map_err(|why| why.within(&field.name))?;
         }
@@ -216,7 +217,7 @@ mod tests {
     }
 
     fn bytes(layout: &Layout, value: &Value) -> Vec<u8> {
-        // Bytes that are already in the output must not change.
+        // Encoding must not change bytes that are already in the output.
         let mut out = vec![99];
         layout.encode(value, &mut out).unwrap();
         assert_eq!(out.remove(0), 99);

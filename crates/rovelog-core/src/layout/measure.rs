@@ -11,8 +11,8 @@
 //! record. If the last byte is missing, the text that starts at offset 3 is incomplete, so the
 //! result is `Short(3)`.
 //!
-//! Steps cannot express a count that is stored in another field. Layouts with such counts are
-//! measured field by field.
+//! Steps cannot express a count that is stored in another field. In layouts with such counts, the
+//! end of a record is found field by field.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use super::types::{Element, Layout, Len, Slot, Step};
 use crate::Scalar;
 use crate::wire::U32Le;
 
-/// Maximum number of steps in a layout after the steps of a nested type are copied into it. If
-/// there would be more steps, a single step refers to the nested type. Otherwise, the number of
-/// steps could grow exponentially with the nesting depth.
+/// Maximum number of steps in a layout after the steps of a nested type are copied into it. If the
+/// limit would be exceeded, a single step refers to the nested type instead. Without a limit, the
+/// number of steps could grow exponentially with the nesting depth.
 const MAX_STEPS: usize = 256;
 
 /// Result of comparing the size of a record with its layout.
@@ -64,8 +64,8 @@ impl Layout {
             Fit::Surplus(_) => may_have_surplus,
             Fit::Short(_) => false,
         };
-        // The size of a record does not limit the length of a list whose elements have no bytes.
-        // The record is decoded once to check such lists.
+        // The size of a record does not limit the length of a list whose elements have no bytes,
+        // such as structs without fields. The record is decoded once to check such lists.
         fits && (!self.is_hollow || self.value(record).is_ok())
     }
 
@@ -236,8 +236,8 @@ impl Slot {
     }
 
     /// Returns the value of the field at offset `at`, which is the number of elements of another
-    /// field. A negative value becomes the maximum, which is more than any record can have. The
-    /// value is 0 if the field is incomplete or not an integer.
+    /// field. A negative value becomes the largest `u64`, which is more than any record can have.
+    /// The value is 0 if the field is incomplete or not an integer.
     pub(crate) fn integer(&self, record: &[u8], at: u64) -> u64 {
         let scalar = match (&self.element, self.len) {
             (Element::Scalar(scalar), Len::One) => *scalar,
@@ -266,8 +266,8 @@ fn count(record: &[u8], at: u64) -> Result<(u32, u64), u64> {
     Ok((U32Le::first(rest).ok_or(at)?.get(), at + 4))
 }
 
-/// Returns the number of elements and the offset of the first element. If `fixed` is `None`, the
-/// number is read from the record.
+/// Returns the number of elements in a list and the offset of the first element. If `fixed` is
+/// `None`, the number is read from the record.
 fn counted(fixed: Option<u32>, record: &[u8], at: u64) -> Result<(u32, u64), u64> {
     fixed.map_or_else(|| count(record, at), |fixed| Ok((fixed, at)))
 }
@@ -384,8 +384,8 @@ mod tests {
         assert_eq!(steps, [Step::Skip(6), Step::Counted(1), Step::Skip(5)]);
     }
 
-    /// A few nested types can describe millions of fields, so only the steps of small types must be
-    /// copied.
+    /// The steps of nested types must only be copied if there are few of them, because a few nested
+    /// types can describe millions of fields.
     #[test]
     fn steps_of_small_types_are_inlined() {
         let texts = |n: usize| {
@@ -412,7 +412,8 @@ mod tests {
         assert_eq!(outer.fit(&[2, 9, 9, 1, 0, 0, 0, b'a']), Fit::Exact);
     }
 
-    /// Measuring, decoding and visiting a record must interpret a count in the same way.
+    /// Finding the end of a record, decoding it and visiting its fields must interpret a count in
+    /// the same way.
     #[test]
     fn any_integer_can_be_the_length_of_a_list() {
         for (element, count, len) in [

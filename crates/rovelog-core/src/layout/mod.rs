@@ -205,7 +205,7 @@ mod samples {
         (Arc::new(builder.finish()), Value::record(values))
     }
 
-    /// Returns the bytes of a record with this value.
+    /// Encodes a record that has this value.
     pub(super) fn record(layout: &Layout, value: &Value) -> Vec<u8> {
         let mut bytes = Vec::new();
         layout.encode(value, &mut bytes).unwrap();

@@ -210,8 +210,8 @@ mod tests {
     use super::super::{Element, Layout, Len, Row, TextDecoder};
     use crate::{Scalar, Value};
 
-    /// Returns the fields of the sample, with other fields before them. Some field names look like
-    /// paths.
+    /// Returns a layout that has the fields of the sample record, with other fields before them.
+    /// Some field names look like paths.
     fn layout() -> Layout {
         let mut builder = Layout::builder("row");
         let float = Element::Scalar(Scalar::Float32);

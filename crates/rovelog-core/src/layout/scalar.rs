@@ -140,8 +140,8 @@ pub fn encode_scalar(scalar: Scalar, value: &Value, out: &mut Vec<u8>) -> Option
 }
 
 /// Converts the value of a field to the number of elements of another field. A negative value
-/// becomes the maximum, which is more than any record can have. A value that is not an integer
-/// becomes 0.
+/// becomes the largest `u64`, which is more than any record can have. A value that is not an
+/// integer becomes 0.
 pub(super) fn length(value: &Value) -> u64 {
     match value {
         Value::UInt(n, _) => *n,

@@ -50,7 +50,8 @@ impl TextEncoding {
             "cp950" => "big5",
             other => other,
         };
-        // Some spellings contain hyphens that are missing in the list of web encodings.
+        // The name may contain hyphens that are missing in the list of web encodings, so it is also
+        // tried without hyphens.
         let encoding = Encoding::for_label(found.as_bytes())
             .or_else(|| Encoding::for_label(found.replace('-', "").as_bytes()))?;
         encoding.is_ascii_compatible().then_some(Self(EncodingKind::Other(encoding)))

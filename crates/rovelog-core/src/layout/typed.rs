@@ -80,7 +80,7 @@ impl TypedError {
     }
 }
 
-/// Map from the fields of a layout to the fields of a struct.
+/// Map from the fields of a layout to the fields of the struct that a record is deserialized to.
 #[derive(Debug)]
 pub(super) struct FieldMap {
     /// Layout of the records.
@@ -421,10 +421,10 @@ impl<'de> Deserializer<'de> for FieldReader<'_, '_, 'de> {
 /// Position in a struct whose fields are read in the order of their bytes.
 #[derive(Default)]
 struct Position {
-    /// Offset at which the last measured field ends.
+    /// Offset of the end of the last field whose size has been determined.
     at: u64,
-    /// Values of the fields that have been measured. Each value may be the number of elements of a
-    /// later field.
+    /// Integer values of the fields up to offset `at`. The value of such a field may be the number
+    /// of elements of a later field.
     lengths: Vec<u64>,
 }
 
@@ -440,16 +440,16 @@ struct StructFields<'m, 'l, 'de> {
     bytes: &'de [u8],
     /// Index of the next field in the field map.
     next: usize,
-    /// Position after the fields that have been measured.
+    /// Position after the fields whose sizes have been determined.
     position: Position,
 }
 
 impl StructFields<'_, '_, '_> {
-    /// Returns the offset of a slot in the struct. If earlier fields have variable sizes, they are
-    /// measured.
+    /// Returns the offset of a field in the struct. `slot` is the index of the field in the layout.
+    /// If earlier fields have variable sizes, their sizes are determined first.
     fn start(&mut self, slot: usize) -> Result<u64, TypedError> {
-        // In a linked layout, the value of any earlier field may be the length of a later field, so
-        // all earlier fields are read.
+        // In a linked layout, the number of elements of a field can be the value of an earlier
+        // field, so all earlier fields are read.
         if let (Some(offset), false) = (self.layout.slots()[slot].offset, self.layout.is_linked()) {
             return Ok(offset as u64);
         }

@@ -24,8 +24,8 @@ pub struct Layout {
     pub(super) tail: u64,
     /// Number of values in a record if all of its lists are empty.
     pub(super) values: u64,
-    /// True if the type has lists whose elements have no bytes. The size of a record does not limit
-    /// the number of elements in such a list.
+    /// True if the type has lists whose elements have no bytes, such as structs without fields. The
+    /// size of a record does not limit the number of elements in such a list.
     pub(super) is_hollow: bool,
     /// True if the value of a field is the number of elements of another field.
     pub(super) is_linked: bool,
@@ -37,8 +37,8 @@ pub struct Layout {
 pub struct Slot {
     /// Number of bytes of padding before the field.
     pub padding: usize,
-    /// Offset of the field's first byte in the record. `None` if a field of variable size precedes
-    /// the field.
+    /// Offset of the field's first byte in the record. `None` if a field of variable size comes
+    /// before this field.
     pub offset: Option<usize>,
     /// Type of one element of the field.
     pub element: Element,
@@ -57,8 +57,8 @@ pub enum Len {
     Fixed(u32),
     /// A list whose number of elements is stored as 32 bits before its first element.
     Counted,
-    /// A list whose number of elements is the value of an earlier integer field. The number is the
-    /// index of that field.
+    /// A list whose number of elements is the value of an earlier integer field. The argument is
+    /// the index of this earlier field in the layout.
     Field(usize),
 }
 
@@ -76,8 +76,8 @@ pub enum Element {
     Optional(Scalar),
     /// An unsigned 8-bit integer. An array of such integers is a value of the type bytes.
     Byte,
-    /// This number of bytes without further structure. An array of such elements is a value of the
-    /// type bytes.
+    /// A group of bytes without further structure. The argument is the number of bytes. An array of
+    /// such groups is a value of the type bytes.
     Packed(u32),
     /// A byte of a text. An array of such bytes is a text, which ends at the first NUL.
     Char(TextDecoder),
@@ -170,7 +170,7 @@ impl<T: Declared, const N: usize> Declared for [T; N] {
     const LEN: Len = Len::Fixed(N as u32);
 }
 
-/// A step towards the end of a record. Adjacent fields of fixed size share one step.
+/// A step of the search for the end of a record. Adjacent fields of fixed size share one step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// Skip this number of bytes.
@@ -336,7 +336,7 @@ impl Builder {
         self
     }
 
-    /// Adds padding: bytes that belong to no field.
+    /// Adds `bytes` bytes of padding, which belong to no field.
     pub fn padding(&mut self, bytes: u64) {
         self.layout.tail = self.layout.tail.saturating_add(bytes);
     }

@@ -15,8 +15,8 @@ impl Layout {
     /// Decodes the fields of a record. Also returns the number of bytes that the fields occupy.
     ///
     /// # Errors
-    /// Returns an error if the record ends before its last field, or if a list has too many
-    /// elements without bytes.
+    /// Returns an error in two cases: the record ends before its last field, or a list claims too
+    /// many elements that have no bytes, such as structs without fields.
     pub fn value(&self, record: &[u8]) -> Result<(Value, usize), DecodeError> {
         let mut values = Values::of(self.slots.len());
         let end = self.visit(record, &FieldKeys, &mut values)?;
@@ -52,7 +52,7 @@ struct Values {
 }
 
 impl Values {
-    /// Starts a struct that has `len` fields.
+    /// Returns a builder for a struct that has `len` fields. No field has been visited yet.
     fn of(len: usize) -> Self {
         Self { fields: Vec::with_capacity(len), outer: Vec::new(), lists: Vec::new() }
     }
@@ -69,8 +69,8 @@ impl Values {
 impl Visit<Field> for Values {
     #[inline]
     fn scalar(&mut self, field: &Field, scalar: Scalar, bytes: &[u8]) {
-        // The value is created in its final location. Moving it there would take longer than
-        // decoding it.
+        // The value is created in its final location in `fields`. Moving it there would take longer
+        // than decoding it.
         with_scalar(scalar, bytes, |value| self.fields.push((Arc::clone(&field.name), value)));
     }
 
@@ -194,7 +194,7 @@ mod tests {
         let empty = type_of(&[]);
         let layout = type_of(&[("list", Element::Struct(empty), Len::Counted)]);
         let list = |count: u64| u32::try_from(count).unwrap().to_le_bytes();
-        // Each byte of the record allows two more values than the maximum.
+        // The maximum is `MAX_VALUES` plus two for each byte of the record, which has 4 bytes.
         let most = MAX_VALUES + 8;
         let Ok((value, 4)) = layout.value(&list(most)) else { panic!("a list of empty elements") };
         let Some(Value::List(items)) = value.get("list") else { panic!("a list") };

@@ -31,7 +31,8 @@ pub enum DecodeError {
     /// The record ends inside the field that starts at this offset.
     #[error("the payload ends inside the field at byte {0}")]
     Short(u64),
-    /// The list that starts at this offset has too many elements without bytes.
+    /// The list that starts at this offset claims too many elements that have no bytes, such as
+    /// structs without fields.
     #[error("at byte {0} of the payload, an array claims more empty elements than are sensible")]
     TooMany(u64),
 }
@@ -45,7 +46,7 @@ pub trait Visit<K> {
     /// Receives a field with a list of numbers or Booleans. `bytes` are their bytes in the record.
     fn scalars(&mut self, key: &K, scalar: Scalar, bytes: &[u8]);
 
-    /// Receives any other value that is neither a struct nor a list.
+    /// Receives a value that is neither a number, a Boolean, a struct nor a list, such as a text.
     fn leaf(&mut self, key: &K, at: At, leaf: Leaf<'_>);
 
     /// Receives the start of a struct.
@@ -98,7 +99,8 @@ pub trait Keys {
     fn inside(&self, index: usize) -> &Self;
 }
 
-/// Keys of a consumer that prepares no data. The data for each field is the field itself.
+/// Keys of a consumer that prepares no data for the fields. The key of each field is the field
+/// itself.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldKeys;
 
@@ -206,7 +208,8 @@ impl<K> KeyCache<K> {
             self.by_topic.resize_with(topic + 1, || None);
         }
         let slot = &mut self.by_topic[topic];
-        // In a stream, the definition of a topic can change during the log.
+        // In a stream, the layout of a topic can change during the log. The data is then prepared
+        // again.
         let known = match slot {
             Some(known) if Arc::ptr_eq(&known.0, fields.layout) => known,
             _ => {
@@ -224,8 +227,8 @@ impl Layout {
     /// Visits the fields of a record, and returns the number of bytes that the fields occupy.
     ///
     /// # Errors
-    /// Returns an error if the record ends before its last field, or if a list has too many
-    /// elements without bytes.
+    /// Returns an error in two cases: the record ends before its last field, or a list claims too
+    /// many elements that have no bytes, such as structs without fields.
     #[inline]
     pub fn visit<T: Keys>(
         &self,
@@ -244,7 +247,8 @@ pub(super) struct Walk<'a> {
     record: &'a [u8],
     /// Offset of the next byte in the record.
     at: usize,
-    /// Number of values that may still be visited. It limits the number of elements without bytes.
+    /// Number of values that may still be visited. It limits the length of lists whose elements
+    /// have no bytes.
     budget: u64,
     /// Index and value of each field whose value is the number of elements of another field.
     /// Includes the fields of all structs that contain the current field.
@@ -252,7 +256,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Starts a pass at offset `at` of the record.
+    /// Creates the state of a pass that starts at offset `at` of the record.
     pub(super) fn new(record: &'a [u8], at: usize) -> Self {
         Self { record, at, budget: MAX_VALUES + 2 * record.len() as u64, lengths: Vec::new() }
     }
@@ -274,8 +278,8 @@ impl<'a> Walk<'a> {
         Ok(len.get() as usize)
     }
 
-    /// Returns `len` as the number of elements of a list if it is plausible. The record must have
-    /// enough bytes left for these elements, and the budget must allow this many values.
+    /// Checks that the number of elements `len` of a list is plausible, and returns it. The record
+    /// must have enough bytes left for these elements, and the budget must allow this many values.
     fn granted(&mut self, len: u64, element: &Element) -> Result<usize, DecodeError> {
         let left = (self.record.len() - self.at) as u64;
         let short = DecodeError::Short(self.at as u64);
@@ -299,7 +303,8 @@ impl<'a> Walk<'a> {
     ) -> Result<(), DecodeError> {
         let outer = self.lengths.len();
         for (index, slot) in layout.slots.iter().enumerate() {
-            // Faster than to zip, because a zip is created for each struct.
+            // Indexing is faster than zipping the fields and slots, because a zip would be created
+            // for each struct.
             let field = &layout.schema.fields[index];
             if slot.padding > 0 {
                 self.take(slot.padding)?;
@@ -328,8 +333,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Visits a field. The lengths from index `outer` on belong to the struct that contains the
-    /// field.
+    /// Visits a field. `outer` is an index in `lengths`. The values from this index on belong to
+    /// the struct that contains the field.
     pub(super) fn field<T: Keys>(
         &mut self,
         slot: &Slot,
@@ -442,7 +447,7 @@ mod tests {
     use super::*;
     use crate::Value;
 
-    /// Collects the keys and values of the visited numbers.
+    /// Collects the names and values of the visited numbers.
     struct Numbers(Vec<(Arc<str>, Value)>);
 
     impl Visit<Arc<str>> for Numbers {

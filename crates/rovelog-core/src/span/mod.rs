@@ -30,12 +30,12 @@ use std::ops::Range;
 use crate::topic::Interval;
 use crate::{Clock, Diagnostics, Rule, Severity, Timestamp, Topic, TopicId};
 
-/// If the distance between an interval of a topic and a time is at most this number of nanoseconds,
-/// the time is added to the interval.
+/// Maximum distance in nanoseconds between an interval of a topic and a time that is added to this
+/// interval.
 const MAX_INTERVAL_PAUSE: i64 = 1_000_000_000;
 
-/// Records still belong to the data if their distance from it is at most this number of
-/// nanoseconds.
+/// Maximum distance in nanoseconds between the data of a log and records that still belong to the
+/// data.
 const MAX_CLUSTER_PAUSE: i64 = 10_000_000_000;
 
 /// A year in nanoseconds. No recording pauses for a year, so times that are more than a year away
@@ -80,7 +80,7 @@ impl Interval {
 /// or the order of the records.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    /// Interval that contains the last record.
+    /// Interval that contains the record that was added last.
     current: Interval,
     /// All intervals except for `current`, in no particular order.
     others: Vec<Interval>,
@@ -233,7 +233,7 @@ struct Cluster {
     last: i64,
     /// Number of records in the cluster.
     count: u64,
-    /// True if each interval in the cluster is a single time.
+    /// True if each interval in the cluster has only a single time.
     points: bool,
 }
 
@@ -259,8 +259,8 @@ impl DataSpan {
             |interval: &Interval, first: i64| first.saturating_sub(interval.last) > MAX_CLUSTER_PAUSE;
         let is_after =
             |interval: &Interval, last: i64| interval.first.saturating_sub(last) > MAX_CLUSTER_PAUSE;
-        // Stuck topics were ignored when the body was computed. If the time of a stuck topic is
-        // near the body, it belongs to the data and extends the time span.
+        // Stuck topics were ignored when the body, the main part of the log, was computed. If the
+        // time of a stuck topic is near the body, it belongs to the data and extends the time span.
         let (from, to) = (first, last);
         let is_near = |interval: &&Interval| !is_before(interval, from) && !is_after(interval, to);
         for interval in spreads.iter().flatten().filter(is_near) {

@@ -55,7 +55,8 @@ fn a_stuck_topic_is_outside_of_the_span() {
         data.outside[0].sentence("commander_state/0"),
         "900 records of commander_state/0 are 110 s before all others, all at the same time"
     );
-    // A stuck topic near the data belongs to the data.
+    // The second topic is stuck at a time near the data of the first topic, so its records belong
+    // to the data.
     let near = span(&[times((0..2000).map(|i| 9 * S + i)), times(std::iter::repeat_n(0, 900))], None);
     assert_eq!((seconds(&near), near.outside.len()), ((0, 9), 0));
     // If most records have the same time because their topic is stuck, that time belongs to the
@@ -143,15 +144,15 @@ fn records_outside_are_grouped_by_side() {
     assert_eq!(after.sentence("a"), "2 records of a are 390 s after all others");
 }
 
-/// The body of a log starts as the cluster with most records. If 1 % of the records have different
-/// times, they are a second session and belong to the body.
+/// The body of a log starts as the cluster with most records. Records after a long pause also
+/// belong to the body if they follow each other closely, even if they are few.
 #[test]
 fn the_body_grows_over_records_that_are_not_stale() {
-    // The first cluster has fewer records than the second cluster.
+    // The first cluster has fewer records than the second cluster, but belongs to the body as well.
     let parts = (0..100).map(|i| i * S / 10).chain((0..1000).map(|i| 100 * S + i * S / 100));
     assert_eq!(seconds(&span(&[times(parts)], None)), (0, 109));
     // In the first log, the pause before the last record is as long as the body. In the second log,
-    // it is longer.
+    // the pause is longer, so the last record does not belong to the body.
     let steady = |last: i64| times((0..1000).map(|i| i * S / 10).chain([last]));
     let length = 99 * S + 900_000_000;
     assert_eq!(seconds(&span(&[steady(2 * length)], None)), (0, 199));
@@ -170,10 +171,12 @@ fn the_body_grows_over_records_that_are_not_stale() {
 #[test]
 fn single_times_ten_seconds_apart_are_one_cluster() {
     let then = |count: i64, last: [i64; 2]| times((0..count).map(|i| i * S / 1000).chain(last));
-    // Each of the last records is near the record before it.
+    // Each of the last two records is at most ten seconds after the record before it, so both of
+    // them belong to the data.
     let data = span(&[then(1000, [6 * S, 15 * S])], None);
     assert_eq!((seconds(&data), data.outside.len()), ((0, 15), 0));
-    // Two records are more than 1 % of 152 records. One record is less than 1 %.
+    // After a long pause, records with single times are outliers if they are at most 1 % of all
+    // records. Two of 152 records are more than 1 %. One of 152 records is less than 1 %.
     assert_eq!(seconds(&span(&[then(150, [100 * S, 105 * S])], None)), (0, 105));
     assert_eq!(seconds(&span(&[then(150, [0, 105 * S])], None)), (0, 0));
 }

@@ -47,7 +47,8 @@ pub(crate) fn matrix(log: &RldReader, columns: &[MatrixColumn]) -> Result<(MmapM
     let rows = rows(log)?;
     let height = rows * size_of::<f64>();
     let mut out = parallel::pages(height * columns.len()).map_err(|error| Error::io("rld", error))?;
-    // For each channel, `rest` contains the cells that have not been assigned to a thread yet.
+    // For each channel, `rest` contains the matrix cells that have not been assigned to a thread
+    // yet.
     let mut rest: Vec<_> = out[..height * columns.len()].chunks_mut(height.max(1)).collect();
     std::thread::scope(|scope| {
         for part in parallel::parts(rows, MIN_ROWS_PER_THREAD) {

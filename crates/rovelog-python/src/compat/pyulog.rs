@@ -1,15 +1,16 @@
 //! Access to ULog files for the drop-in replacement of the Python package pyulog: the header, the
-//! subscriptions, the unmodified rows, and all messages that are not rows.
+//! subscriptions, the rows, and the messages that are not rows. A row is a data message with the
+//! values of a topic.
 //!
-//! Several threads read messages and rows. Each thread scans one part of the file. pyulog stores
-//! with many messages the largest timestamp of all rows before the message. A thread only sees the
-//! rows in its own part, so the largest timestamp of all earlier parts is added when the results
-//! are combined:
+//! Several threads read messages and rows. Each thread scans one part of the file. For many
+//! messages, pyulog stores the largest timestamp of all rows before the message. A thread only sees
+//! the rows in its own part, so the largest timestamp of all earlier parts is added when the
+//! results are combined:
 //!
 //! ```text
 //! part 0: rows up to 9 s
-//! part 1: a message before any row   -> largest timestamp of part 0, 9 s
-//!         rows up to 8 s             -> the maximum stays 9 s
+//! part 1: a message before any row      -> largest timestamp of part 0, 9 s
+//!         rows up to 8 s                -> the maximum stays 9 s
 //! ```
 
 use std::collections::HashMap;
@@ -56,12 +57,13 @@ pub(crate) fn ulog_subscriptions(py: Python<'_>, reader: &Reader) -> PyResult<Ve
     Ok(both.map(|(sub, topic)| (sub.msg_id, sub.multi_id, topic.type_name.clone(), topic.count)).collect())
 }
 
-/// Returns all messages that are not rows, in file order, and the largest timestamp of all rows.
+/// Returns all messages other than data messages, in file order, and the largest timestamp of all
+/// data messages.
 ///
 /// Each message consists of its type, its payload, a boolean that is true if the data section has
-/// started, and the largest timestamp of all rows before it in microseconds. Rows count only if
-/// `timestamps` contains their subscription. If `definitions_only` is true, the list ends at the
-/// start of the data section.
+/// started, and the largest timestamp in microseconds of all data messages before it. Only data
+/// messages whose subscription is in `timestamps` are considered. If `definitions_only` is true,
+/// the list ends at the start of the data section.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn ulog_messages<'py>(
@@ -78,14 +80,16 @@ pub(crate) fn ulog_messages<'py>(
     Ok((found.collect(), last))
 }
 
-/// A message that is not a row: its type, its payload, true if it is in the data section, and the
-/// largest timestamp of the rows before it.
+/// A message other than a data message: its type, its payload, true if it is in the data section,
+/// and the largest timestamp of the data messages before it.
 type FoundMessage = (u8, Vec<u8>, bool, u64);
 
-/// Offset of the timestamp in a row, and the minimum and maximum size of the row in bytes.
+/// Offset of the timestamp in the row of a topic, and the minimum and maximum size of the row in
+/// bytes.
 type TimestampField = (usize, usize, usize);
 
-/// Scans the parts of a log in parallel, and combines their messages that are not rows.
+/// Scans the parts of a log in parallel. Returns all messages other than data messages, in file
+/// order.
 fn other_messages(
     log: &UlogReader,
     timestamps: &HashMap<usize, TimestampField>,
@@ -99,8 +103,8 @@ fn other_messages(
         for (_, message) in log.messages() {
             whole.add(message);
             if definitions_only && whole.in_data {
-                // The message that started the data section may already have been added, so it is
-                // removed.
+                // The message that starts the data section may already have been added to the list.
+                // In this case, it is removed, because only definitions are wanted.
                 whole.found.retain(|(_, _, in_data, _)| !in_data);
                 break;
             }
@@ -133,7 +137,8 @@ fn other_messages(
     (found, last)
 }
 
-/// Collector of the messages in a part of a log that are not rows.
+/// Collector for the messages in a part of a log. Data messages are not collected, because they
+/// contain the rows of topics.
 struct OtherMessages {
     /// For each subscription, the location of the timestamp in its rows.
     timestamps: Vec<Option<TimestampField>>,
@@ -175,8 +180,8 @@ impl OtherMessages {
         self.subscriptions += 1;
     }
 
-    /// Updates the largest timestamp from a row. pyulog skips rows with an invalid size, so they do
-    /// not count.
+    /// Updates the largest timestamp with the timestamp of a row. Rows with an invalid size are
+    /// ignored, because pyulog skips them.
     #[inline]
     fn record(&mut self, subscription: usize, row: &[u8]) {
         self.in_data = true;
@@ -188,8 +193,8 @@ impl OtherMessages {
         }
     }
 
-    /// Adds a message. Rows and subscriptions are not stored, but update the largest timestamp and
-    /// the subscribed message ids.
+    /// Adds a message to the list. Data messages and subscriptions are not added, but they update
+    /// the largest timestamp and the subscribed message ids.
     fn add(&mut self, message: Message<'_>) {
         match message {
             Message::Data(data) => {
@@ -234,7 +239,8 @@ pub(crate) fn ulog_rows(
     Ok(rows.into_iter().map(|(memory, len)| Memory::owned(memory, len)).collect())
 }
 
-/// Returns the rows of each topic in memory, and the size of this memory in bytes.
+/// Copies the rows of each topic into memory. Returns the memory of each topic and its size in
+/// bytes.
 ///
 /// Several threads scan parts of the log. The number of rows before each part is known. So each
 /// thread can write its own range of every array.
@@ -246,7 +252,7 @@ fn copy_rows(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(Mmap
         Ok((parallel::pages(bytes)?, bytes))
     });
     let mut found = found.collect::<io::Result<Vec<_>>>()?;
-    // For each array, `rest` is the range that has not been assigned to a part yet.
+    // For each array, `rest` is the range of bytes that has not been assigned to a thread yet.
     let mut rest: Vec<_> = found.iter_mut().map(|(memory, _)| &mut memory[..]).collect();
     let parts = log.parts(parallel::processors());
     std::thread::scope(|scope| {

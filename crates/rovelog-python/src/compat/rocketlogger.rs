@@ -35,8 +35,8 @@ pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> 
     Ok(Reader::new(AnyLog::Rld(log), Origin::named(path), None))
 }
 
-/// Returns the header of the first file. Its number of rows is replaced by the number of rows in
-/// all files. The keys are those of `RldHeader` in Python.
+/// Returns the header of the first file. The number of rows in it is replaced by the number of rows
+/// in all files. The keys are those of `RldHeader` in Python.
 #[pyfunction]
 pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
     let log = rld(py, reader)?;

@@ -96,7 +96,8 @@ macro_rules! stamp {
                 (self.secs, self.nsecs) = (secs, nsecs);
             }
 
-            /// Normalizes the nanoseconds to less than a second.
+            /// Normalizes the value, so that its nanoseconds are at least zero and less than a
+            /// second.
             fn canon(&mut self) {
                 (self.secs, self.nsecs) = normalized(self.secs, self.nsecs);
             }
@@ -275,7 +276,7 @@ fn check_time(time: Time) -> PyResult<Time> {
 }
 
 stamp!(Time, "A point in time: seconds and nanoseconds.", check_time, {
-    /// Returns the seconds as a float; the same as `to_sec`.
+    /// Returns the seconds as a float, like `to_sec`.
     fn to_time(&self) -> f64 {
         self.to_sec()
     }

@@ -1,4 +1,5 @@
-//! Checks of a lake. Every file that `_logs` lists must exist. All other files are reported.
+//! Checks of a lake. Every file that the table `_logs` lists must exist. All files that it does not
+//! list are reported.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,8 +18,8 @@ use super::member::hex;
 use super::tables::is_name;
 use crate::ScaleError;
 
-/// Maximum time for which the workers of a killed run may continue to write. Workers end as soon as
-/// they notice that their run was killed, but this can take time on a busy machine.
+/// Maximum time to wait for the workers of a killed `ingest`. Workers end as soon as they notice
+/// that the `ingest` was killed, but this can take time on a busy machine.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
 /// Result of checking a lake.
@@ -26,23 +27,25 @@ const MAX_DELAY: Duration = Duration::from_secs(10);
 pub struct Checked {
     /// Number of logs in the lake, including failed logs.
     pub logs: usize,
-    /// Number of logs that failed.
+    /// Number of logs that could not be added to the lake.
     pub failed: usize,
-    /// Number of files in tables.
+    /// Number of intact Parquet files in all tables of the lake except `_logs`.
     pub files: usize,
-    /// Number of rows in tables.
+    /// Number of rows in the intact files of all tables except `_logs`.
     pub rows: u64,
-    /// Total size of the files in tables, in bytes.
+    /// Total size in bytes of the intact files of all tables except `_logs`.
     pub bytes: u64,
-    /// Descriptions of problems. For example, a file is missing, differs from its description in
-    /// `_logs`, or comes from another program.
+    /// Descriptions of problems. For example, a file is missing, was written by another program, or
+    /// does not have the size that the table `_logs` states.
     pub problems: Vec<String>,
-    /// Paths of files that `_logs` does not list, because their run was killed or has not ended.
+    /// Paths of files that the table `_logs` does not list, because the `ingest` that wrote them
+    /// was killed or is still running.
     pub unnamed: Vec<String>,
 }
 
-/// Compares the files of a lake with their descriptions in `_logs`. If `content` is true, each file
-/// is read completely to compare its hash, too.
+/// Compares the files of a lake with the table `_logs`, which states their sizes and hashes. The
+/// hashes are compared only if `content` is true, because this requires reading each file
+/// completely.
 ///
 /// # Errors
 /// Returns an error if the lake cannot be read.
@@ -85,8 +88,9 @@ pub fn check(lake: &Lake, content: bool) -> Result<Checked, ScaleError> {
     Ok(checked)
 }
 
-/// Removes the files of killed runs, and returns their paths. If another program writes to the
-/// lake, `wait` is called once, and the function waits until that program has finished.
+/// Removes the files that a killed `ingest` left in the lake, and returns their paths. If another
+/// program writes to the lake, `wait` is called once, and the function waits until that program has
+/// finished.
 ///
 /// # Errors
 /// Returns an error if the lake cannot be read or changed.
@@ -95,23 +99,24 @@ pub fn clean(lake: &Lake, wait: impl FnOnce()) -> Result<Vec<PathBuf>, ScaleErro
     remove_unlisted(lake, &lock)
 }
 
-/// Removes the files that `_logs` does not list.
+/// Removes the files that the table `_logs` does not list.
 ///
-/// The caller holds the lock of the lake, so no other run is writing. So these files come from
-/// killed runs. Files of other programs have other names and are never removed.
+/// The caller holds the lock of the lake, so no other `ingest` is writing. The removed files were
+/// therefore left behind by a killed `ingest`. Files of other programs have other names and are
+/// never removed.
 pub(crate) fn remove_unlisted(lake: &Lake, _: &Lock) -> Result<Vec<PathBuf>, ScaleError> {
     let named = listed_files(lake, &mut |_, _, _| {})?;
     let (unnamed, _) = unlisted_files(lake, &named)?;
     for path in &unnamed {
-        // A worker of a killed run may have removed the file in the meantime, so a missing file is
-        // not an error.
+        // A worker of a killed `ingest` may have removed the file in the meantime, so a missing
+        // file is not an error.
         remove_if_there(path)?;
     }
     clear(&lake.staging())?;
     Ok(unnamed)
 }
 
-/// Removes all files in the staging folder. Workers of a killed run end shortly after the run, and
+/// Removes all files in the staging folder. Workers of a killed `ingest` end shortly after it, and
 /// may write more files before they end. So the removal is repeated until the folder is empty.
 fn clear(staging: &Path) -> Result<(), ScaleError> {
     let started = Instant::now();
@@ -129,11 +134,11 @@ fn clear(staging: &Path) -> Result<(), ScaleError> {
     fs::create_dir_all(staging).map_err(ScaleError::lake(staging))
 }
 
-/// Function that is called for each file in `_logs`, with its path, its logs, and the files that it
-/// lists.
+/// Function that is called for each file of the table `_logs`. Its arguments are the path of this
+/// file, the logs that the file describes, and the Parquet files that it lists.
 type Visit<'a> = &'a mut dyn FnMut(&str, &[super::logs::KnownLog], &[TableFile]);
 
-/// Returns the files that `_logs` lists, by their paths relative to the lake.
+/// Returns the files that the table `_logs` lists, by their paths relative to the lake.
 fn listed_files(lake: &Lake, visit: Visit<'_>) -> Result<BTreeMap<String, TableFile>, ScaleError> {
     let mut named = BTreeMap::new();
     for path in files_below(&lake.logs(), "parquet")? {
@@ -145,8 +150,8 @@ fn listed_files(lake: &Lake, visit: Visit<'_>) -> Result<BTreeMap<String, TableF
     Ok(named)
 }
 
-/// Returns the files of the lake that `_logs` does not list. The search covers Parquet files in
-/// tables and in the staging folder, and incomplete files in `_logs`.
+/// Returns the files of the lake that the table `_logs` does not list. The search covers Parquet
+/// files in tables and in the staging folder, and incomplete files of `_logs`.
 ///
 /// The first list contains files with names that this program uses. The second list contains files
 /// of other programs.
@@ -173,7 +178,7 @@ fn unlisted_files(
     Ok((own, foreign))
 }
 
-/// Compares the hash of a file with the hash that `_logs` states.
+/// Compares the hash of a file with the hash that the table `_logs` states.
 fn compare_hash(path: &Path, file: &TableFile) -> Result<(), String> {
     let Some(expected) = &file.sha256 else {
         return Err("an earlier version added this file without a hash".to_owned());

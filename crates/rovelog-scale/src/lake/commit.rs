@@ -1,5 +1,6 @@
-//! Commits packs to a lake. The files of a pack are moved to their tables. Then the file of the
-//! pack in `_logs` is written.
+//! Adds the Parquet files of a pack to a lake. A pack consists of logs that are added together. Its
+//! files are moved from the staging folder to their tables. Then a file that describes the pack is
+//! written to the table `_logs`.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -16,10 +17,11 @@ use super::tables::{Staged, logs_in, write_error};
 use crate::ScaleError;
 use crate::union::fit;
 
-/// Adds a pack to the lake, and returns the topics whose rows are in several tables.
+/// Adds the files of a pack to the lake. A pack consists of logs that are added together. Returns
+/// the topics whose rows are in several tables.
 ///
-/// If the program is killed before the file in `_logs` is written, the files of the pack do not
-/// belong to the lake. The next run removes them.
+/// If the program is killed before the pack's file in the table `_logs` is written, the files of
+/// the pack do not belong to the lake. The next `ingest` removes them.
 pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split>, ScaleError> {
     let (mut files, mut places) = (Vec::new(), Places::of(lake)?);
     for file in &packed.files {
@@ -34,8 +36,8 @@ pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split
         fs::rename(&file.path, &target).map_err(ScaleError::lake(&target))?;
         files.push(TableFile { path, rows: file.rows, bytes: file.bytes, sha256: Some(file.sha256.clone()) });
     }
-    // `_logs` states which topics of a log are not in the table with the plain name. So a reader of
-    // a single log finds all rows of the log.
+    // The table `_logs` states which topics of a log are not in the table that is named after the
+    // topic. With this information, a reader finds all rows of the log.
     let mut rows = packed.logs.clone();
     for (staged, file) in packed.files.iter().zip(&files) {
         let table = file.path.rsplitn(3, '/').last().unwrap_or_default();
@@ -51,11 +53,12 @@ pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split
     Ok(places.splits.into_values().collect())
 }
 
-/// Writes a staged file again if its table has wider types. Returns `None` if the file already has
-/// the types of the table.
+/// Writes a staged file again if the columns of its table have wider types than the file. Returns
+/// `None` if the file already has the types of the table.
 ///
-/// Readers of Parquet convert narrow integers to wider ones, but not to floats. If a table contains
-/// `Int32` and `Float32`, its type is `Float64`, and all new files must have this type.
+/// Readers of Parquet convert narrow integers to wider integers, but not to floats. If a column is
+/// `Int32` in some logs and `Float32` in others, its type in the table is `Float64`, and all new
+/// files must have this type.
 fn widen(file: &Staged, table: &TableColumns) -> Result<Option<Staged>, ScaleError> {
     if file.columns.iter().all(|(name, ty)| table.columns.get(name) == Some(ty)) {
         return Ok(None);
@@ -79,7 +82,8 @@ fn widen(file: &Staged, table: &TableColumns) -> Result<Option<Staged>, ScaleErr
     Ok(Some(Staged { path, columns, bytes, sha256, ..file.clone() }))
 }
 
-/// Writes the file of a pack in `_logs`. From then on, the pack belongs to the lake.
+/// Writes the file that describes a pack to the table `_logs`. A pack consists of logs that are
+/// added together. It belongs to the lake as soon as this file exists.
 fn write_logs(lake: &Lake, pack: &str, logs: &[LogRow], files: &[TableFile]) -> Result<(), ScaleError> {
     write_atomically(&lake.logs().join(format!("{pack}.parquet")), &to_parquet(logs, files)?)
 }

@@ -22,8 +22,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::member::hex;
 
-/// Number of batches that are joined to one batch. Small batches need much more memory than their
-/// values.
+/// Number of batches at which they are joined to one batch. Small batches need much more memory
+/// than their values.
 const JOINED_BATCHES: usize = 32;
 
 /// Number of rows at which batches are joined, even if there are only a few batches.
@@ -67,16 +67,16 @@ impl Write for ReopenedFile {
     }
 }
 
-/// Writes a Parquet file. The rows of the next row group are in memory.
+/// A writer of a Parquet file. It keeps rows in memory until they form a row group.
 pub(super) struct RowGroupWriter {
     file: SerializedFileWriter<ReopenedFile>,
     columns: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     /// Number of rows at which a row group is written.
     group_rows: usize,
-    /// Batches that result from joining small batches.
+    /// Batches that were made by joining small batches.
     joined: Vec<RecordBatch>,
-    /// Batches that were added after the last joining.
+    /// Batches that have been added since batches were last joined.
     recent: Vec<RecordBatch>,
     /// Number of rows in `joined` and `recent`.
     waiting_rows: usize,

@@ -1,5 +1,5 @@
-//! Adds logs to a lake. This finds new logs, divides them into packs, runs workers that write the
-//! packs, and commits the packs.
+//! Adds logs to a lake. Finds new logs, divides them into packs, runs workers that write the files
+//! of the packs, and adds these files to the lake. A pack consists of logs that are added together.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
@@ -21,37 +21,38 @@ use super::places::Split;
 use super::work::{Failure, Worker};
 use crate::{LogFile, ScaleError, find};
 
-/// Default total size of the logs in a pack, in bytes.
+/// Default total size in bytes of the logs that are added together as a pack.
 const PACK_BYTES: u64 = 128 << 20;
 
-/// Maximum number of attempts to write a pack if its workers crash.
+/// Maximum number of attempts to write the files of a pack if its workers crash.
 const MAX_ATTEMPTS: u32 = 2;
 
 /// Options for adding logs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Number of workers that run at the same time.
+    /// Number of worker processes that run at the same time.
     pub jobs: usize,
-    /// Approximate total size of the logs in a pack, in bytes.
+    /// Approximate total size in bytes of the logs that are added together as a pack.
     pub pack_bytes: u64,
-    /// True to retry logs that crashed their worker in an earlier run.
+    /// True to add logs again that crashed their worker process earlier.
     pub retry_quarantined: bool,
-    /// Kind of worker that writes packs.
+    /// Kind of worker that writes the files of the lake.
     pub worker: Worker,
 }
 
 impl Options {
-    /// Creates options with one worker for each processor, and packs of 128 MiB.
+    /// Creates options with one worker for each processor. Logs with a total of about 128 MiB are
+    /// added together.
     pub fn new(worker: Worker) -> Self {
         let jobs = thread::available_parallelism().map_or(1, usize::from);
         Self { jobs, pack_bytes: PACK_BYTES, retry_quarantined: false, worker }
     }
 }
 
-/// Progress of an ingestion, which is reported to the user.
+/// Progress of adding logs to a lake, which is reported to the user.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// The ingestion waits for another program that writes to the lake.
+    /// The program waits for another program that writes to the lake.
     Waiting,
     /// The sources were searched for logs.
     Found {
@@ -62,18 +63,18 @@ pub enum Progress<'a> {
         /// Number of logs that are already in the lake.
         known: usize,
     },
-    /// A log was added to the lake, or has failed.
+    /// A log was added to the lake, or could not be added.
     Log(&'a LogRow),
-    /// A file of the lake is missing or damaged, and cannot be restored. The log with this path or
-    /// URL no longer exists or has changed.
+    /// A file of the lake is missing or damaged, and cannot be restored, because its log no longer
+    /// exists or has changed. The value is the path or URL of the log.
     Gone(&'a str),
-    /// A pack was added to the lake. The value is the total size of its logs in bytes.
+    /// A pack of logs was added to the lake. The value is the total size of these logs in bytes.
     Pack(u64),
-    /// A worker failed, so its pack is tried again.
+    /// A worker failed, so its pack of logs is tried again.
     Again {
         /// Reason for the failure.
         why: &'a str,
-        /// Number of logs in the pack.
+        /// Number of logs in the pack that is tried again.
         logs: usize,
     },
 }
@@ -83,19 +84,21 @@ pub enum Progress<'a> {
 pub struct Ingested {
     /// Number of logs that were added completely.
     pub ok: usize,
-    /// Number of logs that were added in part, because some of their bytes could not be read.
+    /// Number of logs that were added incompletely, because some of their bytes could not be read.
     pub partial: usize,
-    /// Number of logs that could not be added. Each of them has a row in `_logs` with the reason.
+    /// Number of logs that could not be added. For each of them, the table `_logs` contains a row
+    /// with the reason.
     pub failed: usize,
     /// Number of logs that were already in the lake.
     pub known: usize,
-    /// Number of logs that were skipped, because another log has the same content.
+    /// Number of logs that were skipped, because they have the same content as another log.
     pub same: usize,
     /// Number of files that were written to the lake.
     pub files: usize,
-    /// Number of files of killed runs that were removed.
+    /// Number of files that were removed, because a killed `ingest` had left them behind.
     pub removed: usize,
-    /// Topics of which some rows are not in the table with the plain name.
+    /// Topics whose rows are partly in a table that is not named after the topic, because no column
+    /// type can represent the values of all logs.
     pub splits: Vec<Split>,
 }
 
@@ -121,11 +124,12 @@ struct Quarantined {
 /// Returns an error in these cases:
 ///
 /// - A source has no logs.
-/// - The folder of the lake contains other files, and is not a lake.
+/// - The folder of the lake contains files, but is not a lake.
 /// - The lake cannot be read or written.
 ///
-/// A log that cannot be read is not an error. It gets a row in `_logs` with the reason. If the
-/// reason may be temporary, such as a failure of the network, the next run tries the log again.
+/// A log that cannot be read is not an error. The table `_logs` then gets a row with the reason. If
+/// the reason may be temporary, such as a failure of the network, the next `ingest` tries the log
+/// again.
 pub fn ingest<S: AsRef<str>>(
     sources: &[S],
     lake: &Lake,
@@ -150,7 +154,7 @@ pub fn ingest<S: AsRef<str>>(
     Ok(run.done)
 }
 
-/// Divides logs into packs of about `target` bytes. The logs stay in order.
+/// Divides logs into packs of about `target` bytes. The order of the logs does not change.
 fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
     let (mut packs, mut pack, mut filled) = (Vec::new(), Vec::new(), 0_u64);
     for member in members {
@@ -168,22 +172,22 @@ fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
     packs
 }
 
-/// The logs that a lake already contains, as read from `_logs`.
+/// The logs that a lake already contains, as listed in the table `_logs`.
 struct LakeContent {
     /// Paths, sizes and times of the last change of the logs.
     files: HashSet<LogFile>,
     /// Ids of the logs.
     ids: HashSet<String>,
-    /// Failed logs that are tried again. Each path is mapped to the id of the pack that has the row
-    /// of the log.
+    /// Failed logs that are tried again. The path of each log is mapped to the id of the pack whose
+    /// file in the table `_logs` contains the row of the log.
     replaced: HashMap<String, String>,
-    /// Packs of which a file is missing or has a different size. Their logs are read again.
+    /// Packs that have a missing file or a file of a different size. Their logs are read again.
     damaged: Vec<Pack>,
 }
 
 impl LakeContent {
-    /// Reads the logs of a lake from `_logs`. If `retry` is true, logs that crashed their worker
-    /// are tried again.
+    /// Reads the list of the lake's logs from the table `_logs`. If `retry` is true, logs that
+    /// crashed their worker are tried again.
     fn of(lake: &Lake, retry: bool) -> Result<Self, ScaleError> {
         let mut known = Self {
             files: HashSet::new(),
@@ -206,7 +210,7 @@ impl LakeContent {
                 let quarantined = || {
                     row.id.as_ref().is_some_and(|id| lake.quarantine().join(format!("{id}.json")).exists())
                 };
-                // Logs that could not be read have no id. Each run tries them again.
+                // Logs that could not be read have no id. Each `ingest` tries them again.
                 if row.failed && (row.id.is_none() || (retry && quarantined())) {
                     known.replaced.insert(row.log.uri.clone(), row.pack);
                     continue;
@@ -223,7 +227,7 @@ impl LakeContent {
     }
 }
 
-/// State of a run that adds logs to a lake.
+/// State of an `ingest`, which adds logs to a lake.
 struct Run<'a> {
     lake: &'a Lake,
     lock: &'a Lock,
@@ -233,8 +237,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Computes the hashes of logs, and drops logs whose content is already known. Logs that cannot
-    /// be read get their rows in `_logs` here.
+    /// Computes the hashes of logs, and drops logs whose content is already in the lake. Writes a
+    /// row to the table `_logs` for each log that cannot be read.
     fn members(&mut self, logs: &[LogFile], jobs: usize) -> Result<Vec<Member>, ScaleError> {
         let mut members = Vec::new();
         let mut hashes_seen = HashSet::new();
@@ -251,8 +255,8 @@ impl Run<'_> {
                 Err(error) => {
                     let unread = unread(log.clone(), error);
                     if self.known.replaced.get(&log.uri) == Some(&unread.id) {
-                        // The log has failed for the same reason as in the previous run, so its row
-                        // is kept.
+                        // The log has failed for the same reason as in the previous `ingest`, so
+                        // its row in the table `_logs` is kept.
                         self.done.known += 1;
                         continue;
                     }
@@ -263,8 +267,8 @@ impl Run<'_> {
         Ok(members)
     }
 
-    /// Returns the damaged packs whose logs still exist with the same content. A pack keeps its id,
-    /// so its new files replace the damaged files.
+    /// Returns the packs with missing or damaged files, if their logs still exist with the same
+    /// content. A pack keeps its id, so its new files replace the damaged files.
     fn damaged_packs(&mut self, jobs: usize) -> Vec<Pack> {
         let mut packs = Vec::new();
         for pack in &self.known.damaged {
@@ -280,14 +284,15 @@ impl Run<'_> {
         packs
     }
 
-    /// Runs workers that write the packs. The written packs are added to the lake in order.
+    /// Runs workers that write the files of the packs. The files are added to the lake in the order
+    /// of the packs.
     fn run_workers(&mut self, packs: Vec<Pack>, options: &Options) -> Result<(), ScaleError> {
         let total = packs.len();
         let staging = self.lake.staging();
         let queue: Mutex<VecDeque<_>> = Mutex::new(packs.into_iter().enumerate().collect());
         thread::scope(|scope| {
-            // The channel has room for one message. So fast workers wait until their packs are
-            // committed, instead of filling the staging folder.
+            // The channel has room for one message. Fast workers therefore wait until their files
+            // have been added to the lake, and do not fill the staging folder.
             let (send, receive) = mpsc::sync_channel(1);
             for _ in 0..options.jobs.clamp(1, total.max(1)) {
                 let (send, queue, staging, options) = (send.clone(), &queue, &staging, &options);
@@ -312,8 +317,8 @@ impl Run<'_> {
                         early.insert(number, (bytes, made));
                     }
                 }
-                // Packs are added in order. The order matters, because the earlier packs determine
-                // the table for a column with a new type.
+                // Packs are added to the lake in order. If the type of a column differs between
+                // packs, the order determines which table the column is in.
                 while let Some((bytes, made)) = early.remove(&next) {
                     for packed in made? {
                         self.commit(&packed)?;
@@ -326,7 +331,7 @@ impl Run<'_> {
         })
     }
 
-    /// Adds a written pack to the lake, and counts its logs.
+    /// Adds the files of a pack to the lake, and counts the logs of the pack.
     fn commit(&mut self, packed: &Packed) -> Result<(), ScaleError> {
         for row in packed.logs.iter().filter(|row| row.failed_worker()) {
             let quarantined = Quarantined {
@@ -352,7 +357,8 @@ impl Run<'_> {
                 Status::Failed => self.done.failed += 1,
             }
             (self.progress)(Progress::Log(row));
-            // The row of an earlier failure is removed only after the new row has been written.
+            // The row of an earlier failure is removed from the table `_logs` only after the new
+            // row has been written.
             if let Some(old) = self.known.replaced.get(&row.uri).filter(|old| **old != packed.id) {
                 let path = self.lake.logs().join(format!("{old}.parquet"));
                 remove_if_there(&path)?;
@@ -369,8 +375,8 @@ impl Run<'_> {
         for attempt in 1..=MAX_ATTEMPTS {
             let folder = self.lake.staging().join(format!("{pack}-{attempt}"));
             match fs::remove_dir_all(&folder) {
-                // An engine may have run the task twice, and one of the two workers may still be
-                // writing. The next run removes this folder.
+                // A query engine may have run the task twice, and one of the two workers may still
+                // be writing to the folder. The next `ingest` removes this folder.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
                 done => done.map_err(ScaleError::lake(&folder))?,
             }
@@ -381,19 +387,19 @@ impl Run<'_> {
 
 /// A message from a thread that runs workers to the main thread.
 enum Message {
-    /// A pack is tried again. The values are the reason and the number of logs in the pack.
+    /// A pack of logs is tried again. The values are the reason and the number of logs in the pack.
     Again(String, usize),
-    /// A pack was written. The values are the number of the pack, the total size of its logs, and
-    /// the result.
+    /// The work on a pack has ended. The values are the number of the pack, the total size of its
+    /// logs in bytes, and the result.
     Made(usize, u64, Result<Vec<Packed>, ScaleError>),
 }
 
-/// Runs workers until a pack is written.
+/// Runs workers until the files of a pack are written.
 ///
-/// If a worker crashes, the pack is tried again. If the second worker crashes, too, each log of the
-/// pack is added in a pack of its own. So only the logs that cause the crash are missing. For
-/// example, if the second of three logs crashes each worker, 2 workers run for the whole pack, and
-/// then 1, 2 and 1 workers for the three logs.
+/// If a worker crashes, the pack is tried again. If the second worker crashes, too, a separate pack
+/// is made for each log. Then only the logs that cause the crash are missing in the lake. For
+/// example, a pack has three logs, and the second log crashes each worker. Two workers run for the
+/// whole pack. Then one worker runs for the first log, two for the second, and one for the third.
 fn make(
     pack: &Pack,
     options: &Options,
@@ -412,7 +418,8 @@ fn make(
             Failure::Stopped(why) => return Err(ScaleError::Worker(why.clone())),
             Failure::Refused(why) | Failure::Unread(why) | Failure::Ended(why) => why,
         };
-        // If the receiver no longer exists, the run has already failed.
+        // If the receiver no longer exists, the `ingest` has already failed, so the message is not
+        // needed.
         let _ = send.send(Message::Again(why.clone(), pack.logs.len()));
         if !matches!(last, Failure::Ended(_)) {
             break;
@@ -434,8 +441,8 @@ fn make(
     Ok(made)
 }
 
-/// Returns a row for a log that cannot be read at present. The row has no hash, so each run tries
-/// the log again.
+/// Returns a row of the table `_logs` for a log that cannot be read at present. The row has no
+/// hash, so each `ingest` tries the log again.
 fn unread(log: LogFile, why: String) -> Packed {
     let id = format!("f{}", short_hash([&*log.uri, &*why]));
     let row = LogRow::failed(&Member { log, sha256: String::new() }, &id, why);

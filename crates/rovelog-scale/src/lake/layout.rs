@@ -37,17 +37,18 @@ impl Lake {
         self.root.join("_logs")
     }
 
-    /// Returns the folder of the files that are not part of a table.
+    /// Returns the folder `_rovelog` of the lake, which contains the files that are not part of a
+    /// table.
     pub(crate) fn own(&self) -> PathBuf {
         self.root.join("_rovelog")
     }
 
-    /// Returns the folder in which workers write files before they are committed.
+    /// Returns the folder in which workers write files before they are added to the lake.
     pub(crate) fn staging(&self) -> PathBuf {
         self.own().join("staging")
     }
 
-    /// Returns the folder to which workers write files before the files are committed.
+    /// Returns the folder with descriptions of the logs that crashed their worker.
     pub(crate) fn quarantine(&self) -> PathBuf {
         self.own().join("quarantine")
     }
@@ -57,13 +58,14 @@ impl Lake {
         self.own().join("tables").join(format!("{table}.json"))
     }
 
-    /// Checks that the folder can be used as a lake. It must be a lake, or be empty.
+    /// Checks that the folder is a lake or can become a lake, that is, the folder is empty or does
+    /// not exist.
     pub(crate) fn check_folder(&self) -> Result<(), ScaleError> {
-        // If the folder cannot be read, this is ignored here. Creating the lake then returns the
-        // error.
+        // An error that occurs while the folder is read is ignored here. Creating the lake then
+        // returns the error.
         let is_filled = || fs::read_dir(&self.root).is_ok_and(|mut entries| entries.next().is_some());
-        // The check for `_logs` comes last. Another run may be creating the lake at this moment,
-        // and it creates `_logs` first.
+        // The check for `_logs` comes last. Another program may be creating the lake at this
+        // moment, and it creates `_logs` first.
         if !is_filled() || self.logs().is_dir() {
             return Ok(());
         }
@@ -103,13 +105,13 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ScaleErr
     let write = || {
         let mut file = File::create(&part)?;
         file.write_all(bytes)?;
-        // Without syncing, the file could be empty if the power fails after the renaming.
+        // Without the call of `sync_all`, the file could be empty after a power failure.
         file.sync_all()?;
         fs::rename(&part, path)
     };
     write().map_err(|error| {
-        // The first error is returned. If the incomplete file cannot be removed, `lake check` finds
-        // it.
+        // The error of writing or renaming is returned. If the incomplete file cannot be removed,
+        // `rovelog lake check` reports it.
         let _ = fs::remove_file(&part);
         ScaleError::lake(path)(error)
     })
@@ -140,7 +142,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Scal
     write_atomically(path, &bytes)
 }
 
-/// Returns the files with this extension in a folder and its subfolders, sorted by path.
+/// Returns the files in a folder and its subfolders that have the given extension, sorted by path.
 ///
 /// The result is empty if the folder does not exist. Links to folders are not followed, because
 /// they can lead out of the lake.

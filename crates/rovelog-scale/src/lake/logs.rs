@@ -1,4 +1,5 @@
-//! The table `_logs`, which has a row for each log. For each pack, the table has a file.
+//! The table `_logs`, which has a row for each log of a lake. The table has one file for each pack,
+//! that is, for the logs that were added together.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,10 +28,11 @@ use serde::{Deserialize, Serialize};
 use super::member::Member;
 use crate::{LogFile, ScaleError};
 
-/// Key of the list of a pack's files. The list is in the metadata of the pack's file in `_logs`.
+/// Metadata key of a file in the table `_logs`. Its value is the list of the Parquet files that
+/// were written for the logs in this file.
 const FILES: &str = "rovelog.files";
 
-/// Completeness of a log in the lake.
+/// State of a log in a lake: added completely, added partly, or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -44,7 +46,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Returns the name of the status in the table `_logs`.
+    /// Returns the name of this status in the table `_logs`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -69,9 +71,10 @@ pub struct LogRow {
     pub size: u64,
     /// Time of the log's last change, in microseconds since 1970.
     pub changed_us: i64,
-    /// Format id: `ulog`, `rld`, `rosbag` or `vel`. `None` if the log could not be opened.
+    /// Id of the log format: `ulog`, `rld`, `rosbag` or `vel`. `None` if the log could not be
+    /// opened.
     pub format: Option<String>,
-    /// Completeness of the log in the lake.
+    /// Shows whether the log is in the lake completely, partly, or not at all.
     pub status: Status,
     /// Reason why the log failed. `None` if it did not fail.
     pub error: Option<String>,
@@ -87,7 +90,7 @@ pub struct LogRow {
     pub vehicle: Option<String>,
     /// Description of the software that recorded the log.
     pub software: Option<String>,
-    /// Number of records.
+    /// Number of records in the log.
     pub records: u64,
     /// Number of bytes that could not be read.
     pub lost_bytes: u64,
@@ -98,16 +101,16 @@ pub struct LogRow {
     pub lost_values: u64,
     /// Number of records that have no row in the lake, because they cannot be decoded.
     pub lost_records: u64,
-    /// Number of records of each topic, as JSON.
+    /// Number of records of each topic, as a JSON object.
     pub topics: String,
-    /// For the topics whose rows are not in the table with the plain name, the tables that contain
-    /// them, as JSON.
+    /// Tables of the topics whose rows are not in the table that is named after the topic. The
+    /// value is a JSON object that maps topics to tables.
     pub tables: String,
-    /// Details of the log's summary, as JSON.
+    /// Properties of the log that depend on its format, as JSON.
     pub info: String,
     /// Parameters at the start of the log, as JSON. `None` if the format has no parameters.
     pub parameters: Option<String>,
-    /// Id of the pack that added the log.
+    /// Id of the pack with the log. A pack consists of logs that are added together.
     pub pack: String,
 }
 
@@ -120,8 +123,8 @@ impl LogRow {
         self.error.as_ref().is_some_and(|error| error.starts_with(Self::ENDED_WORKER))
     }
 
-    /// Creates a row with the file and the status of a log. The columns about its content are
-    /// empty.
+    /// Creates a row with the file and the status of a log. The columns that describe the content
+    /// of the log are empty.
     fn new(member: &Member, pack: &str, status: Status) -> Self {
         let LogFile { uri, size, changed_us } = member.log.clone();
         Self {
@@ -182,7 +185,7 @@ impl LogRow {
     }
 }
 
-/// Sets the columns that are known only after the whole log has been read.
+/// Sets the columns of a row that are known only after the whole log has been read.
 pub(crate) fn describe(row: &mut LogRow, log: &AnyLog) {
     let info = log.info();
     let detail = |key: &str| info.details.iter().find(|detail| detail.key == key);
@@ -207,17 +210,18 @@ pub(crate) struct TableFile {
     pub(crate) path: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    /// SHA-256 of the file. `None` in lakes that an earlier version wrote.
+    /// SHA-256 of the file. `None` if an earlier version of this program wrote the file.
     #[serde(default)]
     pub(crate) sha256: Option<String>,
 }
 
-/// Returns the content of a pack's file in `_logs` with these rows and files.
+/// Returns the content of a file of the table `_logs`. The file has a row for each log of a pack,
+/// and a list of the pack's Parquet files.
 pub(crate) fn to_parquet(rows: &[LogRow], files: &[TableFile]) -> Result<Vec<u8>, ScaleError> {
     parquet_of(&batch(rows)?, files)
 }
 
-/// Encodes a Parquet file that has the list of files in its metadata.
+/// Encodes rows as a Parquet file. The list of `files` is stored in its metadata.
 fn parquet_of(batch: &RecordBatch, files: &[TableFile]) -> Result<Vec<u8>, ScaleError> {
     let list = serde_json::to_string(files).map_err(|error| ScaleError::Columns(error.to_string()))?;
     let properties = parquet_properties("_logs", &batch.schema(), Floats::Plain)?
@@ -234,8 +238,8 @@ fn parquet_of(batch: &RecordBatch, files: &[TableFile]) -> Result<Vec<u8>, Scale
     write().map_err(|error: parquet::errors::ParquetError| ScaleError::Export(ExportError::from(error)))
 }
 
-/// Returns the content of the file at `path`, which is a pack's file in `_logs`, with a new list of
-/// files.
+/// Returns the content of the file at `path` with a new list of Parquet files. The file belongs to
+/// the table `_logs`.
 ///
 /// `table_of` is called with the id of each log. If rows of a topic have moved to another table, it
 /// returns the topic and the new table.
@@ -275,7 +279,7 @@ pub(crate) fn with_table(tables: &str, topic: &str, table: &str) -> String {
     serde_json::to_string(&tables).unwrap_or_else(|_| "{}".to_owned())
 }
 
-/// Converts rows to a record batch.
+/// Converts rows of the table `_logs` to a record batch.
 fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
     let text = |of: &dyn Fn(&LogRow) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
@@ -318,7 +322,7 @@ fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
 
-/// Returns a column of lists that has the lost byte ranges of each log.
+/// Returns a column with a list of lost byte ranges for each log.
 fn lost(rows: &[LogRow]) -> ArrayRef {
     let fields = Fields::from(vec![
         Field::new("start", DataType::Int64, true),
@@ -352,7 +356,8 @@ pub(crate) struct KnownLog {
     pub(crate) pack: String,
 }
 
-/// Reads the logs of a pack, and the list of its files, from the pack's file in `_logs`.
+/// Reads a file of the table `_logs`. Returns the logs that it describes, and the list of the
+/// Parquet files with their rows.
 pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<KnownLog>, Vec<TableFile>), ScaleError> {
     let refused = |error: String| ScaleError::lake(path)(std::io::Error::other(error));
     let file = File::open(path).map_err(ScaleError::lake(path))?;
@@ -413,7 +418,7 @@ mod tests {
         let own = to_parquet(&[LogRow::failed(&member, "p", "why")], &[]).unwrap();
         std::fs::write(&path, own).unwrap();
         assert_eq!(from_parquet(&path).unwrap().0[0].log, member.log);
-        // In each iteration, one column has a type that it never has in files of this program.
+        // In each iteration, one column has a type that this program never writes.
         for wrong in 0..columns.len() {
             let of = |at: usize| {
                 Arc::clone(match (at, at == wrong) {

@@ -3,18 +3,18 @@
 //! ```text
 //! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>-<columns>.parquet
 //! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>.2-<columns>.parquet  the next file of many rows
-//! LAKE/_logs/<pack>.parquet         a row for each log
-//! LAKE/_text/month=2026-05/...      console lines of all logs
-//! LAKE/_events/month=2026-05/...    events of PX4
-//! LAKE/_rovelog/                    staging, lock, columns of tables, quarantine
+//! LAKE/_logs/<pack>.parquet             a row for each log
+//! LAKE/_text/month=2026-05/...          console lines of all logs
+//! LAKE/_events/month=2026-05/...        events of PX4
+//! LAKE/_rovelog/                        staging, lock, columns of tables, quarantine
 //! ```
 //!
-//! Logs are added in packs of about 128 MB. The names of a pack's files contain a hash of the
-//! content of its logs. The file of the pack in `_logs` is written last, and the pack belongs to
-//! the lake only with this file.
+//! Logs are added together in packs of about 128 MB. `<pack>` is a hash of the content of the
+//! pack's logs. The file of the pack in `_logs` is written last. The other files of the pack belong
+//! to the lake only if this file exists.
 //!
-//! If a program is killed at any time, the next [`ingest`] completes the lake. A second run with
-//! the same logs writes nothing.
+//! If a program is killed at any time, the next [`ingest`] completes the lake. If it is called
+//! again with the same logs, it writes nothing.
 
 mod check;
 mod commit;

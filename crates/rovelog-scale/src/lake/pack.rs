@@ -29,15 +29,15 @@ pub struct Packed {
     pub logs: Vec<LogRow>,
 }
 
-/// Writes the rows of all logs in a pack to new files in the folder `staging`. If a log cannot be
-/// opened because of damage, it only gets a row of `_logs` with the error.
+/// Writes the rows of all logs in a pack to new files in the folder `staging`. If a log is too
+/// damaged to be opened, it only gets a row of `_logs` with the error.
 ///
 /// # Errors
-/// Returns an error in these cases. The pack must then be divided.
+/// Returns an error in these cases. The logs must then be divided into smaller packs.
 ///
 /// - A file cannot be written.
 /// - A log cannot be read at present, or has changed.
-/// - Reading a log fails after its start.
+/// - A log can be opened, but reading its records fails.
 pub fn write(pack: &Pack, staging: &Path) -> Result<Packed, ScaleError> {
     let mut tables = Tables::new(staging);
     let mut rows = Vec::new();
@@ -60,7 +60,7 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     let mut row = LogRow::of(member, pack, &log);
     let month = row.month();
     let (id, everything) = (Arc::from(member.id()), Wanted::default());
-    // The selection has no time window, so every log has a window and this never returns early.
+    // The selection `everything` has no time window, so the function never returns here.
     let Some(window) = everything.window(&*log) else { return Ok(row) };
     for group in in_passes(log.topics().iter().filter(|topic| topic.count > 0), |topic| topic, false) {
         let select = Select::topics(group.iter().map(|topic| topic.name.as_str()));
@@ -68,8 +68,8 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
         let mut topics: BTreeMap<TopicId, Rows> = BTreeMap::new();
         for item in log.batches(&select) {
             let (topic, batch) = item.map_err(ScaleError::batch(uri))?;
-            // The name selects all topics with this name. Those that are not in `ids` belong to
-            // another group, so they are skipped here.
+            // Several topics can have the same name, and the selection contains all of them. Topics
+            // that are not in `ids` belong to another group, so they are skipped here.
             if !ids.contains(&topic) {
                 continue;
             }
@@ -96,8 +96,8 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     if let Some(batch) = events::of(&log, member.id())? {
         tables.write("", "_events", &month, &batch)?;
     }
-    // If the file has changed while it was read, the rows may be a mixture of two versions. The
-    // error causes the pack to be discarded.
+    // If the file has changed while it was read, the rows may be a mixture of two versions. In this
+    // case, the error causes all files of the pack to be discarded.
     member.log.verify()?;
     logs::describe(&mut row, &log);
     Ok(row)

@@ -24,8 +24,8 @@ use super::tables::{Staged, logs_in};
 use crate::ScaleError;
 use crate::union::wider;
 
-/// Maximum length of a folder name in bytes. Most file systems allow 255 bytes. The remaining bytes
-/// are needed for suffixes such as `__2` and `.json.part`.
+/// Maximum length in bytes of a folder name that is formed from a topic. Most file systems allow
+/// 255 bytes. The difference leaves room for suffixes such as `__2` and `.json.part`.
 const MAX_NAME_LEN: usize = 200;
 
 /// The columns of a table and their types.
@@ -39,7 +39,7 @@ pub(super) struct TableColumns {
 
 /// Result of adding columns to a table.
 enum Added {
-    /// All columns fit into the table. The value has the columns of the table afterwards.
+    /// All columns fit into the table. The value describes the table with the added columns.
     Fits(TableColumns),
     /// The names of two columns differ only in upper and lower case.
     OtherCase,
@@ -104,8 +104,8 @@ impl TableColumns {
         Self { topic: topic.to_owned(), columns: BTreeMap::new() }
     }
 
-    /// Returns the columns of this table after `columns` have been added. If a column exists in
-    /// both, it gets a type that can represent the values of both.
+    /// Returns the columns of this table after `columns` have been added. If the table already has
+    /// a column, the result has a type that can represent both the old and the new values.
     fn with<'a>(&self, columns: impl IntoIterator<Item = (&'a String, &'a String)>) -> Added {
         let mut all = self.clone();
         for (name, ty) in columns {
@@ -126,7 +126,8 @@ impl TableColumns {
         Added::Fits(all)
     }
 
-    /// Returns the schema of a staged file, with the column types of this table.
+    /// Returns the schema of a staged file after its columns have been converted to the types of
+    /// this table.
     pub(super) fn schema_of(&self, file: &Staged) -> Option<Schema> {
         let field = |(name, _): &(String, String)| {
             let ty: DataType = self.columns.get(name)?.parse().ok()?;
@@ -136,8 +137,8 @@ impl TableColumns {
     }
 }
 
-/// Returns a type that can represent the values of both types. If there is no such type, returns
-/// the kinds of values that conflict. Types are strings in the notation of Arrow.
+/// Returns a type that can represent the values of the types `a` and `b`. If there is no such type,
+/// returns the kinds of values that conflict. Types are strings in the notation of Arrow.
 fn wider_text(a: &str, b: &str) -> Result<String, (Kind, Kind)> {
     let (Ok(a), Ok(b)) = (a.parse::<DataType>(), b.parse::<DataType>()) else {
         return Err((Kind::Other, Kind::Other));
@@ -167,8 +168,8 @@ pub(super) struct Table {
     pub(super) columns: TableColumns,
 }
 
-/// Rows of a topic that are not in the table with the plain name, because no type can represent the
-/// values of all logs.
+/// Rows of a topic that are not in the table named after the topic, because no column type can
+/// represent the values of all logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Split {
@@ -178,11 +179,12 @@ pub struct Split {
     pub column: String,
     /// Kind of the column's values in these rows, for example `text`.
     pub kind: &'static str,
-    /// Table with the plain name, which contains the other rows of the topic.
+    /// Table that is named after the topic. It contains all rows of the topic that are not in
+    /// `table`.
     pub plain: String,
-    /// Table that contains these rows.
+    /// Table that contains the rows with values of this kind.
     pub table: String,
-    /// Ids of the logs whose rows of this kind were added or moved in this run.
+    /// Ids of the logs whose rows were written or moved to this table by the current `ingest`.
     pub logs: BTreeSet<String>,
 }
 
@@ -202,7 +204,8 @@ impl std::fmt::Display for Split {
 pub(super) struct Places<'a> {
     lake: &'a Lake,
     names: TableNames,
-    /// Rows that are not in the table with the plain name, by the table that contains them.
+    /// Rows that are not in the table named after their topic. The key is the name of the table
+    /// that contains them.
     pub(super) splits: BTreeMap<String, Split>,
 }
 
@@ -212,10 +215,11 @@ impl<'a> Places<'a> {
         Ok(Self { lake, names: TableNames::of(lake)?, splits: BTreeMap::new() })
     }
 
-    /// Returns the table for a staged file. The types of the table are widened if needed.
+    /// Returns the table for a staged file. If the types of the table cannot represent the values
+    /// of the file, they are replaced by wider types.
     ///
-    /// `placed` lists the files of the same pack that were already assigned to tables. If their
-    /// table is renamed, they are moved.
+    /// `placed` lists the files of the same pack that were already assigned to tables. If a table
+    /// of these files is renamed, the files are moved.
     pub(super) fn table_of(&mut self, file: &Staged, placed: &mut [TableFile]) -> Result<Table, ScaleError> {
         let columns = || file.columns.iter().map(|(name, ty)| (name, ty));
         let plain = plain_name(file);
@@ -257,7 +261,7 @@ impl<'a> Places<'a> {
         Err(ScaleError::Columns(format!("topic {} has too many tables", file.topic)))
     }
 
-    /// Returns the table for rows of a kind that the table `plain` cannot store.
+    /// Returns the table for rows with a kind of values that the table `plain` cannot store.
     fn beside<'c, I: Iterator<Item = (&'c String, &'c String)>>(
         &mut self,
         plain: &str,
@@ -297,7 +301,7 @@ impl<'a> Places<'a> {
         Ok(Table { path, columns })
     }
 
-    /// Records that rows of a topic are not in the table with the plain name.
+    /// Records that rows of a topic are not in the table named after the topic.
     fn note(
         &mut self,
         file: &Staged,
@@ -329,8 +333,8 @@ pub(super) fn plain_name(file: &Staged) -> String {
     }
 }
 
-/// Names of all tables, by their names in lower case. On a file system that ignores case, two
-/// tables whose names differ only in case would have the same folder.
+/// Names of all tables. The keys are the names in lower case. On a file system that ignores case,
+/// two tables whose names differ only in case would have the same folder.
 struct TableNames(HashMap<String, String>);
 
 impl TableNames {

@@ -10,11 +10,11 @@ use super::tables::logs_in;
 use crate::ScaleError;
 
 /// Moves the files of the table `from` to the table `to`. Returns the ids of the logs that have
-/// rows in these files. `placed` lists files of the table that are not listed in `_logs` yet.
+/// rows in these files. `placed` lists the files of the table that are not yet listed in `_logs`.
 ///
-/// For each pack, the files first get a second name. Then the pack's file in `_logs` is replaced,
-/// and the old names are removed. If the program is killed between these steps, `_logs` lists
-/// either all old names or all new names, and the listed files exist.
+/// For each pack, its Parquet files first get a second name in the table `to`. Then the pack's file
+/// in `_logs` is replaced, and the old names are removed. If the program is killed between these
+/// steps, `_logs` lists either all old names or all new names, and the listed files exist.
 pub(super) fn move_table(
     lake: &Lake,
     from: &str,

@@ -1,5 +1,5 @@
-//! Writing of the files of a pack. There is a file for each combination of table, month and set of
-//! columns.
+//! Writes the Parquet files of a pack. Rows are written to the same file if their table, their
+//! month and their columns are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use super::grouped::{FinishedFile, RowGroupWriter};
 use super::member::short_hash;
 use crate::ScaleError;
 
-/// Limits on the memory that open files use.
+/// Limits on the memory that the open files of a pack use.
 #[derive(Clone, Copy)]
 struct Limits {
     /// Maximum total size in bytes of the rows that all open files keep in memory. Above this
@@ -37,13 +37,14 @@ const LIMITS: Limits = Limits { held: 64 << 20, groups: 64 };
 pub(crate) struct Staged {
     /// Path of the file in the staging folder.
     pub(crate) path: PathBuf,
-    /// Format id of the logs. Empty for tables that all formats share.
+    /// Format id of the logs, such as `ulog`. Empty for the tables `_text` and `_events`, which
+    /// contain rows of all formats.
     pub(crate) format: String,
     /// Name of the topic, without the number of its instance.
     pub(crate) topic: String,
     /// Month in which the logs start, for example `2026-05`, or `unknown`.
     pub(crate) month: String,
-    /// Names and types of the columns.
+    /// Names and types of the columns in the file.
     pub(crate) columns: Vec<(String, String)>,
     /// Number of earlier files in the pack that have the same table, month and columns.
     #[serde(default)]
@@ -82,7 +83,7 @@ type FileKey = (String, String, String, Vec<(String, String)>);
 /// A file to which rows are still added.
 struct OpenFile {
     path: PathBuf,
-    /// Number of earlier files in the pack with the same key.
+    /// Number of earlier files in the pack with the same table, month and columns.
     part: usize,
     rows: RowGroupWriter,
 }
@@ -93,11 +94,11 @@ pub(crate) struct Tables {
     staging: PathBuf,
     limits: Limits,
     open: BTreeMap<FileKey, OpenFile>,
-    /// Total size in bytes of the rows in memory.
+    /// Total size in bytes of the rows that all open files keep in memory.
     held: usize,
     /// Files that are complete.
     staged: Vec<Staged>,
-    /// Number of complete files for each key.
+    /// Number of complete files for each combination of table, month and columns.
     parts: BTreeMap<FileKey, usize>,
 }
 
@@ -107,7 +108,7 @@ impl Tables {
         Self { staging, limits: LIMITS, open: BTreeMap::new(), held: 0, staged: Vec::new(), parts }
     }
 
-    /// Adds rows to the file for this table, month and set of columns.
+    /// Adds rows to the file for this combination of table, month and columns.
     pub(crate) fn write(
         &mut self,
         format: &str,

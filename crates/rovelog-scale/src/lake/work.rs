@@ -1,5 +1,6 @@
-//! Workers, which are processes that each write one pack. If a log crashes its worker, no other
-//! pack is affected. Workers run on this machine, or on the machines of a query engine.
+//! Workers, which are processes that each write the files of one pack of logs. If a log crashes its
+//! worker, no other pack is affected. Workers run on this machine, or on the machines of a query
+//! engine.
 
 use std::fmt;
 use std::fs;
@@ -17,8 +18,8 @@ use super::pack::{Packed, write};
 use crate::ScaleError;
 use crate::error::Blame;
 
-/// A function that runs a task on the machines of a query engine. There, the engine calls
-/// [`Worker::answer`]. The function returns the result of that call, or the reason why there is no
+/// A function that passes a task to a query engine. The engine calls [`Worker::answer`] on one of
+/// its machines. The function returns the result of that call, or the reason why there is no
 /// result.
 pub type Engine = Arc<dyn Fn(&str) -> Result<String, NoAnswer> + Send + Sync>;
 
@@ -27,11 +28,11 @@ pub type Engine = Arc<dyn Fn(&str) -> Result<String, NoAnswer> + Send + Sync>;
 pub enum NoAnswer {
     /// The worker ended without a result. The task is tried again.
     Ended(String),
-    /// The run must stop. No more logs are added.
+    /// The query engine must not get any more tasks, so no more logs are added.
     Stopped(String),
 }
 
-/// Kind of worker that writes packs.
+/// Kind of worker that writes the files of packs.
 #[derive(Clone)]
 pub enum Worker {
     /// The worker is a process on this machine.
@@ -57,7 +58,7 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// A task for a worker. The worker writes `pack` to the folder `staging`.
+/// A task for a worker. The worker writes the files of `pack` to the folder `staging`.
 #[derive(Serialize, Deserialize)]
 struct Task {
     pack: Pack,
@@ -76,7 +77,7 @@ enum Answer {
     Unwritten(String),
 }
 
-/// Reason why a worker has not written its pack.
+/// Reason why a worker has not written the files of its pack.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     /// The worker reported that a log cannot be read to its end, and that another attempt would
@@ -84,7 +85,8 @@ pub(crate) enum Failure {
     Refused(String),
     /// The worker reported that a log cannot be read at present.
     Unread(String),
-    /// The worker could not be started, or could not write files. So no log can be added.
+    /// The worker could not be started, or could not write files. The same failure is expected for
+    /// all logs, so no more logs are added.
     Stopped(String),
     /// The worker ended without giving an answer.
     Ended(String),

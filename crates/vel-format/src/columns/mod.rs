@@ -68,8 +68,8 @@ pub(crate) struct TopicBatches<'a> {
     type_name: String,
     /// Indices of the topic's messages that have not been read yet.
     places: &'a [u32],
-    /// Kind of the messages, and the layout of their fields with the names of the columns. `None`
-    /// if the fields are unknown.
+    /// Kind of the messages, and layout of their fields. In this layout, the fields have the names
+    /// of the columns. `None` if the fields are unknown.
     declared: Option<(Option<Kind>, Layout)>,
     select: Select,
     schema: SchemaRef,

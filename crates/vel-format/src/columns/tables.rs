@@ -89,7 +89,7 @@ pub(super) fn fill(
     Ok(messages.len())
 }
 
-/// Adds the columns that every topic has. `repeat` returns each message as often as it has rows.
+/// Adds the columns that every topic has. `repeat` returns each message once for each of its rows.
 fn common<'m, I: Iterator<Item = &'m Message<'m>>>(
     table: &mut Table,
     messages: &'m [Message<'m>],
@@ -150,8 +150,8 @@ fn image(table: &mut Table, rows: &[ImageData<'_>]) {
     });
 }
 
-/// Adds the columns of Velodyne messages, which have a row for each packet. Returns the number of
-/// rows.
+/// Adds the columns of messages with Velodyne packets to `table`. Each packet becomes a row.
+/// Returns the number of rows.
 fn packets(table: &mut Table, messages: &[Message<'_>]) -> usize {
     let packets_of = |message: &Message<'_>| -> usize {
         match message.payload() {

@@ -137,8 +137,10 @@ impl Bank {
                     (of(j).vertical_offset * sin(j), of(j).vertical_offset * cos(j))
                 }
             };
-            // The near correction is near + k (far - near), where k = (side - 2.40) / 22.64 in the
-            // sideways direction and k = (ahead - 1.93) / 23.11 in the forward direction.
+            // Near distances are corrected by near + k (far - near), where `near` and `far` are the
+            // calibrated corrections of the laser for near and far distances. In the sideways
+            // direction, k grows from 0 at 2.40 m to 1 at 25.04 m. In the forward direction, it
+            // grows from 0 at 1.93 m to 1 at 25.04 m.
             let second = |near: fn(&LaserCalibration) -> f64, start: f64, scale: f64| {
                 let span = move |j: usize| of(j).distance - near(of(j));
                 [row(|j| near(of(j)) - span(j) * start / scale), row(|j| span(j) / scale)]

@@ -77,14 +77,15 @@ fn within(model: Model, bank: usize, j: usize) -> f64 {
 /// One hour in nanoseconds. Packet timestamps restart at 0 every hour.
 const HOUR: i64 = 3_600_000_000_000;
 
-// Example: a message at 10 s has a packet with the timestamp 59 min 59 s (3599 s). A message at 12
-// s has a packet with the timestamp 1 s, because a new hour has started in between.
+// The timestamp of a packet, a constant offset and whole hours add up to the log time of the
+// packet. Example: a message at 10 s has a packet with the timestamp 59 min 59 s (3599 s). A
+// message at 12 s has a packet with the timestamp 1 s, because a new hour has started in between.
 //
 //     message time minus timestamp    10 - 3599 = -3589 s    12 - 1 = 11 s
 //     minus whole hours               -3589 s                11 - 3600 = -3589 s
 //
-// The offset is the median, -3589 s. The packet with the timestamp 1 s is then at 1 - 3589 = -3588
-// s. This is an hour before its message, so an hour is added, which gives 12 s.
+// The offset is the median of the last line, -3589 s. The packet with the timestamp 1 s is then at
+// 1 - 3589 = -3588 s. This is an hour before its message, so an hour is added, which gives 12 s.
 
 /// A method of computing the times of packets on the log's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]

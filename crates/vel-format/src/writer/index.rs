@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(entries(&places[..4], IndexOrigin::FirstMessage), (vec![0, 100, 100], false));
         assert_eq!(entries(&[(0, 2000.0)], IndexOrigin::ProgramStart), (vec![0, 0, 0], false));
         assert_eq!(entries(&[], IndexOrigin::FirstMessage), (vec![], false));
-        // At such a time, adding a second does not change the floating-point number.
+        // At 1e300 ms, adding a second does not change the floating-point number.
         assert_eq!(entries(&[(7, 1e300), (9, 1e300)], IndexOrigin::FirstMessage), (vec![7], false));
         assert_eq!(entries(&[(7, -1e300), (9, 1e300)], IndexOrigin::FirstMessage), (vec![7], true));
     }

@@ -30,8 +30,9 @@ pub struct NewMessage<'a> {
 }
 
 impl<'a> NewMessage<'a> {
-    /// Creates a message of any type. The data is not checked. If it is too short for a type of the
-    /// specification, readers report the message as lost.
+    /// Creates a message of any type. The data is not checked. If the specification describes the
+    /// type, and the data is too short for the fields of the type, readers report the message as
+    /// lost.
     pub fn raw(type_id: u32, version: i32, millis: f64, data: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { type_id, version, millis, marker: None, data: data.into() }
     }

@@ -131,8 +131,8 @@ fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<Me
     })
 }
 
-/// Returns whether an index entry may refer to a message. It may not if the message is marked as
-/// invalid.
+/// Returns whether an index entry may refer to a message. Entries never refer to messages that are
+/// marked as invalid.
 fn is_indexed(message: &NewMessage<'_>, options: &WriteOptions) -> bool {
     message.marker.unwrap_or(options.marker) != MARKER_INVALID
 }
@@ -161,8 +161,8 @@ pub fn write_log(
 }
 
 /// Writes messages of other logs, followed by the bytes `end`. If a reader would not infer the size
-/// rule in `options` from these messages, the first rule is used that a reader would infer
-/// correctly. See section 3 of docs/formats/vel.md.
+/// rule in `options` from these messages, another size rule is used: the first rule in
+/// [`SizeRule::ALL`] that a reader would infer correctly. See section 3 of docs/formats/vel.md.
 pub(crate) fn write_copies<'a>(
     messages: impl ExactSizeIterator<Item = NewMessage<'a>> + Clone,
     options: &WriteOptions,
@@ -182,7 +182,8 @@ const RULE_MESSAGES: usize = CHAIN as usize + 1;
 const RULE_BYTES: u64 = 32 << 20;
 
 /// Returns a size rule that a reader would infer correctly from these messages and the bytes `tail`
-/// after them. This is the rule in `options` if possible, or else the first such rule.
+/// after them. This is the rule in `options` if possible. If not, it is the first such rule in
+/// [`SizeRule::ALL`].
 fn readable_size_rule<'a>(
     messages: &(impl ExactSizeIterator<Item = NewMessage<'a>> + Clone),
     tail: &[u8],

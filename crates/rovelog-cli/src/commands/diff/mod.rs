@@ -154,10 +154,11 @@ struct Document {
     topics: Vec<TopicDiff>,
     formats: Vec<FieldDiff>,
     params: Vec<ParamDiff>,
-    /// Statistics of the signals that both logs have. `None` unless `--stats` was given.
+    /// Statistics of the signals that exist in both logs. `None` if the user did not give
+    /// `--stats`.
     #[serde(skip_serializing_if = "Option::is_none")]
     statistics: Option<Vec<Pair>>,
-    /// Records that the statistics do not include, because they cannot be decoded.
+    /// Records that are missing in the statistics, because they cannot be decoded.
     #[serde(skip)]
     losses: Vec<Loss>,
 }
@@ -395,8 +396,8 @@ fn collect_formats(topics: &[Topic]) -> BTreeMap<String, Fields> {
     found
 }
 
-/// Compares the formats that exist in both logs, field by field. If all fields are equal but the
-/// formats are not, the fields have different orders, which is reported as one difference.
+/// Compares the message formats that exist in both logs, field by field. If two formats have equal
+/// fields in different orders, this is reported as one difference.
 fn formats(a: &[Topic], b: &[Topic]) -> Vec<FieldDiff> {
     let (in_a, in_b) = (collect_formats(a), collect_formats(b));
     let mut diffs = Vec::new();
@@ -443,8 +444,8 @@ fn params(a: &AnyLog, b: &AnyLog, ignore_calibration: bool) -> Vec<ParamDiff> {
     diffs
 }
 
-/// Prints the differences. If `all` is true, also prints the statistics of the signals that do not
-/// differ.
+/// Prints the differences. If `all` is true, the statistics of signals without differences are also
+/// printed.
 fn text(out: &mut Out, document: &Document, all: bool) -> Result<(), Failure> {
     if !document.different {
         writeln!(out, "no differences")?;

@@ -55,8 +55,8 @@ pub(super) struct Chosen<'a> {
 }
 
 /// Computes the statistics of the selected signals that exist in both logs, in the order of log A.
-/// Each log is given as a pair of its path and its reader. Also returns the records that were
-/// skipped.
+/// Each log is given as a pair of its path and its reader. Also returns the records that cannot be
+/// decoded and are missing in the statistics.
 pub(super) fn pairs(
     (path_a, a): (&Path, &AnyLog),
     (path_b, b): (&Path, &AnyLog),

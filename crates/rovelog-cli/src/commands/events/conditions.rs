@@ -59,7 +59,7 @@ struct Document {
     conditions: Vec<ConditionDoc>,
 }
 
-/// Destination of the events, with a variant for each output format.
+/// Destination of the found periods, with a variant for each output format.
 enum Sink {
     Text(Out),
     Ndjson(Out),
@@ -139,8 +139,8 @@ fn one(
         let mut line =
             Line { log, times: &times, condition: &condition, file: several.then(|| input.name()) };
         let (mut events, mut failure) = (Vec::new(), None);
-        // The callback cannot return an error. Its first failure is stored, and returned after the
-        // loop.
+        // The callback cannot return an error. Its first failure is stored, and returned after all
+        // events have been found.
         let read = condition.each(&**log, &select, &mut |event| {
             total += 1;
             if failure.is_none() {
@@ -162,7 +162,8 @@ fn one(
     Ok((total, Loss::of_columns(&**log, &read)))
 }
 
-/// Log, condition and time format that are needed to write the events of one condition.
+/// The log, the condition and the formatter of times with which the events of one condition are
+/// written.
 struct Line<'a> {
     log: &'a AnyLog,
     times: &'a Times,

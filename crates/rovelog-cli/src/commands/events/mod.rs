@@ -59,8 +59,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
-    // A logged event may be older than the first record. So the time window is not checked against
-    // the time range of the log.
+    // A logged event may be older than the first record. If the time window lies before the first
+    // record, this is therefore not reported as an error.
     let window = args.window.resolve(&times, None).map_err(here)?;
     let AnyLog::Ulog(reader) = &log else {
         return Err(here(

@@ -152,7 +152,7 @@ pub(super) struct JoinArgs {
 }
 
 impl JoinArgs {
-    /// Returns true if the options request a single table of several topics.
+    /// Returns true if the options request that several topics are written into a single table.
     pub(super) fn is_asked(&self) -> bool {
         self.on.is_some() || self.every.is_some()
     }
@@ -245,7 +245,7 @@ impl Args {
         unless_stdout(self.output.as_deref())
     }
 
-    /// Returns true if each topic is written to a separate table file.
+    /// Returns true if the export writes one table for each topic.
     pub(super) fn makes_tables(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Table(_)) && !self.join.is_asked() && self.logger_csv().is_none()
     }

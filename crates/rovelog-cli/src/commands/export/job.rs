@@ -107,8 +107,8 @@ impl Job<'_> {
         let select = self.select(topics);
         let mut take = |at| progress.at(at);
         let Some(path) = target.path() else {
-            // NDJSON is text, so it may be written to a terminal. `Out` allows this, unlike the
-            // destination of binary formats.
+            // NDJSON is text, so it may be written to a terminal. The writer `Out` allows this. The
+            // destination of binary formats does not.
             let mut out = self.context.out();
             let (_, losses) = ndjson::write(&**self.log, &select, self.context.jobs(), &mut out, &mut take)?;
             std::io::Write::flush(&mut out)?;
@@ -151,7 +151,7 @@ impl Job<'_> {
             self.args.compression.and_then(FileCompression::for_bag).unwrap_or(Compression::None);
         self.messages(target, "log.bag", |out, take| {
             bag2::write(bag, &self.select(topics), options, out, take).map_err(|error| {
-                // A format error means that the bag contains data that a V2.0 bag cannot represent.
+                // A format error means that the log contains data that a V2.0 bag cannot represent.
                 let whole = matches!(error, ExportError::Format(_));
                 let failure = Failure::from(error).at(&self.input.path);
                 if whole {
@@ -234,7 +234,7 @@ impl Job<'_> {
             Target::Stdout | Target::File(_) => {
                 let path = target.path();
                 let [topic] = topics.as_slice() else { return Err(self.one_topic(kind, &topics)) };
-                // CSV is text, so it may be written to a terminal.
+                // CSV is text, so it is written to stdout even if stdout is a terminal.
                 let rows = if path.is_none() && kind == Table::Csv {
                     let out = self.context.out();
                     let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;

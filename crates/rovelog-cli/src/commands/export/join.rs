@@ -81,7 +81,8 @@ impl Job<'_> {
         let path = target.path();
         let losses;
         if path.is_none() && kind == Table::Csv {
-            // CSV and NDJSON are text, so they may be written to a terminal, unlike binary formats.
+            // CSV and NDJSON are text, so they may be written to a terminal. Binary formats may
+            // not.
             let mut out = progress.counting(self.context.out());
             let written = table::write_joined(&**self.log, table, &mut out, how, self.provenance);
             (_, losses) = written.map_err(failed)?;

@@ -78,15 +78,15 @@ impl Args {
         self.only.map_or(what != What::Packets, |only| only == what)
     }
 
-    /// Returns the first option for point clouds that was given although no point clouds are
-    /// extracted. Only images are extracted from ROS bags.
+    /// Returns the first option given by the user that has no effect, because it only affects point
+    /// clouds and no point clouds are extracted. Only images are extracted from ROS bags.
     fn without_effect(&self, log: &AnyLog) -> Option<&'static str> {
         let images_only = matches!(log, AnyLog::Rosbag(_)) || self.only == Some(What::Images);
         if self.wants(What::Clouds) && !images_only {
             return None;
         }
         let cloud = self.cloud.map(|_| "--cloud").or_else(|| self.velodyne.chosen_of_points());
-        // `--model` also applies to packets, because the times of packets depend on the model.
+        // `--model` also affects packets, because the times of packets depend on the sensor model.
         cloud.or_else(|| self.velodyne.chosen().filter(|_| images_only))
     }
 }

@@ -32,7 +32,8 @@ Examples:
   rovelog info flights/ --brief                one line for each log
   rovelog info flights/ -f csv > logs.csv";
 
-/// Maximum number of topics listed because of stale times.
+/// Maximum number of topics that are listed because they have times far outside the time range of
+/// all other records.
 const MAX_OUTSIDE: usize = 5;
 
 /// Show a summary of a log: times, topics, rates, problems
@@ -266,7 +267,8 @@ fn shown<'a>(survey: &'a Survey, context: &Context) -> Vec<&'a Topic> {
     survey.topics.iter().filter(|topic| topic.count > 0 || context.global.verbose).collect()
 }
 
-/// Returns the lines of the summary as pairs of label and text. Unknown facts have no line.
+/// Returns the lines of the summary as pairs of label and text. If a value is unknown, its line is
+/// missing.
 fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'static str, String)>, Failure> {
     let (info, verbose) = (&survey.info, context.global.verbose);
     let times = context.times(info)?;

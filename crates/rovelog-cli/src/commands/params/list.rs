@@ -15,8 +15,8 @@ use crate::output::Out;
 use crate::text::{escape, padded, width};
 use crate::times::Times;
 
-/// Maximum width of the column of values. A longer value is printed completely, but the columns
-/// after it are not aligned in its line.
+/// Maximum width of the column with the values. If a value is longer, it is printed completely, but
+/// the columns after it are not aligned in its line.
 const VALUE_WIDTH: usize = 60;
 
 #[derive(Serialize)]
@@ -101,7 +101,8 @@ fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Resul
     let name_width = params.keys().map(|name| width(&escape(name))).max().unwrap_or_default();
     let value = |param: &Param| param.value.as_ref().map_or("-".to_owned(), |value| shown(Some(value)));
     let values: Vec<_> = params.values().map(value).collect();
-    // Long values do not count for the width of the column, because they would widen all lines.
+    // Long values are ignored when the width of the column is computed. Otherwise they would widen
+    // all lines.
     let widths = values.iter().map(|value| width(value)).filter(|width| *width <= VALUE_WIDTH);
     let value_width = widths.max().unwrap_or_default();
     for ((name, param), value) in params.iter().zip(values) {
@@ -132,9 +133,9 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Writes a line of the form `1 1 NAME VALUE TYPE` for each parameter, separated by tabs. The type
-/// is 6 for an int32 and 9 for a float32 (`MAV_PARAM_TYPE` of MAVLink). Parameters of all other
-/// types are skipped, and their names are returned.
+/// Writes a line of the form `1 1 NAME VALUE TYPE` for each parameter, with tabs between the
+/// values. The type is 6 for an int32 and 9 for a float32 (`MAV_PARAM_TYPE` of MAVLink). Parameters
+/// of all other types are skipped, and their names are returned.
 pub(super) fn qgc(params: &BTreeMap<String, Param>, context: &Context) -> Result<Vec<String>, Failure> {
     let mut out = context.out();
     let mut left_out = Vec::new();

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     ignore_calibration: bool,
 }
 
-/// Selection of parameters.
+/// Options and names that select parameters.
 struct Wanted<'a> {
     args: &'a Args,
     /// Patterns that select parameters by name. If empty, all parameters are selected.

@@ -17,8 +17,8 @@ const CALIBRATION: [&str; 8] = [
     "RC_CHAN_CNT",
 ];
 
-/// Returns true if the vehicle changes this parameter by itself, as for calibration. The values of
-/// such a parameter differ between any two vehicles.
+/// Returns true if the vehicle changes this parameter by itself, for example by calibration. The
+/// values of such a parameter differ between any two vehicles.
 pub(in crate::commands) fn is_calibration(name: &str) -> bool {
     CALIBRATION.iter().any(|start| name.starts_with(start))
 }
@@ -44,8 +44,8 @@ pub(in crate::commands) struct Change {
 }
 
 impl Param {
-    /// Sets the value to the one that is active at the time `nanos`, and removes all changes up to
-    /// this time.
+    /// Sets `value` to the value that the parameter has at the time `nanos`. Removes all changes up
+    /// to this time.
     pub(super) fn move_to(&mut self, nanos: i64) {
         let later = self.changes.iter().position(|change| change.time.is_some_and(|time| time.nanos > nanos));
         let mut before = self.changes.drain(..later.unwrap_or(self.changes.len()));

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     out: OutArgs,
 }
 
-/// A part that was written.
+/// A log that `rovelog split` has written. It contains a part of the original log.
 #[derive(Serialize)]
 struct PartDoc {
     file: String,
@@ -91,8 +91,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         _ => plan::by_topic(&*log),
     };
     let extension = log.format().extensions[0];
-    // Some formats allow a recording to be split into several files. Then each part gets the name
-    // by which a reader of the previous part finds it.
+    // In some formats, a recording may consist of several files. Then each new file gets the name
+    // under which a reader of the previous file looks for the next one.
     let joined = |number: usize| {
         let name = format!("{stem}.{extension}");
         let files = log.format().files.filter(|_| !args.by_topic)?;
@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let path = |number: usize, name: &str| {
         joined(number).unwrap_or_else(|| args.output.join(format!("{}_{name}.{extension}", short(&stem))))
     };
-    // All paths are checked before the first part is written. If one of the files exists, the
+    // All paths are checked before the first file is written. If one of the files exists, the
     // folder remains unchanged.
     let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
     if let Some(path) = paths.chain(joined(parts.len())).find(|path| !args.out.force && path.exists()) {
@@ -115,8 +115,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut records = 0;
     context.progress.start(Some(log.info().size));
     for Part { name, content } in &parts {
-        // Empty parts are not written, so the next number is the number of files written so far,
-        // and not the index of the part.
+        // If a part of the log has no records, no file is written for it. The number in the next
+        // name is therefore the number of files written so far, and not the index of the part.
         let path = path(docs.len(), name);
         let mut file = folder.file(&path, &inputs)?;
         let mut counting = context.progress.counting(&mut file);
@@ -142,8 +142,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             },
         });
     }
-    // If a file with the name of the next part existed, readers would treat it as a part of this
-    // log.
+    // Readers look for a file with the name of the next part. If such a file existed, they would
+    // treat it as a part of this log.
     if let Some(path) = joined(docs.len()).filter(|path| path.exists()) {
         return Err(Failure::usage(
             "the folder contains a part of another log, which would be read as one of these parts",

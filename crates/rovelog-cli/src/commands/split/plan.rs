@@ -1,4 +1,4 @@
-//! Determines the parts into which a log is split.
+//! Determines at which times, topics or recordings a log is split into several new logs.
 
 use std::io;
 
@@ -13,24 +13,23 @@ use crate::window::span;
 /// Maximum number of parts into which a log can be split.
 const MAX_PARTS: usize = 10_000;
 
-/// A part to write.
+/// A part of a log, which is written as a new log.
 pub(super) struct Part {
-    /// Unique name of the part.
+    /// Unique name of the part, which becomes a part of the file name.
     pub(super) name: String,
     pub(super) content: Content,
 }
 
-/// The content of a part.
+/// The records that a part of a log consists of.
 pub(super) enum Content {
-    /// Records of the log that this selection contains.
+    /// The records that this selection contains.
     Selection(Select),
     /// One recording in a file that contains several recordings.
     Session(Session),
 }
 
-/// Returns the parts of a log that is cut at the times `bounds`. The first part has no start and
-/// the last part has no end. So stale records, whose times are far outside of the log, are
-/// included.
+/// Divides a log into parts at the times `bounds`. The first part has no start and the last part
+/// has no end. So they also contain records whose times are far outside the time range of the log.
 fn between(bounds: &[i64]) -> Vec<Part> {
     let width = (bounds.len() + 1).to_string().len();
     let part = |number: usize| {
@@ -45,10 +44,11 @@ fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
     Failure::usage(format!("{parts} parts, more than the limit of {MAX_PARTS}")).next(next)
 }
 
-/// Returns a part for each time window of `every` nanoseconds, counted from the start of the log.
+/// Divides a log into time windows of `every` nanoseconds, counted from the start of the log.
+/// Returns a part for each window.
 pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Failure> {
-    // Records with stale times are not counted for the time range. They are written to the first or
-    // the last part.
+    // Records with times far outside the time range of all other records do not count for this
+    // range. They are written to the first or the last part.
     let data = log.info().span().map(|(start, end)| (start.nanos, end.nanos));
     let (start, end) = data.filter(|(start, end)| start <= end).or_else(|| span(log)).unwrap_or((0, 0));
     let cuts = end.saturating_sub(start) / every;
@@ -61,11 +61,11 @@ pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Fail
     Ok(between(&bounds))
 }
 
-/// Returns parts of at most `size` bytes, in time order.
+/// Divides a log into parts of at most `size` bytes, in time order.
 ///
-/// The times of the cuts are first estimated from the sizes of the records. Then the size of each
-/// part is measured by writing the part to a sink. A part that is too large is cut in the middle of
-/// its time range. This is repeated until all parts fit.
+/// The times at which the log is cut are first estimated from the sizes of the records. Then the
+/// size of each part is measured by writing the part without storing it. If a part is too large, it
+/// is cut in the middle of its time range. This is repeated until all parts fit.
 ///
 /// For example, a log has 250 MB, its definitions have 1 MB, and the limit is 100 MB. The log is
 /// first cut after every 99 MB of records. If the second part turns out to have 104 MB, it is cut
@@ -82,8 +82,8 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
     let free = size.saturating_sub(head);
     let known = log.topics().iter().all(|topic| topic.bytes_known);
     let payloads = if known { log.topics().iter().map(|topic| topic.bytes).sum() } else { log.info().size };
-    // All bytes that belong neither to definitions nor to payloads are headers of records. They are
-    // distributed evenly among the records.
+    // Definitions and payloads do not account for all bytes of the log. The remaining bytes are
+    // headers of records, and every record is assumed to have an equal share of them.
     let each = log.info().size.saturating_sub(head + payloads) / log.info().records.max(1);
     let (mut bounds, mut filled) = (Vec::new(), 0);
     // If the whole log fits into one part, it is not cut.
@@ -91,7 +91,8 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
         for record in log.intact_records(&Select::all()) {
             let record = record?;
             filled += record.payload.len() as u64 + each;
-            // Cuts are made between different times, so records with equal times stay together.
+            // Records with equal times must stay in the same part, so the log is cut only where the
+            // time increases.
             if let Some(time) = record.time.filter(|_| filled > free)
                 && *bounds.last().unwrap_or(&first) < time.nanos
             {
@@ -104,8 +105,8 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
         }
     }
     let mut number = 0;
-    // After a cut, the first half of the part has the same index as the part before, so it is
-    // measured next.
+    // After a cut, the first half of the part has the index that the whole part had before. So this
+    // half is measured next.
     while number <= bounds.len() {
         let from = number.checked_sub(1).map(|before| bounds[before]);
         let to = bounds.get(number).copied();

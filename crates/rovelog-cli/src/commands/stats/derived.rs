@@ -14,8 +14,8 @@ pub(super) fn names(section: &Section) -> Vec<(&str, String)> {
     section.fields.iter().map(|line| (&*line.topic, line.field.clone())).collect()
 }
 
-/// Returns a line of statistics for each selected derived field or expression. Fields that the
-/// section already contains are skipped.
+/// Returns a line of statistics for each selected derived field or expression. If the section
+/// already contains a line for the field, the field is skipped.
 pub(in crate::commands) fn lines(
     fields: &FieldArgs,
     section: &Section,

@@ -87,7 +87,7 @@ struct TimingDocument<'a> {
     health: HealthDoc<'a>,
 }
 
-/// Serializes the sections one after the other, so that only one of them is in memory at a time.
+/// Serializes the sections one after the other, so that only one section is in memory at a time.
 /// There may be as many sections as rows in the log.
 fn one_by_one<S: Serializer>(sections: &RefCell<Sections<'_>>, out: S) -> Result<S::Ok, S::Error> {
     out.collect_seq(&mut *sections.borrow_mut())
@@ -132,8 +132,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             (Box::new(std::iter::once(section)), losses)
         }
     };
-    // All sections have the same fields, so the names given by the user are checked against the
-    // first section only.
+    // All sections have the same fields. The names given by the user are therefore checked against
+    // the first section only.
     let mut sections = sections.peekable();
     let mut derived = Vec::new();
     match sections.peek() {
@@ -151,7 +151,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             .fields
             .retain(|line| picked.contains(&*line.topic) && args.fields.selects(&line.topic, &line.field));
         // Derived fields are computed for the whole time window and added to the first section
-        // only. `append` empties the list, so that nothing is added to the sections after it.
+        // only. `append` leaves the list `derived` empty, so that nothing is added to the next
+        // sections.
         section.fields.append(&mut derived);
         section
     }));
@@ -173,7 +174,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
 }
 
 /// Computes the statistics of a power log. Returns the sections of its rows, and the records that
-/// were skipped. The last section also contains the fields of the ambient sensors.
+/// are missing in the statistics. The last section also contains the fields of the ambient sensors.
 fn rld_sections<'p>(
     log: &'p RldReader,
     topics: &[&Topic],
@@ -282,7 +283,7 @@ fn timing(report: &Report<'_>, input: &Input, format: Format, context: &Context)
     Ok(out.flush()?)
 }
 
-/// Counts the fields that need attention, for example `2 fields have NaN; 1 field is stuck`.
+/// Describes how many fields are unusual, for example `2 fields have NaN; 1 field is stuck`.
 /// Returns `None` if there are no such fields.
 fn remarkable(section: &Section) -> Option<String> {
     let number = |is: fn(&Line) -> bool| section.fields.iter().filter(|line| is(line)).count();

@@ -1,10 +1,10 @@
-//! Statistics of RocketLogger logs. All sums are exact. A current that was measured in two ranges
-//! is combined from both of them. Charge and energy are computed on request.
+//! Statistics of RocketLogger logs. All sums are exact. If a current was measured in two ranges,
+//! the values of both ranges are merged. Charge and energy are computed on request.
 //!
 //! The rows are divided into sections by time window, by the state of binary channels, or by a
-//! threshold. Each section is then cut to the time window of `-S` and `-E`. For example, the window
-//! covers the rows 100 to 250, and a section covers the rows 0 to 150. The statistics of this
-//! section are recomputed for the rows 100 to 150.
+//! threshold. Then each section is restricted to the time window given by `-S` and `-E`. For
+//! example, a section has the rows 0 to 150, and the time window has the rows 100 to 250. The
+//! statistics of the section are then computed for the rows 100 to 150.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,7 +26,7 @@ use crate::time_point::nonzero_duration;
 use crate::times::Times;
 use crate::window::Window;
 
-/// Method to detect in which rows the low range of a current is valid.
+/// Method to detect in which rows the low-range value of a current is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Ranges {
     /// Detect the valid range by the range bits in the log.
@@ -94,7 +94,7 @@ fn failed(error: RldError) -> Failure {
     Failure::from(Error::from(error))
 }
 
-/// Computes the sections of a log on demand, because there may be as many sections as rows.
+/// Computes the sections of a log one at a time, because there may be as many sections as rows.
 pub(super) struct Power<'a> {
     log: &'a RldReader,
     sums: Accumulator<'a>,
@@ -103,20 +103,20 @@ pub(super) struct Power<'a> {
     jobs: Jobs,
 }
 
-/// The rows within the time window of `-S` and `-E`, and an accumulator that recomputes the
-/// statistics of sections that are cut to the window. `None` if the user gave no window.
+/// The rows within the time window given by `-S` and `-E`, and an accumulator that computes the
+/// statistics of a section for these rows. `None` if the user gave no time window.
 struct Clip<'a>(Option<(Vec<Range<u64>>, Accumulator<'a>)>);
 
 impl Clip<'_> {
-    /// Returns the parts of the range `rows` that are within the time window.
+    /// Returns the ranges of `rows` that are within the time window.
     fn parts(&self, rows: &Range<u64>) -> Vec<Range<u64>> {
         let Some((within, _)) = &self.0 else { return vec![rows.clone()] };
         let parts = within.iter().map(|window| rows.start.max(window.start)..rows.end.min(window.end));
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// Cuts a section to the time window and recomputes its statistics. Returns `None` if the whole
-    /// section is outside of the window.
+    /// Restricts a section to the time window and computes its statistics again. Returns `None` if
+    /// the whole section is outside of the time window.
     fn part(&mut self, rows: Range<u64>, stats: Stats) -> Option<(Range<u64>, Stats)> {
         let parts = self.parts(&rows);
         let Some((_, sums)) = &mut self.0 else { return Some((rows, stats)) };

@@ -13,8 +13,8 @@ use crate::progress::Progress;
 use crate::window::Window;
 
 /// Computes statistics for each numeric field of `topics` within the time window. The lines are
-/// ordered by topic and field. Also returns the records that were skipped because they cannot be
-/// decoded.
+/// ordered by topic and field. Also returns the records that are missing in the statistics, because
+/// they cannot be decoded.
 pub(in crate::commands) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],

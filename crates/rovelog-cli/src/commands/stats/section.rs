@@ -18,9 +18,8 @@ pub(in crate::commands) struct Line {
     /// Number of values that are NaN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) nan: Option<String>,
-    /// Length of the longest sequence of records in which the field has the same value, if the
-    /// field is stuck. A field is stuck if its value changes in most records outside of this
-    /// sequence.
+    /// Number of records in the longest sequence with a constant value, if the field is stuck. A
+    /// field is stuck if its value changes in most records outside of this sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) stuck: Option<String>,
     /// Integral of the values over time. The integral of a current is a charge, and the integral of
@@ -80,5 +79,5 @@ pub(in crate::commands) struct Section {
     pub(in crate::commands) fields: Vec<Line>,
 }
 
-/// Iterator over sections, which are computed on demand.
+/// Iterator over sections. Each section is computed when it is requested.
 pub(super) type Sections<'a> = Box<dyn Iterator<Item = Section> + 'a>;

@@ -102,8 +102,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 
 /// Writes the track of one log.
 fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context: &Context) -> Outcome {
-    // The output file is created before the log is read, so that an error about the file appears
-    // immediately.
+    // The output file is created before the log is read. If it cannot be created, the user sees the
+    // error immediately.
     let file = match path {
         Some(path) => Some((OutFile::create(path, &input.files(context), args.out)?, path)),
         None => None,
@@ -153,7 +153,7 @@ fn by_name(path: &Path) -> Option<track::Format> {
     track::Format::by_name(path.extension()?.to_str()?)
 }
 
-/// Determines the output from the arguments, before a log is read.
+/// Determines from the arguments what to write. This happens before a log is read.
 fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     let asked = context.global.format;
     let format = args.to.or_else(|| by_name(args.output.as_deref()?));

@@ -51,8 +51,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         out.write_all(&piece.bytes)?;
         bytes += piece.bytes.len() as u64;
     }
-    // An empty output file would look like a success. Returning the error drops `out`, which
-    // removes the file.
+    // An empty output file would look like a success. When the error is returned, `out` is dropped,
+    // which removes the file.
     if bytes == 0 {
         return Err(Failure::usage(format!("no gps_dump data from receiver {}", args.instance))
             .next("check that the log has the topic gps_dump: rovelog topics FILE")
