@@ -160,7 +160,7 @@ struct ReadLog {
 fn read(bytes: Bytes) -> rovelog::Result<ReadLog> {
     let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default())?;
     let (mut payloads, mut payload_bytes) = (Payloads::new(), 0);
-    for record in log.records(&Select::all()) {
+    for record in log.intact_records(&Select::all()) {
         let record = record.expect("a listed record can be read");
         // A damaged record may have no value, but decoding it must not panic or hang.
         drop(record.value());
