@@ -25,6 +25,10 @@ import rovelog_cli
 INTENDED = {
     # Strings that are not UTF-8, which rovelog keeps.
     ("with_rosbags", "texts-not-utf-8"): "AnyReaderError: Could not deserialize",
+    ("with_rosbags", "texts-cp1251"): "AnyReaderError: Could not deserialize",
+    ("with_mcap_rosbags", "texts-cp1251"): "SerdeError: Could not deserialize",
+    ("with_mcap_ros2", "texts-cp1251"): "UnicodeDecodeError",
+    ("with_debian", "texts-cp1251"): "other values in /",
     ("with_mcap_rosbags", "texts-not-utf-8"): "SerdeError: Could not deserialize",
     ("with_mcap_rosbags", "grammar_zoo"): "SerdeError: Could not deserialize",
     ("with_mcap_ros2", "texts-not-utf-8"): "UnicodeDecodeError",
@@ -106,7 +110,7 @@ def same(theirs, ours, ros2):
     if isinstance(theirs, (bytes, bytearray, memoryview, list)):
         return base64.b64encode(bytes(theirs)).decode() == ours
     if isinstance(theirs, str):
-        return theirs == ours or theirs.encode("utf-8", "surrogateescape") == base64.b64decode(ours)
+        return theirs == ours or theirs.encode("utf-8", "surrogateescape") == rovelog_cli.unescaped(ours)
     if isinstance(ours, bool):
         return bool(theirs) == ours
     if isinstance(theirs, float) or isinstance(ours, float) or ours in ("NaN", "inf", "-inf"):

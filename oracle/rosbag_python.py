@@ -31,12 +31,6 @@ def repair():
     reader.read_messages = lambda self, *args: read(self, *args[:5])
 
 
-def unescaped(text):
-    """Returns the bytes of a text that is not UTF-8, which rovelog writes with escaped bytes and backslashes."""
-    byte = lambda found: b"\\" if found[1] == b"\\" else bytes([int(found[1][1:], 16)])  # noqa: E731
-    return re.sub(rb"\\(\\|x[0-9a-f]{2})", byte, text.encode())
-
-
 def same(kind, theirs, ours):
     """Returns True if a value is equal to the value in the JSON output of rovelog. Floats are
     compared bit for bit.
@@ -58,7 +52,7 @@ def same(kind, theirs, ours):
         return struct.pack(code, theirs) == struct.pack(code, ours)
     if base == "string":
         # The value may also have another type than text, for the same reason as above.
-        return theirs == ours or isinstance(ours, str) and theirs == unescaped(ours).decode("utf-8", "rosmsg")
+        return theirs == ours or isinstance(ours, str) and theirs == rovelog_cli.unescaped(ours).decode("utf-8", "rosmsg")
     if base == "bool":
         return bool(theirs) == ours
     if hasattr(theirs, "_slot_types"):

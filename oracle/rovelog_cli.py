@@ -75,3 +75,22 @@ def topic_key(topic):
     """Splits `t/0#2` into name, instance and series."""
     name, instance, series = re.fullmatch(r"(.*)/(\d+)(?:#(\d+))?", topic).groups()
     return name, int(instance), int(series or 1)
+
+
+def escaped(content):
+    """Returns the text that rovelog writes for the bytes of a text. If they are not UTF-8, the invalid
+    bytes and the backslashes are escaped.
+    """
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
+
+
+def unescaped(text):
+    """Returns the bytes for which rovelog writes a text with escapes. The opposite of `escaped`."""
+
+    def byte(found):
+        return b"\\" if found[1] == b"\\" else bytes([int(found[1][1:], 16)])
+
+    return re.sub(rb"\\(\\|x[0-9a-f]{2})", byte, text.encode())

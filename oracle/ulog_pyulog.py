@@ -79,16 +79,8 @@ def their_columns(data):
     for name, (kind, column) in found.items():
         if kind == "char":
             rows = np.stack(column, axis=1).astype(np.uint8)
-            found[name] = (kind, [text(bytes(row).split(b"\0")[0]) for row in rows])
+            found[name] = (kind, [rovelog_cli.escaped(bytes(row).split(b"\0")[0]) for row in rows])
     return found, padding
-
-
-def text(content):
-    """Returns a text. If it is not UTF-8, its bytes are escaped, and so are its backslashes."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        return content.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
 
 
 def native(value):

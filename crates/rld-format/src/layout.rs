@@ -213,8 +213,8 @@ mod tests {
         assert_eq!(Layout { block_rows: 0, block: 32, ..layout }.rows_in(100), 0);
     }
 
-    /// A block size of 0, or a header without channels, is only valid if the header counts no rows
-    /// and no blocks.
+    /// A header that counts rows or blocks must have channels and a block size above 0. An empty
+    /// recording may have neither.
     #[test]
     fn counted_rows_require_channels_and_a_block_size() {
         let of = |channels: usize, block_rows: u32, rows: u64, blocks: u32| {

@@ -131,8 +131,8 @@ pub(crate) struct Definitions {
     /// Results of compiling definitions. Each result has the number of definition records at the
     /// time of compiling.
     compiled: HashMap<TextSource, (usize, Result<Compiled, DefinitionError>)>,
-    /// Total size in bytes of all texts that were compiled or looked up. The limit on parsed texts
-    /// applies to this size.
+    /// Total size in bytes of the definition texts that were parsed or searched so far. It is
+    /// limited, so that a hostile bag cannot make opening slow.
     used: u64,
     /// Total size in bytes of all definitions in the bag.
     bytes: u64,

@@ -200,8 +200,8 @@ macro_rules! fields {
         pub struct $kind<'a> { $($(#[$field_doc])* pub $field: $ty,)* }
 
         impl<'a> $kind<'a> {
-            /// Creates the structure from the fields of a header. Returns `None` if a required
-            /// field is missing or has the wrong size.
+            /// Reads the structure from the fields of a header. Returns `None` if a required field
+            /// is missing or has the wrong size.
             pub(crate) fn from_fields(fields: &Fields<'a>) -> Option<Self> {
                 Some(Self { $($field: fields.get(Name::$name)?,)* })
             }

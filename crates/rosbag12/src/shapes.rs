@@ -1,7 +1,8 @@
 //! Shapes of message headers, which make a scan fast.
 //!
-//! A shape consists of the header bytes that all messages of a connection share. Only the eight
-//! bytes of the time differ. A header that matches a known shape need not be parsed.
+//! The headers of all messages of a connection have the same bytes, except for the eight bytes of
+//! the time. A shape stores these common bytes. If a header matches a known shape, the scan does not
+//! parse the header.
 
 use std::collections::HashMap;
 use std::mem::offset_of;

@@ -58,8 +58,8 @@ pub use interpreter::set_interpreter;
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::install_abort_handler();
     report_size_limits();
-    // A shell requests completions by setting an environment variable. If this variable is set, no
-    // command runs.
+    // If the shell has set the environment variable that requests completions, this call prints the
+    // completions and exits.
     commands::completion::answer(args::Cli::command);
     #[cfg(feature = "man")]
     if let Some(code) = man::answer(&args, args::Cli::command) {

@@ -1,4 +1,4 @@
-//! Helpers for text: counts with their nouns, texts that end with NUL, and escapes for terminals.
+//! Formats counts with nouns, reads NUL-terminated texts, and escapes text for terminals.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
@@ -55,8 +55,9 @@ pub fn escape_bytes(bytes: &[u8]) -> String {
 
 /// Escapes characters that control a terminal, so that text from a log cannot change the terminal.
 ///
-/// All control characters except the tab are escaped. Characters that change the writing direction
-/// are escaped as well, because they could make a file name look like a different name.
+/// This function escapes all control characters except the tab. It also escapes characters that
+/// change the writing direction, because such a character can make a file name look like another
+/// name.
 pub fn escape(text: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
     // Almost all texts are ASCII. Checking the bytes of such a text is faster than decoding its

@@ -277,8 +277,8 @@ impl<'a> Cursor<'a> {
     /// Skips damaged ranges at the current offset, and applies the subscriptions and the starts of
     /// recordings up to this offset.
     ///
-    /// Returns the offset of the next damaged range, subscription or start of a recording. The
-    /// cursor can read messages up to this offset without further checks.
+    /// Returns the offset of the next damaged range, subscription or start of a recording. All
+    /// messages before this offset use the definitions that are in effect now.
     fn apply_changes(&mut self) -> u64 {
         let skip = self.skips.step_over(&mut self.at, self.end);
         while let Some((at, series, shape)) =

@@ -179,7 +179,7 @@ pub struct Info<'a> {
     /// Type and name of the value, in the form `type name` or `type[n] name`.
     #[br(parse_with = counted, args(all, key_len.into()))]
     pub key: &'a [u8],
-    /// The value, encoded with the type in the key.
+    /// Bytes of the value, whose type is stated in `key`.
     #[br(parse_with = rest, args(all))]
     pub value: &'a [u8],
 }

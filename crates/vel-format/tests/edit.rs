@@ -152,8 +152,8 @@ fn merged_logs_of_short_messages_keep_a_readable_size_rule() {
     }
 }
 
-/// The message has four bytes after its content. If it were the only message, a reader would infer
-/// a wrong size rule.
+/// The sliced message has four more data bytes than its type defines. A reader of a log with only
+/// this message would infer a wrong size rule, so the slice must not be ambiguous.
 #[test]
 fn a_slice_of_one_message_has_a_readable_size_rule() {
     let longer = NewMessage::raw(0x0001_4043, 100, 0.0, vec![5; 32]);

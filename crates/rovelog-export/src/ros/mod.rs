@@ -156,13 +156,14 @@ impl<'a> ExportedTopic<'a> {
         let types = self.types();
         let text = std::str::from_utf8(&self.definition.text);
         if let Ok(text) = text {
-            // Other readers require that each nested type has a section, and that lines do not end
-            // with a carriage return.
+            // Other readers require that each nested type has a section, that no type has a field
+            // twice, and that lines do not end with a carriage return.
             let full = FullText::split(text.as_bytes());
             let separators = text.matches(&format!("\n{SEPARATOR}\nMSG: ")).count();
             let named = types.all().iter().zip(&self.names).all(|(ty, name)| ty.name() == name);
             let whole = types.dependencies().all(|name| full.section(name).is_some());
-            if named && whole && separators == full.sections.len() && !text.contains('\r') {
+            let unique = types.all().iter().all(has_unique_fields);
+            if named && whole && unique && separators == full.sections.len() && !text.contains('\r') {
                 return Cow::Borrowed(text);
             }
         }
@@ -189,27 +190,34 @@ impl<'a> ExportedTopic<'a> {
     }
 
     /// Writes the definition of a single type. In its fields, old names of renamed types are
-    /// replaced.
+    /// replaced. If the type has a field twice, the second field gets a number, such as `x_2`.
     fn section(&self, index: usize, out: &mut String) {
         let ty = &self.types().all()[index];
         let package = self.name(index).split_once('/').map_or("", |(package, _)| package);
         let text = String::from_utf8_lossy(ty.text());
         let mut nested = ty.nested().iter();
+        let mut names = Names::new(ty.message().fields.iter().map(|field| &*field.name), |_| true);
         for (number, (line, part)) in lines(ty, &text).enumerate() {
             if number > 0 {
                 out.push('\n');
             }
-            let inside = if let Part::Field(_) = part { nested.next().copied().flatten() } else { None };
-            match (part, inside.map(|index| self.name(index))) {
-                (Part::Field(field), Some(name)) if !resolves_to(&field.ty, package, name) => {
-                    match line.split_once(&field.ty) {
-                        Some((before, behind)) => {
-                            out.extend([before, name, behind]);
-                        }
-                        None => out.extend([name, " ", &field.name]),
-                    }
+            let Part::Field(field) = part else {
+                out.push_str(line);
+                continue;
+            };
+            let inside = nested.next().copied().flatten().map(|index| self.name(index));
+            let word = inside.filter(|name| !resolves_to(&field.ty, package, name)).unwrap_or(&field.ty);
+            let name = names.next(&field.name, str::to_owned);
+            if word == field.ty && *name == *field.name {
+                out.push_str(line);
+                continue;
+            }
+            match line.split_once(&field.ty) {
+                // The name follows the type.
+                Some((before, behind)) => {
+                    out.extend([before, word, &behind.replacen(&*field.name, &name, 1)]);
                 }
-                _ => out.push_str(line),
+                None => out.extend([word, " ", &name]),
             }
         }
         if text.ends_with('\n') {
@@ -225,6 +233,48 @@ fn resolves_to(word: &str, package: &str, name: &str) -> bool {
         "Header" => matches!(name, "std_msgs/Header" | "roslib/Header"),
         _ if word.contains('/') => word == name,
         _ => name.split_once('/') == Some((package, word)) || (package.is_empty() && word == name),
+    }
+}
+
+/// Returns whether no two fields of a type have the same name.
+fn has_unique_fields(ty: &Type) -> bool {
+    let mut names = HashSet::new();
+    ty.message().fields.iter().all(|field| names.insert(&*field.name))
+}
+
+/// Creates unique names for the fields or constants of a type.
+pub(crate) struct Names {
+    /// Names that are in use. Names that the output allows are in use from the start, so that no
+    /// other field gets one of them.
+    taken: HashSet<String>,
+    /// Names that the output allows and that `next` has already returned.
+    returned: HashSet<String>,
+    /// Function that returns whether the output allows a name.
+    allowed: fn(&str) -> bool,
+}
+
+impl Names {
+    pub(crate) fn new<'a>(names: impl Iterator<Item = &'a str>, allowed: fn(&str) -> bool) -> Self {
+        let taken = names.filter(|name| allowed(name)).map(str::to_owned).collect();
+        Self { taken, returned: HashSet::new(), allowed }
+    }
+
+    /// Returns the name if the output allows it and it is the first of its kind. Otherwise, returns
+    /// a similar name that the output allows and that is not in use.
+    pub(crate) fn next<'a>(&mut self, name: &'a str, convert: impl FnOnce(&str) -> String) -> Cow<'a, str> {
+        let is_allowed = (self.allowed)(name);
+        if is_allowed && self.returned.insert(name.to_owned()) {
+            return Cow::Borrowed(name);
+        }
+        let base = if is_allowed { name.to_owned() } else { convert(name) };
+        let mut new = base.clone();
+        for number in 2.. {
+            if self.taken.insert(new.clone()) {
+                break;
+            }
+            new = format!("{base}_{number}");
+        }
+        Cow::Owned(new)
     }
 }
 
@@ -288,6 +338,22 @@ impl<T> ByPublisher<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_that_occurs_twice_gets_a_number() {
+        let path = rovelog_testing::root().join("corpus/rosbag/definition-field-twice.bag");
+        let bag = BagReader::open(path).unwrap();
+        let topic = ExportedTopic::new(&bag, &bag.topics()[0], false).unwrap();
+        let text = std::str::from_utf8(&topic.definition.text).unwrap();
+        assert_eq!(text.matches(" x").count(), 2, "{text}");
+        let second = text.rfind(" x").unwrap();
+        assert_eq!(topic.text(), format!("{} x_2{}", &text[..second], &text[second + 2..]));
+        let mut names = Names::new(["x", "x_2", "x"].into_iter(), |_| true);
+        assert_eq!(
+            ["x", "x_2", "x"].map(|name| names.next(name, str::to_owned).into_owned()),
+            ["x", "x_2", "x_3"]
+        );
+    }
 
     #[test]
     fn successors_are_the_same_types() {

@@ -5,11 +5,10 @@
 //! d  # D in ROS 1`.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use rovelog::rosbag12::msg::{Array, Constant, FieldText, Primitive};
 
-use super::{ExportedTopic, Part, SEPARATOR, lines};
+use super::{ExportedTopic, Names, Part, SEPARATOR, lines};
 
 /// Types of times and durations, which are primitives in ROS 1, but message types in ROS 2. Each
 /// entry has the ROS 1 primitive, the name of the ROS 2 type, and its definition.
@@ -130,38 +129,6 @@ fn value(constant: &Constant) -> Option<Cow<'_, str>> {
             text.parse().is_ok_and(f64::is_finite).then_some(text.into())
         }
         _ => text.parse::<i128>().is_ok().then_some(text.into()),
-    }
-}
-
-/// Creates unique names for the fields or constants of a type.
-struct Names {
-    /// Names that are in use. Names that ROS 2 allows are never changed, so they are in use from
-    /// the start.
-    taken: HashSet<String>,
-    /// Function that returns whether ROS 2 allows a name.
-    allowed: fn(&str) -> bool,
-}
-
-impl Names {
-    fn new<'a>(names: impl Iterator<Item = &'a str>, allowed: fn(&str) -> bool) -> Self {
-        Self { taken: names.filter(|name| allowed(name)).map(str::to_owned).collect(), allowed }
-    }
-
-    /// Returns the name if ROS 2 allows it. Otherwise, returns a similar name that ROS 2 allows and
-    /// that is not in use.
-    fn next<'a>(&mut self, name: &'a str, convert: impl FnOnce(&str) -> String) -> Cow<'a, str> {
-        if (self.allowed)(name) {
-            return Cow::Borrowed(name);
-        }
-        let base = convert(name);
-        let mut new = base.clone();
-        for number in 2.. {
-            if self.taken.insert(new.clone()) {
-                break;
-            }
-            new = format!("{base}_{number}");
-        }
-        Cow::Owned(new)
     }
 }
 

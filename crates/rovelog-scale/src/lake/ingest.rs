@@ -370,7 +370,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Removes the staging folders of all attempts to write a pack, including killed attempts.
+    /// Removes all staging folders of a pack. Each attempt to write the pack has its own folder, which
+    /// remains if the worker is killed.
     fn clear_staging(&self, pack: &str) -> Result<(), ScaleError> {
         for attempt in 1..=MAX_ATTEMPTS {
             let folder = self.lake.staging().join(format!("{pack}-{attempt}"));

@@ -130,7 +130,7 @@ fn left_out(log: &UlogReader, kept: &[u64]) -> Option<Detail> {
 /// Rows and console messages are selected by their own time, all other messages by the log time.
 /// Damaged bytes and rows that cannot be decoded are not copied. `select.fields` is ignored.
 ///
-/// The definitions are adapted to the start of the time range:
+/// The slice changes these definitions so that they describe the log at the start of the time range:
 ///
 /// - The start time in the header becomes the start of the range.
 /// - Parameter changes before the range become initial values. If the parameter had its default

@@ -19,8 +19,8 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// Returns the name that QGroundControl and the documentation of PX4 use, or `None` if the mode
-    /// number has no name.
+    /// Returns the name of the flight mode, as in QGroundControl and the PX4 documentation. Returns
+    /// `None` for an unknown mode number.
     pub const fn name(self) -> Option<&'static str> {
         Some(match (self.nav_state, self.old) {
             (0, _) => "Manual",
