@@ -57,7 +57,7 @@ pub(crate) struct ExportedTopic<'a> {
     pub(crate) topic: String,
     /// Full name of the type in the output.
     pub(crate) type_name: String,
-    /// MD5 sum that was computed from the definition of the type.
+    /// MD5 sum that was computed from the definition of the type, as it is written.
     pub(crate) sum: String,
     /// MD5 sum of the type according to the bag.
     given: &'a [u8],
@@ -101,16 +101,37 @@ impl<'a> ExportedTopic<'a> {
         }
         let headers = names.iter().zip(&sums).map(|(name, sum)| (&**name, &*sum.0) == HEADER).collect();
         let (topic, losses) = written_name(bag, topic);
-        Ok(Self { topic, type_name, sum, given: &connection.md5, definition, names, headers, losses })
+        let given = &connection.md5;
+        let mut exported = Self { topic, type_name, sum, given, definition, names, headers, losses };
+        if !exported.has_unique_fields() {
+            // The MD5 sum covers the names of fields, some of which change.
+            let (text, nesting) = (exported.text().into_owned(), exported.types().all().len());
+            if let Ok(types) = Types::resolve(&exported.type_name, text.as_bytes(), nesting, &|_| None) {
+                exported.sum = types.sum_v2().0;
+            }
+        }
+        Ok(exported)
+    }
+
+    /// Returns true if no type in the definition has a field twice. Otherwise, the definition is
+    /// written with other names.
+    fn has_unique_fields(&self) -> bool {
+        let is_unique = |ty: &Type| {
+            let mut names = HashSet::new();
+            ty.message().fields.iter().all(|field| names.insert(&*field.name))
+        };
+        self.types().all().iter().all(is_unique)
     }
 
     /// Returns the MD5 sum by which ROS nodes decide whether a publisher and a subscriber have the
     /// same type. This is the sum in the bag. If the sum in the bag is invalid or was computed by
-    /// an older method, the sum that was computed from the definition is returned.
+    /// an older method, or if names of fields change, the sum of the written definition is returned.
     pub(crate) fn md5(&self) -> Cow<'_, str> {
         let sum = self.given.len() == 32 && self.given.iter().all(u8::is_ascii_hexdigit);
         match self.definition.sum {
-            SumMatch::V2 | SumMatch::No if sum => String::from_utf8_lossy(self.given),
+            SumMatch::V2 | SumMatch::No if sum && self.has_unique_fields() => {
+                String::from_utf8_lossy(self.given)
+            }
             _ => Cow::Borrowed(&self.sum),
         }
     }
@@ -162,8 +183,12 @@ impl<'a> ExportedTopic<'a> {
             let separators = text.matches(&format!("\n{SEPARATOR}\nMSG: ")).count();
             let named = types.all().iter().zip(&self.names).all(|(ty, name)| ty.name() == name);
             let whole = types.dependencies().all(|name| full.section(name).is_some());
-            let unique = types.all().iter().all(has_unique_fields);
-            if named && whole && unique && separators == full.sections.len() && !text.contains('\r') {
+            if named
+                && whole
+                && self.has_unique_fields()
+                && separators == full.sections.len()
+                && !text.contains('\r')
+            {
                 return Cow::Borrowed(text);
             }
         }
@@ -234,12 +259,6 @@ fn resolves_to(word: &str, package: &str, name: &str) -> bool {
         _ if word.contains('/') => word == name,
         _ => name.split_once('/') == Some((package, word)) || (package.is_empty() && word == name),
     }
-}
-
-/// Returns whether no two fields of a type have the same name.
-fn has_unique_fields(ty: &Type) -> bool {
-    let mut names = HashSet::new();
-    ty.message().fields.iter().all(|field| names.insert(&*field.name))
 }
 
 /// Creates unique names for the fields or constants of a type.
@@ -348,6 +367,7 @@ mod tests {
         assert_eq!(text.matches(" x").count(), 2, "{text}");
         let second = text.rfind(" x").unwrap();
         assert_eq!(topic.text(), format!("{} x_2{}", &text[..second], &text[second + 2..]));
+        assert_eq!(topic.md5(), topic.sum);
         let mut names = Names::new(["x", "x_2", "x"].into_iter(), |_| true);
         assert_eq!(
             ["x", "x_2", "x"].map(|name| names.next(name, str::to_owned).into_owned()),
