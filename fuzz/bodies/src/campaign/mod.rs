@@ -340,8 +340,9 @@ fn check_recovered(
     if accounted != log.info().size {
         return Err(format!("{accounted} of {} bytes are accounted for", log.info().size));
     }
-    // Recovery excludes exactly the bytes that the reader reports as lost.
-    let lost = &log.info().lost;
+    // Recovery excludes exactly the bytes that the reader reports as lost, those included that only
+    // reading finds.
+    let lost = &log.losses();
     let is_same = (report.lost_bytes(), report.missing_records) == (lost.bytes, lost.missing_records);
     // Recovery of a ULog file may exclude more: the subscription of each topic that cannot be
     // decoded.
