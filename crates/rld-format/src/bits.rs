@@ -1,7 +1,7 @@
 //! Bits of rows. The words of many rows are copied, and then transposed into one bitmap for each
 //! channel.
 
-use rovelog_core::wire::U32Le;
+use rovelog_core::internal::wire::U32Le;
 
 use crate::layout::column;
 

@@ -2,7 +2,7 @@
 //! the converter codes of each channel to its unit. Files of version 2 have a magic number. Files
 //! of version 1 are identified by their size.
 
-use rovelog_core::wire::{F64Le, I32Le};
+use rovelog_core::internal::wire::{F64Le, I32Le};
 use zerocopy::FromBytes;
 
 use crate::error::RldError;

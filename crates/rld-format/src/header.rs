@@ -2,8 +2,8 @@
 //! position of the channel table.
 
 use rovelog_core::field_range;
-use rovelog_core::scan::NeedMore;
-use rovelog_core::text::{count, up_to_nul};
+use rovelog_core::internal::scan::NeedMore;
+use rovelog_core::internal::text::{count, up_to_nul};
 use zerocopy::FromBytes;
 
 use crate::diagnostics as rules;
@@ -184,7 +184,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 mod tests {
     use std::ops::Range;
 
-    use rovelog_core::wire::{I32Le, U16Le, U32Le};
+    use rovelog_core::internal::wire::{I32Le, U16Le, U32Le};
 
     use super::*;
     use crate::unit::Unit;

@@ -1,8 +1,8 @@
 //! Offsets of rows and values. They follow from the header, so the offset of any row can be
 //! computed.
 
-use rovelog_core::text::count;
-use rovelog_core::wire::{I32Le, I64Le};
+use rovelog_core::internal::text::count;
+use rovelog_core::internal::wire::{I32Le, I64Le};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, Header};
@@ -182,7 +182,7 @@ pub(crate) fn values(rows: &[u8], row: usize, slot: Slot) -> impl Iterator<Item 
 
 #[cfg(test)]
 mod tests {
-    use rovelog_core::wire::{U32Le, U64Le};
+    use rovelog_core::internal::wire::{U32Le, U64Le};
 
     use super::*;
     use crate::unit::Unit;

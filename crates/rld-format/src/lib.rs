@@ -175,7 +175,7 @@ mod writer;
 use std::ops::Range;
 use std::path::Path;
 
-use rovelog_core::partial::Ranges;
+use rovelog_core::internal::partial::Ranges;
 use rovelog_core::reader::{Companion, Records, Texts, refuse};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Recovery, Sliced, Text, Topic, TopicId, Usage,

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use rovelog_core::partial::{END, Ranges};
+use rovelog_core::internal::partial::{END, Ranges};
 use rovelog_core::{Result, Select};
 use zerocopy::FromBytes as _;
 

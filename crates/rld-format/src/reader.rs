@@ -3,8 +3,8 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
-use rovelog_core::partial::Unread;
+use rovelog_core::internal::order::{Blocks as OrderBlocks, InOrder, Place};
+use rovelog_core::internal::partial::Unread;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, Record, Select, Topic, TopicId};
 
 use crate::clock::{Blocks, ClockReport, TimeAxis, TimeBase, TimeMap, TimeOptions};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rovelog_core::wire::U32Le;
+use rovelog_core::internal::wire::U32Le;
 use rovelog_core::{Decode, Error, ErrorKind, Fields, Result, Topic};
 use zerocopy::FromBytes;
 
@@ -16,7 +16,7 @@ pub(crate) struct Table {
     pub(crate) channels: Vec<Channel>,
     pub(crate) layout: Layout,
     /// Layout of the values that are computed from a row.
-    pub(crate) fields: Arc<rovelog_core::layout::Layout>,
+    pub(crate) fields: Arc<rovelog_core::internal::layout::Layout>,
 }
 
 impl Table {

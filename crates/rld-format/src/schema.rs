@@ -4,9 +4,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::layout::{Element, Layout, Len};
-use rovelog_core::names::UniqueNames;
-use rovelog_core::text::up_to_nul;
+use rovelog_core::internal::layout::{Element, Layout, Len};
+use rovelog_core::internal::names::UniqueNames;
+use rovelog_core::internal::text::up_to_nul;
 use rovelog_core::{Rule, Scalar};
 
 use crate::diagnostics as rules;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use rovelog_core::{Detail, Diagnostics, LogInfo, Rule, State, Timestamp, Topic, TopicId, Value};
 
 use crate::clock::{ClockReport, TRUE_SECOND};
@@ -79,7 +79,9 @@ pub(crate) fn apply_diagnostics(info: &mut LogInfo, diagnostics: &Diagnostics) {
     let count = |rule: &Rule| diagnostics.counts().get(rule.code).copied().unwrap_or_default();
     if info.lost.losses > 0
         && info.lost.losses
-            == count(&rules::CUT) + count(&rules::ROWS_MISSING) + rovelog_core::packed::cuts(diagnostics)
+            == count(&rules::CUT)
+                + count(&rules::ROWS_MISSING)
+                + rovelog_core::internal::packed::cuts(diagnostics)
     {
         info.state = State::Truncated;
     }

@@ -14,7 +14,7 @@
 
 use std::io::Read;
 
-use rovelog_core::scan::Source;
+use rovelog_core::internal::scan::Source;
 use rovelog_core::{
     Clock, Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Timestamp, Topic,
 };

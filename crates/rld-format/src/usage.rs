@@ -1,7 +1,7 @@
 //! Number of bytes that a log uses for each kind of content: headers, block times and rows.
 
 use rovelog_core::LogReader as _;
-use rovelog_core::usage::{Usage, UsageTally};
+use rovelog_core::internal::usage::{Usage, UsageTally};
 
 use crate::diagnostics as rules;
 use crate::reader::RldReader;

@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use rovelog_core::scan::NeedMore;
-use rovelog_core::text::count;
+use rovelog_core::internal::scan::NeedMore;
+use rovelog_core::internal::text::count;
 use rovelog_core::{Rule, field_range};
 use zerocopy::FromBytes;
 
@@ -311,7 +311,7 @@ impl Validated {
 
 #[cfg(test)]
 mod tests {
-    use rovelog_core::wire::{I32Le, U16Le, U32Le, U64Le};
+    use rovelog_core::internal::wire::{I32Le, U16Le, U32Le, U64Le};
     use zerocopy::IntoBytes as _;
 
     use super::*;

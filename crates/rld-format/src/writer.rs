@@ -6,8 +6,8 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
-use rovelog_core::output::FailFast;
-use rovelog_core::wire::{I32Le, I64Le, U16Le, U32Le, U64Le};
+use rovelog_core::internal::output::FailFast;
+use rovelog_core::internal::wire::{I32Le, I64Le, U16Le, U32Le, U64Le};
 use zerocopy::IntoBytes;
 
 use crate::clock::is_plausible;

@@ -13,7 +13,7 @@ use std::io::Cursor;
 use rld_format::unit::Unit;
 use rld_format::wire::BlockTimes;
 use rld_format::{ChannelSpec, LogSpec, RldError, RldReader, RldWriter, encode_row};
-use rovelog_core::parallel::Jobs;
+use rovelog_core::internal::parallel::Jobs;
 use rovelog_testing::{Log, read_json, sha256};
 use serde_json::Value as Json;
 use support::{LOGS, int, open};

@@ -11,7 +11,7 @@ use rld_format::wire::BlockTimes;
 use rld_format::{
     ChannelSpec, Format, LogSpec, Rld, RldReader, RldWriter, SplitWriter, encode_row, set_counts,
 };
-use rovelog_core::wire::I64Le;
+use rovelog_core::internal::wire::I64Le;
 use rovelog_core::{Bytes, Diagnostic, LogReader, ReadOptions, Severity};
 use rovelog_testing::Full;
 use support::{open, readable};

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use rovelog_core::columns::{OneTopic, VariableBuilder, metadata};
-use rovelog_core::text::escape_bytes;
+use rovelog_core::internal::columns::{OneTopic, VariableBuilder, metadata};
+use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::definitions::Definition;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::layout::{Layout, TextDecoding};
+use rovelog_core::internal::layout::{Layout, TextDecoding};
 
 use crate::msg::{DefinitionError, FullText, SumMatch, Types, known, name_of_sum};
 use crate::options::BagOptions;

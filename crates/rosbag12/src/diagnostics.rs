@@ -1,5 +1,5 @@
 //! Table of all diagnostics of bags. Codes and names are stable. The diagnostics of files that are
-//! compressed as a whole are in `rovelog_core::packed`.
+//! compressed as a whole are in `rovelog_core::internal::packed`.
 
 rovelog_core::rules! {
     LOST "E-BAG-001" "gap" DataLost

@@ -3,7 +3,7 @@
 use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 
 use binrw::{BinRead, BinResult, Endian, binrw};
-use rovelog_core::wire::counted;
+use rovelog_core::internal::wire::counted;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Maximum number of fields in a record header.

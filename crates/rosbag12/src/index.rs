@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use rovelog_core::index::{Index as Blocks, Skips, Span};
-use rovelog_core::ranges;
+use rovelog_core::internal::index::{Index as Blocks, Skips, Span};
+use rovelog_core::internal::ranges;
 use zerocopy::FromBytes;
 
 use crate::message::MessageRef;

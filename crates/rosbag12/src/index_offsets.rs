@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use rovelog_core::scan::Window;
+use rovelog_core::internal::scan::Window;
 
 use crate::validate::{Probe, ProbedRecord, Search, are_damaged, probe};
 use crate::wire::{Data, Header, IndexEntry};
@@ -137,7 +137,7 @@ impl IndexOffsets {
 
 #[cfg(test)]
 mod tests {
-    use rovelog_core::wire::{U32Le, U64Le};
+    use rovelog_core::internal::wire::{U32Le, U64Le};
     use zerocopy::IntoBytes as _;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rovelog_core::text::{count, escape_bytes};
+use rovelog_core::internal::text::{count, escape_bytes};
 use rovelog_core::{DataSpan, Detail, LogInfo, Timestamp, Value};
 
 use crate::definitions::Source;

@@ -171,8 +171,8 @@ use std::path::Path;
 
 #[cfg(feature = "arrow")]
 use arrow_schema::ArrowError;
-use rovelog_core::layout::EscapedTexts;
-use rovelog_core::partial::Ranges;
+use rovelog_core::internal::layout::EscapedTexts;
+use rovelog_core::internal::partial::Ranges;
 use rovelog_core::reader::{Texts, refuse};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, Ledger, LogInfo, Merged, Records, Recovery, Sliced, Topic,

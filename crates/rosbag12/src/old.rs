@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::internal::scan::{NeedMore, Window};
 
 use crate::version::Version;
 use crate::wire::OldStamp;

@@ -6,10 +6,10 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::AtomicBool;
 
 use rovelog_core::error::changed;
-use rovelog_core::layout::Layout;
-use rovelog_core::order::{self, Blocks, Place};
-use rovelog_core::scan::{Scan as _, Window};
-use rovelog_core::text::escape_bytes;
+use rovelog_core::internal::layout::Layout;
+use rovelog_core::internal::order::{self, Blocks, Place};
+use rovelog_core::internal::scan::{Scan as _, Window};
+use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;

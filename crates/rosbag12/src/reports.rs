@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use rovelog_core::layout::Fit;
-use rovelog_core::text::{count, escape_bytes};
+use rovelog_core::internal::layout::Fit;
+use rovelog_core::internal::text::{count, escape_bytes};
 use rovelog_core::{Diagnostics, Rule};
 
 use crate::definitions::Source;

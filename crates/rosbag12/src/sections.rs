@@ -190,7 +190,7 @@ pub struct Differences {
 mod tests {
     use rovelog_core::LogReader as _;
 
-    use rovelog_core::wire::U32Le;
+    use rovelog_core::internal::wire::U32Le;
 
     use super::*;
     use crate::diagnostics as rules;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::mem::offset_of;
 
-use rovelog_core::wire::{U32Le, U64Le};
+use rovelog_core::internal::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
 
 use crate::headers::Fields;

@@ -3,8 +3,8 @@
 
 use std::io::Read;
 
-use rovelog_core::layout::EscapedTexts;
-use rovelog_core::scan::{Source, Stream};
+use rovelog_core::internal::layout::EscapedTexts;
+use rovelog_core::internal::scan::{Source, Stream};
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
 
 use crate::error::BagError;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock};
 
-use rovelog_core::index::Span;
-use rovelog_core::layout::{DecodeError, Fit, Layout};
-use rovelog_core::names::UniqueNames;
+use rovelog_core::internal::index::Span;
+use rovelog_core::internal::layout::{DecodeError, Fit, Layout};
+use rovelog_core::internal::names::UniqueNames;
+use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::span::Spread;
-use rovelog_core::text::escape_bytes;
 use rovelog_core::{Clock, Decode, Fields, Result, Timestamp, Topic, TopicId};
 
 use crate::definitions::{Definition, Definitions, Lookup};

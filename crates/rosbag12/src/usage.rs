@@ -1,6 +1,6 @@
 //! Computes how the size of a bag is divided among record types and topics.
 
-use rovelog_core::usage::{Usage, UsageTally};
+use rovelog_core::internal::usage::{Usage, UsageTally};
 use rovelog_core::{Diagnostic, LogReader as _, TopicId};
 
 use crate::diagnostics as rules;

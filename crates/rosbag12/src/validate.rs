@@ -8,8 +8,8 @@
 //! 154. If the next anchor is at 300, offset 100 is rejected without reading the header.
 
 use memchr::memmem;
-use rovelog_core::scan::{NeedMore, Window};
-use rovelog_core::wire::U32Le;
+use rovelog_core::internal::scan::{NeedMore, Window};
+use rovelog_core::internal::wire::U32Le;
 use zerocopy::FromBytes;
 
 use crate::headers::Fields;
@@ -335,7 +335,7 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
-    use rovelog_core::wire::U64Le;
+    use rovelog_core::internal::wire::U64Le;
 
     use super::*;
     use crate::wire::{BagHeader, Field};

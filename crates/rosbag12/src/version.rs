@@ -1,6 +1,6 @@
 //! Parses the version line, for example `#ROSRECORD V1.2`.
 
-use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::internal::scan::{NeedMore, Window};
 
 use crate::error::BagError;
 

@@ -7,7 +7,7 @@
 use std::io::Cursor;
 
 use binrw::{BinRead, BinWrite, binrw};
-use rovelog_core::wire::{U32Le, U64Le, counted, whole};
+use rovelog_core::internal::wire::{U32Le, U64Le, counted, whole};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

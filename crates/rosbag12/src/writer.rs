@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Seek, SeekFrom, Write};
 
-use rovelog_core::output::FailFast;
-use rovelog_core::text::escape_bytes;
-use rovelog_core::wire::{U32Le, U64Le};
+use rovelog_core::internal::output::FailFast;
+use rovelog_core::internal::text::escape_bytes;
+use rovelog_core::internal::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
 use crate::error::BagError;

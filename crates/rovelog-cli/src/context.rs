@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use rovelog::core::layout::TextEncoding;
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::layout::TextEncoding;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::vel_format::declared::Types;
 use rovelog::{Clock, Error, LogInfo, ReadOptions};
 

@@ -4,7 +4,7 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-use rovelog::core::parallel::{self, Jobs};
+use rovelog::core::internal::parallel::{self, Jobs};
 use rovelog::ulog_format::UlogReader;
 use rovelog::{AnyLog, Diagnostics, Error, LogStream, ReadOptions, Select, Severity};
 use rovelog_export::Provenance;

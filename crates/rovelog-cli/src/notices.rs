@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use rovelog::core::layout::EscapedTexts;
+use rovelog::core::internal::layout::EscapedTexts;
 use rovelog::{Ledger, LogReader};
 use rovelog_export::Loss;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rovelog::core::partial::Ranges as _;
+use rovelog::core::internal::partial::Ranges as _;
 use rovelog::{AnyLog, Error, ErrorKind, ReadOptions};
 use rovelog_remote::{Address, Options, RemoteError, RemoteFile, upload};
 use tempfile::TempDir;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use regex::Regex;
+use rovelog::core::internal::topic::short;
 use rovelog::core::select::field_path;
-use rovelog::core::topic::short;
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, split_list, suggest};
 use rovelog_export::text::{self, Keep};

@@ -5,7 +5,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Reset, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-pub(crate) use rovelog::core::text::{count, escape, is_terminal_control};
+pub(crate) use rovelog::core::internal::text::{count, escape, is_terminal_control};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

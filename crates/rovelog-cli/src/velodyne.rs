@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use rovelog::Error;
-use rovelog::core::limits::read_description_text;
+use rovelog::core::internal::limits::read_description_text;
 use rovelog::vel_format::velodyne::{Calibration, Model, OffsetModel};
 use rovelog_export::mcap::VelodyneOptions;
 

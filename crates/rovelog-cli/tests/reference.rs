@@ -6,7 +6,8 @@ mod common;
 use std::fmt::Write as _;
 use std::fs;
 
-use rovelog::core::{Rule, packed, span};
+use rovelog::core::internal::packed;
+use rovelog::core::{Rule, span};
 use rovelog::{Format, FormatInfo};
 
 /// Compares a generated page with `docs/reference/{name}`, or writes it.

@@ -7,8 +7,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use rovelog_core::layout::{Element, Layout, Len};
-use rovelog_core::usage::UsageTally;
+use rovelog_core::internal::layout::{Element, Layout, Len};
+use rovelog_core::internal::usage::UsageTally;
 use rovelog_core::{
     Bytes, Clock, Decode, Diagnostics, Error, ErrorKind, Fields, FormatInfo, Limits, LogInfo, LogReader,
     Record, Records, RecoverOptions, Recovery, Result, Rule, Scalar, Select, Severity, Signature, Sliced,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::Limits;
-use crate::text::count;
+use crate::internal::text::count;
 
 /// Severity of a [`Diagnostic`]. The variants are ordered from harmless to serious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

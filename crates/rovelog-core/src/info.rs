@@ -1,6 +1,6 @@
 //! The summary of a log, as shown by `rovelog info`.
 
-use crate::packed;
+use crate::internal::packed;
 use crate::{Clock, DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, Value};
 
 /// State of a log: whether the whole log could be read.

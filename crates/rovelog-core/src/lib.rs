@@ -14,61 +14,30 @@
 //! types. The facade `rovelog` opens logs of all formats.
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "arrow")]
-#[doc(hidden)]
-pub mod buffer;
-#[cfg(feature = "arrow")]
-#[doc(hidden)]
-pub mod columns;
 pub mod diagnostic;
 pub mod error;
 pub mod health;
-#[doc(hidden)]
-pub mod index;
 pub mod info;
-pub mod layout;
 #[doc(hidden)]
-pub mod limits;
-pub mod media;
-#[doc(hidden)]
-pub mod names;
+pub mod internal;
 pub mod open;
-#[doc(hidden)]
-pub mod order;
-#[doc(hidden)]
-pub mod output;
-pub mod packed;
-#[doc(hidden)]
-pub mod parallel;
-pub mod partial;
-#[doc(hidden)]
-pub mod ranges;
 pub mod reader;
 pub mod record;
 pub mod rewrite;
-#[doc(hidden)]
-pub mod scan;
 pub mod schema;
 pub mod select;
 pub mod span;
-#[doc(hidden)]
-pub mod splice;
-#[doc(hidden)]
-pub mod text;
 pub mod time;
-#[doc(hidden)]
-pub mod topic;
-#[doc(hidden)]
-pub mod usage;
 pub mod value;
-#[doc(hidden)]
-pub mod wire;
 
 pub use bytes::Bytes;
 pub use diagnostic::{Diagnostic, Diagnostics, Ledger, Rule, Severity};
 pub use error::{Error, ErrorKind, Result};
 pub use info::{Detail, LogInfo, State};
-pub use limits::Limits;
+pub use internal::layout::{EscapedTexts, TextEncoding};
+pub use internal::limits::Limits;
+pub use internal::topic::{Interval, Topic, TopicId};
+pub use internal::usage::Usage;
 pub use open::OpenOptions;
 #[cfg(feature = "arrow")]
 pub use reader::{Batches, TopicBatches};
@@ -81,6 +50,4 @@ pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;
 pub use span::{DataSpan, Outside};
 pub use time::{Clock, Timestamp, UtcKnot, UtcOffset};
-pub use topic::{Interval, Topic, TopicId};
-pub use usage::Usage;
 pub use value::Value;

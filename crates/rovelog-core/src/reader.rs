@@ -7,9 +7,9 @@ use std::ops::{Deref, Range};
 
 use serde_core::de::DeserializeOwned;
 
-use crate::layout::{EscapedTexts, TextEncoding, TypedReader};
-use crate::packed::Packing;
-use crate::partial::{Ranges, Unread};
+use crate::internal::layout::{EscapedTexts, TextEncoding, TypedReader};
+use crate::internal::packed::Packing;
+use crate::internal::partial::{Ranges, Unread};
 use crate::{
     Align, Bytes, Clock, Diagnostics, Error, ErrorKind, Ledger, Limits, LogInfo, Merged, Record,
     RecoverOptions, Recovery, Result, Select, Sliced, Text, Topic, TopicId, Usage,
@@ -179,7 +179,7 @@ pub trait Format {
     }
 
     /// Fetches the parts of a remote file that are needed for the summary of the log. The first and
-    /// the last [`END`](crate::partial::END) bytes of the file have already been fetched. Most
+    /// the last [`END`](crate::internal::partial::END) bytes of the file have already been fetched. Most
     /// formats also need the header and the index of the log.
     ///
     /// # Errors

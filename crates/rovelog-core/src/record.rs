@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use crate::layout::{DecodeError, Keys, Layout, Visit};
+use crate::internal::layout::{DecodeError, Keys, Layout, Visit};
 use crate::{Error, ErrorKind, Result, Timestamp, Topic, Value};
 
 /// Finds the fields in the payload of a record. Each format implements this trait, because each

@@ -8,7 +8,8 @@
 use std::io::Write;
 use std::ops::Range;
 
-use crate::{Detail, Diagnostics, Timestamp, packed, ranges};
+use crate::internal::{packed, ranges};
+use crate::{Detail, Diagnostics, Timestamp};
 
 /// Options for recovering a damaged log.
 #[derive(Clone, Debug, Default)]

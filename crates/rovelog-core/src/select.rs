@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Topic;
-use crate::topic::short;
+use crate::internal::topic::short;
 
 /// A set of names. Clones share the same memory, because a selection is cloned for each topic of a
 /// log.

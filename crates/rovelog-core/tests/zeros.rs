@@ -1,6 +1,6 @@
 //! Tests of [`Window::zeros_end`], which a search for records uses to skip zeros.
 
-use rovelog_core::scan::Window;
+use rovelog_core::internal::scan::Window;
 
 #[test]
 fn a_run_of_zeros_ends_at_the_first_other_byte() {

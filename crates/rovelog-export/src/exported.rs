@@ -1,6 +1,6 @@
 //! The result of an export: the output, the number of messages, and the values that were lost.
 
-use rovelog::core::text::count;
+use rovelog::core::internal::text::count;
 use rovelog::{LogReader, Select, Topic};
 
 /// Result of an export that writes messages to one file.

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use rovelog::core::text::count;
+use rovelog::core::internal::text::count;
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog::rld_format::{AMBIENT, RldReader};
 

@@ -6,8 +6,8 @@ use std::io::Write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rovelog::core::Fields;
-use rovelog::core::layout::{At, KeyCache, Leaf, Visit};
-use rovelog::core::parallel::{BufferPool, Jobs, in_order};
+use rovelog::core::internal::layout::{At, KeyCache, Leaf, Visit};
+use rovelog::core::internal::parallel::{BufferPool, Jobs, in_order};
 use rovelog::{Field, LogReader, Record, Scalar, Select, TopicId};
 
 use crate::number::Numbers;

@@ -3,8 +3,8 @@
 use std::io;
 
 use rovelog::Value;
-use rovelog::core::media::ImageFormat;
-use rovelog::core::text::count;
+use rovelog::core::internal::media::ImageFormat;
+use rovelog::core::internal::text::count;
 use rovelog::vel_format::Message;
 #[cfg(feature = "pictures")]
 use rovelog::vel_format::images::PixelLimits;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use arrow_array::Int64Array;
-use rovelog::core::topic::instance;
+use rovelog::core::internal::topic::instance;
 use rovelog::{Clock, LogInfo, LogReader, Topic, UtcOffset, Value};
 use sha2::{Digest as _, Sha256};
 

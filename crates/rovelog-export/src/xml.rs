@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use rovelog::core::text::is_terminal_control;
+use rovelog::core::internal::text::is_terminal_control;
 
 /// Escapes `text` for the content or attributes of XML 1.0. Characters that XML does not allow are
 /// omitted.

@@ -9,7 +9,7 @@ use std::io::Cursor;
 
 use mcap::MessageStream;
 use rosbag::{ChunkRecord, MessageRecord, RosBag};
-use rovelog::core::text::escape_bytes;
+use rovelog::core::internal::text::escape_bytes;
 use rovelog::rosbag12::{BagReader, BagWriter, Version};
 use rovelog::{AnyLog, Field, FieldType, ReadOptions, Scalar, Select, Value};
 use rovelog_export::bag2::{self, Bag2Options, Compression};

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::{AnyLog, ReadOptions, Select, Topic};
 use rovelog_export::mcap::{McapCompression, McapOptions};
 use rovelog_export::ndjson::Lines;

@@ -10,7 +10,7 @@ use arrow_array::{Array as _, RecordBatch, downcast_integer_array};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::{AnyLog, ReadOptions, Select, Topic, Value};
 use rovelog_export::signal::{Base, JoinOptions, join};
 use rovelog_export::statistics::statistics;

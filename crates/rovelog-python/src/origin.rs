@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use rovelog::core::layout::EscapedTexts;
-use rovelog::core::text::count;
+use rovelog::core::internal::layout::EscapedTexts;
+use rovelog::core::internal::text::count;
 use rovelog::{AnyLog, Result, Watch};
 
 use crate::errors;

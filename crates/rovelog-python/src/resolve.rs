@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatchReader as _;
 use pyo3::prelude::*;
-use rovelog::core::layout::TextEncoding;
+use rovelog::core::internal::layout::TextEncoding;
 use rovelog::{Clock, ReadOptions, Select, Topic};
 use rovelog_export::signal::{Pattern, Signal, Signals};
 
@@ -85,7 +85,7 @@ pub(crate) fn resolve(
 ) -> PyResult<Option<FieldsAndSignals>> {
     if let Ok(pattern) = Pattern::new(text) {
         let schema = reader.run(py, || Ok(reader.log.own(topic)?.columns(&Select::all())?.schema()))?;
-        let short = rovelog::core::topic::short(&topic.name);
+        let short = rovelog::core::internal::topic::short(&topic.name);
         let fields = select::matching_paths(&schema, short, &pattern);
         if !fields.is_empty() {
             return Ok(Some((fields, Vec::new())));

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::rld_format::analysis::{
     Accumulator, Phase, StateRuns, Stats, StatsOptions, Sums, Windows, currents,
 };

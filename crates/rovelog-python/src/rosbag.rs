@@ -26,7 +26,7 @@ pub(crate) fn bag_connections(
     reader: &Reader,
 ) -> PyResult<Vec<(String, String, String, u64, BTreeMap<String, u64>, Option<String>)>> {
     let bag = bag(py, reader)?;
-    let text = rovelog::core::text::escape_bytes;
+    let text = rovelog::core::internal::text::escape_bytes;
     // Names in a bag are bytes that may not be valid UTF-8.
     let both = bag.connections().iter().zip(bag.topics());
     let rows = both.map(|(found, topic)| {

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use rovelog::core::columns::TIME_COLUMN;
+use rovelog::core::internal::columns::TIME_COLUMN;
 use rovelog::{Result, Select, Topic, UtcKnot, UtcOffset};
 use rovelog_export::ExportError;
 use rovelog_export::signal::{

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rovelog::core::limits::read_description_text;
+use rovelog::core::internal::limits::read_description_text;
 use rovelog::core::select::Names;
 use rovelog::vel_format::declared::Types;
 use rovelog::vel_format::velodyne::{Calibration, PointOptions};

@@ -2,7 +2,7 @@
 //! many requests: `cargo run -p rovelog-remote --example outline s3://bucket/log.ulg`.
 #![expect(clippy::print_stdout, reason = "the example prints its result")]
 
-use rovelog_core::partial::{END, Ranges as _};
+use rovelog_core::internal::partial::{END, Ranges as _};
 use rovelog_remote::{Address, Options, RemoteFile};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use rovelog_core::partial::{Ranges, Unread};
+use rovelog_core::internal::partial::{Ranges, Unread};
 use rovelog_core::{Error, ErrorKind, Result};
 use tempfile::TempDir;
 
@@ -48,7 +48,7 @@ struct LocalCopy {
 
 impl RemoteFile {
     /// Opens a file with a single request, which downloads the last bytes of the file
-    /// ([`END`](rovelog_core::partial::END)).
+    /// ([`END`](rovelog_core::internal::partial::END)).
     ///
     /// # Errors
     /// Returns an error if the server cannot be reached, refuses the request, or has no such file.

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _};
-use rovelog_core::partial::END;
+use rovelog_core::internal::partial::END;
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 

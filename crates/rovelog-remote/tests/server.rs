@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use rovelog_core::ErrorKind;
-use rovelog_core::partial::{END, Ranges as _};
+use rovelog_core::internal::partial::{END, Ranges as _};
 use rovelog_remote::{Address, Options, RemoteError, RemoteFile, upload};
 use rovelog_testing::{Behavior, Served, Server};
 use tempfile::TempDir;

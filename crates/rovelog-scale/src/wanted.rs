@@ -1,6 +1,6 @@
 //! Selections over many logs by topic, time and field.
 
-use rovelog::core::topic::instance;
+use rovelog::core::internal::topic::instance;
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::TimeBase;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Responses that contain tracks, images and point clouds.
 
-use rovelog::core::media::ImageFormat;
+use rovelog::core::internal::media::ImageFormat;
 use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::{Decoder, Point, PointOptions};
 use rovelog::vel_format::{Kind, Payload, VelReader};

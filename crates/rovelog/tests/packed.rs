@@ -8,7 +8,7 @@ mod support;
 
 use std::io::{Cursor, Read, Write as _};
 
-use rovelog::core::packed;
+use rovelog::core::internal::packed;
 use rovelog::{Bytes, ErrorKind, ReadOptions, RecoverOptions, State, from_bytes, open_stream};
 use rovelog_testing::Log;
 

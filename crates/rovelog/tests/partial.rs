@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::io::Cursor;
 use std::ops::Range;
 
-use rovelog::core::partial::{END, Ranges, Unread};
-use rovelog::core::wire::{U16Le, U32Le};
+use rovelog::core::internal::partial::{END, Ranges, Unread};
+use rovelog::core::internal::wire::{U16Le, U32Le};
 use rovelog::rld_format::unit::Unit;
 use rovelog::rld_format::wire::{BlockTimes, Header};
 use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter};

@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use rovelog_core::wire::{U16Le, U32Le};
+use rovelog_core::internal::wire::{U16Le, U32Le};
 use rovelog_core::{Clock, Timestamp};
 
 use crate::definitions::{RowShape, RowTime};

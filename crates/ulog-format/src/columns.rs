@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use rovelog_core::columns::{FixedBuilder, OneTopic, Plan, Times, metadata};
-use rovelog_core::scan::{Scan as _, Stream, Window};
+use rovelog_core::internal::columns::{FixedBuilder, OneTopic, Plan, Times, metadata};
+use rovelog_core::internal::scan::{Scan as _, Stream, Window};
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::definitions::Definitions;

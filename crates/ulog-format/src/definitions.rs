@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog_core::layout::{Layout as RecordLayout, TextDecoding};
-use rovelog_core::names::UniqueNames;
-use rovelog_core::wire::U64Le;
+use rovelog_core::internal::layout::{Layout as RecordLayout, TextDecoding};
+use rovelog_core::internal::names::UniqueNames;
+use rovelog_core::internal::wire::U64Le;
 use rovelog_core::{Decode, Diagnostics, Fields, Limits, Result, Topic, TopicId};
 
 use crate::diagnostics as rules;

@@ -3,7 +3,7 @@
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 
 /// Error that occurs while a ULog is opened, read or written.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use rovelog_core::index::{Index as Blocks, Skips, Span};
+use rovelog_core::internal::index::{Index as Blocks, Skips, Span};
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};

@@ -17,8 +17,10 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use rovelog_core::layout::{Builder as Fields, Element, Layout as Record, Len, TextDecoder, TextDecoding};
-use rovelog_core::names::UniqueNames;
+use rovelog_core::internal::layout::{
+    Builder as Fields, Element, Layout as Record, Len, TextDecoder, TextDecoding,
+};
+use rovelog_core::internal::names::UniqueNames;
 use rovelog_core::{Limits, Scalar};
 
 use crate::px4::fields::{self, Release};

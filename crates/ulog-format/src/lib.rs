@@ -122,7 +122,7 @@
 //!
 //! - [`wire`] declares the binary structures, for reading and writing.
 //! - `scan` and `validate` (private) divide the bytes of a log into messages and damage.
-//! - [`rovelog_core::layout`] describes the offsets of fields within a row and decodes them.
+//! - [`rovelog_core::internal::layout`] describes the offsets of fields within a row and decodes them.
 //! - [`UlogReader`] provides random access to a log in memory or in a mapped file. [`UlogStream`]
 //!   reads a pipe once, in bounded memory. Both return [`Record`]s, and a [`Row`] to access fields.
 //! - [`TopicRef::rows`](rovelog_core::TopicRef::rows) deserializes rows with serde.
@@ -173,8 +173,8 @@ use std::path::Path;
 
 #[cfg(feature = "arrow")]
 use arrow_schema::ArrowError;
-use rovelog_core::layout::EscapedTexts;
-use rovelog_core::partial::Ranges;
+use rovelog_core::internal::layout::EscapedTexts;
+use rovelog_core::internal::partial::Ranges;
 use rovelog_core::reader::{Texts, refuse};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, Recovery, Sliced, Topic,

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rovelog_core::Topic;
-use rovelog_core::layout::{Element, Layout, Len, TextDecoder};
-use rovelog_core::names::UniqueNames;
+use rovelog_core::internal::layout::{Element, Layout, Len, TextDecoder};
+use rovelog_core::internal::names::UniqueNames;
 
 use crate::definitions::Definitions;
 use crate::schema::{Basic, FormatText, is_padding};

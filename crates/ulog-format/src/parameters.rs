@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rovelog_core::layout::TextDecoding;
+use rovelog_core::internal::layout::TextDecoding;
 use rovelog_core::{Timestamp, Value};
 
 use crate::layout::Formats;

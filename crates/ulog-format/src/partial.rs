@@ -3,8 +3,8 @@
 //! A ULog has no index. The definitions are at the start of the file, and nothing describes the
 //! contents of the other parts.
 
-use rovelog_core::partial::{END, Ranges};
-use rovelog_core::scan::{Scan as _, Window};
+use rovelog_core::internal::partial::{END, Ranges};
+use rovelog_core::internal::scan::{Scan as _, Window};
 use rovelog_core::{ReadOptions, Result};
 
 use crate::locate::Search;

@@ -8,9 +8,9 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
 use rovelog_core::error::changed;
-use rovelog_core::order::{self, Blocks, Place};
-use rovelog_core::partial::Unread;
-use rovelog_core::scan::{Scan as _, Window};
+use rovelog_core::internal::order::{self, Blocks, Place};
+use rovelog_core::internal::partial::Unread;
+use rovelog_core::internal::scan::{Scan as _, Window};
 use rovelog_core::{
     Bytes, DataSpan, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
 };

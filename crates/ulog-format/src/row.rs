@@ -1,8 +1,8 @@
 //! Decoding of the values of information messages.
 
 use rovelog_core::Value;
-pub use rovelog_core::layout::{Number, Place, Row};
-use rovelog_core::layout::{TextDecoding, scalar_value};
+pub use rovelog_core::internal::layout::{Number, Place, Row};
+use rovelog_core::internal::layout::{TextDecoding, scalar_value};
 
 use crate::layout::Layout;
 use crate::schema::{Basic, TypeName};

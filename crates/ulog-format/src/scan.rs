@@ -33,10 +33,10 @@
 
 use std::collections::HashSet;
 
-use rovelog_core::layout::TextDecoding;
-use rovelog_core::partial::PartBounds;
-use rovelog_core::scan::{self, NeedMore, Window};
-use rovelog_core::text::count;
+use rovelog_core::internal::layout::TextDecoding;
+use rovelog_core::internal::partial::PartBounds;
+use rovelog_core::internal::scan::{self, NeedMore, Window};
+use rovelog_core::internal::text::count;
 use rovelog_core::{Diagnostics, ReadOptions, Rule, field_range};
 use zerocopy::FromBytes;
 

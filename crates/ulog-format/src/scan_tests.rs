@@ -1,7 +1,7 @@
 //! Tests of the limit for definitions that lookahead parses. The limit is 4 MiB, plus 16 bytes for
 //! each scanned byte.
 
-use rovelog_core::scan::Scan as _;
+use rovelog_core::internal::scan::Scan as _;
 
 use super::*;
 use crate::wire::FLAG_BITS_AT;

@@ -12,8 +12,8 @@
 
 use std::ops::Range;
 
-use rovelog_core::scan::{NeedMore, Window};
-use rovelog_core::text::count;
+use rovelog_core::internal::scan::{NeedMore, Window};
+use rovelog_core::internal::text::count;
 use rovelog_core::time::Seconds;
 use rovelog_core::{Detail, Diagnostics, Timestamp, UtcOffset, Value};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rovelog_core::layout::TextDecoding;
+use rovelog_core::internal::layout::TextDecoding;
 use rovelog_core::span::{DataSpan, Spread};
 use rovelog_core::{LogInfo, Timestamp, UtcOffset, Value};
 

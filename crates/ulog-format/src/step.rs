@@ -4,7 +4,7 @@
 //! recognizes them by the type, the id and the size, without parsing.
 
 use rovelog_core::Rule;
-use rovelog_core::wire::U64Le;
+use rovelog_core::internal::wire::U64Le;
 use zerocopy::FromBytes as _;
 
 use crate::clock::{MAX_MICROS, RowMicros};

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::ops::Range;
 
-use rovelog_core::scan::{Source, Stream};
+use rovelog_core::internal::scan::{Source, Stream};
 use rovelog_core::{LogInfo, ReadOptions, Record};
 
 use crate::definitions::{Definitions, RowShape};

@@ -1,6 +1,6 @@
 //! Computation of the number of bytes that each message type and each topic takes in a log.
 
-use rovelog_core::usage::{Usage, UsageTally};
+use rovelog_core::internal::usage::{Usage, UsageTally};
 use rovelog_core::{LogReader as _, TopicId};
 
 use crate::reader::UlogReader;

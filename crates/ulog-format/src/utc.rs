@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use rovelog_core::layout::Layout;
-use rovelog_core::text::count;
+use rovelog_core::internal::layout::Layout;
+use rovelog_core::internal::text::count;
 use rovelog_core::{Diagnostics, Scalar, Topic, UtcOffset};
 
 use crate::diagnostics as rules;

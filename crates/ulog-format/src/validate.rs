@@ -24,7 +24,7 @@ use std::cell::Cell;
 use std::mem::offset_of;
 use std::ops::Range;
 
-use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::internal::scan::{NeedMore, Window};
 
 use crate::definitions::Definitions;
 use crate::layout::Formats;

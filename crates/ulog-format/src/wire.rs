@@ -23,7 +23,7 @@
 use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, binrw};
-use rovelog_core::wire::{U16Le, U64Le, counted, rest};
+use rovelog_core::internal::wire::{U16Le, U64Le, counted, rest};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

@@ -4,7 +4,7 @@ mod support;
 
 use std::ops::Range;
 
-use rovelog_core::partial::Unread;
+use rovelog_core::internal::partial::Unread;
 use rovelog_core::{Bytes, LogReader as _, ReadOptions};
 use support::built::{Built, NOISE, lost, row, rows, string, subscription, unknown};
 use ulog_format::{UlogError, UlogReader};

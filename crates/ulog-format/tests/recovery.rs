@@ -6,7 +6,7 @@ mod support;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use rovelog_core::wire::U64Le;
+use rovelog_core::internal::wire::U64Le;
 use rovelog_core::{Diagnostic, LogReader, RecoverOptions, Recovery, Segment, Severity, Value};
 use rovelog_testing::{Random, detail, read_json, sha256};
 use serde_json::Value as Json;

@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rovelog_core::layout::{Element, Layout, Len};
+use rovelog_core::internal::layout::{Element, Layout, Len};
 use rovelog_core::{LogReader, Scalar, Value};
 use rovelog_testing::{Full, Log, json_of};
 use support::{LOGS, open, quirks, rewritten, try_open};

@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Arc, LazyLock};
 
-use rovelog_core::layout::{Builder, DeclaredField, Element, Fit, Layout, Len, TextDecoder};
-use rovelog_core::limits::read_description_text;
+use rovelog_core::internal::layout::{Builder, DeclaredField, Element, Fit, Layout, Len, TextDecoder};
+use rovelog_core::internal::limits::read_description_text;
 use rovelog_core::{Scalar, Value};
 
 use crate::error::VelError;
@@ -123,7 +123,10 @@ impl Declared {
     /// its field.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, VelError> {
         let mut out = Vec::new();
-        let bad = |why: rovelog_core::layout::Misfit| VelError::BadValue { field: why.path, why: why.why };
+        let bad = |why: rovelog_core::internal::layout::Misfit| VelError::BadValue {
+            field: why.path,
+            why: why.why,
+        };
         self.layout.encode(value, &mut out).map_err(bad)?;
         Ok(out)
     }
@@ -393,7 +396,7 @@ mod tests {
 
     #[test]
     fn declarations_are_read_up_to_their_limit() {
-        let limit = usize::try_from(rovelog_core::limits::DESCRIPTION).unwrap();
+        let limit = usize::try_from(rovelog_core::internal::limits::DESCRIPTION).unwrap();
         let text = |len: usize| {
             let end = "\nmessage A 1\nfloat x\n";
             format!("{}{end}", "#".repeat(len - end.len()))

@@ -4,10 +4,11 @@
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::scan::Window;
-use rovelog_core::text::count;
+use rovelog_core::internal::ranges;
+use rovelog_core::internal::scan::Window;
+use rovelog_core::internal::text::count;
 use rovelog_core::time::Seconds;
-use rovelog_core::{Align, Detail, LogReader, Merged, Recovery, Select, Sliced, Value, ranges};
+use rovelog_core::{Align, Detail, LogReader, Merged, Recovery, Select, Sliced, Value};
 
 use crate::error::VelError;
 use crate::indexing::{IndexOrigin, IndexState};

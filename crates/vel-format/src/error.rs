@@ -3,7 +3,7 @@
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 
 /// The errors of this crate.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Settings that were inferred from a log, with the evidence for each setting. They are shown by
 //! `rovelog info --explain`.
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use rovelog_core::{Clock, Detail, LogInfo, Timestamp, Value};
 
 use crate::diagnostics as rules;

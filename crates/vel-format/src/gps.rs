@@ -309,7 +309,7 @@ fn drift(offsets: &[(i64, i64, u64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use rovelog_core::wire::{F32Le, F64Le, I32Le};
+    use rovelog_core::internal::wire::{F32Le, F64Le, I32Le};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //! D21 and D22 of docs/formats/vel.md.
 
 use rovelog_core::Rule;
-use rovelog_core::media::ImageFormat;
+use rovelog_core::internal::media::ImageFormat;
 
 use crate::diagnostics as rules;
 use crate::wire::ImageData;

@@ -2,7 +2,7 @@
 //! the index.
 
 use crate::locate::LogStart;
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 
 /// The time from which the index of a log counts seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -172,7 +172,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-use rovelog_core::partial::Ranges;
+use rovelog_core::internal::partial::Ranges;
 use rovelog_core::reader::refuse;
 
 use rovelog_core::{

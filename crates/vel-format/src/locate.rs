@@ -2,8 +2,8 @@
 //! offset in an index entry, or at an offset that is found by searching every byte. See sections 3
 //! and 5 of docs/formats/vel.md.
 
-use rovelog_core::scan::{NeedMore, Window};
-use rovelog_core::wire::{I64Le, whole};
+use rovelog_core::internal::scan::{NeedMore, Window};
+use rovelog_core::internal::wire::{I64Le, whole};
 
 use crate::declared::Types;
 use crate::error::VelError;

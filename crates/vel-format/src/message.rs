@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use binrw::meta::ReadEndian;
 use binrw::{BinRead, BinWrite};
-use rovelog_core::layout::TextDecoder;
+use rovelog_core::internal::layout::TextDecoder;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::wire::{

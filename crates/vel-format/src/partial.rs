@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use rovelog_core::partial::{END, Ranges};
-use rovelog_core::scan::Window;
+use rovelog_core::internal::partial::{END, Ranges};
+use rovelog_core::internal::scan::Window;
 use rovelog_core::{Result, Select};
 
 use crate::locate::{LocatedBy, MAX_ENTRIES};

@@ -99,7 +99,7 @@ impl PoseMeaning {
     /// Returns the quaternion of a pose as a rotation from body to world. Its components are in the
     /// order w, x, y, z.
     pub fn quaternion(&self, pose: &RobotPose) -> [f32; 4] {
-        let mut q = pose.quaternion.map(rovelog_core::wire::F32Le::get);
+        let mut q = pose.quaternion.map(rovelog_core::internal::wire::F32Le::get);
         if self.order == QuaternionOrder::Xyzw {
             q.rotate_right(1);
         }
@@ -251,7 +251,7 @@ fn rotate(q: [f64; 4], v: [f64; 3]) -> [f64; 3] {
 
 #[cfg(test)]
 mod tests {
-    use rovelog_core::wire::F32Le;
+    use rovelog_core::internal::wire::F32Le;
 
     use super::*;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::partial::Unread;
-use rovelog_core::scan::{Scan as _, Window};
+use rovelog_core::internal::partial::Unread;
+use rovelog_core::internal::scan::{Scan as _, Window};
 use rovelog_core::{Bytes, Clock, LogInfo, LogReader as _, ReadOptions, Record, Select, Timestamp, Topic};
 
 use crate::declared::Types;

@@ -3,12 +3,12 @@
 //! [`Scanner`] does no I/O. It gets a [`Window`] of the file, and returns the next part of the log
 //! or requests more bytes. Every byte after the index belongs to exactly one [`Step`].
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use std::sync::Arc;
 
-use rovelog_core::layout::Fit;
-use rovelog_core::partial::PartBounds;
-use rovelog_core::scan::{NeedMore, Scan, Window};
+use rovelog_core::internal::layout::Fit;
+use rovelog_core::internal::partial::PartBounds;
+use rovelog_core::internal::scan::{NeedMore, Scan, Window};
 use rovelog_core::{Diagnostics, ReadOptions, Rule, field_range};
 use zerocopy::FromBytes as _;
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use rovelog_core::layout::{Fit, Layout};
-use rovelog_core::names::UniqueNames;
+use rovelog_core::internal::layout::{Fit, Layout};
+use rovelog_core::internal::names::UniqueNames;
 use rovelog_core::span::{DataSpan, Spread};
 use rovelog_core::{Clock, Decode, Fields, Timestamp, Topic, TopicId};
 

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use rovelog_core::scan::{Source, Stream};
+use rovelog_core::internal::scan::{Source, Stream};
 use rovelog_core::{
     Clock, Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Timestamp, Topic,
 };

@@ -2,7 +2,7 @@
 //! each topic.
 
 use rovelog_core::LogReader as _;
-use rovelog_core::usage::{Usage, UsageTally};
+use rovelog_core::internal::usage::{Usage, UsageTally};
 
 use crate::reader::{PartKind, VelReader};
 use crate::wire::INDEX_AT;

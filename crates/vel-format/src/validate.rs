@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::mem::offset_of;
 
-use rovelog_core::layout::Fit;
-use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::internal::layout::Fit;
+use rovelog_core::internal::scan::{NeedMore, Window};
 
 use crate::declared::Types;
 use crate::message::SizeRule;

@@ -10,8 +10,8 @@ use std::io::{ErrorKind, Read, Seek, Write};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
 use rovelog_core::declared_fields;
-use rovelog_core::layout::{Declared, DeclaredField, Element, Len, TextDecoder};
-use rovelog_core::wire::{F32Le, F64Le, I16Le, I32Le, I64Le, U16Le, U32Le, counted};
+use rovelog_core::internal::layout::{Declared, DeclaredField, Element, Len, TextDecoder};
+use rovelog_core::internal::wire::{F32Le, F64Le, I16Le, I32Le, I64Le, U16Le, U32Le, counted};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

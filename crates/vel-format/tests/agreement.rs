@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use binrw::BinRead;
 use rovelog_core::ReadOptions;
-use rovelog_core::layout::Fit;
+use rovelog_core::internal::layout::Fit;
 use rovelog_testing::{Dribble, Log, READ_SIZES, assert_alike, check_order};
 use support::{LOGS, picture, picture_of_stream, readable, try_open};
 use vel_format::wire::FileIndex;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use rovelog_core::wire::F32Le;
+use rovelog_core::internal::wire::F32Le;
 use rovelog_core::{Error, LogReader, ReadOptions, RecoverOptions, Select, Severity, State};
 use rovelog_testing::{Log, hex, read_json, sha256};
 use serde_json::Value as Json;

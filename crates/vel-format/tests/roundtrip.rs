@@ -5,7 +5,7 @@ mod support;
 use std::io::Cursor;
 
 use proptest::prelude::*;
-use rovelog_core::wire::{F32Le, F64Le, I32Le, U32Le};
+use rovelog_core::internal::wire::{F32Le, F64Le, I32Le, U32Le};
 use rovelog_core::{LogReader, ReadOptions, State, Value};
 use rovelog_testing::Full;
 use support::{LOGS, open, rewritten};

@@ -6,7 +6,7 @@ mod support;
 
 use std::ops::Range;
 
-use rovelog_core::partial::Unread;
+use rovelog_core::internal::partial::Unread;
 use rovelog_core::{LogReader as _, ReadOptions, Severity};
 use support::open;
 use vel_format::{NewMessage, SizeRule, VelReader, WriteOptions, write_log};

@@ -261,10 +261,10 @@ fn packets_are_timed_by_their_timestamps() {
 fn packet(timestamp: u32, bytes: (u8, u8)) -> VelodynePacket {
     let zero = [0; 1206];
     let mut packet: VelodynePacket = zerocopy::FromBytes::read_from_bytes(&zero[..]).unwrap();
-    packet.stamp = rovelog_core::wire::U32Le::new(timestamp);
+    packet.stamp = rovelog_core::internal::wire::U32Le::new(timestamp);
     (packet.return_mode, packet.product) = bytes;
     for block in &mut packet.blocks {
-        block.flag = rovelog_core::wire::U16Le::new(0xEEFF);
+        block.flag = rovelog_core::internal::wire::U16Le::new(0xEEFF);
     }
     packet
 }

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::rosbag12::BagError;
 use rovelog::rosbag12::v2::wire::ConnectionHeader;
 use rovelog::rosbag12::v2::{self, Compression};

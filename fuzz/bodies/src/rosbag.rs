@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use arbitrary::{Arbitrary, Unstructured};
-use rovelog::core::layout::TextDecoding;
+use rovelog::core::internal::layout::TextDecoding;
 use rovelog::rosbag12::BagWriter;
 use rovelog::rosbag12::msg::Types;
 use rovelog::rosbag12::wire::{Header, RecordHead};

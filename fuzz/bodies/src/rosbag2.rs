@@ -1,7 +1,7 @@
 //! Fuzz targets for V2.0 bags.
 
 use arbitrary::{Arbitrary, Unstructured};
-use rovelog::core::wire::U32Le;
+use rovelog::core::internal::wire::U32Le;
 use rovelog::rosbag12::v2::wire::{Chunk, ConnectionHeader, Header};
 use rovelog::rosbag12::v2::{self, Compression};
 use rovelog::rosbag12::wire::RecordHead;

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use arbitrary::{Arbitrary, Unstructured};
-use rovelog::core::wire::U32Le;
+use rovelog::core::internal::wire::U32Le;
 use rovelog::vel_format::declared::Types;
 use rovelog::vel_format::velodyne::{Calibration, PointOptions};
 use rovelog::vel_format::wire::{

@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 use std::ops::Range;
 
-use rovelog_core::parallel::{Jobs, in_order};
-use rovelog_core::wire::I32Le;
+use rovelog_core::internal::parallel::{Jobs, in_order};
+use rovelog_core::internal::wire::I32Le;
 
 use super::currents::{Current, LowSamples, MARGIN_SETTLED, currents, mark_usable};
 use super::stats::{Stats, Sums};

@@ -172,7 +172,7 @@ impl TimeMap {
             let from = start.map_or(piece.start, |start| piece.first_from(start));
             let to = end.map_or(piece.end, |end| piece.first_from(end));
             if from < to {
-                rovelog_core::ranges::push(&mut ranges, from..to);
+                rovelog_core::internal::ranges::push(&mut ranges, from..to);
             }
         }
         ranges

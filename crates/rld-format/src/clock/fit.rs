@@ -5,7 +5,7 @@
 //! the line is known, and its offset is the median delay. A fitted slope is used only if the block
 //! times clearly contradict the known slope.
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use rovelog_core::{UtcKnot, UtcOffset};
 
 use super::axis::{Piece, TimeAxis, TimeBase, TimeMap, TimeOptions};

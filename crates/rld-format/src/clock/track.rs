@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use rovelog_core::Rule;
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use rovelog_core::time::Seconds;
 use zerocopy::IntoBytes as _;
 

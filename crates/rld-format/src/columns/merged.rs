@@ -8,7 +8,7 @@ use arrow_array::types::Int8Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int8Array, Int64Array, StringArray};
 use arrow_schema::{DataType, Field};
 use rovelog_core::Select;
-use rovelog_core::columns::metadata;
+use rovelog_core::internal::columns::metadata;
 
 use super::options::{GROUP, Merging, Values};
 use crate::analysis::{Current, Merger, Source, currents};

@@ -18,9 +18,9 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use rovelog_core::Select;
-use rovelog_core::buffer::ReusableBuffer;
-use rovelog_core::columns::{TIME_COLUMN, metadata};
-use rovelog_core::wire::I32Le;
+use rovelog_core::internal::buffer::ReusableBuffer;
+use rovelog_core::internal::columns::{TIME_COLUMN, metadata};
+use rovelog_core::internal::wire::I32Le;
 use zerocopy::FromBytes;
 
 use merged::MergedColumn;

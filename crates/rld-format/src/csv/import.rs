@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 
 use chrono::NaiveDateTime;
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 
 use crate::clock::span;
 use crate::error::RldError;
@@ -125,7 +125,8 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             spec.block_rows
         ));
     }
-    blank.lead_in.data_block_size = rovelog_core::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
+    blank.lead_in.data_block_size =
+        rovelog_core::internal::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
     set_counts(&mut blank, rows)?;
     let mut writer = RldWriter::new(Vec::new(), blank)?;
     // The difference between Unix time and monotonic time, and the Unix time at which the next

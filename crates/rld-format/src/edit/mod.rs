@@ -10,9 +10,9 @@ use std::ops::Range;
 pub(crate) use recover::recover;
 pub use scrub::Scrub;
 
+use rovelog_core::internal::text::count;
+use rovelog_core::internal::wire::{U16Le, U32Le};
 use rovelog_core::select::Names;
-use rovelog_core::text::count;
-use rovelog_core::wire::{U16Le, U32Le};
 use rovelog_core::{Detail, Merged, ReadOptions, Select, Sliced, Value};
 use zerocopy::FromBytes;
 

@@ -4,8 +4,9 @@
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::text::count;
-use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value, ranges};
+use rovelog_core::internal::ranges;
+use rovelog_core::internal::text::count;
+use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value};
 
 use super::ambient_left_out;
 use crate::diagnostics as rules;

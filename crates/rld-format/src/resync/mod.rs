@@ -12,8 +12,8 @@
 
 use std::ops::Range;
 
-use rovelog_core::scan::{NeedMore, Window};
-use rovelog_core::text::count;
+use rovelog_core::internal::scan::{NeedMore, Window};
+use rovelog_core::internal::text::count;
 use zerocopy::FromBytes;
 
 use crate::clock::{blocks_between, follows, is_plausible, span};

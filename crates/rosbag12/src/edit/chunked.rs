@@ -7,7 +7,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
 
 use super::latched_detail;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rovelog_core::Value;
-use rovelog_core::text::escape_bytes;
+use rovelog_core::internal::text::escape_bytes;
 
 /// A message that the index lists, but that is not in the bag.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Writes new bags from existing bags: recovery, slicing, merging and reindexing.
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use rovelog_core::{Detail, Value};
 
 mod chunked;

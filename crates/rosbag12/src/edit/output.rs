@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::splice::Splice;
-use rovelog_core::wire::U32Le;
+use rovelog_core::internal::splice::Splice;
+use rovelog_core::internal::wire::U32Le;
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;

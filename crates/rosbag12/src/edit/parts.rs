@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io::Write;
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced, Topic};
 
 use super::output::Output;

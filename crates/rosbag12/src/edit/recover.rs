@@ -1,7 +1,7 @@
 //! Recovers all intact messages of a damaged bag, and reports for every byte whether it was
 //! recovered.
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
-use rovelog_core::limits::read_description;
+use rovelog_core::internal::limits::read_description;
 
 /// Maximum depth of nested folders that are searched for `.msg` files.
 const DEPTH: usize = 8;

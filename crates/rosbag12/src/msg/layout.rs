@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use rovelog_core::Scalar;
-use rovelog_core::layout::{Element, Layout, Len, MAX_VALUES, TextDecoder, TextDecoding};
-use rovelog_core::names::UniqueNames;
+use rovelog_core::internal::layout::{Element, Layout, Len, MAX_VALUES, TextDecoder, TextDecoding};
+use rovelog_core::internal::names::UniqueNames;
 
 use super::text::{Array, Primitive};
 use super::types::{DefinitionError, Types};
@@ -73,7 +73,7 @@ fn element(word: &str) -> Element {
 
 #[cfg(test)]
 mod tests {
-    use rovelog_core::layout::{DecodeError, Fit};
+    use rovelog_core::internal::layout::{DecodeError, Fit};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use rovelog_core::wire::U32Le;
+use rovelog_core::internal::wire::U32Le;
 use zerocopy::FromBytes;
 
 use super::text::FullText;

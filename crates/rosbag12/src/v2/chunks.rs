@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::scan::{Scan as _, Window};
-use rovelog_core::usage::UsageTally;
+use rovelog_core::internal::scan::{Scan as _, Window};
+use rovelog_core::internal::usage::UsageTally;
 use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, Topic, TopicId};
 
 use super::buffer::DataStatus;

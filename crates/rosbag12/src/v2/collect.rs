@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rovelog_core::layout::Fit;
-use rovelog_core::text::escape_bytes;
-use rovelog_core::wire::U32Le;
+use rovelog_core::internal::layout::Fit;
+use rovelog_core::internal::text::escape_bytes;
+use rovelog_core::internal::wire::U32Le;
 
 use super::content::{Chunk, ConnectionKey, ConnectionRecord, OriginRecord};
 use super::records::{ChunkItem, ChunkRecords};

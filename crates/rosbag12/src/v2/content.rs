@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use rovelog_core::text::count;
+use rovelog_core::internal::text::count;
 use rovelog_core::{Detail, Value};
 
 use super::buffer::DataStatus;

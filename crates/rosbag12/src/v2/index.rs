@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use rovelog_core::Bytes;
-use rovelog_core::partial::Unread;
-use rovelog_core::scan::Window;
-use rovelog_core::text::count;
+use rovelog_core::internal::partial::Unread;
+use rovelog_core::internal::scan::Window;
+use rovelog_core::internal::text::count;
 
 use super::compression::Compression;
 use super::content::{Content, IndexMatch, IndexRange, Origin};

@@ -5,7 +5,7 @@
 //! because it returns nothing for a truncated or damaged block. Here, such a block is decoded
 //! sequence by sequence up to the damage.
 
-use rovelog_core::wire::{U16Le, U32Le, U64Le};
+use rovelog_core::internal::wire::{U16Le, U32Le, U64Le};
 use zerocopy::FromBytes;
 
 use super::buffer::{Buffer, DataStatus};

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use rovelog_core::scan::{Scan as _, Window};
-use rovelog_core::{Bytes, Diagnostics, ranges, text};
+use rovelog_core::internal::scan::{Scan as _, Window};
+use rovelog_core::internal::{ranges, text};
+use rovelog_core::{Bytes, Diagnostics};
 
 use super::buffer::DataStatus;
 use super::compression::DecompressionLimit;
@@ -193,8 +194,9 @@ impl Scanner {
                 }
                 section.index_pos = Some(header.index_pos.get());
                 section.bag_header_at = Some((at, found.data_at));
-                let words =
-                    |bytes: Option<&[u8]>| rovelog_core::text::escape_bytes(bytes.unwrap_or_default());
+                let words = |bytes: Option<&[u8]>| {
+                    rovelog_core::internal::text::escape_bytes(bytes.unwrap_or_default())
+                };
                 let encryption = header.encryptor.filter(|name| !name.is_empty() && *name != NO_ENCRYPTOR);
                 content.header = Some(BagHeader {
                     conn_count: header.conn_count.get(),

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use rovelog_core::partial::{END, Ranges, Unread};
-use rovelog_core::scan::Window;
+use rovelog_core::internal::partial::{END, Ranges, Unread};
+use rovelog_core::internal::scan::Window;
 use rovelog_core::{LogReader as _, Result, Select};
 
 use super::content::Chunk;

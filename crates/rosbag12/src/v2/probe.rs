@@ -1,7 +1,7 @@
 //! Tests whether a V2.0 record starts at a given offset, in a file or in a decompressed chunk.
 
-use rovelog_core::scan::{NeedMore, Window};
-use rovelog_core::wire::U32Le;
+use rovelog_core::internal::scan::{NeedMore, Window};
+use rovelog_core::internal::wire::U32Le;
 
 use super::wire::{Chunk, Header, IndexEntry};
 use crate::headers::Fields;

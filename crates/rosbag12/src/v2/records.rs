@@ -16,7 +16,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::internal::scan::{NeedMore, Window};
 
 use super::content::{ConnectionRecord, IndexRange};
 use super::probe::{Probe, ProbedRecord, follows, probe, starts};

@@ -8,7 +8,7 @@
 //! lead from offset 0 to 100, 200 and 300. The index data at 300 end the chunk.
 
 use rovelog_core::Rule;
-use rovelog_core::scan::{NeedMore, Scan, Window};
+use rovelog_core::internal::scan::{NeedMore, Scan, Window};
 
 use super::buffer::{Buffer, DataStatus};
 use super::compression::{Compression, DecompressionLimit, decompress};

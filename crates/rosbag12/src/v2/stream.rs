@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use rovelog_core::scan::{Scan as _, Source};
+use rovelog_core::internal::scan::{Scan as _, Source};
 
 use super::buffer::Buffer;
 use super::compression::DecompressionLimit;

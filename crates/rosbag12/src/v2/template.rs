@@ -2,8 +2,8 @@
 //! differ only in the connection id and the time. Comparing all other bytes with the previous
 //! header is therefore enough.
 
-use rovelog_core::scan::Window;
-use rovelog_core::wire::{U32Le, U64Le};
+use rovelog_core::internal::scan::Window;
+use rovelog_core::internal::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
 
 use super::probe::{Probe, probe};

@@ -1,7 +1,7 @@
 //! Structures of V2.0 in the order of the specification ("Bags/Format/2.0" in the ROS wiki).
 //! Records and their fields are encoded as in [V1.2](crate::wire).
 
-use rovelog_core::wire::{U32Le, U64Le, whole};
+use rovelog_core::internal::wire::{U32Le, U64Le, whole};
 
 use std::io::Cursor;
 

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use rovelog_core::output::FailFast;
-use rovelog_core::wire::{U32Le, U64Le};
+use rovelog_core::internal::output::FailFast;
+use rovelog_core::internal::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
 use super::compression::Compression;

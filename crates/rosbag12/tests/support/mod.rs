@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rosbag12::{BagOptions, BagReader, BagStream};
-use rovelog_core::text::escape_bytes;
+use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, Record, Topic, Value};
 use rovelog_testing::{Log, Logs, Overview, detail, hex, json_of, nanos, record_with, sha256, sort_notes};
 use serde_json::{Value as Json, json};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rovelog::core::layout::EscapedTexts;
+use rovelog::core::internal::layout::EscapedTexts;
 use rovelog::{Ledger, Select};
 use rovelog_export::Loss;
 use rovelog_export::report::{self, ReportOptions};

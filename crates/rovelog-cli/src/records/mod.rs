@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rovelog::core::Fields;
-use rovelog::core::layout::Layout;
-use rovelog::core::parallel::{self, BufferPool};
+use rovelog::core::internal::layout::Layout;
+use rovelog::core::internal::parallel::{self, BufferPool};
 use rovelog::{FieldType, Record, Schema, Topic, TopicId, Value};
 use rovelog_export::ndjson;
 use rovelog_export::text::{self, Keep, Selected};

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 pub use pace::Pace;
 
-use crate::text::count;
+use crate::internal::text::count;
 use crate::{Topic, TopicId};
 
 /// A gap between two records of a topic.
@@ -200,7 +200,7 @@ fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Result<Ve
         let failed = |error: String| Error::new(log.format().id, ErrorKind::Malformed, None, error);
         let (topic, batch) = batch.map_err(|error| failed(error.to_string()))?;
         let pace = &mut paces[topic.index()];
-        let times = batch.column_by_name(crate::columns::TIME_COLUMN);
+        let times = batch.column_by_name(crate::internal::columns::TIME_COLUMN);
         let times = times.ok_or_else(|| failed("a batch without times".to_owned()))?;
         times.as_primitive::<Int64Type>().iter().flatten().for_each(|nanos| pace.push(nanos));
     }

@@ -27,7 +27,7 @@ mod tests;
 use std::mem;
 use std::ops::Range;
 
-use crate::topic::Interval;
+use crate::internal::topic::Interval;
 use crate::{Clock, Diagnostics, Rule, Severity, Timestamp, Topic, TopicId};
 
 /// Maximum distance in nanoseconds between an interval of a topic and a time that is added to this

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use rovelog::core::text;
+use rovelog::core::internal::text;
 pub use rovelog::rosbag12::v2::Compression;
 use rovelog::rosbag12::v2::wire::ConnectionHeader;
 use rovelog::rosbag12::v2::{self, Writer};

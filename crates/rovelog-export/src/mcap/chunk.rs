@@ -8,8 +8,8 @@
 use std::io::Write as _;
 
 use ::mcap::records::{ChunkHeader, MessageHeader, MessageIndexEntry, op};
-use rovelog::core::layout::KeyCache;
-use rovelog::core::parallel::BufferPool;
+use rovelog::core::internal::layout::KeyCache;
+use rovelog::core::internal::parallel::BufferPool;
 use rovelog::{Payload, Record, TopicId};
 use zstd::bulk::Compressor;
 

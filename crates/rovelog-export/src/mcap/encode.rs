@@ -1,6 +1,6 @@
 //! Encodes records as protobuf messages directly from their bytes, without decoding them to values.
 
-use rovelog::core::layout::{At, Leaf, Visit};
+use rovelog::core::internal::layout::{At, Leaf, Visit};
 use rovelog::{Field, FieldType, Scalar};
 
 use super::proto::{self, varint};
@@ -175,7 +175,7 @@ mod tests {
     use std::sync::Arc;
 
     use rovelog::Value;
-    use rovelog::core::layout::{Element, KeyTable, Layout, Len, TextDecoder};
+    use rovelog::core::internal::layout::{Element, KeyTable, Layout, Len, TextDecoder};
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 
 use ::mcap::records::MessageHeader;
-use rovelog::core::text;
+use rovelog::core::internal::text;
 use rovelog::{AnyLog, Payload, Record, Topic, TopicId};
 
 use super::chunk::{Buffers, Tally};

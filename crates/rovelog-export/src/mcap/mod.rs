@@ -30,7 +30,7 @@ mod vel;
 use std::io::Write;
 
 pub use options::{McapCompression, McapOptions, RosForm, VelodyneOptions};
-use rovelog::core::parallel::in_order;
+use rovelog::core::internal::parallel::in_order;
 use rovelog::{AnyLog, Select};
 
 use self::chunk::{Buffers, Packer};

@@ -1,6 +1,6 @@
 //! Options of MCAP files.
 
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::vel_format::velodyne::{Calibration, Model, PointOptions};
 
 /// Options for writing an MCAP file.

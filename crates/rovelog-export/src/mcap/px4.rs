@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::sync::{Arc, LazyLock};
 
-use rovelog::core::layout::{Layout, Place, Row, scalar_value};
+use rovelog::core::internal::layout::{Layout, Place, Row, scalar_value};
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{self, POSITION_TOPICS, PositionFields};
 use rovelog::{Field, FieldType, LogReader as _, Record, Scalar, Schema, Select, Topic, TopicId, Value};

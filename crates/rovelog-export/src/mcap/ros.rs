@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ::mcap::records::MessageHeader;
-use rovelog::core::text;
+use rovelog::core::internal::text;
 use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{LogReader as _, Record, Topic};
 

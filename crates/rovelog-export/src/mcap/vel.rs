@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rovelog::core::text::count as count_of;
+use rovelog::core::internal::text::count as count_of;
 use rovelog::vel_format::gps::{Fix, quality_name};
 use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::Revolutions;

@@ -175,7 +175,7 @@ fn data(plot: &Plot) -> Value {
         let names: serde_json::Map<String, Value> =
             series.names.iter().map(|(value, name)| (value.to_string(), Value::from(*name))).collect();
         json!({
-            "name": rovelog::core::text::escape(&series.name),
+            "name": rovelog::core::internal::text::escape(&series.name),
             "t": base64(times),
             "v": base64(values),
             "step": series.look != Look::Line,
@@ -187,7 +187,7 @@ fn data(plot: &Plot) -> Value {
         json!({
             "lanes": panel.is_lanes(),
             "factor": factor,
-            "unit": unit.map(|unit| rovelog::core::text::escape(&unit).into_owned()),
+            "unit": unit.map(|unit| rovelog::core::internal::text::escape(&unit).into_owned()),
             "series": panel.series.iter().map(series).collect::<Vec<_>>(),
         })
     };

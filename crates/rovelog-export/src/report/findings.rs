@@ -1,7 +1,7 @@
 //! Findings of a report: sentences about unusual values and events in a log.
 
 use rovelog::AnyLog;
-use rovelog::core::text::count;
+use rovelog::core::internal::text::count;
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{Entry, status_changes};
 

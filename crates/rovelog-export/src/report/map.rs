@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use rovelog::core::text::count;
+use rovelog::core::internal::text::count;
 use rovelog::{AnyLog, ErrorKind};
 
 use crate::page::Page;

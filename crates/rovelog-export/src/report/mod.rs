@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
-use rovelog::core::text::count;
+use rovelog::core::internal::text::count;
 use rovelog::ulog_format::px4::{Change, Mode, mode_changes};
 use rovelog::{AnyLog, Severity, Timestamp};
 

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use rovelog::core::layout::Fit;
-use rovelog::core::text::count;
+use rovelog::core::internal::layout::Fit;
+use rovelog::core::internal::text::count;
 use rovelog::rosbag12::msg::{FullText, SumMatch, Type, Types};
 use rovelog::rosbag12::{BagReader, Definition, Publisher};
 use rovelog::{LogReader as _, Record, Topic};

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use arrow_schema::DataType;
-use rovelog::core::topic::short;
+use rovelog::core::internal::topic::short;
 use rovelog::{Error, LogReader, Select, Topic};
 
 use super::derived::derived;

@@ -18,8 +18,8 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
-use rovelog::core::columns::TIME_COLUMN;
-use rovelog::core::text::count;
+use rovelog::core::internal::columns::TIME_COLUMN;
+use rovelog::core::internal::text::count;
 use rovelog::{LogReader, Select, Topic};
 
 use super::cursor::Cursor;

@@ -1,6 +1,6 @@
 //! Suggestions for misspelled names.
 
-use rovelog::core::topic::short;
+use rovelog::core::internal::topic::short;
 
 /// Maximum number of names that are compared with a misspelled name. A hostile log can declare
 /// 65,536 topics, and each comparison takes quadratic time.

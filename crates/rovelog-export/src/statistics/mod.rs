@@ -11,8 +11,8 @@ mod running;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog::core::layout::{At, FieldKeys, Layout, Leaf, Visit, scalar_value};
-use rovelog::core::parallel::{self, Jobs};
+use rovelog::core::internal::layout::{At, FieldKeys, Layout, Leaf, Visit, scalar_value};
+use rovelog::core::internal::parallel::{self, Jobs};
 use rovelog::{Error, ErrorKind, Field, LogReader, Record, Scalar, Select, Value};
 
 use crate::{Loss, leaf};

@@ -17,7 +17,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
-use rovelog::core::text::count;
+use rovelog::core::internal::text::count;
 
 use super::options::{Kind, TimeUnit};
 use super::sink::Job;

@@ -12,7 +12,7 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use rovelog::core::parallel::{BufferPool, Jobs, in_order};
+use rovelog::core::internal::parallel::{BufferPool, Jobs, in_order};
 
 use super::options::Dialect;
 use super::sink::{Job, Out};

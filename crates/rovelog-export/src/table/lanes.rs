@@ -2,7 +2,7 @@
 //! one thread at a time, because its batches must be written in order.
 
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
-use rovelog::core::parallel::{self, Jobs};
+use rovelog::core::internal::parallel::{self, Jobs};
 
 use super::parquet::GROUP_ROWS;
 use super::sink::Sink;

@@ -20,7 +20,7 @@ mod source;
 use std::io::Write;
 
 use arrow_schema::Schema;
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
 pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};

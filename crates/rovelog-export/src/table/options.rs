@@ -1,6 +1,6 @@
 //! Options of the table exports.
 
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 
 pub use crate::leaf::Names;
 use crate::signal::Signal;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rovelog::Value;
-use rovelog::core::text::{count, escape};
+use rovelog::core::internal::text::{count, escape};
 
 /// Writes `name=value` after the text `before`. If `state` is given, it is the name of the value
 /// and is written instead of the value.

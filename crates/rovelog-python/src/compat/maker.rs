@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use rovelog::core::Scalar;
-use rovelog::core::layout::{Element, Layout, Len, Number as _, Slot};
+use rovelog::core::internal::layout::{Element, Layout, Len, Number as _, Slot};
 
 use crate::compat::stamp::TimeClasses;
 

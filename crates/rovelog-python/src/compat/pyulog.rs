@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rovelog::Error;
 use rovelog::core::LogReader as _;
-use rovelog::core::wire::U64Le;
+use rovelog::core::internal::wire::U64Le;
 use rovelog::ulog_format::wire::Message;
 use rovelog::ulog_format::{Part, Scanned, UlogReader};
 

@@ -191,7 +191,7 @@ pub struct Split {
 impl std::fmt::Display for Split {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { topic, column, kind, plain, table, logs } = self;
-        let logs = rovelog::core::text::count(logs.len() as u64, "log");
+        let logs = rovelog::core::internal::text::count(logs.len() as u64, "log");
         write!(
             f,
             "column {column} of topic {topic} has another type ({kind}) in {logs}: \

@@ -11,8 +11,8 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use rovelog_core::packed::{Ending, Packing};
-use rovelog_core::text::count;
+use rovelog_core::internal::packed::{Ending, Packing};
+use rovelog_core::internal::text::count;
 use rovelog_core::{Bytes, Error, ErrorKind, Limits, Result};
 use zip::ZipArchive;
 

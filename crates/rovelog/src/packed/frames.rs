@@ -9,7 +9,7 @@
 use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
 use lz4_flex::frame::FrameDecoder as Lz4;
-use rovelog_core::packed::Ending;
+use rovelog_core::internal::packed::Ending;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 

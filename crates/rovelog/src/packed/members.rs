@@ -10,7 +10,7 @@
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use lzma_rust2::{Action, Status, XzStream};
-use rovelog_core::packed::Ending;
+use rovelog_core::internal::packed::Ending;
 
 /// A compression whose files consist of one or more members.
 #[derive(Clone, Copy, PartialEq, Eq)]

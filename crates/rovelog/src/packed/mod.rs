@@ -10,7 +10,7 @@ mod stream;
 
 use std::io::{self, BufRead, Cursor, Read, Write as _};
 
-use rovelog_core::packed::{Ending, Packing};
+use rovelog_core::internal::packed::{Ending, Packing};
 use rovelog_core::{Bytes, Error, Limits, Result};
 
 use self::members::Kind;

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use rovelog_core::scan::Window;
+use rovelog_core::internal::scan::Window;
 
 use crate::definitions::Definitions;
 use crate::validate::{CHAIN, FREE_DEFINITIONS, Scan, Validator};

@@ -15,9 +15,9 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
-use rovelog_core::layout::TextDecoding;
-use rovelog_core::scan::Window;
-use rovelog_core::wire::U64Le;
+use rovelog_core::internal::layout::TextDecoding;
+use rovelog_core::internal::scan::Window;
+use rovelog_core::internal::wire::U64Le;
 use rovelog_core::{Align, Detail, Diagnostics, LogReader, Merged, Value};
 use zerocopy::FromBytes as _;
 
@@ -493,10 +493,10 @@ impl<'a, W: Write> Merge<'a, W> {
 
 /// Adds the names of a format and of all types nested in the format to `names`. The recursion is
 /// limited, because the nesting depth of a layout is limited.
-fn collect<'a>(layout: &'a rovelog_core::layout::Layout, names: &mut HashSet<&'a str>) {
+fn collect<'a>(layout: &'a rovelog_core::internal::layout::Layout, names: &mut HashSet<&'a str>) {
     if names.insert(&layout.schema().name) {
         for slot in layout.slots() {
-            if let rovelog_core::layout::Element::Struct(inner) = &slot.element {
+            if let rovelog_core::internal::layout::Element::Struct(inner) = &slot.element {
                 collect(inner, names);
             }
         }

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::ranges::{self, total_len};
-use rovelog_core::splice::Splice;
+use rovelog_core::internal::ranges::{self, total_len};
+use rovelog_core::internal::splice::Splice;
 use rovelog_core::{Detail, LogReader, ReadOptions, RecoverOptions, Recovery, Segment, Value};
 use zerocopy::IntoBytes;
 

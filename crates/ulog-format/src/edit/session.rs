@@ -4,8 +4,8 @@
 use std::io::Write;
 
 use rovelog_core::Sliced;
-use rovelog_core::splice::Splice;
-use rovelog_core::wire::U64Le;
+use rovelog_core::internal::splice::Splice;
+use rovelog_core::internal::wire::U64Le;
 use zerocopy::IntoBytes;
 
 use crate::error::UlogError;

@@ -26,10 +26,10 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::splice::Splice;
-use rovelog_core::text::count;
+use rovelog_core::internal::splice::Splice;
+use rovelog_core::internal::text::count;
+use rovelog_core::internal::wire::U64Le;
 use rovelog_core::time::Seconds;
-use rovelog_core::wire::U64Le;
 use rovelog_core::{Detail, LogReader, Select, Sliced, Timestamp, Value};
 use zerocopy::IntoBytes;
 

@@ -6,7 +6,7 @@
 //! in `latitude_deg`.
 
 use rovelog_core::Scalar;
-use rovelog_core::layout::Layout;
+use rovelog_core::internal::layout::Layout;
 
 use crate::row::{Place, Row};
 

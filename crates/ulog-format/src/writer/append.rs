@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use rovelog_core::ReadOptions;
-use rovelog_core::wire::U64Le;
+use rovelog_core::internal::wire::U64Le;
 use zerocopy::IntoBytes;
 
 use super::{Stage, UlogWriter};

@@ -185,7 +185,7 @@ impl RowBuffer {
     }
 
     /// Finds a field by its flat name, such as `q[0]` or `esc[1].rpm`. The returned place is valid
-    /// for all rows of the topic. See [`Layout::place`](rovelog_core::layout::Layout::place).
+    /// for all rows of the topic. See [`Layout::place`](rovelog_core::internal::layout::Layout::place).
     ///
     /// # Errors
     /// Returns an error if the format has no such field.

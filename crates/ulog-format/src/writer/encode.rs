@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use rovelog_core::Value;
-use rovelog_core::layout::{encode_scalar, scalar_of};
-use rovelog_core::wire::{U16Le, U64Le};
+use rovelog_core::internal::layout::{encode_scalar, scalar_of};
+use rovelog_core::internal::wire::{U16Le, U64Le};
 use zerocopy::IntoBytes;
 
 use crate::error::UlogError;

@@ -61,8 +61,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use rovelog_core::Value;
-use rovelog_core::output::FailFast;
-use rovelog_core::wire::U64Le;
+use rovelog_core::internal::output::FailFast;
+use rovelog_core::internal::wire::U64Le;
 use zerocopy::{FromBytes, IntoBytes};
 
 pub use append::{append, append_to_file};
@@ -341,7 +341,7 @@ impl<W: Write> UlogWriter<W> {
     /// # Errors
     /// Returns an error if the topic is not subscribed or cannot be decoded.
     #[doc(hidden)]
-    pub fn layout(&self, topic: TopicHandle) -> Result<&rovelog_core::layout::Layout, UlogError> {
+    pub fn layout(&self, topic: TopicHandle) -> Result<&rovelog_core::internal::layout::Layout, UlogError> {
         Ok(&self.tables.layout(topic.msg_id)?.record)
     }
 

@@ -3,7 +3,7 @@
 
 pub mod built;
 
-use rovelog_core::wire::U16Le;
+use rovelog_core::internal::wire::U16Le;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, ReadOptions, Topic, Value};
 use rovelog_testing::{Log, Logs, Overview, detail, hex, json_of, nanos, record_json};
 use serde_json::{Value as Json, json};

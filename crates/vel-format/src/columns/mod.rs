@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use rovelog_core::layout::Layout;
+use rovelog_core::internal::layout::Layout;
 use rovelog_core::{LogReader, Select, TopicId};
 
 pub use points::PointBatches;

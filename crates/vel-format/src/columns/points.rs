@@ -70,7 +70,7 @@ fn batch(
     };
     let times = points.iter().map(|point| nanos.saturating_add(point.nanos.into()));
     let times = Int64Array::from_iter_values(times);
-    table.always(rovelog_core::columns::TIME_COLUMN, "ns", Arc::new(times));
+    table.always(rovelog_core::internal::columns::TIME_COLUMN, "ns", Arc::new(times));
     table.column("x", "m", || f32s(|point| point.x));
     table.column("y", "m", || f32s(|point| point.y));
     table.column("z", "m", || f32s(|point| point.z));

@@ -77,5 +77,5 @@ impl Table {
 pub(super) fn metadata(topic: &str, type_name: &str) -> HashMap<String, String> {
     let pairs =
         [("rovelog.format", crate::wire::INFO.id), ("rovelog.topic", topic), ("rovelog.type", type_name)];
-    rovelog_core::columns::metadata(pairs)
+    rovelog_core::internal::columns::metadata(pairs)
 }

@@ -10,8 +10,8 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_schema::ArrowError;
-use rovelog_core::columns::VariableBuilder;
-use rovelog_core::layout::Layout;
+use rovelog_core::internal::columns::VariableBuilder;
+use rovelog_core::internal::layout::Layout;
 use zerocopy::IntoBytes;
 
 use super::table::Table;
@@ -23,7 +23,7 @@ use crate::state::Meaning;
 use crate::wire::{GpsData, ImageData, RobotPose, VelodynePacket};
 
 /// Names of the columns that every topic has.
-const COMMON: [&str; 4] = [rovelog_core::columns::TIME_COLUMN, "ts_ms", "version", "offset"];
+const COMMON: [&str; 4] = [rovelog_core::internal::columns::TIME_COLUMN, "ts_ms", "version", "offset"];
 
 /// Returns the layout with the names of columns. If a field has the name of a column that every
 /// topic has, a `_` is appended to the name.
@@ -99,7 +99,7 @@ fn common<'m, I: Iterator<Item = &'m Message<'m>>>(
     let each = || messages.iter().flat_map(&repeat);
     let mut times = Vec::with_capacity(rows);
     times.extend(each().map(|message| message.nanos));
-    table.always(rovelog_core::columns::TIME_COLUMN, "ns", Arc::new(Int64Array::from(times)));
+    table.always(rovelog_core::internal::columns::TIME_COLUMN, "ns", Arc::new(Int64Array::from(times)));
     table.column("ts_ms", "ms", || {
         Arc::new(Float64Array::from_iter_values(each().map(|message| message.header.timestamp.get())))
     });

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::ops::Range;
 
-use rovelog_core::wire::I16Le;
+use rovelog_core::internal::wire::I16Le;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::model::Model;

@@ -2,7 +2,7 @@
 //! with 32 elements, so that the compiler can use SIMD instructions. See section 7 of
 //! docs/formats/vel.md.
 
-use rovelog_core::wire::U32Le;
+use rovelog_core::internal::wire::U32Le;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::angles;

@@ -2,7 +2,7 @@
 //! packets are needed. See section 7 of docs/formats/vel.md.
 
 use crate::wire::VelodynePacket;
-use rovelog_core::text;
+use rovelog_core::internal::text;
 
 /// A model of a Velodyne sensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use binrw::BinWrite;
 use rovelog_core::Value;
-use rovelog_core::wire::I32Le;
+use rovelog_core::internal::wire::I32Le;
 
 use crate::declared::Declared;
 use crate::error::VelError;

@@ -8,9 +8,9 @@ use std::borrow::Borrow;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use binrw::BinWrite as _;
-use rovelog_core::output::FailFast;
-use rovelog_core::scan::Window;
-use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le};
+use rovelog_core::internal::output::FailFast;
+use rovelog_core::internal::scan::Window;
+use rovelog_core::internal::wire::{F64Le, I32Le, I64Le, U16Le, U32Le};
 use zerocopy::IntoBytes;
 
 use index::entries as index_entries;

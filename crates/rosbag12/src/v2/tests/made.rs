@@ -1,6 +1,6 @@
 //! Functions that build V2.0 records and bags for the tests.
 
-use rovelog_core::wire::{U32Le, U64Le};
+use rovelog_core::internal::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes as _;
 
 use crate::v2::wire::{

@@ -1,6 +1,6 @@
 //! Tests of damage between chunks, and of finding the end of each chunk.
 
-use rovelog_core::scan::{NeedMore, Scan as _, Window};
+use rovelog_core::internal::scan::{NeedMore, Scan as _, Window};
 
 use super::made::{chunk, chunk_info, connection, data_len_of, index_data, message, unknown};
 use crate::diagnostics as rules;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use rovelog::AnyLog;
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog_export::Loss;
 use rovelog_export::statistics::{Number, short};
 use serde::Serialize;

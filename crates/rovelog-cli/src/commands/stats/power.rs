@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rovelog::Error;
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::rld_format::analysis::{
     Accumulator, Events, Phase, StateRuns, Stats, StatsOptions, Sums, Threshold, Windows,
 };

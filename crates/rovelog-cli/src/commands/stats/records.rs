@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rovelog::core::parallel::Jobs;
+use rovelog::core::internal::parallel::Jobs;
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::Loss;
 use rovelog_export::statistics::statistics;

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use binrw::{BinRead, BinWrite};
-//! use rovelog_core::wire::{U16Le, U32Le};
+//! use rovelog_core::internal::wire::{U16Le, U32Le};
 //! use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 //!
 //! /// Precedes each message.
@@ -38,7 +38,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 ///
 /// ```
 /// use rovelog_core::field_range;
-/// use rovelog_core::wire::{U16Le, U32Le};
+/// use rovelog_core::internal::wire::{U16Le, U32Le};
 ///
 /// #[repr(C)]
 /// struct Header {
@@ -53,7 +53,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 #[macro_export]
 macro_rules! field_range {
     ($at:expr, $struct:ty, $field:ident) => {
-        $crate::wire::range_of($at, ::std::mem::offset_of!($struct, $field), |all: &$struct| &all.$field)
+        $crate::internal::wire::range_of($at, ::std::mem::offset_of!($struct, $field), |all: &$struct| {
+            &all.$field
+        })
     };
     ($at:expr, $struct:ty, $first:ident..=$last:ident) => {
         $crate::field_range!($at, $struct, $first).start..$crate::field_range!($at, $struct, $last).end
@@ -73,7 +75,7 @@ pub fn range_of<T, F>(at: u64, offset: usize, _: fn(&T) -> &F) -> Range<u64> {
 /// Returns the complete elements in `bytes`. An incomplete element at the end is ignored.
 ///
 /// ```
-/// use rovelog_core::wire::{U16Le, whole};
+/// use rovelog_core::internal::wire::{U16Le, whole};
 ///
 /// assert_eq!(whole::<U16Le>(&[1, 0, 2, 0, 3]), [U16Le::new(1), U16Le::new(2)]);
 /// ```
@@ -90,7 +92,7 @@ pub fn whole<T: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -
 ///
 /// ```
 /// use binrw::{BinRead, BinWrite, binrw};
-/// use rovelog_core::wire::{counted, rest};
+/// use rovelog_core::internal::wire::{counted, rest};
 ///
 /// #[binrw]
 /// #[brw(little)]
@@ -170,10 +172,10 @@ macro_rules! le_ints {
             }
         }
 
-        impl crate::layout::Declared for $name {
-            const ELEMENT: crate::layout::Element =
-                crate::layout::Element::Scalar(<$int as crate::layout::Number>::SCALAR);
-            const LEN: crate::layout::Len = crate::layout::Len::One;
+        impl crate::internal::layout::Declared for $name {
+            const ELEMENT: crate::internal::layout::Element =
+                crate::internal::layout::Element::Scalar(<$int as crate::internal::layout::Number>::SCALAR);
+            const LEN: crate::internal::layout::Len = crate::internal::layout::Len::One;
         }
 
         impl BinRead for $name {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 /// Assigns unique names. If a name has already been assigned, a number is appended, as in `name#2`.
 ///
 /// ```
-/// use rovelog_core::names::UniqueNames;
+/// use rovelog_core::internal::names::UniqueNames;
 ///
 /// let mut names = UniqueNames::default();
 /// let given = ["V1", "V1", "V1#2", "V1"].map(|name| names.assign(name));

@@ -20,7 +20,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use crate::ranges;
+use crate::internal::ranges;
 
 /// Size of a block in bytes. A record starts a new block if its offset is at least this number of
 /// bytes after the start of the current block.
@@ -32,7 +32,7 @@ const BLOCK_SIZE: u64 = 4 << 20;
 /// time span of the block.
 ///
 /// ```
-/// use rovelog_core::index::{Index, Span};
+/// use rovelog_core::internal::index::{Index, Span};
 ///
 /// let mut index = Index::default();
 /// // For each of two topics, the number of the last block with records of the topic.

@@ -23,8 +23,8 @@ use super::scalar::Number;
 use super::text::TextDecoder;
 use super::types::{Element, Layout, Len};
 use super::visit::MAX_VALUES;
-use crate::text::up_to_nul;
-use crate::wire::U32Le;
+use crate::internal::text::up_to_nul;
+use crate::internal::wire::U32Le;
 use crate::{Record, Scalar};
 
 /// Reason why a record cannot be deserialized to a struct.

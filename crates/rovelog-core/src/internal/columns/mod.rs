@@ -1,5 +1,5 @@
 //! Conversion of records to Arrow columns. The columns are derived from the
-//! [`Layout`](crate::layout::Layout) of the records.
+//! [`Layout`](crate::internal::layout::Layout) of the records.
 //!
 //! - [`FixedBuilder`] is for layouts whose records all have the same size. Each value is at the
 //!   same offset in every record, so each column is filled by a loop of copies.

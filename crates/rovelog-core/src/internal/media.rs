@@ -4,7 +4,7 @@
 /// may state a wrong format.
 ///
 /// ```
-/// use rovelog_core::media::ImageFormat;
+/// use rovelog_core::internal::media::ImageFormat;
 ///
 /// assert_eq!(ImageFormat::of(b"\x89PNG\r\n\x1a\n"), Some(ImageFormat::Png));
 /// assert_eq!(ImageFormat::of(b"text"), None);

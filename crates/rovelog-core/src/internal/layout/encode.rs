@@ -6,7 +6,7 @@
 
 use super::scalar::{Number as _, encode_scalar, length};
 use super::types::{Element, Layout, Len};
-use crate::text::count;
+use crate::internal::text::count;
 use crate::{Scalar, Value};
 
 /// Error for a value that the type of a field cannot represent.

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Result;
-use crate::scan::Window;
+use crate::internal::scan::Window;
 
 /// Size in bytes of the ranges at the start and at the end of a remote file that are fetched first.
 pub const END: u64 = 256 << 10;

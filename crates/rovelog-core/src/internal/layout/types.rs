@@ -104,8 +104,8 @@ pub trait Declared {
 /// compile.
 ///
 /// ```
-/// use rovelog_core::layout::DeclaredField;
-/// use rovelog_core::wire::{F32Le, U16Le};
+/// use rovelog_core::internal::layout::DeclaredField;
+/// use rovelog_core::internal::wire::{F32Le, U16Le};
 ///
 /// struct Engine {
 ///     rpm: U16Le,
@@ -120,7 +120,7 @@ macro_rules! declared_fields {
         const _: fn(&$name) = |all| {
             let $name { $($field: _),* } = all;
         };
-        &[$($crate::layout::DeclaredField::of(stringify!($field), concat!($($unit)?), |all: &$name| &all.$field)),*]
+        &[$($crate::internal::layout::DeclaredField::of(stringify!($field), concat!($($unit)?), |all: &$name| &all.$field)),*]
     }};
 }
 

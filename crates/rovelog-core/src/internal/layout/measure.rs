@@ -19,7 +19,7 @@ use std::sync::Arc;
 use super::scalar::{length, scalar_value};
 use super::types::{Element, Layout, Len, Slot, Step};
 use crate::Scalar;
-use crate::wire::U32Le;
+use crate::internal::wire::U32Le;
 
 /// Maximum number of steps in a layout after the steps of a nested type are copied into it. If the
 /// limit would be exceeded, a single step refers to the nested type instead. Without a limit, the

@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::types::{Element, Layout, Len, Slot};
-use crate::text::up_to_nul;
-use crate::wire::U32Le;
+use crate::internal::text::up_to_nul;
+use crate::internal::wire::U32Le;
 use crate::{Field, Fields, Result, Scalar, TopicId};
 
 /// Maximum number of values without bytes in a record. Structs without fields are such values.

@@ -15,7 +15,7 @@ use std::io::{ErrorKind, Read, Result as IoResult};
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use crate::wire::U32Le;
+use crate::internal::wire::U32Le;
 
 /// Initial size in bytes of the buffer for a pipe.
 const INITIAL_BUFFER_LEN: usize = 256 << 10;

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write as _};
 /// Returns a number with its noun in the singular or plural, such as `1 byte` or `2 entries`.
 ///
 /// ```
-/// use rovelog_core::text::count;
+/// use rovelog_core::internal::text::count;
 ///
 /// assert_eq!(count(1_u64, "message"), "1 message");
 /// assert_eq!(count(0_usize, "entry"), "0 entries");

@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
-use crate::layout::{Element, Layout, Len, Number, Slot};
-use crate::text::up_to_nul;
-use crate::wire::U32Le;
+use crate::internal::layout::{Element, Layout, Len, Number, Slot};
+use crate::internal::text::up_to_nul;
+use crate::internal::wire::U32Le;
 use crate::{Scalar, Select};
 use arrow_array::types::Int64Type;
 use arrow_array::{

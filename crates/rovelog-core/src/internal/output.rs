@@ -10,7 +10,7 @@ use std::io::{Error, Read, Result, Seek, SeekFrom, Write};
 /// ```
 /// use std::io::Write;
 ///
-/// use rovelog_core::output::FailFast;
+/// use rovelog_core::internal::output::FailFast;
 ///
 /// let mut buffer = [0; 4];
 /// let mut out = FailFast::new(&mut buffer[..]);

@@ -7,7 +7,7 @@
 
 use super::scalar::{Number, scalar_value};
 use super::types::{Element, Layout, Len};
-use crate::text::up_to_nul;
+use crate::internal::text::up_to_nul;
 use crate::{Scalar, Value};
 
 /// The bytes of a record together with their layout.

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use encoding_rs::Encoding;
 
-use crate::text::escape_bytes;
+use crate::internal::text::escape_bytes;
 
 /// An encoding for texts that are not UTF-8.
 ///
 /// ```
-/// use rovelog_core::layout::TextEncoding;
+/// use rovelog_core::internal::layout::TextEncoding;
 ///
 /// assert_eq!(TextEncoding::named("cp1251").map(TextEncoding::name), Some("windows-1251"));
 /// assert_eq!(TextEncoding::named("utf-16"), None);

@@ -30,10 +30,10 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use super::copy::{self, GROUP};
 use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
-use crate::buffer::ReusableBuffer;
-use crate::layout::{Element, Layout, Len, Slot, TextDecoder};
-use crate::text::up_to_nul;
-use crate::wire::U64Le;
+use crate::internal::buffer::ReusableBuffer;
+use crate::internal::layout::{Element, Layout, Len, Slot, TextDecoder};
+use crate::internal::text::up_to_nul;
+use crate::internal::wire::U64Le;
 use crate::{Scalar, Select};
 
 /// Compiled conversion from the rows of a topic to columns.
@@ -483,7 +483,7 @@ mod tests {
 
     use super::*;
 
-    fn add(builder: &mut crate::layout::Builder, name: &str, element: Element, len: Len) {
+    fn add(builder: &mut crate::internal::layout::Builder, name: &str, element: Element, len: Len) {
         builder.field(name, element, len, String::new());
     }
 

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// `0..3` of the new bytes, and `8..10` of the source.
 ///
 /// ```
-/// use rovelog_core::splice::Splice;
+/// use rovelog_core::internal::splice::Splice;
 ///
 /// let mut log = Splice::new([&b"0123456789"[..]]);
 /// log.copy(0, 0..2);
