@@ -175,8 +175,10 @@ mod writer;
 use std::ops::Range;
 use std::path::Path;
 
-use rovelog_core::internal::partial::Ranges;
-use rovelog_core::reader::{Companion, Records, Texts, refuse};
+use rovelog_core::backend::Backend;
+use rovelog_core::format::Companion;
+use rovelog_core::internal::partial::{Ranges, Unread};
+use rovelog_core::reader::{Records, Texts};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Recovery, Sliced, Text, Topic, TopicId, Usage,
 };
@@ -275,49 +277,6 @@ impl LogReader for RldReader {
         &self.topics
     }
 
-    fn as_log(&self) -> &dyn LogReader {
-        self
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        if let Some(refused) = refuse(self, &self.unread, select) {
-            return Box::new(std::iter::once(Err(refused)));
-        }
-        Box::new(self.records_in_order(select).map(Ok))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
-        if let Some(refused) = refuse(self, &self.unread, select) {
-            return Err(refused);
-        }
-        let topic = &self.topics[topic.index()];
-        let options = ColumnOptions::physical();
-        Ok(Box::new(self.of_topic(topic)?.batches_as(&topic.name, select, &options)?))
-    }
-
-    fn topic_definition(&self, topic: TopicId) -> Option<String> {
-        let reader = self.of_topic(self.topics.get(topic.index())?).ok()?;
-        let line = |channel: &Channel| {
-            let link = channel.valid.map(|bit| format!(" valid={}", reader.channels()[bit].name));
-            let kind = if channel.is_binary { "binary" } else { "analog" };
-            format!(
-                "{kind} {} {} scale={}{}\n",
-                channel.name,
-                channel.unit,
-                channel.scale,
-                link.unwrap_or_default()
-            )
-        };
-        Some(reader.channels().iter().map(line).collect())
-    }
-
-    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
-        // If bytes are missing or were added, the offset of a row depends on the times of all
-        // blocks before the row. So the ranges that are needed cannot be computed in advance.
-        (!self.is_suspect || self.unread.is_empty()).then(|| self.still_needed(select))
-    }
-
     fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
@@ -340,5 +299,48 @@ impl LogReader for RldReader {
 
     fn slice(&self, select: &Select, out: &mut dyn std::io::Write) -> Result<Sliced> {
         Ok(edit::slice(self, select, out)?)
+    }
+}
+
+impl Backend for RldReader {
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
+    fn read_records<'a>(&'a self, select: &Select) -> Records<'a> {
+        Box::new(self.records_in_order(select).map(Ok))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn read_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        let topic = &self.topics[topic.index()];
+        let options = ColumnOptions::physical();
+        Ok(Box::new(self.of_topic(topic)?.batches_as(&topic.name, select, &options)?))
+    }
+
+    fn topic_definition(&self, topic: TopicId) -> Option<String> {
+        let reader = self.of_topic(self.topics.get(topic.index())?).ok()?;
+        let line = |channel: &Channel| {
+            let link = channel.valid.map(|bit| format!(" valid={}", reader.channels()[bit].name));
+            let kind = if channel.is_binary { "binary" } else { "analog" };
+            format!(
+                "{kind} {} {} scale={}{}\n",
+                channel.name,
+                channel.unit,
+                channel.scale,
+                link.unwrap_or_default()
+            )
+        };
+        Some(reader.channels().iter().map(line).collect())
+    }
+
+    fn unread(&self) -> Option<&Unread> {
+        Some(&self.unread)
+    }
+
+    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
+        // If bytes are missing or were added, the offset of a row depends on the times of all
+        // blocks before the row. So the ranges that are needed cannot be computed in advance.
+        (!self.is_suspect || self.unread.is_empty()).then(|| self.still_needed(select))
     }
 }

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use rovelog_core::format::Companion;
 use rovelog_core::internal::scan::Window;
-use rovelog_core::reader::Companion;
 use rovelog_core::{Bytes, Clock, Diagnostics, ReadOptions, Rule, Topic};
 
 use crate::clock::{self, Blocks, ClockChange, TimeBase, TimeOptions, Tracker};

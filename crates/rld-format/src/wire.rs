@@ -11,9 +11,9 @@
 use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, binrw};
+use rovelog_core::format::Files;
 use rovelog_core::internal::text::padded;
 use rovelog_core::internal::wire::{F64Le, I32Le, I64Le, U16Le, U32Le, U64Le};
-use rovelog_core::reader::Files;
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

@@ -7,6 +7,7 @@ use rld_format::layout::Layout;
 use rld_format::unit::Unit;
 use rld_format::wire::{BlockTimes, Header};
 use rld_format::{ChannelSpec, Format as _, LogSpec, Rld, RldError, RldReader, encode_row, set_counts};
+use rovelog_core::backend::Backend as _;
 use rovelog_core::internal::partial::Unread;
 use rovelog_core::internal::text::count;
 use rovelog_core::internal::wire::{I64Le, U16Le, U32Le};

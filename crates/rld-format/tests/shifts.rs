@@ -9,6 +9,7 @@ use std::io::Cursor;
 use rld_format::unit::Unit;
 use rld_format::wire::BlockTimes;
 use rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter, encode_row};
+use rovelog_core::backend::Backend as _;
 use rovelog_core::internal::partial::Unread;
 use rovelog_core::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity, State};
 use support::{open, stream};

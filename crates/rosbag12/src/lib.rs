@@ -169,11 +169,10 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-#[cfg(feature = "arrow")]
-use arrow_schema::ArrowError;
+use rovelog_core::backend::Backend;
 use rovelog_core::internal::layout::EscapedTexts;
-use rovelog_core::internal::partial::Ranges;
-use rovelog_core::reader::{Texts, refuse};
+use rovelog_core::internal::partial::{Ranges, Unread};
+use rovelog_core::reader::Texts;
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, Ledger, LogInfo, Merged, Records, Recovery, Sliced, Topic,
     TopicId, Usage,
@@ -275,60 +274,8 @@ impl LogReader for BagReader {
         &self.scanner.tables.topics
     }
 
-    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
-        self.scanner.tables.definitions.decoding.take_escaped()
-    }
-
-    fn as_log(&self) -> &dyn LogReader {
-        self
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        if let Some(refused) = refuse(self, &self.options.read.unread, select) {
-            return Box::new(std::iter::once(Err(refused)));
-        }
-        if self.is_chunked() {
-            let mut records = self.chunked_by_time(select);
-            return Box::new(std::iter::from_fn(move || records.next_or_error()));
-        }
-        Box::new(self.places(select).map(|place| Ok(self.record_at(place)?)))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
-        if let Some(refused) = refuse(self, &self.options.read.unread, select) {
-            return Err(refused);
-        }
-        Ok(Box::new(self.topic_batches(topic, select)?))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn batches<'a>(&'a self, select: &Select) -> rovelog_core::TopicBatches<'a> {
-        if let Some(refused) = refuse(self, &self.options.read.unread, select) {
-            return Box::new(std::iter::once(Err(ArrowError::from_external_error(Box::new(refused)))));
-        }
-        Box::new(self.batches(select))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn undecodable(&self, select: &Select) -> Vec<(TopicId, u64)> {
-        self.without_row(select)
-    }
-
     fn texts(&self) -> Option<Texts<'_>> {
         Some(Box::new(console::texts(self)))
-    }
-
-    fn topic_definition(&self, topic: TopicId) -> Option<String> {
-        let connection = self.connections().get(topic.index())?;
-        let own = self.scanner.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
-        let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
-        let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
-        Some(String::from_utf8_lossy(text).into_owned())
-    }
-
-    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
-        self.needed_chunks(select)
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -345,5 +292,54 @@ impl LogReader for BagReader {
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
         Ok(edit::slice(self, select, out)?)
+    }
+}
+
+impl Backend for BagReader {
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
+    fn read_records<'a>(&'a self, select: &Select) -> Records<'a> {
+        if self.is_chunked() {
+            let mut records = self.chunked_by_time(select);
+            return Box::new(std::iter::from_fn(move || records.next_or_error()));
+        }
+        Box::new(self.places(select).map(|place| Ok(self.record_at(place)?)))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn read_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn read_batches<'a>(&'a self, select: &Select) -> rovelog_core::TopicBatches<'a> {
+        Box::new(self.batches(select))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn undecodable(&self, select: &Select) -> Vec<(TopicId, u64)> {
+        self.without_row(select)
+    }
+
+    fn topic_definition(&self, topic: TopicId) -> Option<String> {
+        let connection = self.connections().get(topic.index())?;
+        let own = self.scanner.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
+        let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
+        let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        self.scanner.tables.definitions.decoding.take_escaped()
+    }
+
+    fn unread(&self) -> Option<&Unread> {
+        Some(&self.options.read.unread)
+    }
+
+    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
+        self.needed_chunks(select)
     }
 }

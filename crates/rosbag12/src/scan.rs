@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::layout::Fit;
 use rovelog_core::internal::scan::{NeedMore, Scan, Window};
 use rovelog_core::internal::text;
 use rovelog_core::internal::text::escape_bytes;
-use rovelog_core::reader::SEARCH_LEN;
 use rovelog_core::{Clock, DataSpan, Diagnostics, Rule};
 
 use crate::diagnostics as rules;

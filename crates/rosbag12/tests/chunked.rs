@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rosbag12::wire::RecordHead;
 use rosbag12::{BagError, BagOptions, BagReader, IndexState};
+use rovelog_core::backend::Backend as _;
 use rovelog_core::{Bytes, LogReader, Record, Select};
 use rovelog_testing::{hex, read_json, real, skipped};
 use serde_json::{Value as Json, json};

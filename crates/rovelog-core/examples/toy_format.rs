@@ -7,6 +7,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use rovelog_core::backend::Backend;
 use rovelog_core::internal::layout::{Element, Layout, Len};
 use rovelog_core::internal::usage::UsageTally;
 use rovelog_core::{
@@ -132,17 +133,6 @@ impl LogReader for ToyReader {
         &self.diagnostics
     }
 
-    fn as_log(&self) -> &dyn LogReader {
-        self
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        Box::new(self.kept(select).map(|(seq, row)| {
-            let offset = HEADER as u64 + seq * RECORD as u64;
-            Ok(Record::new(&self.topics[0], Some(time(row)), offset, seq, &row[4..], self))
-        }))
-    }
-
     fn usage(&self) -> Vec<Usage> {
         let mut tally = UsageTally::default();
         tally.add("header", None, HEADER as u64);
@@ -161,6 +151,19 @@ impl LogReader for ToyReader {
         let records = self.write(select, out)?;
         let bytes = HEADER as u64 + records * RECORD as u64;
         Ok(Sliced { records, topics: 1, bytes, ..Sliced::default() })
+    }
+}
+
+impl Backend for ToyReader {
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
+    fn read_records<'a>(&'a self, select: &Select) -> Records<'a> {
+        Box::new(self.kept(select).map(|(seq, row)| {
+            let offset = HEADER as u64 + seq * RECORD as u64;
+            Ok(Record::new(&self.topics[0], Some(time(row)), offset, seq, &row[4..], self))
+        }))
     }
 }
 

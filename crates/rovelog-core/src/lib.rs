@@ -14,8 +14,10 @@
 //! types. The facade `rovelog` opens logs of all formats.
 #![forbid(unsafe_code)]
 
+pub mod backend;
 pub mod diagnostic;
 pub mod error;
+pub mod format;
 pub mod health;
 pub mod info;
 #[doc(hidden)]
@@ -33,6 +35,7 @@ pub mod value;
 pub use bytes::Bytes;
 pub use diagnostic::{Diagnostic, Diagnostics, Ledger, Rule, Severity};
 pub use error::{Error, ErrorKind, Result};
+pub use format::{Format, FormatInfo, Probe, ReadOptions, Signature};
 pub use info::{Detail, LogInfo, State};
 pub use internal::layout::{EscapedTexts, TextEncoding};
 pub use internal::limits::Limits;
@@ -41,9 +44,7 @@ pub use internal::usage::Usage;
 pub use open::OpenOptions;
 #[cfg(feature = "arrow")]
 pub use reader::{Batches, TopicBatches};
-pub use reader::{
-    Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature, TopicRef,
-};
+pub use reader::{LogReader, LogStream, Records, TopicRef};
 pub use record::{Decode, Fields, Payload, Record, Text};
 pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Segment, Sliced};
 pub use schema::{Field, FieldType, Scalar, Schema};

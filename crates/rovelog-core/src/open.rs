@@ -9,7 +9,8 @@ use bytes::Bytes;
 
 use crate::diagnostic::Severity;
 use crate::error::{Error, ErrorKind, Result};
-use crate::reader::{Format, LogReader, ReadOptions};
+use crate::format::{Format, ReadOptions};
+use crate::reader::LogReader;
 
 /// A type that can open logs.
 ///

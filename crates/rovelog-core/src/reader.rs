@@ -1,206 +1,18 @@
-//! The traits that every format implements, and detection of a format by its signature.
+//! Readers: random access to a log, its topics, and a single pass over a log from a pipe.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 
 use serde_core::de::DeserializeOwned;
 
-use crate::internal::layout::{EscapedTexts, TextEncoding, TypedReader};
-use crate::internal::packed::Packing;
-use crate::internal::partial::{Ranges, Unread};
+use crate::backend::Backend;
+use crate::internal::layout::{EscapedTexts, TypedReader};
+use crate::internal::partial::Unread;
 use crate::{
-    Align, Bytes, Clock, Diagnostics, Error, ErrorKind, Ledger, Limits, LogInfo, Merged, Record,
-    RecoverOptions, Recovery, Result, Select, Sliced, Text, Topic, TopicId, Usage,
+    Diagnostics, Error, ErrorKind, FormatInfo, Ledger, LogInfo, Record, RecoverOptions, Recovery, Result,
+    Select, Sliced, Text, Topic, Usage,
 };
-
-/// Number of bytes at the start of a file that are compared with the signatures of all formats.
-pub const PROBE_LEN: usize = 64;
-
-/// Number of bytes at the start of a file in which a log with a damaged signature is searched.
-pub const SEARCH_LEN: usize = 64 << 10;
-
-/// Constants that describe a format.
-#[derive(Debug)]
-pub struct FormatInfo {
-    /// Identifier of the format in options and in machine-readable output, such as `ulog`.
-    pub id: &'static str,
-    /// Name of the format for people, such as `ULog`.
-    pub name: &'static str,
-    /// Description of the format in one line.
-    pub about: &'static str,
-    /// Extensions of log files without the dot. They are never used to detect the format.
-    pub extensions: &'static [&'static str],
-    /// Signatures of the format. A file has this format if it starts with any of these signatures.
-    pub signatures: &'static [Signature],
-    /// Function that detects a log of this format if its signature is damaged or missing. The
-    /// argument is the first [`SEARCH_LEN`] bytes of the file, or the whole file if it is shorter.
-    /// `None` if the format cannot detect such logs.
-    pub recognizes: Option<fn(&[u8]) -> bool>,
-    /// Naming scheme for logs that consist of several files. `None` if a log is always a single
-    /// file.
-    pub files: Option<Files>,
-}
-
-/// Formats are equal if their identifiers are equal.
-impl PartialEq for FormatInfo {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
-    }
-}
-
-impl Eq for FormatInfo {}
-
-/// Function that returns the names of all files of a log except for the first file. The first
-/// argument is the name of the first file. The second argument is a function that returns whether a
-/// file with a given name exists.
-pub type OtherFiles = fn(&str, &dyn Fn(&str) -> bool) -> Vec<String>;
-
-/// Naming scheme of a log that consists of several files in one folder.
-#[derive(Clone, Copy, Debug)]
-pub struct Files {
-    /// Returns the names of the existing files of a log after the first file, in order.
-    pub others: OtherFiles,
-    /// Returns the name of one file of a log. The arguments are the name of the log's first file,
-    /// and the index of the file whose name is returned. The first file has index 0.
-    pub part: fn(&str, usize) -> String,
-}
-
-/// Bytes at the start of a file by which its format is detected.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Signature(pub &'static [u8]);
-
-/// Result of comparing the start of a file with the signatures of a format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Probe {
-    /// The file does not have this format.
-    No,
-    /// The file is shorter than a signature, and all of its bytes match the start of the signature.
-    /// The argument is the size of the file in bytes.
-    Prefix(usize),
-    /// The file starts with a signature of this format.
-    Yes,
-}
-
-impl FormatInfo {
-    /// Compares the start of a file with the signatures of the format. `head` is the first
-    /// [`PROBE_LEN`] bytes of the file, or the whole file if it is shorter.
-    pub fn probe(&self, head: &[u8]) -> Probe {
-        let probe = |Signature(magic): &Signature| {
-            if head.starts_with(magic) {
-                Probe::Yes
-            } else if !head.is_empty() && magic.starts_with(head) {
-                Probe::Prefix(head.len())
-            } else {
-                Probe::No
-            }
-        };
-        // The variants of `Probe` are in ascending order, so the maximum is the best match.
-        self.signatures.iter().map(probe).max().unwrap_or(Probe::No)
-    }
-}
-
-/// Options for reading a log.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ReadOptions {
-    /// Limits that protect against malicious logs.
-    pub limits: Limits,
-    /// True if the whole log is read when it is opened, even if the log has an index.
-    pub read_all: bool,
-    /// True if only the named file is opened, even if the log consists of several files; see
-    /// [`FormatInfo::files`].
-    pub alone: bool,
-    /// Declarations of types that a log identifies only by a number. Their language depends on the
-    /// format. Formats whose logs describe their types ignore this option.
-    pub declarations: String,
-    /// Definitions of types that a log uses without defining them, by type name. Their language
-    /// depends on the format. Formats whose logs define all of their types ignore this option.
-    pub definitions: BTreeMap<String, Vec<u8>>,
-    /// Unix time in nanoseconds at which the data of the log starts. It takes precedence over the
-    /// time in the log. Ignored for logs whose clock is UTC.
-    pub utc_start: Option<i64>,
-    /// Encoding of texts that are not UTF-8. If it is `None`, bytes that are not UTF-8 are escaped,
-    /// for example as `\xcf`. Ignored for VEL and RLD logs.
-    pub text_encoding: Option<TextEncoding>,
-    /// Clock of the record times, for logs that store the times of several clocks (RLD). If it is
-    /// `None`, the format chooses the clock. Ignored for other formats.
-    pub clock: Option<Clock>,
-    /// Compression of the file that contained the log. Set by the code that decompresses the file.
-    #[doc(hidden)]
-    pub packing: Option<Packing>,
-    /// Byte ranges of a remote file that were not read. Set by the code that fetches the file.
-    #[doc(hidden)]
-    pub unread: Unread,
-}
-
-impl ReadOptions {
-    /// Creates the list of diagnostics for a log that is read with these options. The list states
-    /// the number of bytes that were not read, and contains a note if the file was compressed. This
-    /// method is for implementations of readers.
-    #[doc(hidden)]
-    pub fn diagnostics(&self) -> Diagnostics {
-        let mut diagnostics = Diagnostics::new(&self.limits);
-        diagnostics.set_unread(self.unread.bytes());
-        if let Some(packing) = &self.packing {
-            packing.note(&mut diagnostics);
-        }
-        diagnostics
-    }
-}
-
-/// A file of a log that consists of several files: the name without folders, and the contents.
-pub type Companion = (String, Bytes);
-
-/// A log format: constants that describe it, and functions that open its logs.
-pub trait Format {
-    /// Constants that describe the format.
-    const INFO: FormatInfo;
-    /// Reader with random access to a log.
-    type Reader: LogReader + 'static;
-    /// Reader of a log from a pipe.
-    type Stream: LogStream + 'static;
-
-    /// Opens a log that is in memory or in a memory-mapped file.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes do not have this format, end inside the header, or use an
-    /// unsupported feature. Damage is not an error. It is listed by [`LogReader::diagnostics`].
-    fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
-
-    /// Opens a log that consists of several files. `bytes` is the first file. If a companion file
-    /// does not belong to the log, a diagnostic is added, and no error is returned.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`open`](Self::open).
-    fn open_with(bytes: Bytes, _companions: Vec<Companion>, options: &ReadOptions) -> Result<Self::Reader> {
-        Self::open(bytes, options)
-    }
-
-    /// Fetches the parts of a remote file that are needed for the summary of the log. The first and
-    /// the last [`END`](crate::internal::partial::END) bytes of the file have already been fetched. Most
-    /// formats also need the header and the index of the log.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read.
-    fn outline(_: &dyn Ranges) -> Result<()> {
-        Ok(())
-    }
-
-    /// Opens a log from a pipe. The log is read in one pass with bounded memory.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`open`](Self::open), and an error if the input cannot be read.
-    fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream>;
-
-    /// Writes a new log with the records of all `logs` in time order.
-    ///
-    /// # Errors
-    /// Returns an error if writing to `out` fails, if the clocks of the logs cannot be aligned, or
-    /// if the format cannot represent all records in one log.
-    fn merge(logs: &[&Self::Reader], align: Align, out: &mut dyn Write) -> Result<Merged>;
-}
 
 /// Iterator over records, which are borrowed from a log reader.
 pub type Records<'a> = Box<dyn Iterator<Item = Result<Record<'a>>> + Send + 'a>;
@@ -215,48 +27,67 @@ pub type Batches<'a> = Box<dyn arrow_array::RecordBatchReader + Send + 'a>;
 /// Iterator over Arrow record batches of several topics. Each batch belongs to one topic.
 #[cfg(feature = "arrow")]
 pub type TopicBatches<'a> = Box<
-    dyn Iterator<Item = Result<(TopicId, arrow_array::RecordBatch), arrow_schema::ArrowError>> + Send + 'a,
+    dyn Iterator<Item = Result<(crate::TopicId, arrow_array::RecordBatch), arrow_schema::ArrowError>>
+        + Send
+        + 'a,
 >;
 
 /// Random access to a log. The trait is object-safe. A reader owns the bytes of the log, and
 /// records borrow from the reader.
-pub trait LogReader: Send + Sync {
+///
+/// A format implements this trait and [`Backend`].
+pub trait LogReader: Backend {
     /// Returns the constants of the log's format.
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// println!("a {} log", log.format().name);
+    /// # }
+    /// ```
     fn format(&self) -> &'static FormatInfo;
 
     /// Returns the summary of the log. The summary is created when the log is opened, and does not
     /// change.
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// println!("{} records in {} bytes", log.info().records, log.info().size);
+    /// # }
+    /// ```
     fn info(&self) -> &LogInfo;
 
-    /// Returns the data that is known to be lost so far. This is the lost data in
-    /// [`info`](Self::info), and the lost data that was found while records were read.
+    /// Returns the diagnostics of the log. They are created when the log is opened, and do not
+    /// change.
     ///
-    /// If a log is opened by its index, damaged records are found only when they are read. Call
-    /// this method after reading, or open the log with [`ReadOptions::read_all`].
-    fn losses(&self) -> &Ledger {
-        &self.info().lost
-    }
-
-    /// Returns the text fields with escaped bytes that were read since the last call of this
-    /// method. Bytes that are not UTF-8 are escaped, so nothing is lost. Set
-    /// [`ReadOptions::text_encoding`] to decode such fields.
-    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
-        Vec::new()
-    }
-
-    /// Reads the whole log, and returns all data that is lost. If the log was opened by its index,
-    /// the records are compared with the index.
-    fn verify(&self) -> &Ledger {
-        self.losses()
-    }
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// for diagnostic in log.diagnostics().list() {
+    ///     println!("{}: {}", diagnostic.rule.code, diagnostic.message);
+    /// }
+    /// # }
+    /// ```
+    fn diagnostics(&self) -> &Diagnostics;
 
     /// Returns the topics in the order in which the log declares them.
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// for topic in log.topics() {
+    ///     println!("{} has {} records", topic.name, topic.count);
+    /// }
+    /// # }
+    /// ```
     fn topics(&self) -> &[Topic];
 
-    /// Returns this reader as a trait object.
-    fn as_log(&self) -> &dyn LogReader;
-
     /// Finds a topic by its name. The instance number `/0` can be omitted from the name.
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// if let Some(topic) = log.topic("vehicle_attitude") {
+    ///     println!("{}", topic.definition().unwrap_or_default());
+    /// }
+    /// # }
+    /// ```
     fn topic(&self, name: &str) -> Option<TopicRef<'_>> {
         let topics = self.topics();
         // A topic with exactly this name takes precedence, because a bag can have both topics `a`
@@ -267,6 +98,15 @@ pub trait LogReader: Send + Sync {
     }
 
     /// Returns a handle for a topic of this log.
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) -> rovelog_core::Result<()> {
+    /// for topic in log.topics() {
+    ///     let records = log.own(topic)?.records(&rovelog_core::Select::all());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Returns an error if `topic` belongs to another log, or is a copy of a topic.
@@ -289,30 +129,20 @@ pub trait LogReader: Send + Sync {
     /// If the log was opened by its index, and the records that were read contradict the index, the
     /// last item is an error of kind [`ErrorKind::DataLost`]. It describes the missing records.
     ///
-    /// # For implementations
-    /// Memory use must not depend on the size of the file.
-    fn records<'a>(&'a self, select: &Select) -> Records<'a>;
-
-    /// Returns the same records as [`records`](Self::records), but no error for missing records.
-    /// The caller must report the lost data of [`losses`](Self::losses) instead.
-    fn intact_records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let is_loss = |error: &Error| error.kind == ErrorKind::DataLost;
-        Box::new(self.records(select).filter(move |record| !record.as_ref().is_err_and(is_loss)))
-    }
-
-    /// Implements [`TopicRef::columns`] for the topic with this index.
-    ///
-    /// # Errors
-    /// Returns an error if the topic does not exist, if its records cannot be decoded, or if the
-    /// format has no columns.
-    // This method exists even without the feature `arrow`, and has a default body. Otherwise, a
-    // crate that enables the feature would break implementations in crates that do not enable it.
-    #[cfg(feature = "arrow")]
-    #[doc(hidden)]
-    fn topic_columns<'a>(&'a self, _: TopicId, _: &Select) -> Result<Batches<'a>> {
-        let format = self.format();
-        let why = format!("{} logs have no columns", format.name);
-        Err(Error::new(format.id, ErrorKind::Unsupported, None, why))
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) -> rovelog_core::Result<()> {
+    /// for record in log.records(&rovelog_core::Select::all()) {
+    ///     let record = record?;
+    ///     println!("{}: {}", record.topic.name, record.value()?.to_json());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        match refused(self.as_log(), select) {
+            Some(error) => Box::new(std::iter::once(Err(error))),
+            None => self.read_records(select),
+        }
     }
 
     /// Returns the record batches of all selected topics whose records can be decoded.
@@ -320,71 +150,94 @@ pub trait LogReader: Send + Sync {
     /// The batches of each topic are in file order and have the schema of [`TopicRef::columns`]. If
     /// selected records are in parts of the log that were not read, an item is an error.
     ///
-    /// # For implementations
-    /// The default implementation reads the topics one after the other. A format can override it to
-    /// read all topics in one pass.
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) -> Result<(), Box<dyn std::error::Error>> {
+    /// for batch in log.batches(&rovelog_core::Select::all()) {
+    ///     let (topic, batch) = batch?;
+    ///     println!("{}: {} rows", log.topics()[topic.index()].name, batch.num_rows());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[cfg(feature = "arrow")]
     fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
-        let select = select.clone();
-        let wanted = |topic: &&Topic| topic.count > 0 && select.keeps_topic(topic);
-        let topics = self.topics().iter().filter(wanted).collect::<Vec<_>>();
-        let batches = move |topic: &'a Topic| -> TopicBatches<'a> {
-            match self.topic_columns(topic.id, &select) {
-                Ok(batches) => Box::new(batches.map(move |batch| Ok((topic.id, batch?)))),
-                Err(error) if error.kind == ErrorKind::PartlyRead => {
-                    let error = arrow_schema::ArrowError::from_external_error(Box::new(error));
-                    Box::new(std::iter::once(Err(error)))
-                }
-                // The records of this topic cannot be decoded.
-                Err(_) => Box::new(std::iter::empty()),
+        match refused(self.as_log(), select) {
+            Some(error) => {
+                let error = arrow_schema::ArrowError::from_external_error(Box::new(error));
+                Box::new(std::iter::once(Err(error)))
             }
-        };
-        Box::new(topics.into_iter().flat_map(batches))
+            None => self.read_batches(select),
+        }
     }
 
-    /// Returns the topics with selected records that cannot be decoded, each with the number of
-    /// these records. Such records are missing from columns. The numbers are complete after the
-    /// columns have been read.
+    /// Returns the data that is known to be lost so far. This is the lost data in
+    /// [`info`](Self::info), and the lost data that was found while records were read.
     ///
-    /// # For implementations
-    /// Count only records that are otherwise intact. Lost byte ranges are in [`info`](Self::info).
-    #[cfg(feature = "arrow")]
-    #[doc(hidden)]
-    fn undecodable(&self, _: &Select) -> Vec<(TopicId, u64)> {
-        Vec::new()
+    /// If a log is opened by its index, damaged records are found only when they are read. Call
+    /// this method after reading, or open the log with [`ReadOptions::read_all`].
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// let records = log.records(&rovelog_core::Select::all()).filter_map(Result::ok).count();
+    /// println!("{records} records, {} bytes are lost", log.losses().bytes);
+    /// # }
+    /// ```
+    ///
+    /// [`ReadOptions::read_all`]: crate::ReadOptions::read_all
+    fn losses(&self) -> &Ledger {
+        &self.info().lost
     }
 
-    /// Returns the byte ranges of the file that must be fetched before the selected records can be
-    /// read.
+    /// Reads the whole log, and returns all data that is lost. If the log was opened by its index,
+    /// the records are compared with the index.
     ///
-    /// The list is empty if the records can be read now. `None` means that the whole file is
-    /// needed. After fetching the ranges, the caller opens the log again and repeats the call,
-    /// because the fetched bytes can refer to more ranges.
-    fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
-        None
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// if log.verify().bytes == 0 {
+    ///     println!("nothing is lost");
+    /// }
+    /// # }
+    /// ```
+    fn verify(&self) -> &Ledger {
+        self.losses()
     }
 
     /// Returns the console lines in file order, or `None` if the format has no console lines.
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// for line in log.texts().into_iter().flatten() {
+    ///     println!("{} {}", line.level_name(), line.text);
+    /// }
+    /// # }
+    /// ```
     fn texts(&self) -> Option<Texts<'_>> {
         None
     }
 
-    /// Implements [`TopicRef::definition`] for the topic with this index.
-    #[doc(hidden)]
-    fn topic_definition(&self, _: TopicId) -> Option<String> {
-        None
-    }
-
-    /// Returns the diagnostics of the log. They are created when the log is opened, and do not
-    /// change.
-    fn diagnostics(&self) -> &Diagnostics;
-
     /// Returns the size of the log by kind of content. The sum of all sizes is the size of the
     /// file.
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) {
+    /// for part in log.usage() {
+    ///     println!("{}: {} bytes", part.kind, part.bytes);
+    /// }
+    /// # }
+    /// ```
     fn usage(&self) -> Vec<Usage>;
 
     /// Writes every intact record to a new log, and accounts for every byte of this log. If the log
     /// is valid, it is copied without changes.
+    ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut file = std::fs::File::create("recovered.ulg")?;
+    /// let recovery = log.recover(&mut file, &rovelog_core::RecoverOptions::default())?;
+    /// println!("{} records, {} bytes are lost", recovery.records, recovery.lost_bytes());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Returns an error if writing to `out` fails.
@@ -393,15 +246,23 @@ pub trait LogReader: Send + Sync {
     /// Writes the selected records to a new log, with all definitions that these records need.
     /// Records keep all of their fields, so `select.fields` is ignored.
     ///
+    /// ```
+    /// # fn example(log: &dyn rovelog_core::LogReader) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut file = std::fs::File::create("attitude.ulg")?;
+    /// log.slice(&rovelog_core::Select::topic("vehicle_attitude"), &mut file)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if writing to `out` fails, or if the format cannot represent the slice.
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced>;
 }
 
-/// Returns an error if selected records are in parts of the log that were not read. This function
-/// is for implementations of readers.
-pub fn refuse(log: &dyn LogReader, unread: &Unread, select: &Select) -> Option<Error> {
-    if unread.is_empty() || log.needed(select).is_some_and(|needed| needed.is_empty()) {
+/// Returns an error if selected records are in parts of the log that were not read.
+fn refused(log: &dyn LogReader, select: &Select) -> Option<Error> {
+    if log.unread().is_none_or(Unread::is_empty) || log.needed(select).is_some_and(|needed| needed.is_empty())
+    {
         return None;
     }
     let why = "these records are in parts of the log that were not read";
@@ -498,7 +359,10 @@ impl<'a> TopicRef<'a> {
     /// Returns an error if the records cannot be decoded, or if the format has no columns.
     #[cfg(feature = "arrow")]
     pub fn columns(self, select: &Select) -> Result<Batches<'a>> {
-        self.log.topic_columns(self.topic.id, select)
+        match refused(self.log, select) {
+            Some(error) => Err(error),
+            None => self.log.read_columns(self.topic.id, select),
+        }
     }
 
     /// Returns the text that defines the topic's type, if the log contains such a text.
@@ -543,31 +407,8 @@ pub trait LogStream: Send {
     /// Returns the diagnostics of the part of the log that has been read.
     fn diagnostics(&self) -> &Diagnostics;
 
-    /// Returns the text fields with escaped bytes; see [`LogReader::take_escaped_texts`].
+    /// Returns the text fields with escaped bytes; see [`Backend::take_escaped_texts`].
     fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
         Vec::new()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FORMAT: FormatInfo = FormatInfo {
-        id: "toy",
-        name: "Toy",
-        about: "",
-        extensions: &[],
-        signatures: &[Signature(b"TOY1"), Signature(b"TOYS")],
-        recognizes: None,
-        files: None,
-    };
-
-    #[test]
-    fn a_cut_signature_differs_from_another_format() {
-        assert_eq!(FORMAT.probe(b"TOYS and more"), Probe::Yes);
-        assert_eq!(FORMAT.probe(b"TOY"), Probe::Prefix(3));
-        assert_eq!(FORMAT.probe(b""), Probe::No);
-        assert_eq!(FORMAT.probe(b"TOX1"), Probe::No);
     }
 }

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use rovelog_core::format::{PROBE_LEN, Probe};
 use rovelog_core::internal::text::count;
-use rovelog_core::reader::{PROBE_LEN, Probe};
 use rovelog_core::{Error, ErrorKind, FormatInfo, Result};
 
 use crate::FORMATS;

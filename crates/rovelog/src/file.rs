@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-use rovelog_core::reader::{PROBE_LEN, SEARCH_LEN};
+use rovelog_core::format::{PROBE_LEN, SEARCH_LEN};
 use rovelog_core::{Bytes, Error, ErrorKind, Result};
 
 use crate::Watch;

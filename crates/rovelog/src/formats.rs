@@ -3,8 +3,8 @@
 
 use std::io::{Read, Write};
 
+use rovelog_core::format::Companion;
 use rovelog_core::internal::partial::Ranges;
-use rovelog_core::reader::Companion;
 use rovelog_core::{
     Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
 };

@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::partial::{END, Ranges};
-use rovelog_core::reader::SEARCH_LEN;
 use rovelog_core::{Bytes, Error, LogStream, ReadOptions, Result};
 
 #[cfg(feature = "compressed")]

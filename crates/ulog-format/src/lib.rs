@@ -171,11 +171,10 @@ use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::Path;
 
-#[cfg(feature = "arrow")]
-use arrow_schema::ArrowError;
+use rovelog_core::backend::Backend;
 use rovelog_core::internal::layout::EscapedTexts;
-use rovelog_core::internal::partial::Ranges;
-use rovelog_core::reader::{Texts, refuse};
+use rovelog_core::internal::partial::{Ranges, Unread};
+use rovelog_core::reader::Texts;
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, Recovery, Sliced, Topic,
     TopicId, Usage,
@@ -282,49 +281,8 @@ impl LogReader for UlogReader {
         &self.scanner().definitions.topics
     }
 
-    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
-        self.scanner().definitions.formats.decoding.take_escaped()
-    }
-
-    fn as_log(&self) -> &dyn LogReader {
-        self
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        if let Some(refused) = refuse(self, self.unread(), select) {
-            return Box::new(std::iter::once(Err(refused)));
-        }
-        Box::new(self.records_in_order(select).map(|record| Ok(record?)))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<Batches<'a>> {
-        if let Some(refused) = refuse(self, self.unread(), select) {
-            return Err(refused);
-        }
-        Ok(Box::new(self.topic_batches(topic, select)?))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
-        if let Some(refused) = refuse(self, self.unread(), select) {
-            return Box::new(std::iter::once(Err(ArrowError::from_external_error(Box::new(refused)))));
-        }
-        Box::new(self.batches(select))
-    }
-
     fn texts(&self) -> Option<Texts<'_>> {
         Some(Box::new(self.logged_strings()))
-    }
-
-    fn topic_definition(&self, topic: TopicId) -> Option<String> {
-        Some(self.scanner().definitions.subscriptions.get(topic.index())?.format.as_ref()?.to_string())
-    }
-
-    /// Returns the byte ranges to fetch for a selection. A ULog has no index, so every selection
-    /// needs all bytes. The result is an empty list if the whole file was read, otherwise `None`.
-    fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
-        self.unread().is_empty().then(Vec::new)
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -342,6 +300,44 @@ impl LogReader for UlogReader {
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
         Ok(edit::slice(self, select, out)?)
+    }
+}
+
+impl Backend for UlogReader {
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
+    fn read_records<'a>(&'a self, select: &Select) -> Records<'a> {
+        Box::new(self.records_in_order(select).map(|record| Ok(record?)))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn read_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn read_batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
+        Box::new(self.batches(select))
+    }
+
+    fn topic_definition(&self, topic: TopicId) -> Option<String> {
+        Some(self.scanner().definitions.subscriptions.get(topic.index())?.format.as_ref()?.to_string())
+    }
+
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        self.scanner().definitions.formats.decoding.take_escaped()
+    }
+
+    fn unread(&self) -> Option<&Unread> {
+        Some(self.unread())
+    }
+
+    /// Returns the byte ranges to fetch for a selection. A ULog has no index, so every selection
+    /// needs all bytes. The result is an empty list if the whole file was read, otherwise `None`.
+    fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
+        self.unread().is_empty().then(Vec::new)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Search for the header and the first message of a log. The header may be damaged or missing.
 //! Implements rule D40 of docs/formats/ulog.md.
 
+use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::scan::{NeedMore, Window};
 use rovelog_core::internal::text::count;
 use rovelog_core::internal::wire::U64Le;
-use rovelog_core::reader::SEARCH_LEN;
 use zerocopy::FromBytes as _;
 
 use crate::definitions::Definitions;

@@ -172,8 +172,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-use rovelog_core::internal::partial::Ranges;
-use rovelog_core::reader::refuse;
+use rovelog_core::backend::Backend;
+use rovelog_core::internal::partial::{Ranges, Unread};
 
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, Recovery, Sliced, Topic, TopicId, Usage,
@@ -267,34 +267,6 @@ impl LogReader for VelReader {
         &self.summary.topics
     }
 
-    fn as_log(&self) -> &dyn LogReader {
-        self
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        if let Some(refused) = refuse(self, &self.unread, select) {
-            return Box::new(std::iter::once(Err(refused)));
-        }
-        let places = self.selected(select);
-        Box::new(places.filter_map(|place| self.record(&self.entries[place])).map(Ok))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
-        if let Some(refused) = refuse(self, &self.unread, select) {
-            return Err(refused);
-        }
-        Ok(Box::new(self.topic_batches(topic, select)?))
-    }
-
-    fn topic_definition(&self, topic: TopicId) -> Option<String> {
-        self.summary.topics.get(topic.index())?.schema.as_deref().map(schema::definition)
-    }
-
-    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
-        self.still_needed(select)
-    }
-
     fn diagnostics(&self) -> &Diagnostics {
         &self.scanner.diagnostics
     }
@@ -309,5 +281,33 @@ impl LogReader for VelReader {
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
         Ok(edit::slice(self, select, out)?)
+    }
+}
+
+impl Backend for VelReader {
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
+    fn read_records<'a>(&'a self, select: &Select) -> Records<'a> {
+        let places = self.selected(select);
+        Box::new(places.filter_map(|place| self.record(&self.entries[place])).map(Ok))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn read_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    fn topic_definition(&self, topic: TopicId) -> Option<String> {
+        self.summary.topics.get(topic.index())?.schema.as_deref().map(schema::definition)
+    }
+
+    fn unread(&self) -> Option<&Unread> {
+        Some(&self.unread)
+    }
+
+    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
+        self.still_needed(select)
     }
 }

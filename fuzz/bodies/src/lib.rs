@@ -65,7 +65,7 @@ pub const ALL: &[(&str, Body)] = bodies![
 /// of this format must not reject the log as another format.
 pub fn detect(data: &[u8]) {
     use rovelog::{Detection, ErrorKind};
-    let detected = rovelog::detect(&data[..data.len().min(rovelog::core::reader::PROBE_LEN)]);
+    let detected = rovelog::detect(&data[..data.len().min(rovelog::core::format::PROBE_LEN)]);
     let opened = rovelog::from_bytes(rovelog::Bytes::copy_from_slice(data), &rovelog::ReadOptions::default());
     if let Err(error) = opened {
         let refused_as_other = error.kind == ErrorKind::NotThisFormat;

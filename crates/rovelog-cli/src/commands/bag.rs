@@ -68,5 +68,5 @@ fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
     let messages = count(bag.info().records, "message");
     let wrote = wrote(written.as_deref());
     context.note(&format!("indexed {messages} in {}{wrote}", count(bytes, "byte")));
-    Ok(context.notices.end_of_log(bag.as_log(), &input.path))
+    Ok(context.notices.end_of_log(bag, &input.path))
 }

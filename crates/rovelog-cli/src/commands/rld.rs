@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rovelog::rld_format::Scrub;
 use rovelog::rld_format::csv::{self, CsvStyle};
 use rovelog::rld_format::{RldError, RldReader};
-use rovelog::{AnyLog, Error, LogReader as _};
+use rovelog::{AnyLog, Error};
 
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
@@ -137,7 +137,7 @@ fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
         context.notices.warn("data that rld import cannot restore", why);
     }
     let lost = if written.lost.is_empty() { Status::Done } else { Status::Lost };
-    Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
+    Ok(lost.max(context.notices.end_of_log(&log, &input.path)))
 }
 
 fn import(args: &ImportArgs, context: &Context) -> Outcome {

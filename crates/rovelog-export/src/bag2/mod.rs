@@ -5,6 +5,7 @@
 
 use std::io::Write;
 
+use rovelog::core::backend::Backend as _;
 use rovelog::core::internal::text;
 pub use rovelog::rosbag12::v2::Compression;
 use rovelog::rosbag12::v2::wire::ConnectionHeader;

@@ -1,5 +1,6 @@
 //! Reads the track of a ROS bag from messages of type `sensor_msgs/NavSatFix`.
 
+use rovelog::core::backend::Backend as _;
 use rovelog::rosbag12::BagReader;
 use rovelog::{Error, ErrorKind, LogReader as _, Select, Topic, Value};
 

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::io::{self, BufReader, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::layout::EscapedTexts;
 use rovelog_core::internal::packed::{Ending, Packing};
-use rovelog_core::reader::SEARCH_LEN;
 use rovelog_core::{
     Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Result, State, Topic,
 };

@@ -1,5 +1,6 @@
 //! Tests of bags whose index matches or does not match their chunks.
 
+use rovelog_core::backend::Backend as _;
 use rovelog_core::{ErrorKind, LogReader as _, Select};
 
 use super::made::{Bag, Part, chunk, chunk_info, connection, message, unknown};

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::Write as _;
 
+use rovelog::core::backend::Backend as _;
 use rovelog::rosbag12::BagReader;
 use rovelog::{LogReader as _, Record, Select, Topic};
 use rovelog_export::picture::{self, Picture};
