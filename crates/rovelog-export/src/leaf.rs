@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
@@ -161,11 +162,7 @@ impl Leaf {
 
     /// Returns the value of the leaf in each row as a float. A row without a value gives NaN.
     pub(crate) fn numbers(&self, batch: &RecordBatch) -> Vec<f64> {
-        let bound = self.bind(batch);
-        // Only the values of this leaf are converted. An array of a thousand elements has a
-        // thousand leaves, and converting the whole array for each of them would take quadratic
-        // time.
-        picked(&bound.array, (0..batch.num_rows()).map(|row| bound.at(row)))
+        self.bind(batch).numbers(0..batch.num_rows())
     }
 
     /// Locates the values of the leaf in a batch. The batch must have the schema from which
@@ -197,6 +194,17 @@ impl Leaf {
 }
 
 impl Bound {
+    /// Returns the values of these rows as floats. A row without a value gives NaN.
+    pub(crate) fn numbers(&self, rows: Range<usize>) -> Vec<f64> {
+        // Only the values of this leaf are converted. An array of a thousand elements has a
+        // thousand leaves, and converting the whole array for each of them would take quadratic
+        // time.
+        if self.masks.is_empty() {
+            return picked(&self.array, rows.map(|row| Some(row * self.stride + self.offset)));
+        }
+        picked(&self.array, rows.map(|row| self.at(row)))
+    }
+
     /// Returns the index in the array at which the value of a row is stored, or `None` if the value
     /// is null.
     #[inline]

@@ -1,6 +1,6 @@
 //! Computes statistics of derived fields and expressions.
 
-use rovelog::{LogReader, Select, Topic};
+use rovelog::{FieldType, LogReader, Select, Topic};
 use rovelog_export::signal::each;
 use rovelog_export::statistics::{Number, Statistics};
 
@@ -25,7 +25,19 @@ pub(in crate::commands) fn lines(
 ) -> Result<Vec<Line>, Failure> {
     let select = Select::all().between(window.start, window.end);
     let mut lines = Vec::new();
-    for signal in fields.derived_except(&names(section), log, topics, true)? {
+    let mut known = names(section);
+    // The section lacks the fields that are not selected, which are needed to suggest names.
+    for topic in topics.iter().filter(|topic| topic.count > 0) {
+        let schema = topic.schema.iter();
+        schema.for_each(|schema| {
+            schema.for_each_leaf(&mut |name, ty| {
+                if let FieldType::Scalar(_) = ty {
+                    known.push((&topic.name, name.to_owned()));
+                }
+            });
+        });
+    }
+    for signal in fields.derived_except(&known, log, topics, true)? {
         let mut sums = Statistics::default();
         each(log, &signal, &select, &mut |_, value| sums.push(Number::Float(value)))?;
         let topic = signal.topics().first().copied().unwrap_or_default().to_owned();

@@ -128,7 +128,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         }
         other => {
             let means = (context.jobs(), &context.progress);
-            let (section, losses) = records::section(&**other, &topics, window, means)?;
+            let (section, losses) = records::section(&**other, &topics, &args.fields, window, means)?;
             (Box::new(std::iter::once(section)), losses)
         }
     };
@@ -193,7 +193,7 @@ fn rld_sections<'p>(
     let (mut further, mut losses) = (None, Vec::new());
     if !args.power.is_asked() && !others.is_empty() {
         let means = (context.jobs(), &context.progress);
-        let (section, lost) = records::section(log, &others, window, means)?;
+        let (section, lost) = records::section(log, &others, &args.fields, window, means)?;
         (further, losses) = (Some(section), lost);
     }
     if !has_rows {

@@ -10,20 +10,26 @@ use rovelog_export::statistics::statistics;
 use super::section::{Line, Section};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::select::FieldArgs;
 use crate::window::Window;
 
-/// Computes statistics for each numeric field of `topics` within the time window. The lines are
-/// ordered by topic and field. Also returns the records that are missing in the statistics, because
-/// they cannot be decoded.
+/// Computes statistics for the numeric fields of `topics` within the time window. The lines are
+/// ordered by topic and field. Fields that `fields` does not select may be missing, because they
+/// are not read. Also returns the records that are missing in the statistics, because they cannot
+/// be decoded.
 pub(in crate::commands) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],
+    fields: &FieldArgs,
     window: Window,
     (jobs, progress): (Jobs, &Progress),
 ) -> Result<(Section, Vec<Loss>), Failure> {
     progress.start(Some(log.info().size));
-    let select =
+    let mut select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
+    if let Some(paths) = fields.paths(topics) {
+        select = select.with_fields(paths);
+    }
     let mut losses = Vec::new();
     let fields = statistics(log, &select, jobs, &|offset| progress.at(offset), &mut losses)?;
     let mut lines = Vec::new();
