@@ -17,13 +17,13 @@ use crate::failure::Failure;
 /// Options that select topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct TopicArgs {
-    /// Only topics whose full name matches; repeatable
+    /// Select topics whose whole name matches this regular expression; repeatable
     #[arg(short = 'y', long, value_name = "REGEX", value_parser = whole_name, conflicts_with_all = ["exclude", "topics"])]
     include: Vec<Regex>,
-    /// Skip topics whose full name matches; repeatable
+    /// Skip topics whose whole name matches this regular expression; repeatable
     #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole_name, conflicts_with = "topics")]
     exclude: Vec<Regex>,
-    /// Only these topics, by exact name (imu for imu/0)
+    /// Select topics by exact name; imu stands for imu/0
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', add = ArgValueCompleter::new(topic_names))]
     topics: Vec<String>,
 }
@@ -62,8 +62,8 @@ fn fits_any<'a>(pattern: &str, mut topics: impl Iterator<Item = &'a Topic>) -> b
 /// that are published once, such as `/tf_static`.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct LastBeforeArgs {
-    /// With -S, include the last record before the start of topics whose full name matches;
-    /// repeatable
+    /// With -S, also include the last record before the start, for topics whose whole name matches
+    /// this regular expression; repeatable
     #[arg(short, long, value_name = "REGEX", value_parser = whole_name)]
     latched: Vec<Regex>,
 }
@@ -185,8 +185,8 @@ fn suggest_topics<'a>(name: &str, topics: impl Iterator<Item = &'a Topic>) -> St
 /// Options that select fields of topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// Only these fields, by name (q, q[0..2], {x,y}, pos.*, TOPIC.q) or expression (norm(q),
-    /// p=V1*I1). Topics without any of them are skipped
+    /// Select fields by name (q, q[0..2], {x,y}, pos.*, TOPIC.q), or compute values (norm(q),
+    /// p=V1*I1). Topics without such a field are skipped
     #[arg(long, value_name = "FIELD,..", value_parser = FieldList::new)]
     fields: Vec<FieldList>,
 }

@@ -13,13 +13,13 @@ use crate::failure::Failure;
 /// Options for the Velodyne sensor and for the computation of its points.
 #[derive(clap::Args)]
 pub(crate) struct VelodyneArgs {
-    /// HDL-64E calibration file: db.xml, or YAML or JSON converted from it
+    /// Calibration file of the HDL-64E: db.xml, or YAML or JSON converted from it
     #[arg(long, value_name = "PATH")]
     calibration: Option<PathBuf>,
-    /// Velodyne model, if the packets do not contain it: HDL-32E, VLP-16, ...
+    /// Velodyne model, such as HDL-32E or VLP-16, if the packets do not contain it
     #[arg(long, value_name = "NAME", value_parser = model)]
     model: Option<Model>,
-    /// Apply HDL-64E vertical offsets along z, like velodyne-decoder
+    /// Apply HDL-64E vertical offsets along z, as velodyne-decoder does
     #[arg(long)]
     plain_offsets: bool,
     /// Correct HDL-64E intensities by distance

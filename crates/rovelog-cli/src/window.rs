@@ -11,11 +11,11 @@ use crate::times::Times;
 /// Options that select a time window.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct WindowArgs {
-    /// Start time, inclusive: +10s (after the start), -30s (before the end), 112.5s (log clock),
-    /// 2026-05-20T12:01:05Z, 12:01:05, or nanoseconds
+    /// Start of the time range (inclusive): +10s (after the log's start), -30s (before its end),
+    /// 112.5s (log clock), 12:01:05 (UTC), 2026-05-20T12:01:05Z, or nanoseconds
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<TimePoint>,
-    /// End time, exclusive; same forms as --start
+    /// End of the time range (exclusive), in the same forms as --start
     #[arg(short = 'E', long, value_name = "TIME", allow_hyphen_values = true)]
     end: Option<TimePoint>,
 }

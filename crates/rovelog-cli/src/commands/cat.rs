@@ -13,7 +13,9 @@ use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
 use crate::window::{WindowArgs, note_outside, span};
 
 const MORE: &str = "\
-CSV output needs exactly one topic. Stdin is printed in file order. The exit code is 3 if bytes of the log or values were lost; after a failure, a document of JSON has its cause as error.
+CSV output needs exactly one topic. Records of stdin are printed in file order. The exit code is 3 \
+if a part of the log is damaged or if a value cannot be printed. If cat fails while it prints a \
+JSON document, the document ends with the key error, which contains the cause.
 
 Examples:
   rovelog cat flight.ulg -S -10s             the last ten seconds
@@ -23,7 +25,7 @@ Examples:
   rovelog cat flights/ --topics battery_status --fields voltage_v -f csv
   gzip -dc flight.ulg.gz | rovelog cat -     from a pipe, in file order";
 
-/// Print records in time order: text, ndjson, json or csv
+/// Print records in time order, as text, ndjson, json or csv
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {

@@ -14,15 +14,17 @@ use crate::interpreter::INTERPRETER;
 use crate::text::{count, escape, parse_size, size};
 
 const MORE: &str = "\
-A lake is a folder of Parquet files: one table for each format and topic, rows of many logs in one \
-file, and the table _logs with a row for each log. DuckDB, Polars, Spark and pandas read it.
+A lake is a folder of Parquet files, which DuckDB, Polars, Spark and pandas can read. It has one \
+table for each format and topic, with rows of many logs in one file, and the table _logs with a \
+row for each log.
 
-Logs that are in the lake already are not read again: a second run writes nothing. A damaged log is \
-added as far as it can be read, and one that cannot be read gets a row with the reason; the exit \
-code is then 3. A run that is killed leaves a valid lake, and the next run completes it.
+Logs that are already in the lake are not read again, so a second run writes nothing. A damaged \
+log is added as far as it can be read. A log that cannot be read only gets a row in _logs with the \
+reason. In both cases, the exit code is 3. A run that is killed leaves a valid lake, and the next \
+run completes it.
 
-Sources are files, folders (all logs in them and below) and patterns in quotes. -f ndjson prints a \
-line for each log.
+Sources are files, folders (with all logs in them and in their subfolders) and patterns in quotes. \
+-f ndjson prints a line for each log.
 
 Examples:
   rovelog ingest flights/ -o lake/
@@ -30,7 +32,7 @@ Examples:
   rovelog ingest flights/ -o lake/ -f ndjson | jq -r 'select(.error).uri'
   rovelog lake check lake/";
 
-/// Add logs to a lake: Parquet tables of many logs
+/// Add logs to a lake, which is a folder of Parquet tables with many logs
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -40,13 +42,14 @@ pub(crate) struct Args {
     /// Folder of the lake
     #[arg(short, long, value_name = "LAKE")]
     output: PathBuf,
-    /// Size of the logs that are added together; default 128MiB
+    /// Add logs in packs of about this total size; default 128MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pack_size: Option<u64>,
-    /// Retry logs whose worker process ended before they were added
+    /// Retry logs that were given up because their worker process crashed
     #[arg(long)]
     retry_quarantined: bool,
-    /// Engine that makes the tables: local, spark or sail; the last two need the Python package
+    /// Engine that writes the tables: local (default), spark or sail; spark and sail need the
+    /// Python package
     #[arg(
         long,
         value_enum,

@@ -28,9 +28,9 @@ enum Command {
 }
 
 const CHECK: &str = "\
-Every file that the table _logs names must be there with all its rows, and no other file may be \
-there. Files of a run that was killed are listed; the next `rovelog ingest` or `rovelog lake clean` \
-removes them. The exit code is 1 if the lake is not as _logs says.
+Every file that the table _logs lists must exist with all its rows, and no other file may exist. \
+Files that a killed run left behind are listed. The next `rovelog ingest` or `rovelog lake clean` \
+removes them. The exit code is 1 if the lake does not match _logs.
 
 Examples:
   rovelog lake check lake/
@@ -43,13 +43,13 @@ struct CheckArgs {
     /// Folder of the lake
     #[arg(value_name = "LAKE")]
     lake: PathBuf,
-    /// Compare the content of each file with its hash too; reads all files
+    /// Also compare the content of each file with its hash; this reads all files
     #[arg(long)]
     content: bool,
 }
 
 const CLEAN: &str = "\
-A run that was killed leaves files that the table _logs does not name. `rovelog ingest` removes \
+A run that was killed leaves files that the table _logs does not list. `rovelog ingest` removes \
 them, too. Files of other programs are never removed.
 
 Examples:

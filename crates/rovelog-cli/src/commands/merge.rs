@@ -15,9 +15,10 @@ use crate::text::{count, wrote};
 use crate::times::TimeBase;
 
 const MORE: &str = "\
-The logs must have the same format and a common clock. If the logs do not show that they share \
-one, choose how to align them: --time-base boot keeps their times unchanged, --time-base utc \
-aligns them by UTC. Data that one log cannot contain is reported, and the exit code is 3.
+The logs must have the same format and a common clock. If the logs do not show that they share a \
+clock, choose how to align them: --time-base boot keeps all times unchanged, and --time-base utc \
+aligns the logs by UTC. Data that the merged log cannot contain is reported, and the exit code is \
+then 3.
 
 Examples:
   rovelog merge parts/flight_*.ulg -o flight.ulg

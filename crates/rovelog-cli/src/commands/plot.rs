@@ -21,18 +21,23 @@ use crate::times::TimeBase;
 use crate::window::{WindowArgs, select_window};
 
 const MORE: &str = "\
-Each signal is drawn in its own panel: TOPIC.FIELD, or FIELD if one topic has it. Names may contain \
-*, ?, {a,b} and [0..3]; the name of a topic, array or struct selects all its fields. Quaternions \
-have .roll, .pitch and .yaw, two-range currents of power logs are one: I1. An expression is a \
-signal too, with + - * / ^, comparisons, and the functions abs, sqrt, sin, cos, tan, asin, acos, \
-atan, atan2, exp, log, log10, floor, ceil, round, min, max, norm, coalesce, roll, pitch, yaw, deg, \
-rad, derivative, difference, integral, and in(SIGNAL, UNIT); NAME=EXPRESSION names it. Minima and maxima are always drawn, however long the log \
-is. On/off signals and states with names are drawn as lanes, flight modes as bands. A page (.html) \
-zooms, and contains nothing of the log but the plot. Several logs are plotted one after the other, or \
-as files in a folder.
+Each signal is drawn in its own panel. A signal is TOPIC.FIELD, or FIELD if only one topic has \
+this field. Names may contain *, ?, {a,b} and [0..3]. The name of a topic, array or struct selects \
+all its fields. Quaternions also have .roll, .pitch and .yaw. In power logs, a current that was \
+measured in two ranges is one signal, such as I1.
 
-PNG and PDF need the feature pictures: released binaries and the Python package have it; build it \
-with cargo install --path crates/rovelog-cli --features pictures.
+An expression is a signal, too. It consists of signals, numbers, + - * / ^, comparisons, and the \
+functions abs, sqrt, sin, cos, tan, asin, acos, atan, atan2, exp, log, log10, floor, ceil, round, \
+min, max, norm, coalesce, roll, pitch, yaw, deg, rad, derivative, difference and integral. \
+in(SIGNAL, UNIT) converts a signal to another unit, and NAME=EXPRESSION gives an expression a \
+name.
+
+Minima and maxima are always drawn, however long the log is. On/off signals and states with names \
+are drawn as lanes, and flight modes as bands. An HTML page can be zoomed; the only data of the \
+log in it is the plot. Several logs are plotted one after the other, or as files in a folder.
+
+PNG and PDF need the Cargo feature pictures, which released binaries and the Python package have. \
+To build it, run cargo install --path crates/rovelog-cli --features pictures.
 
 Examples:
   rovelog plot flight.ulg battery_status.voltage_v         in the terminal
@@ -52,29 +57,29 @@ const MAX_SIGNALS: usize = 10_000;
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log file, or several, folders (ending with /) and patterns ('*.ulg'); - for stdin. Then
-    /// signals: TOPIC.FIELD, FIELD, a topic for all its fields, or an expression
+    /// Log files, folders (ending with /) and patterns ('*.ulg'), or - for stdin; then signals:
+    /// TOPIC.FIELD, FIELD, a topic for all its fields, or an expression
     #[arg(value_names = ["FILE", "SIGNAL"], num_args = 1.., required = true)]
     words: Vec<String>,
-    /// Plot all topics
+    /// Plot all fields of all topics
     #[arg(long)]
     all: bool,
-    /// Output file, format by extension: .svg, .png, .pdf or .html
+    /// Output file; its extension selects the format: .svg, .png, .pdf or .html
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Output format: svg, png, pdf, html or text
     #[arg(long, value_name = "KIND", value_parser = kind)]
     to: Option<Kind>,
-    /// Width in pixels at 96 dpi, or in columns of the terminal
+    /// Width in pixels at 96 dpi, or in columns if plotted in the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=20000))]
     width: Option<u32>,
-    /// Height in pixels at 96 dpi, or in lines per panel of the terminal
+    /// Height in pixels at 96 dpi, or in lines per panel if plotted in the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=20000))]
     height: Option<u32>,
-    /// Pixels per inch of a PNG; default 96
+    /// Resolution of a PNG in pixels per inch; default 96
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(24..=1200))]
     dpi: Option<u32>,
-    /// Colors: light or dark; default light, for HTML those of the reader's system
+    /// Colors: light or dark. The default is light; an HTML page follows the reader's system
     #[arg(long, value_name = "NAME", value_parser = theme)]
     theme: Option<Theme>,
     #[command(flatten)]

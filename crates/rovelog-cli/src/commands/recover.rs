@@ -17,9 +17,9 @@ use crate::text::{count, wrote};
 use crate::times::Times;
 
 const MORE: &str = "\
-Intact records are copied byte for byte and in file order. Unreadable bytes are left out and \
-reported with their ranges. An undamaged log is copied unchanged. The exit code is 0 if no data is \
-lost, else 3.
+Intact records are copied byte for byte and in file order. Unreadable bytes are left out, and \
+their ranges are reported. An undamaged log is copied unchanged. The exit code is 0 if no data is \
+lost, and 3 otherwise.
 
 Examples:
   rovelog recover flight.ulg -o flight.recovered.ulg
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     output: OutputArgs,
     #[command(flatten)]
     chunks: ChunkArgs,
-    /// Drop stale rows: old data that a damaged memory card returned
+    /// Leave out stale rows, that is, old data that a damaged memory card returned
     #[arg(long)]
     drop_stale: bool,
 }

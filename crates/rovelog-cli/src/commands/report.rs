@@ -15,8 +15,8 @@ use crate::outputs::Outputs;
 use crate::read_scope::ReadScope;
 
 const MORE: &str = "\
-The report is one HTML file and loads nothing from the network. The same log always gives the same \
-bytes. Several logs make several reports, in a folder.
+The report is one HTML file that loads nothing from the network. The same log always gives the \
+same bytes. Several logs are written to several reports in a folder.
 
 Examples:
   rovelog report flight.ulg -o flight.html
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Leave out positions, parameters and everything that identifies the vehicle
     #[arg(long)]
     redact: bool,
-    /// Colors: light or dark; default: those of the reader's system
+    /// Colors: light or dark; by default, the page follows the reader's system
     #[arg(long, value_name = "NAME", value_parser = super::plot::theme)]
     theme: Option<rovelog_export::plot::Theme>,
 }

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     logs: LogArgs,
     #[command(flatten)]
     topics: TopicArgs,
-    /// Sort key; numbers are sorted in descending order
+    /// Sort topics by this property; numbers in descending order
     #[arg(long, value_enum, value_name = "BY", default_value = "name")]
     sort: Sort,
 }

@@ -24,7 +24,7 @@ use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 
 const MORE: &str = "\
-Scans the whole log once without decoding the payloads. Damaged logs are summarized too.
+The whole log is scanned once, without decoding its records. Damaged logs are summarized, too.
 
 Examples:
   rovelog info flight.ulg
@@ -42,13 +42,13 @@ const MAX_OUTSIDE: usize = 5;
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Print one line for each log, as -f csv does
+    /// Print a table with one line for each log
     #[arg(long, conflicts_with_all = ["get", "explain"])]
     brief: bool,
-    /// Print one value by its JSON key, e.g. start, format.name or topics.imu/0.count
+    /// Print only the value of this JSON key, such as start, format.name or topics.imu/0.count
     #[arg(long, value_name = "KEY")]
     get: Option<String>,
-    /// Explain inferred settings (size convention, units, time base) with the evidence
+    /// Show what was inferred from the data, such as units, and with which evidence
     #[arg(long)]
     explain: bool,
 }

@@ -19,9 +19,10 @@ use crate::time_point::TimePoint;
 use model::{Param, is_calibration, parameters};
 
 const MORE: &str = "\
-The value of a parameter is its value at the start of the log; changes are listed after it. Two \
-logs are compared by these start values: ~ differs, - only in the first, + only in the second. \
-With names, or with more logs, the values are a table with a row for each log.
+Each parameter is shown with its value at the start of the log, followed by its changes. If two \
+logs are given, these start values are compared: ~ marks a parameter with different values, - one \
+that only the first log has, and + one that only the second log has. With parameter names or with \
+more logs, the output is a table with a row for each log.
 
 Examples:
   rovelog params flight.ulg
@@ -35,17 +36,18 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Names of parameters to show (`MC_ROLL_P`, 'MC_*_P'); and log files, folders and patterns
-    /// ('*.ulg'), or - for stdin. Two log files are compared
+    /// Parameters to show (`MC_ROLL_P`, 'MC_*_P'), and log files, folders and patterns ('*.ulg'),
+    /// or - for stdin. If two log files are given, they are compared
     #[arg(value_names = ["NAME", "FILE"], num_args = 0..)]
     words: Vec<PathBuf>,
-    /// Only parameters that differ from a default stored in the log, or that changed during the log
+    /// Show only parameters that differ from the default in the log or that changed during the log
     #[arg(long)]
     changed: bool,
-    /// Show the values that were active at this time: +10s, 112.5s, 12:01:05
+    /// Show the values that were active at this time, such as +10s, 112.5s or 12:01:05
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<TimePoint>,
-    /// Skip parameters that differ between any two vehicles: calibration, flight counters
+    /// Skip parameters that differ between any two vehicles, such as calibration and flight
+    /// counters
     #[arg(long)]
     ignore_calibration: bool,
 }

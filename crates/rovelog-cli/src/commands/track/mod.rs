@@ -18,11 +18,11 @@ use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
 Without --topic, all instances of the first of these topics with a fix are used: \
-vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log \
-without a fix is an error (exit code 1); no empty file is written. Several logs make several files, in \
-a folder; with -f csv, one table.
+vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. If a log has \
+no fix, the command fails with exit code 1 and writes no file. Several logs are written to several \
+files in a folder or, with -f csv, to one table.
 
-VEL logs: fixes whose quality is an unknown number are kept without --min-fix only.
+VEL logs: a fix whose quality is an unknown number is kept, unless --min-fix is given.
 
 Examples:
   rovelog track flight.ulg -o flight.kml       for Google Earth
@@ -31,29 +31,30 @@ Examples:
   rovelog track flight.ulg -f csv > flight.csv every point with its quality
   rovelog track flights/ -o tracks/ --to kml   a file for each log";
 
-/// Export the track: KML, GPX, GeoJSON, or a table with -f csv
+/// Export the track as KML, GPX or GeoJSON, or as a table with -f csv
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Output file, format by extension
+    /// Output file; its extension selects the format: .kml, .gpx or .geojson
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Output format: kml, gpx or geojson
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Option<track::Format>,
-    /// Only this topic, or all its instances; repeatable
+    /// Use only this topic. A name without an instance number, such as imu, selects all instances;
+    /// repeatable
     #[arg(long, value_name = "NAME")]
     topic: Vec<String>,
     /// Minimum GPS fix: 2 (2D), 3 (3D, the default), 4 (differential), 5 or 6 (RTK)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=6))]
     min_fix: Option<u8>,
-    /// Keep points less than 0.1 s after the previous one
+    /// Also keep points that are less than 0.1 s after the previous point
     #[arg(long)]
     all: bool,
-    /// KML altitude mode: absolute (above sea level), relative (to the first point), clamp (to the
-    /// ground)
+    /// KML: altitudes are absolute (above sea level, the default), relative (to the first point) or
+    /// clamp (on the ground)
     #[arg(long, value_enum, value_name = "MODE", hide_possible_values = true)]
     altitude: Option<Heights>,
     #[command(flatten)]

@@ -11,14 +11,15 @@ use crate::input::{Input, LogArgs};
 use crate::text::{count, escape};
 
 const MORE: &str = "\
-The loss of a topic is estimated from its rate and from the time between its last row before and \
-its first row after the dropout. Topics without a steady rate are not listed.
+The number of lost records is estimated from the rate of the topic and from the time between its \
+last record before the dropout and its first record after it. Topics without a steady rate are not \
+listed.
 
 Examples:
   rovelog ulog dropouts flight.ulg
   rovelog ulog dropouts flight.ulg -f json | jq '.dropouts[].topics[].missing'";
 
-/// List dropouts and the number of records each topic lost
+/// List dropouts and how many records each topic lost
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(super) struct Args {

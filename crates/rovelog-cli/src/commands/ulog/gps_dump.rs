@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Extract the data sent to the receiver instead of the data it sent
     #[arg(long)]
     to_device: bool,
-    /// Receiver number
+    /// Number of the GPS receiver, starting at 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     instance: u8,
     #[command(flatten)]
