@@ -346,17 +346,14 @@ impl Definitions {
             Defined::New => {}
             Defined::Repeated => {
                 notes.push(&rules::FORMAT_REPEATED, at..end, || {
-                    format!(
-                        "format {name} is defined again \
-                    in the same way"
-                    )
+                    format!("format {name} is defined again in the same way")
                 });
                 return;
             }
             Defined::Redefined => notes.push(&rules::FORMAT_REDEFINED, at..end, || {
                 format!(
-                    "format {name} is defined again in another way; earlier subscriptions keep the \
-                    old definition"
+                    "format {name} is defined again in another way; earlier subscriptions keep the old \
+                     definition"
                 )
             }),
         }
@@ -430,8 +427,8 @@ impl Definitions {
         if self.topics.len() >= MAX_SUBSCRIPTIONS {
             notes.push(&rules::TOO_MANY_SUBSCRIPTIONS, range.clone(), || {
                 format!(
-                    "the log has more than {MAX_SUBSCRIPTIONS} subscriptions, so data with id \
-                    {msg_id} is lost from here on"
+                    "the log has more than {MAX_SUBSCRIPTIONS} subscriptions, so data with id {msg_id} is \
+                     lost from here on"
                 )
             });
             if shape.flags & RowShape::UNKNOWN == 0 {
@@ -515,8 +512,7 @@ impl Definitions {
                     _ => 32,
                 };
                 format!(
-                    "the timestamp of {} has only {bits} bits; overflows are counted to find the \
-                    full time",
+                    "the timestamp of {} has only {bits} bits; overflows are counted to find the full time",
                     topic.name
                 )
             }),

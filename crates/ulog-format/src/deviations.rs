@@ -101,8 +101,7 @@ impl Deviations {
         self.lengths.note(&rules::VALUE_LENGTH, notes, |count, first| {
             let values = if count == 1 { "value does" } else { "values do" };
             format!(
-                "{count} {values} not have the length of the declared type, first {first}; all bytes are \
-                 read"
+                "{count} {values} not have the length of the declared type, first {first}; all bytes are read"
             )
         });
         self.custom.drain().for_each(|name| definitions.prepare(&name));

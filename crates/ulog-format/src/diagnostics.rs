@@ -20,8 +20,8 @@ rovelog_core::rules! {
     FORMAT_REPEATED "W-ULOG-103" "format_repeated" Note
         "a format is defined again in the same way"
     FORMAT_REDEFINED "W-ULOG-104" "format_redefined" Note
-        "a format is defined again in another way; later subscriptions use the new definition, and \
-         earlier ones keep the old definition"
+        "a format is defined again in another way; later subscriptions use the new definition, and earlier \
+         ones keep the old definition"
     FORMAT_IN_DATA_SECTION "W-ULOG-105" "format_in_data_section" Note
         "a format is defined inside the data section"
     SUBSCRIPTION_REPEATED "W-ULOG-106" "subscription_repeated" Note
@@ -55,8 +55,8 @@ rovelog_core::rules! {
     UNUSUAL_NAME "W-ULOG-120" "unusual_name" Note
         "the name of a format or field contains characters that PX4 does not use"
     TOO_MANY_SUBSCRIPTIONS "W-ULOG-121" "too_many_subscriptions" Note
-        "the log has more subscriptions than the limit; data with the id of this subscription is lost \
-         from here on"
+        "the log has more subscriptions than the limit; data with the id of this subscription is lost from \
+         here on"
     TIMESTAMPS_FALL "W-ULOG-122" "timestamps_fall" Note
         "records of a topic are earlier than the previous record; this is reported once per topic, with \
          the number of such records"
@@ -69,8 +69,8 @@ rovelog_core::rules! {
     UNDEFINED_COMPAT_BITS "W-ULOG-125" "undefined_compat_bits" Note
         "the log sets compatible flag bits that the specification does not define"
     EXTRA_BLANKS "W-ULOG-126" "extra_blanks" Note
-        "a format or subscription contains blanks or NUL bytes that the specification does not allow; \
-         they are ignored"
+        "a format or subscription contains blanks or NUL bytes that the specification does not allow; they \
+         are ignored"
     DAMAGED_HEADER "W-ULOG-127" "damaged_header" Note
         "the header of the log is damaged or missing; the log is read from its first message on, and \
          `rovelog recover` writes a new header"

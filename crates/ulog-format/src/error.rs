@@ -13,7 +13,10 @@ pub enum UlogError {
     #[error("the file is not a ULog, because it does not start with 55 4c 6f 67 01 12 35")]
     NotUlog,
     /// The caller stated that the file is a ULog, but the file has neither a header nor messages.
-    #[error("the file is not a ULog, because its first {} contain no header and no valid message", count(*searched, "byte"))]
+    #[error(
+        "the file is not a ULog, because its first {} contain no header and no valid message",
+        count(*searched, "byte")
+    )]
     NoMessages {
         /// Number of bytes that were searched for a header or a message.
         searched: u64,
@@ -137,8 +140,8 @@ pub enum UlogError {
     /// times than in the input. Such timestamps are completed with the times of earlier rows, and
     /// some of these rows would be missing in the output.
     #[error(
-        "the timestamps of {topic} would become wrong, because they have fewer than 64 bits and \
-        depend on rows that are left out"
+        "the timestamps of {topic} would become wrong, because they have fewer than 64 bits and depend on \
+         rows that are left out"
     )]
     TimesWouldMove {
         /// Name of the topic with these timestamps.
@@ -190,16 +193,13 @@ impl UlogError {
                 Some(0),
                 Some(
                     "if only the start of the file is damaged, repair it: rovelog recover FILE \
-                    --input-format ulog -o OUT",
+                     --input-format ulog -o OUT",
                 ),
             ),
             Self::NoMessages { .. } => (
                 ErrorKind::NotThisFormat,
                 Some(0),
-                Some(
-                    "look for another copy of the log; if it has another format, leave out \
-                    --input-format",
-                ),
+                Some("look for another copy of the log; if it has another format, leave out --input-format"),
             ),
             Self::HeaderCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from its source"))
@@ -217,10 +217,7 @@ impl UlogError {
             Self::BadFormat { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some(
-                    "for valid formats, see 'F' messages in \
-                    docs/formats/ulog.md",
-                ),
+                Some("for valid formats, see 'F' messages in docs/formats/ulog.md"),
             ),
             Self::BadSubscription { .. } => (
                 ErrorKind::InvalidArgument,
@@ -248,10 +245,7 @@ impl UlogError {
             Self::TooLong { .. } => (
                 ErrorKind::LimitExceeded,
                 None,
-                Some(
-                    "split the value into several parts, as \
-                    `multi_info` does",
-                ),
+                Some("split the value into several parts, as `multi_info` does"),
             ),
             Self::BadMessage { .. } => (ErrorKind::InvalidArgument, None, None),
             Self::CannotAppend { .. } => (

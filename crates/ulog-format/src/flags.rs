@@ -61,8 +61,7 @@ impl Scanner {
             self.note_flags(&rules::APPENDED_FLAG_MISMATCH, || {
                 let (says, has) = if offsets.is_empty() { ("is", "no") } else { ("is not", "an") };
                 format!(
-                    "the flag for appended data {says} set, but the log has {has} offset of appended \
-                    data"
+                    "the flag for appended data {says} set, but the log has {has} offset of appended data"
                 )
             });
         }

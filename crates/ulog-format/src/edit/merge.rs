@@ -427,8 +427,7 @@ impl<'a, W: Write> Merge<'a, W> {
         if hides_messages(&self.definitions, window, msg.at..msg.end()) {
             let log = self.order[number] + 1;
             self.left_out.push(format!(
-                "the unknown message at byte {} of log {log}, because it contains other \
-                    messages",
+                "the unknown message at byte {} of log {log}, because it contains other messages",
                 msg.at
             ));
             return Ok(());

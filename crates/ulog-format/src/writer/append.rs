@@ -120,8 +120,7 @@ fn announce(flags: &mut FlagBits, end: u64) -> Result<(), UlogError> {
         Some(free) => flags.appended_offsets[free] = U64Le::new(end),
         None => {
             return Err(UlogError::CannotAppend {
-                why: "data was already appended three times, and the header has no room for a fourth \
-                    offset",
+                why: "data was already appended three times, and the header has no room for a fourth offset",
             });
         }
     }

@@ -296,8 +296,7 @@ impl<W: Write> UlogWriter<W> {
         if self.tables.parameters.get(name).is_none_or(|ty| **ty != *value.type_name()) {
             return Err(encode::bad_key(
                 name,
-                "a parameter with the same name and type must be written \
-                before its default",
+                "a parameter with the same name and type must be written before its default",
             ));
         }
         let default_types = match of {
