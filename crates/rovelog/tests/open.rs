@@ -87,7 +87,7 @@ fn errors_for_other_kinds_of_files_state_the_next_step() {
       next: copy the log again from where it was recorded
     ");
     insta::assert_snapshot!(error_text(&open_error(b"%RLD\x04\x00")), @"
-    the file ends at byte 6, inside its header of 56 bytes
+    the file is truncated at byte 6, inside its header of 56 bytes
       next: copy the log again from the logger
     ");
     insta::assert_snapshot!(error_text(&open_error(b"\x01\x02\x03\xff")), @"

@@ -97,7 +97,7 @@ pub enum UlogError {
         msg_id: u16,
     },
     /// A value does not match the type of its field.
-    #[error("field {field} cannot be written: {why}")]
+    #[error("the value of {field} cannot be written: {why}")]
     BadValue {
         /// Flat name of the field, such as `esc[1].rpm`.
         field: String,

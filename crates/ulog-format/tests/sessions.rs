@@ -139,7 +139,7 @@ fn a_restarted_clock_is_reported_and_has_no_utc() {
     let (bytes, at) = restarted();
     let log = open(&bytes.into());
     let note = log.diagnostics().list().iter().find(|note| note.rule.name == "clock_restarts").unwrap();
-    let text = format!("the clock restarts at byte {at}: 60 records from 2.0 s to 4.9 s");
+    let text = format!("the clock restarts at byte {at}, before 60 records from 2.0 s to 4.9 s");
     assert_eq!((note.range.start, &note.message), (at, &text));
     assert_eq!(log.info().utc, None);
     let sessions = log.sessions();
