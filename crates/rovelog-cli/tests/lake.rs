@@ -340,7 +340,7 @@ fn a_folder_with_other_files_does_not_become_a_lake() {
     let before = fs::read_dir(place.logs()).expect("a folder").count();
     let output = place.add(&place.logs(), &[]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    assert!(text(&output).contains("is not empty, and not a lake"), "{}", text(&output));
+    assert!(text(&output).contains("is not empty, but is not a lake"), "{}", text(&output));
     assert_eq!(fs::read_dir(place.logs()).expect("a folder").count(), before);
     // An empty folder becomes a lake.
     let lake = place.lake("lake");
@@ -388,7 +388,7 @@ fn logs_are_added_later_after_a_temporary_failure() {
     let away = "mv \"$DIR/logs\" \"$DIR/away\"\n\"$ROVELOG\" \"$@\" <&3\nmv \"$DIR/away\" \"$DIR/logs\"";
     let full = "ulimit -f 0\nexec \"$ROVELOG\" \"$@\" <&3";
     for (script, code, says) in
-        [(away, 3, "No such file"), (full, 1, "a worker has failed"), ("", 1, "a worker has failed")]
+        [(away, 3, "No such file"), (full, 1, "a worker process failed"), ("", 1, "a worker process failed")]
     {
         let lake = place.lake("lake");
         let worker = match script {
@@ -499,7 +499,7 @@ fn a_missing_or_changed_file_is_found_and_repaired() {
     assert_eq!(check(&[]).status.code(), Some(0), "without the option the content is not read");
     let found = check(&["--content"]);
     assert_eq!(found.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&found.stdout).contains("its content has changed"));
+    assert!(String::from_utf8_lossy(&found.stdout).contains("the content has changed"));
     fs::remove_file(&file).expect("ours");
     assert_eq!(place.add(&lake, &[]).status.code(), Some(0));
     assert_eq!(check(&["--content"]).status.code(), Some(0));

@@ -215,7 +215,7 @@ def test_limits_of_an_address(server: str) -> None:
             rl.open(f"{server}/{name}.ulg", **limits)
 
     fails("missing", "no such file", rl.MissingFileError)
-    fails("refused", "refuses access")
+    fails("refused", "denies access")
     fails("cut", "the server cannot be read|sent")
     fails("good", "100 are allowed", rl.UnreadableError, max_bytes=100)
     with pytest.raises(rl.RovelogError, match="cannot be read|connection"):

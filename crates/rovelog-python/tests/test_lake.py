@@ -157,7 +157,7 @@ def test_a_split_is_read_once_and_only_as_it_was_made() -> None:
     assert pa.table(read).num_rows > 0
     with pytest.raises(rl.RovelogError, match="were read already"):
         pa.table(read)
-    with pytest.raises(rl.RovelogError, match="not a split"):
+    with pytest.raises(rl.RovelogError, match="not a valid split"):
         _core.scale_read("{}", schema)
     with pytest.raises(rl.RovelogError, match="no such file"):
         _core.scale_find(["nowhere.ulg"])

@@ -77,7 +77,7 @@ pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, 
                     b.clone()
                 }
             }
-            _ => return Err(format!("column {path} is {a} in one log and {b} in another")),
+            _ => return Err(format!("column {path} has type {a} in one log and type {b} in another")),
         },
     })
 }
@@ -109,7 +109,7 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
         Some((index, _)) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
             let have = batch.column(index).data_type();
             ScaleError::Columns(format!(
-                "{uri}: column {} is {have}, and the schema has {}",
+                "{uri}: column {} has type {have}, but the schema has type {}",
                 field.name(),
                 field.data_type()
             ))

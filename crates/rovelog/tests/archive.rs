@@ -117,7 +117,7 @@ fn one_of_several_logs_is_opened_by_its_path() {
         assert_eq!(rovelog::open(&inside[1]).unwrap().format().id, "rld");
         let error = rovelog::open(&path).unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidArgument);
-        assert_eq!(error.to_string(), "this is an archive with 2 logs: logs/b.rld, a.ulg");
+        assert_eq!(error.to_string(), "the file is an archive with 2 logs: logs/b.rld, a.ulg");
         assert_eq!(error.next.unwrap(), format!("name one: {}/logs/b.rld", path.display()));
         let missing = rovelog::open(path.join("c.ulg")).unwrap_err();
         assert_eq!(missing.to_string(), "the archive has no file c.ulg");
@@ -147,7 +147,7 @@ fn a_damaged_archive_never_panics() {
         }
     }
     let empty = from_bytes(zip(&[]).into(), &ReadOptions::default()).unwrap_err();
-    assert_eq!(empty.to_string(), "this is an archive with 0 logs");
+    assert_eq!(empty.to_string(), "the file is an archive with 0 logs");
 }
 
 #[test]

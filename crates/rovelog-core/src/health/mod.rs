@@ -157,8 +157,8 @@ impl Health {
             (number > 0).then(|| format!("{} {verb} {rest}", count(number, "topic")))
         };
         parts.extend(of(number(|topic| topic.silent.is_some()), ["stops", "stop"], "before the end"));
-        parts.extend(of(number(|topic| topic.falling > 0), ["has", "have"], "times that fall"));
-        parts.extend(of(number(|topic| topic.is_stuck), ["has", "have"], "one time in all records"));
+        parts.extend(of(number(|topic| topic.falling > 0), ["has", "have"], "times that go back"));
+        parts.extend(of(number(|topic| topic.is_stuck), ["has", "have"], "the same time in all records"));
         parts.join("; ")
     }
 }

@@ -75,9 +75,9 @@ def open_reader(
         if scheme[1].lower() == "file":
             return _core.Reader.open(_local(path), format, False, types, max_unpacked, msgs, *further)
         raise UnsupportedError(
-            f"addresses of the kind {scheme[1]}:// are not supported",
+            f"addresses that start with {scheme[1]}:// are not supported",
             path=path,
-            next="use s3://, gs://, az://, https:// or http://, or pass a binary file object",
+            next="use an address that starts with s3://, gs://, az://, https:// or http://, or pass a binary file object",
         )
     if not hasattr(f, "read"):
         raise TypeError(f"a log is a path, bytes or a binary file object, not {type(f).__name__}")
