@@ -107,7 +107,7 @@ def test_numbers_have_the_plain_name_in_any_order(place: pathlib.Path, order: tu
         said += done.stderr
     found = tables_of("split")
     assert found == {"battery_status": tables_of("lake")["battery_status"], "battery_status__text": {("full",)}}
-    line = f"column voltage_v of topic battery_status has another type (text) in 1 log: these rows are in the table {TEXT}, not in ulog/battery_status; read both tables"
+    line = f"column voltage_v of topic battery_status has another type (text) in 1 log, so these rows are in the table {TEXT} instead of ulog/battery_status; read both tables"
     assert said.count(line) == 1
     tables = dict(duckdb.sql("SELECT uri, tables FROM 'split/_logs/*.parquet'").fetchall())
     assert json.loads(tables.pop("texts/new.ulg")) == {"battery_status": TEXT} and set(tables.values()) == {"{}"}

@@ -208,7 +208,7 @@ mod tests {
     fn errors_name_the_column_that_no_type_can_represent() {
         let a = schema(&[("x", DataType::Int64)]);
         let clash = union(&a, &schema(&[("x", DataType::Utf8)])).unwrap_err();
-        assert_eq!(clash, "column x is Int64 in one log and Utf8 in another");
+        assert_eq!(clash, "column x has type Int64 in one log and type Utf8 in another");
         let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
         let fitted = fit(&batch, &Arc::new(schema(&[("x", DataType::Utf8)])), "a.ulg");
         assert!(fitted.unwrap_err().to_string().contains("the schema has Utf8"));

@@ -182,7 +182,10 @@ fn unpacking_an_archive_stops_at_the_limit() {
     options.limits = options.limits.with_unpacked(8 << 20);
     let error = from_bytes(archive.clone().into(), &options).unwrap_err();
     assert_eq!(error.kind, ErrorKind::LimitExceeded);
-    assert_eq!(error.to_string(), "a.ulg decompresses to more than the limit of 8388608 bytes");
+    assert_eq!(
+        error.to_string(),
+        "the file a.ulg in the archive decompresses to more than the limit of 8388608 bytes"
+    );
     options.limits = options.limits.with_unpacked(30 << 20);
     assert!(from_bytes(archive.into(), &options).is_ok());
 }
