@@ -81,7 +81,7 @@ pub(crate) struct Global {
 
 fn text_encoding(name: &str) -> Result<TextEncoding, String> {
     TextEncoding::named(name).ok_or_else(|| {
-        "not a supported encoding; names are those of web pages, such as windows-1251".to_owned()
+        "the encoding is not supported; use a name as in web pages, such as windows-1251".to_owned()
     })
 }
 
@@ -142,12 +142,14 @@ impl Context {
     /// error of a log.
     pub(crate) fn declare(&mut self) -> Result<(), Failure> {
         if let Some(path) = &self.global.msgs {
-            self.options.definitions = rovelog::rosbag12::msg::files::read(path)
-                .map_err(|error| Failure::failed(format!("cannot read the definitions: {error}")).at(path))?;
+            self.options.definitions = rovelog::rosbag12::msg::files::read(path).map_err(|error| {
+                Failure::failed(format!("the message definitions of --msgs cannot be read: {error}")).at(path)
+            })?;
         }
         let Some(path) = &self.global.types else { return Ok(()) };
-        let file = File::open(path)
-            .map_err(|error| Failure::failed(format!("cannot read the declarations: {error}")).at(path))?;
+        let file = File::open(path).map_err(|error| {
+            Failure::failed(format!("the type declarations of --types cannot be read: {error}")).at(path)
+        })?;
         let types = Types::read(file).map_err(|error| Failure::from(Error::from(error)).at(path))?;
         types.declarations().clone_into(&mut self.options.declarations);
         Ok(())
@@ -167,7 +169,7 @@ impl Context {
             return Ok(asked);
         }
         let names: Vec<_> = writes.iter().map(|format| format.name()).collect();
-        Err(Failure::usage(format!("this command has no {} output", asked.name()))
+        Err(Failure::usage(format!("this command cannot print {} output", asked.name()))
             .next(format!("use -f {}", names.join(" or -f "))))
     }
 

@@ -97,7 +97,7 @@ impl Times {
                 .next("use --time-base boot or --time-base relative"));
         }
         if base == TimeBase::Boot && clock == Clock::Unix {
-            return Err(Failure::usage("the log has only UTC, so --time-base boot cannot be used")
+            return Err(Failure::usage("the log has only UTC times, so --time-base boot cannot be used")
                 .next("use --time-base relative, or leave out --time-base"));
         }
         let mut times = Self {

@@ -67,9 +67,9 @@ impl VelodyneArgs {
             options.points.offsets = OffsetModel::Plain;
         }
         if let Some(path) = &self.calibration {
-            let text = File::open(path)
-                .and_then(read_description_text)
-                .map_err(|error| Failure::failed(format!("cannot read the calibration: {error}")).at(path))?;
+            let text = File::open(path).and_then(read_description_text).map_err(|error| {
+                Failure::failed(format!("the calibration file cannot be read: {error}")).at(path)
+            })?;
             let parsed = Calibration::parse(&text);
             options.calibration = Some(parsed.map_err(|error| Failure::from(Error::from(error)).at(path))?);
         }

@@ -132,7 +132,7 @@ fn a_second_run_writes_nothing_and_reports_it() {
     // A copy under another name has the same content, so it is not added again.
     fs::copy(place.logs().join(name_of(&rows, "ok")), place.logs().join("copy.ulg")).expect("space");
     let third = place.add(&lake, &[]);
-    assert!(text(&third).contains("1 with the content of another log"), "{}", text(&third));
+    assert!(text(&third).contains("1 with the same content as another log"), "{}", text(&third));
     assert_eq!(content(&lake), before);
 }
 
@@ -189,7 +189,11 @@ fn a_killed_worker_is_started_again() {
         let lake = place.lake(&format!("lake-{name}"));
         let output = place.add(&lake, &["--jobs", "2", "--worker", worker.to_str().expect("a path")]);
         assert_eq!(output.status.code(), Some(3), "{}", text(&output));
-        assert!(text(&output).contains("a worker ended (signal: 9 (SIGKILL))"), "{name}: {}", text(&output));
+        assert!(
+            text(&output).contains("a worker process ended (signal: 9 (SIGKILL))"),
+            "{name}: {}",
+            text(&output)
+        );
         assert_same(&lake, &whole);
         fs::remove_dir(place.folder.path().join("once")).expect("the kill happened");
     }
@@ -316,7 +320,7 @@ fn a_folder_that_is_not_a_lake_is_refused() {
         let output =
             Command::new(ROVELOG).args(["lake", command]).arg(place.logs()).output().expect("it starts");
         assert_eq!(output.status.code(), Some(1));
-        assert!(text(&output).contains("this is not a lake"), "{}", text(&output));
+        assert!(text(&output).contains("the folder is not a lake"), "{}", text(&output));
     }
 }
 
@@ -507,5 +511,5 @@ fn a_missing_or_changed_file_is_found_and_repaired() {
     fs::remove_file(&file).expect("ours");
     fs::write(place.logs().join("a.ulg"), ulog(&["u".to_owned()], "float")).expect("space");
     let output = place.add(&lake, &[]);
-    assert!(text(&output).contains("it cannot be repaired"), "{}", text(&output));
+    assert!(text(&output).contains("cannot be repaired"), "{}", text(&output));
 }

@@ -205,7 +205,8 @@ pub(crate) fn export_records(
         .ok_or_else(|| unknown_kind(py, kind))?;
     let bag = if let AnyLog::Rosbag(bag) = &**log { Some(bag) } else { None };
     if kind == Kind::Bag2 && bag.is_none() {
-        let what = format!("bag2 is for ROS bags, not for {}", reader.log.format().name);
+        let what =
+            format!("bag2 can only be written from ROS bags, but this is a {} log", reader.log.format().name);
         return Err(ExceptionBuilder::new("UnsupportedError", what).raise(py));
     }
     let to_mcap = if kind == Kind::Mcap { options.mcap(py)? } else { McapOptions::default() };

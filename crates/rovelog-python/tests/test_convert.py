@@ -145,7 +145,7 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
         rl.convert(flight, tmp_path / "a.csv", kind="xlsx")
     with pytest.raises(rl.UnsupportedError, match="extension"):
         rl.convert(flight, tmp_path / "a")
-    with pytest.raises(rl.RovelogError, match="contains one topic"):
+    with pytest.raises(rl.RovelogError, match="can contain only one topic"):
         rl.convert(several, tmp_path / "a.csv")
     with pytest.raises(rl.TopicNotFound):
         rl.convert(flight, tmp_path / "a.mcap", topics=["nothing"])
@@ -158,7 +158,7 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
         rl.convert(flight, tmp_path, kind="mcap", force=True)
     copy = tmp_path / "a.ulg"
     copy.write_bytes(flight.read_bytes())
-    with pytest.raises(rl.WriteError, match="the output is the input"):
+    with pytest.raises(rl.WriteError, match="the output file is also the input file"):
         rl.convert(copy, copy, kind="mcap", force=True)
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(rl.RovelogError, match="a file, not a folder"):

@@ -62,7 +62,7 @@ def test_rows_of_the_lake_are_those_of_the_logs(place: pathlib.Path) -> None:
 def test_a_second_run_changes_nothing(place: pathlib.Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in pathlib.Path("lake").rglob("*.parquet")}
     done = command("ingest", "flights", "-o", "lake")
-    assert done.returncode == 0 and "nothing to do: 4 in the lake already" in done.stderr
+    assert done.returncode == 0 and "nothing to do: 4 already in the lake" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in pathlib.Path("lake").rglob("*.parquet")} == before
 
 

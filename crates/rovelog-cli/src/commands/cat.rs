@@ -98,19 +98,22 @@ fn selection<'a>(
 
 fn one_topic(topics: &[&Topic]) -> Failure {
     let next = match topics.first() {
-        Some(topic) => format!("name one: rovelog cat FILE -f csv --topics {}", topic.name),
+        Some(topic) => format!("name one topic: rovelog cat FILE -f csv --topics {}", topic.name),
         None => "list the topics: rovelog topics FILE".to_owned(),
     };
-    Failure::usage(format!("csv needs exactly one topic, but {} are selected", topics.len())).next(next)
+    Failure::usage(format!("CSV output needs exactly one topic, but {} are selected", topics.len()))
+        .next(next)
 }
 
 /// Prints the records of stdin in file order, as they arrive.
 fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     if !args.last_before.is_empty() {
-        return Err(Failure::usage("--latched needs a file: a pipe cannot be read twice"));
+        return Err(Failure::usage("--latched needs a file, because a pipe cannot be read twice"));
     }
     if let Some(text) = args.fields.expression() {
-        return Err(Failure::usage(format!("{text} needs a file: it is computed of a whole topic")));
+        return Err(Failure::usage(format!(
+            "{text} needs a file, because it is computed from a whole topic"
+        )));
     }
     let mut stream = input.stream(context)?;
     // The format of times is determined from the header and the first record. At this time, the

@@ -145,7 +145,7 @@ fn text(out: &mut Out, name: &str, survey: &Survey, times: &Times, context: &Con
     for (code, total) in found.counts() {
         let shown = found.list().iter().filter(|problem| problem.rule.code == *code).count() as u64;
         if *total > shown {
-            writeln!(out, "{of}and {} more of {code}", total - shown)?;
+            writeln!(out, "{of}{} more problems with the code {code} are not listed", total - shown)?;
         }
     }
     if let Some(report) = &report {

@@ -145,10 +145,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // after all logs have been added.
     let (mut at, mut printed) = (0, Ok(()));
     let done = lake::ingest(&args.sources, &lake, &options, &mut |progress| match progress {
-        lake::Progress::Waiting => context.note("another program writes to this lake: waiting for it"),
+        lake::Progress::Waiting => {
+            context.note("another program is writing to this lake; waiting until it has finished")
+        }
         lake::Progress::Found { new, bytes, known } => {
             context.progress.start(Some(bytes));
-            let known = if known > 0 { format!("; {known} in the lake already") } else { String::new() };
+            let known = if known > 0 { format!("; {known} are already in the lake") } else { String::new() };
             context.note(&format!("{} to add, {}{known}", count(new as u64, "log"), size(bytes)));
         }
         lake::Progress::Pack(bytes) => {
@@ -156,10 +158,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             context.progress.at(at);
         }
         lake::Progress::Again { why, logs } => {
-            context.note(&format!("a worker ended ({why}): {} tried again", count(logs as u64, "log")));
+            context.note(&format!(
+                "a worker process ended ({why}), so {} will be tried again",
+                count(logs as u64, "log")
+            ));
         }
         lake::Progress::Gone(uri) => context.notices.note(&format!(
-            "a file of the lake is missing or damaged, and {} is gone or has changed: it cannot be repaired",
+            "a file of the lake is missing or damaged and cannot be repaired, because the log {} is gone \
+             or has changed",
             escape(uri)
         )),
         lake::Progress::Log(row) => {
@@ -179,9 +185,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn run_engine(args: &Args, format: Format, context: &Context) -> Outcome {
     let engine = if args.engine == Engine::Spark { "spark" } else { "sail" };
     let Some(python) = INTERPRETER.get() else {
-        return Err(Failure::failed(format!("{engine} is reached through the Python package")).next(
-            format!("pip install 'rovelog[spark]', then: python -m rovelog ingest ... --engine {engine}"),
-        ));
+        return Err(Failure::failed(format!("the engine {engine} needs the Python package")).next(format!(
+            "install it with pip install 'rovelog[spark]', then run python -m rovelog ingest ... --engine \
+             {engine}"
+        )));
     };
     let mut command = Command::new(python);
     command.args(["-m", "rovelog.lake", "ingest", "--engine", engine, "-o"]).arg(&args.output);
@@ -220,15 +227,17 @@ fn report_log(row: &LogRow, context: &Context) {
         }
         LogStatus::Partial if row.lost_values > 0 => {
             let values = count(row.lost_values, "value");
-            context.notices.note(&format!("{uri}: {values} that no column can hold"));
+            context.notices.note(&format!("{uri}: {values} do not fit into any column"));
         }
         LogStatus::Partial => context.notices.note(&format!("{uri}: part of the log is missing")),
         LogStatus::Failed => {
-            let why = row.error.as_deref().unwrap_or("it cannot be read");
+            let why = row.error.as_deref().unwrap_or("the log cannot be read");
             // The message starts with the path of the log. It is removed, because the path is
             // printed after the message.
             let why = why.strip_prefix(&format!("{}: ", row.uri)).unwrap_or(why);
-            context.notices.failure(&Failure::failed(format!("not added: {why}")).at(Path::new(&row.uri)));
+            context
+                .notices
+                .failure(&Failure::failed(format!("the log was not added: {why}")).at(Path::new(&row.uri)));
         }
     }
 }
@@ -247,8 +256,8 @@ fn summarize(done: &Ingested, context: &Context) {
         (done.ok, "added"),
         (done.partial, "added in part"),
         (done.failed, "not added"),
-        (done.known, "in the lake already"),
-        (done.same, "with the content of another log"),
+        (done.known, "already in the lake"),
+        (done.same, "with the same content as another log"),
     ] {
         if number > 0 {
             said.push(format!("{number} {what}"));

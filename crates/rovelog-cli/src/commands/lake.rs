@@ -94,8 +94,8 @@ fn existing(path: &PathBuf) -> Result<Lake, Failure> {
     if path.join("_logs").is_dir() {
         return Ok(Lake::new(path));
     }
-    Err(Failure::failed("this is not a lake: it has no table _logs")
-        .next("make one: rovelog ingest LOGS -o FILE")
+    Err(Failure::failed("the folder is not a lake, because it has no table _logs")
+        .next("create a lake with rovelog ingest LOGS -o FILE")
         .at(path))
 }
 
@@ -121,7 +121,7 @@ fn check(args: &CheckArgs, context: &Context) -> Outcome {
         }
         for file in &checked.unnamed {
             let word = out.paint.yellow("WARN ");
-            writeln!(out, "{word}  {}: left by a run that was killed", escape(file))?;
+            writeln!(out, "{word}  {} was left by a run that was killed", escape(file))?;
         }
         let (logs, files) = (count(checked.logs as u64, "log"), count(checked.files as u64, "file"));
         let failed =
@@ -136,7 +136,7 @@ fn check(args: &CheckArgs, context: &Context) -> Outcome {
 
 fn clean(args: &CleanArgs, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
-    let waiting = || context.note("another program writes to this lake: waiting for it");
+    let waiting = || context.note("another program is writing to this lake; waiting until it has finished");
     let removed = lake::clean(&existing(&args.lake)?, waiting)?;
     let mut out = context.out();
     for path in &removed {

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Some(TimeBase::Boot) => Align::AsIs,
         Some(TimeBase::Utc) => Align::Utc,
         Some(TimeBase::Relative) => {
-            return Err(Failure::usage("relative times cannot align several logs")
+            return Err(Failure::usage("logs cannot be aligned by relative times")
                 .next("use --time-base utc or --time-base boot"));
         }
     };

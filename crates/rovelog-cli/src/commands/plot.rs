@@ -156,28 +156,32 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (Some(kind), _) => kind,
         (None, None) => Kind::Text,
         (None, Some(path)) => {
-            return Err(Failure::usage("unknown output format")
-                .next("use .svg, .png, .pdf or .html, or name the format: --to svg")
+            return Err(Failure::usage("the extension of the output does not stand for a plot format")
+                .next("use .svg, .png, .pdf or .html, or name the format, such as --to svg")
                 .at(path));
         }
     };
     if matches!(kind, Kind::Png | Kind::Pdf) && !plot::PICTURES {
-        return Err(Failure::not_built_in("writes no PNG and PDF, only .svg and .html", "pictures"));
+        return Err(Failure::not_built_in("cannot write PNG and PDF, only SVG and HTML", "pictures"));
     }
     if let Some(option) = args.without_effect(kind) {
-        return Err(Failure::usage(format!("{option} has no effect on this output"))
-            .next(format!("leave {option} out, or name another output: -o plot.png")));
+        return Err(Failure::usage(format!("{option} has no effect on this output format"))
+            .next(format!("leave out {option}, or name another output, such as -o plot.png")));
     }
     let (logs, signals) = logs_and_signals(&args.words);
     match (signals.is_empty(), args.all) {
         (true, false) => {
-            return Err(Failure::usage("no signal selected")
-                .next("name one: rovelog plot FILE battery_status.voltage_v; or plot all: --all")
+            return Err(Failure::usage("no signal is selected")
+                .next(
+                    "name a signal, such as rovelog plot FILE battery_status.voltage_v, or plot all \
+                     signals with --all",
+                )
                 .at(&logs[0]));
         }
         (false, true) => {
-            let cause = format!("--all plots all signals, so {} cannot be named", signals[0]);
-            return Err(Failure::usage(cause).next("leave out --all, or the signals"));
+            let cause =
+                format!("--all plots all signals, so the signal {} cannot be named as well", signals[0]);
+            return Err(Failure::usage(cause).next("leave out --all or the signals"));
         }
         _ => {}
     }
@@ -233,7 +237,7 @@ fn one(
     }
     if panels.is_empty() {
         return Err(here(
-            Failure::failed("no values to plot: the selected signals have no records")
+            Failure::failed("the selected signals have no values to plot")
                 .next("list the topics: rovelog topics FILE"),
         ));
     }
@@ -298,7 +302,8 @@ fn warn_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Contex
     for outside in log.info().outside() {
         let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
         if drawn.contains(name) {
-            let text = format!("not drawn: {}; use -S and -E to draw them", outside.sentence(name));
+            let text =
+                format!("some records are not drawn: {}; use -S and -E to draw them", outside.sentence(name));
             context.notices.warn("topics with values that are not drawn", &text);
         }
     }
@@ -346,7 +351,8 @@ fn wanted(
         }
         if left_out > 0 {
             let text = format!(
-                "only the first {MAX_SIGNALS} signals are drawn; not drawn or incomplete: {}; name the signals to draw",
+                "only the first {MAX_SIGNALS} signals are drawn, so {} are incomplete or missing; name the \
+                 signals to draw",
                 count(left_out, "topic")
             );
             context.notices.warn("topics that are not drawn", &text);

@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     };
     let write = |input: &Input, path: Option<&Path>| {
         if let Some(path) = path.filter(|path| !html(path)) {
-            return Err(Failure::usage("report writes HTML only")
+            return Err(Failure::usage("rovelog report writes only HTML")
                 .next("use the extension .html: -o report.html")
                 .at(path));
         }

@@ -43,8 +43,8 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     if let Some(address) = args.logs.iter().find(|log| rovelog::is_address(log)) {
-        return Err(Failure::usage("view reads logs of this machine only")
-            .next("copy the log first, or plot it: rovelog plot FILE SIGNAL")
+        return Err(Failure::usage("rovelog view reads only logs on this machine")
+            .next("copy the log to this machine first, or plot it with rovelog plot FILE SIGNAL")
             .at(Path::new(address)));
     }
     let mut options = ViewOptions::default();
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     out.flush()?;
     // The browser runs as a detached process. Waiting for it would block the server.
     if !args.no_open && open::that_detached(&address).is_err() {
-        context.note("no browser was found; open the address yourself");
+        context.note("no browser was found, so open the address in a browser yourself");
     }
     context.note("Ctrl-C ends the server");
     view.run().map_err(|error| Failure::failed(error.to_string()))?;

@@ -270,7 +270,7 @@ def _chosen(log: Log, topics: str | Iterable[str] | None) -> dict[str, int]:
 
 def _logger_csv(log: Log, path: str, force: bool, dates: bool) -> Converted:
     if log.format != "rld":
-        what = f"the RocketLogger dialect is for RLD logs, not for {log.format}"
+        what = f"the RocketLogger dialect can only be written from RLD logs, but this is a {log.format} log"
         raise UnsupportedError(what, path=log.path, next="leave out dialect")
     with partial_files([path], log._sources, force) as parts:
         records, lost = _core.export_logger_csv(log._reader, parts[0], dates)
@@ -293,7 +293,7 @@ def _tables(
     in_folder = path.endswith(("/", os.sep)) or os.path.isdir(path) or not _extension(path)
     if not in_folder and len(topic_files) != 1:
         raise RovelogError(
-            f"a {kind} file contains one topic, but {len(topic_files)} are selected",
+            f"a {kind} file can contain only one topic, but {len(topic_files)} are selected",
             path=path,
             next=f"name a folder and kind={kind!r}, or one topic: topics={next(iter(chosen))!r}",
         )

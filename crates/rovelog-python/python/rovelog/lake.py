@@ -113,7 +113,7 @@ def delta(lake: str | os.PathLike[str]) -> Changed:
     """
     root = pathlib.Path(lake)
     if not (root / "_logs").is_dir():
-        raise MissingFileError("this is not a lake: it has no table _logs", path=str(root), next="rovelog ingest LOGS -o LAKE")
+        raise MissingFileError("the folder is not a lake, because it has no table _logs", path=str(root), next="create a lake with rovelog ingest LOGS -o LAKE")
     changed = Changed({}, {})
     with _lock(root):
         for table, files in _tables(root).items():

@@ -170,7 +170,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let (a, b) = (Input::new(Some(&args.a))?, Input::new(Some(&args.b))?);
     if a.is_stdin() && b.is_stdin() {
-        return Err(Failure::usage("only one of the logs can be stdin").next("name a file for B"));
+        return Err(
+            Failure::usage("only one of the two logs can be stdin").next("name a file for the second log")
+        );
     }
     let (log_a, log_b) = (a.open_all(context)?, b.open_all(context)?);
     let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };

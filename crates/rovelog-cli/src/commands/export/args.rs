@@ -169,8 +169,8 @@ fn method(name: &str) -> Result<Method, String> {
 fn kind(name: &str) -> Result<Kind, String> {
     Kind::by_name(name).ok_or_else(|| match name {
         "bag" | "bag1" | "bag12" => {
-            "bags are written as V2.0 (bag2): V1.2 has no place for the publishers, the latching field and \
-             the compression of V2.0, and current tools read V2.0"
+            "bags are written as V2.0 (bag2), because V1.2 cannot store publishers, latching and \
+             compression, and current tools read V2.0"
                 .to_owned()
         }
         _ => "expected parquet, arrow, csv, ndjson, mcap or bag2".to_owned(),
@@ -266,15 +266,20 @@ pub(super) fn kind_of(args: &Args) -> Result<Kind, Failure> {
     let Some(kind) = args.to.or_else(|| by_name(path?)) else {
         let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
         return Err(match (path, extension) {
-            (Some(path), Some(extension)) => Failure::usage(format!("unknown output format .{extension}"))
-                .next("use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or name the format: --to parquet")
-                .at(path),
-            _ => Failure::usage("no output format")
-                .next("name a format: --to parquet, or a file: -o topic.parquet"),
+            (Some(path), Some(extension)) => Failure::usage(format!(
+                "the extension .{extension} does not stand for an output format"
+            ))
+            .next(
+                "use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or name the format, such as --to \
+                 parquet",
+            )
+            .at(path),
+            _ => Failure::usage("the output format is missing")
+                .next("name a format, such as --to parquet, or a file, such as -o topic.parquet"),
         });
     };
     match kind.missing() {
-        Some(feature) => Err(Failure::not_built_in(&format!("does not write {}", kind.name()), feature)),
+        Some(feature) => Err(Failure::not_built_in(&format!("cannot write {}", kind.name()), feature)),
         None => Ok(kind),
     }
 }
@@ -286,8 +291,8 @@ pub(super) fn target(args: &Args, kind: Kind) -> Result<Target<'_>, Failure> {
     let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if !matches!(kind, Kind::Table(_)) && (slash || path.is_dir()) {
         let (kind, example) = (kind.name(), path.join("log").with_extension(kind.extension()));
-        return Err(Failure::usage(format!("{kind} is one file, and the output is a folder"))
-            .next(format!("name a file in it: -o {}", example.display()))
+        return Err(Failure::usage(format!("{kind} output is one file, but the output path is a folder"))
+            .next(format!("name a file in the folder: -o {}", example.display()))
             .at(path));
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
@@ -308,8 +313,10 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
     let joined = table && args.dialect.is_none_or(|dialect| dialect == CsvDialect::Plain);
     let join = &args.join;
     if !join.is_asked() && (!join.join.is_empty() || join.method.is_some() || join.tolerance.is_some()) {
-        return Err(Failure::usage("one table needs the times of its rows")
-            .next("those of a topic: --on TOPIC, or regular ones: --every 10ms"));
+        return Err(Failure::usage(
+            "--join, --method and --tolerance need the times of the rows of the joined table",
+        )
+        .next("use the times of a topic with --on TOPIC, or regular times with --every 10ms"));
     }
     // Each entry consists of three values: whether the user gave the option, whether the option
     // applies to the output format, and the name of the option.
@@ -318,7 +325,7 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
         (args.delimiter.is_some(), csv && !logger, "--delimiter"),
         (args.names.is_some(), (csv && !logger) || args.flatten, "--names"),
         (!args.topics.is_empty(), !logger, "--topics"),
-        (!args.window.is_open(), !logger, "a part of the time"),
+        (!args.window.is_open(), !logger, "a time range (-S, -E)"),
         (args.join.on.is_some(), joined, "--on"),
         (args.join.every.is_some(), joined, "--every"),
         (!args.join.join.is_empty(), joined, "--join"),
@@ -351,7 +358,7 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
                 _ => "",
             };
             let next = if logger {
-                "leave it out; to export a part of the log: rovelog slice first"
+                "leave it out; to export a part of the log, make the part with rovelog slice first"
             } else {
                 "leave it out"
             };

@@ -167,7 +167,7 @@ fn unique_name(taken: &mut HashSet<String>, folder: &str, nanos: i64, extension:
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     if let Some((cloud, feature)) = args.cloud.and_then(|cloud| Some((cloud, cloud.missing()?))) {
-        return Err(Failure::not_built_in(&format!("does not write {}", cloud.name()), feature));
+        return Err(Failure::not_built_in(&format!("cannot write {}", cloud.name()), feature));
     }
     let input = args.log.input()?;
     let log = input.open(context)?;
@@ -187,7 +187,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     if let Some(option) = args.without_effect(&log) {
         return Err(here(
-            Failure::usage(format!("{option} applies to point clouds, and none are extracted"))
+            Failure::usage(format!("{option} applies only to point clouds, but none are extracted"))
                 .next(format!("leave {option} out")),
         ));
     }

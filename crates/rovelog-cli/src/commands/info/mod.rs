@@ -197,7 +197,7 @@ fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
                 [&document, &document["details"]].map(|value| value.as_object().map(|fields| fields.keys()));
             let keys: Vec<_> = keys.into_iter().flatten().flatten().map(String::as_str).collect();
             let near = suggest(key, keys.into_iter(), "rovelog info -f json FILE");
-            Err(Failure::usage(format!("info has no key {key}")).next(near))
+            Err(Failure::usage(format!("the JSON output of info has no key {key}")).next(near))
         }
     }
 }
@@ -227,7 +227,11 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
 fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     let choices = survey.info.details.iter().find(|detail| detail.key == "choices");
     let Some(Value::List(choices)) = choices.map(|detail| &detail.value) else {
-        writeln!(out, "\nno inferred settings: {} logs define everything themselves", survey.format.name)?;
+        writeln!(
+            out,
+            "\nNothing was inferred, because {} logs define all settings themselves.",
+            survey.format.name
+        )?;
         return Ok(());
     };
     let lines: Vec<_> = choices
@@ -345,7 +349,7 @@ fn outside(survey: &Survey, times: &Times) -> Option<String> {
     };
     let mut lines: Vec<_> = shown.map(line).collect();
     if all > MAX_OUTSIDE {
-        lines.push(format!("and of {}", count((all - MAX_OUTSIDE) as u64, "more topic")));
+        lines.push(format!("and records of {}", count((all - MAX_OUTSIDE) as u64, "more topic")));
     }
     let (data, whole) = (info.data_duration()?, info.duration()?);
     if data != whole {
@@ -369,7 +373,7 @@ fn state(info: &LogInfo) -> String {
     match (info.state, ranges.last()) {
         (State::NotChecked, _) => {
             format!(
-                "not checked: {} of {} not read (--allow-remote-scan)",
+                "not checked, because {} of {} were not read (--allow-remote-scan reads all)",
                 size(info.unread),
                 size(info.size)
             )
@@ -388,7 +392,7 @@ fn state(info: &LogInfo) -> String {
 /// vehicle_gps_position/0 (offset 1779278199.687821 s)`.
 fn clock(info: &LogInfo, times: &Times) -> String {
     if info.start.or(info.end).is_none() && info.utc.is_none() {
-        return "unknown: no record has a time".to_owned();
+        return "unknown, because no record has a time".to_owned();
     }
     let mut text = times.clock().to_string();
     let Some(utc) = &info.utc else {

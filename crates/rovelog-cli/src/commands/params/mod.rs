@@ -70,13 +70,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // table.
     let two_files = logs.len() == 2 && !logs.iter().any(|log| may_be_several(log));
     if (format == qgc || format == octave) && inputs.len() > 1 {
-        return Err(Failure::usage("this format is for the parameters of one log").next("name one log"));
+        return Err(Failure::usage("this output format can contain the parameters of one log only")
+            .next("name only one log"));
     }
     match inputs.as_slice() {
         [input] => one(input, &wanted, format, context),
         [a, b] if two_files && wanted.names.is_empty() => {
             if args.changed {
-                return Err(Failure::usage("--changed is for the parameters of one log").next("leave it out"));
+                return Err(
+                    Failure::usage("--changed cannot be used if two logs are compared").next("leave it out")
+                );
             }
             let ((log_a, params_a), (log_b, params_b)) = (wanted.read(a, context)?, wanted.read(b, context)?);
             let status = context.notices.end_of_log(log_a.as_log(), &a.path);
@@ -106,7 +109,7 @@ fn one(input: &Input, wanted: &Wanted<'_>, format: Format, context: &Context) ->
         let left_out = list::qgc(&params, context)?;
         for name in &left_out {
             let text =
-                format!("{name} is neither int32 nor float, which is all that QGroundControl supports");
+                format!("parameter {name} is left out, because QGroundControl supports only int32 and float");
             context.notices.warn("parameters that QGroundControl does not support", &text);
         }
         status = if left_out.is_empty() { status } else { status.max(Status::Lost) };
@@ -125,7 +128,7 @@ impl Wanted<'_> {
         let here = |failure: Failure| failure.at(&input.path);
         let mut params = parameters(&log).ok_or_else(|| {
             let text = format!("{} logs have no parameters", log.format().name);
-            here(Failure::usage(text).next("show the log: rovelog info FILE"))
+            here(Failure::usage(text).next("show a summary of the log: rovelog info FILE"))
         })?;
         let matches = |pattern: &Pattern| params.keys().any(|name| pattern.matches(name));
         if let Some(name) = self.names.iter().find(|pattern| !matches(pattern)).map(Pattern::as_str) {

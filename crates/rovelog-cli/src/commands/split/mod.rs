@@ -107,8 +107,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // folder remains unchanged.
     let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
     if let Some(path) = paths.chain(joined(parts.len())).find(|path| !args.out.force && path.exists()) {
-        return Err(Failure::usage("a part already exists")
-            .next("name another folder, or replace existing parts: --force")
+        return Err(Failure::usage("the output file for a part already exists")
+            .next("name another folder, or use --force to replace existing parts")
             .at(&path));
     }
     let folder = OutFolder::create(&args.output, args.out)?;
@@ -150,7 +150,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return Err(Failure::usage(
             "the folder contains a part of another log, which would be read as one of these parts",
         )
-        .next("remove it, or name another folder")
+        .next("remove this part, or name another folder")
         .at(&path));
     }
     folder.finish()?;

@@ -125,7 +125,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             rld_sections(reader, &topics, args, window, context, &mut power).map_err(here)?
         }
         other if args.power.is_asked() => {
-            let what = format!("{} logs have no charge and energy", other.format().name);
+            let what = format!("charge and energy cannot be computed for {} logs", other.format().name);
             let failure = Failure::usage(what);
             return Err(here(failure.next("leave out --energy, --power, --window, --by and --above")));
         }
@@ -146,7 +146,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         Some(first) => {
             derived = derived::lines(&args.fields, first, &*log, &topics, window).map_err(here)?;
         }
-        None => context.note(&format!("no rows: {}", args.power.missing_rows())),
+        None => context.note(&format!("there are no rows to show, because {}", args.power.missing_rows())),
     }
     let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
     let sections: Sections<'_> = Box::new(sections.map(|mut section| {
@@ -190,8 +190,11 @@ fn rld_sections<'p>(
     let others: Vec<&Topic> = topics.iter().filter(|topic| topic.name != rows.name).copied().collect();
     let has_rows = others.len() < topics.len();
     if args.power.is_asked() && !has_rows {
-        return Err(Failure::usage(format!("charge and energy are those of topic {}", rows.name))
-            .next("select it too, or leave out --topics"));
+        return Err(Failure::usage(format!(
+            "charge and energy are computed from topic {}, which is not selected",
+            rows.name
+        ))
+        .next("select this topic, too, or leave out --topics"));
     }
     let (mut further, mut losses) = (None, Vec::new());
     if !args.power.is_asked() && !others.is_empty() {

@@ -86,8 +86,8 @@ impl PowerArgs {
     /// Describes the sections that the user requested, for the message that they contain no row.
     pub(super) fn missing_rows(&self) -> String {
         match &self.above {
-            Some(above) => format!("no value is {above} or more (--above)"),
-            None => "the log has no value there".to_owned(),
+            Some(above) => format!("no value reaches --above {above}"),
+            None => "the log has no values in these sections".to_owned(),
         }
     }
 }
@@ -238,8 +238,10 @@ fn events<'p, 'a: 'p>(
     above: &str,
     margin: u64,
 ) -> Result<Events<'p, 'a>, Failure> {
-    let usage =
-        || Failure::usage(format!("{above:?} is not NAME=ENTER[,LEAVE]")).next("for example I1=0.005,0.004");
+    let usage = || {
+        Failure::usage(format!("{above:?} does not have the form NAME=ENTER[,LEAVE]"))
+            .next("write, for example, I1=0.005,0.004")
+    };
     let (name, values) = above.split_once('=').ok_or_else(usage)?;
     let (enter, leave) = values.split_once(',').unwrap_or((values, values));
     let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(usage);
@@ -303,8 +305,8 @@ impl LineBuilder {
             let what = match names.first() {
                 Some(first) => {
                     format!(
-                        "energy cannot be computed, because the voltage of each current is unknown; \
-                         name the pairs: --power 'V1*{first}'"
+                        "energy cannot be computed, because it is unknown which voltage belongs to which \
+                         current; name the pairs, such as --power 'V1*{first}'"
                     )
                 }
                 None => "energy cannot be computed, because the log has no current in amperes".to_owned(),

@@ -159,7 +159,7 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     let asked = context.global.format;
     let format = args.to.or_else(|| by_name(args.output.as_deref()?));
     if args.altitude.is_some() && (asked != Format::Text || format.is_some_and(|f| f != track::Format::Kml)) {
-        return Err(Failure::usage("--altitude applies to KML only").next("leave --altitude out"));
+        return Err(Failure::usage("--altitude applies only to KML").next("leave out --altitude"));
     }
     if asked != Format::Text {
         if args.output.is_some() || args.to.is_some() {
@@ -173,11 +173,14 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     match (format, path) {
         (Some(format), Some(_)) => Ok(Target::File(format)),
         (Some(format), None) => Ok(Target::Stdout(format)),
-        (None, Some(path)) => Err(Failure::usage("unknown output format")
-            .next("use .kml, .gpx or .geojson, or name the format: --to kml")
-            .at(path)),
-        (None, None) => Err(Failure::usage("no output format")
-            .next("name a file: -o track.kml, or a format: --to gpx, or a table: -f csv")),
+        (None, Some(path)) => {
+            Err(Failure::usage("the extension of the output does not stand for a track format")
+                .next("use .kml, .gpx or .geojson, or name the format, such as --to kml")
+                .at(path))
+        }
+        (None, None) => Err(Failure::usage("the output format is missing").next(
+            "name a file, such as -o track.kml, or a format, such as --to gpx, or print a table with -f csv",
+        )),
     }
 }
 
@@ -204,14 +207,17 @@ fn write(
 fn no_fix_failure(tally: &Tally, args: &Args) -> Failure {
     let why = skipped_rows(tally);
     let cause = match why.as_str() {
-        "" => "no track: no topic contains positions".to_owned(),
-        why => format!("no track: of {}, {why}", count(tally.rows, "row")),
+        "" => "the log has no track, because no topic contains positions".to_owned(),
+        why => {
+            format!("the log has no track, because no point is left of {}: {why}", count(tally.rows, "row"))
+        }
     };
     let failure = Failure::failed(cause);
     if tally.without_fix > 0 && args.min_fix != Some(2) {
-        return failure.next("accept a 2D fix: --min-fix 2; or look at the rows: rovelog cat FILE");
+        return failure
+            .next("accept 2D fixes with --min-fix 2, or look at the records with rovelog cat FILE");
     }
-    failure.next("name a topic with positions: --topic NAME; list the topics: rovelog topics FILE")
+    failure.next("name a topic with positions (--topic NAME), or list the topics: rovelog topics FILE")
 }
 
 /// Lists how many rows were skipped for each reason, for example `160 without a fix, 3 without a
@@ -220,7 +226,7 @@ fn skipped_rows(tally: &Tally) -> String {
     let parts = [
         (tally.without_fix, "without a fix"),
         (tally.implausible, "without a position"),
-        (tally.undecodable, "not decodable"),
+        (tally.undecodable, "that cannot be decoded"),
         (tally.untimed, "without a time"),
         (tally.close, "closer than 0.1 s"),
     ];

@@ -91,12 +91,12 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         for loss in losses.iter().filter(|loss| loss.dropout == number) {
             let name = escape(&log.topics()[loss.topic.index()].name);
             let (gap, missing) = (loss.gap as f64 / 1e6, count(loss.missing, "record"));
-            writeln!(out, "  {name}: a gap of {gap:.1} ms, about {missing} missing")?;
+            writeln!(out, "  {name}: gap of {gap:.1} ms, about {missing} missing")?;
         }
         out.end_record()?;
     }
     if dropouts.is_empty() {
-        writeln!(out, "no dropouts")?;
+        writeln!(out, "the log has no dropouts")?;
     }
     out.flush()?;
     Ok(context.notices.end_of_log(log.as_log(), &input.path))

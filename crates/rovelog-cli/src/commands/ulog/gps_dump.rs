@@ -54,8 +54,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // An empty output file would look like a success. When the error is returned, `out` is dropped,
     // which removes the file.
     if bytes == 0 {
-        return Err(Failure::usage(format!("no gps_dump data from receiver {}", args.instance))
-            .next("check that the log has the topic gps_dump: rovelog topics FILE")
+        return Err(Failure::usage(format!("the log has no gps_dump data of receiver {}", args.instance))
+            .next("check whether the log has the topic gps_dump: rovelog topics FILE")
             .at(&input.path));
     }
     out.finish()?;
