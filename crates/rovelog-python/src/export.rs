@@ -98,7 +98,7 @@ impl Options {
                 let names = Model::ALL.map(Model::name).join(", ");
                 ExceptionBuilder::new(
                     "UnsupportedError",
-                    format!("there is no model {name}: they are {names}"),
+                    format!("the model {name} is unknown; the models are {names}"),
                 )
                 .raise(py)
             };
@@ -264,7 +264,7 @@ fn topics_in<'a>(
 }
 
 fn unknown_kind(py: Python<'_>, kind: &str) -> PyErr {
-    ExceptionBuilder::new("UnsupportedError", format!("unknown kind {kind}")).raise(py)
+    ExceptionBuilder::new("UnsupportedError", format!("the output format {kind} is unknown")).raise(py)
 }
 
 /// Returns the provenance of the data, which is the name of the log and the SHA-256 of its bytes.

@@ -103,7 +103,7 @@ def test_text_that_is_not_utf_8_is_escaped_or_decoded() -> None:
             assert read(pickle.loads(pickle.dumps(decoded)))[0] == "Привет"
     with pytest.warns(UnicodeWarning, match="3 texts of t.s are not UTF-8"):
         assert rl.open(CORPUS / "ulog/char-arrays.ulg")["t"].to_pandas()["s"].iloc[3] == r"caf\xe9 ol\xe9"
-    with pytest.raises(rl.UnsupportedError, match="not the name of a supported encoding"):
+    with pytest.raises(rl.UnsupportedError, match="in text_encoding is not supported"):
         rl.open(path, text_encoding="utf-16")
 
 

@@ -155,7 +155,7 @@ def test_a_split_is_read_once_and_only_as_it_was_made() -> None:
     (split,) = _core.scale_divide(logs, "{}", 1 << 20)
     read = _core.scale_read(split, schema)
     assert pa.table(read).num_rows > 0
-    with pytest.raises(rl.RovelogError, match="were read already"):
+    with pytest.raises(rl.RovelogError, match="were already read"):
         pa.table(read)
     with pytest.raises(rl.RovelogError, match="not a valid split"):
         _core.scale_read("{}", schema)

@@ -29,7 +29,7 @@ pub enum RemoteError {
         why: String,
     },
     /// The server has no such file.
-    #[error("the file does not exist on the server")]
+    #[error("no such file on the server")]
     NotFound,
     /// The server denies this user access to the file.
     #[error("the server denies access to the file")]

@@ -50,7 +50,7 @@ def check_writable(path: str, sources: Iterable[str], force: bool) -> None:
     if _is_special(path):
         _check_no_terminal(path)
     elif not force:
-        what = "the file exists already"
+        what = "the output file already exists"
         raise WriteError(what, errno=errno.EEXIST, path=path, next="name another file, or use force=True to replace it")
 
 
