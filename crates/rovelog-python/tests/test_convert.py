@@ -141,7 +141,7 @@ def test_losses_are_reported(tmp_path: pathlib.Path) -> None:
 
 def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
     several = CORPUS / "ulog/one-topic+multi-id.ulg"
-    with pytest.raises(rl.UnsupportedError, match="no kind xlsx"):
+    with pytest.raises(rl.UnsupportedError, match="the output format xlsx is unknown"):
         rl.convert(flight, tmp_path / "a.csv", kind="xlsx")
     with pytest.raises(rl.UnsupportedError, match="extension"):
         rl.convert(flight, tmp_path / "a")
@@ -251,7 +251,7 @@ def test_a_calibration_makes_clouds(tmp_path: pathlib.Path) -> None:
     assert not rl.convert(path, tmp_path / "with.mcap", calibration=tmp_path / "db.xml").lost
     with pytest.raises(rl.RovelogError):
         rl.convert(path, tmp_path / "no.mcap", calibration=tmp_path / "none.xml")
-    with pytest.raises(rl.UnsupportedError, match="no model nonsense"):
+    with pytest.raises(rl.UnsupportedError, match="the model nonsense is unknown"):
         rl.convert(path, tmp_path / "no.mcap", model="nonsense")
     assert not (tmp_path / "no.mcap").exists()
 
