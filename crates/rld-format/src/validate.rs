@@ -289,7 +289,7 @@ impl Validated {
         if uncounted > 0 {
             let body = u64::try_from(body_of(rows + uncounted)).unwrap_or(body).min(body);
             let text = format!(
-                "the header does not count the last {}; they are left out, and `rovelog recover` keeps them",
+                "reading leaves out {} that the header does not count; `rovelog recover` keeps them",
                 count(uncounted, "row")
             );
             note(&rules::HEADER_BEHIND, rest.start..end + body, text);
@@ -584,7 +584,7 @@ mod tests {
             "row 2 is truncated after 3 bytes; the header counts 20 rows, but the file has 2".to_owned();
         assert_eq!(extent(20, 43, 0), (2, 18, 0, vec![("cut", 40..43, cut)]));
         let uncounted =
-            "the header does not count the last 30 rows; they are left out, and `rovelog recover` keeps them"
+            "reading leaves out 30 rows that the header does not count; `rovelog recover` keeps them"
                 .to_owned();
         let rest = ("trailing_bytes", 296..299, "the file ends with 3 bytes that are not a block".to_owned());
         assert_eq!(

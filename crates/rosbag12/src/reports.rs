@@ -81,7 +81,7 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
     let bytes = count(range.end - range.start, "byte");
     let at = range.start;
     if rule == &rules::CUT {
-        format!("the record at byte {at} is truncated by the end of the file; only {bytes} of it are present")
+        format!("the record at byte {at} is truncated by the end of the file and has only {bytes}")
     } else if rule == &rules::BAD_RECORD {
         format!("the record of {bytes} has an invalid header")
     } else if rule == &rules::TOO_MANY_TOPICS {

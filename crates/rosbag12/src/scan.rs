@@ -374,7 +374,7 @@ impl Scanner {
         let Definition { topic, ty, md5, def } = *definition;
         if data > 0 {
             self.diagnostics.push(&rules::DEFINITION_WITH_DATA, at..end, || {
-                format!("a definition record has {} of data, which are ignored", text::count(data, "byte"))
+                format!("a definition record has {} of data, which is ignored", text::count(data, "byte"))
             });
         }
         if self.tables.definitions.take(topic, ty, md5, def, at) {

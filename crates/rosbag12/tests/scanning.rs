@@ -236,9 +236,7 @@ fn diagnostics_describe_the_loss() {
     let at = 16 + first.len();
     assert_eq!(
         lost(&[&first, &next[..40]], "cut"),
-        format!(
-            "the record at byte {at} is truncated by the end of the file; only 40 bytes of it are present"
-        )
+        format!("the record at byte {at} is truncated by the end of the file and has only 40 bytes")
     );
 }
 

@@ -132,7 +132,7 @@ fn without_magic(head: &[u8], first: u64) -> Start {
     let what = match first - at {
         0 => format!("the log has no header, and its first message is at byte {first}"),
         FLAG_BITS_AT => format!("the header at byte {at} does not start with 55 4c 6f 67 01 12 35"),
-        left => format!("only the last {} of the 16-byte header are present", count(left, "byte")),
+        left => format!("the header has only its last {} of 16", count(left, "byte")),
     };
     let start = if time.is_some() { "its start time is used" } else { "the start time is unknown" };
     let header = FileHeader { magic: MAGIC, version: 1, timestamp: U64Le::new(time.unwrap_or(0)) };

@@ -259,7 +259,7 @@ impl BagReader {
         let mut details = vec![Detail::hidden("chunks", chunks)];
         let gone = self.gone();
         if !gone.is_empty() {
-            let text = format!("{} listed in the index were not found", count(gone.len(), "message"));
+            let text = format!("{} listed in the index could not be found", count(gone.len(), "message"));
             details.push(Detail::new("lost_messages", text, named(&gone)));
         }
         details

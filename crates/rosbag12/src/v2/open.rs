@@ -140,10 +140,7 @@ impl Scanner {
         self.diagnostics.push(rule, at..end, || {
             let bytes = text::count(end - at, "byte");
             if rule == &rules::CUT {
-                format!(
-                    "the record at byte {at} is truncated by the end of the file; only {bytes} of it are \
-                     present"
-                )
+                format!("the record at byte {at} is truncated by the end of the file and has only {bytes}")
             } else if rule == &rules::ENCRYPTED {
                 format!("the bag has {bytes} of encrypted connection records, which cannot be read")
             } else if rule == &rules::TOO_MANY_SECTIONS {
@@ -390,7 +387,7 @@ impl Scanner {
                 };
                 diagnostics.push(rule, from..end, || {
                     format!(
-                        "the chunk at byte {at} cannot be read completely ({}); {} of it are kept",
+                        "the chunk at byte {at} cannot be read completely ({}); its readable part has {}",
                         status.name(),
                         text::count(chunk.messages.count, "message")
                     )

@@ -150,7 +150,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         lake::Progress::Found { new, bytes, known } => {
             context.progress.start(Some(bytes));
-            let known = if known > 0 { format!("; {known} are already in the lake") } else { String::new() };
+            let known = if known > 0 { format!("; {known} already in the lake") } else { String::new() };
             context.note(&format!("{} to add, {}{known}", count(new as u64, "log"), size(bytes)));
         }
         lake::Progress::Pack(bytes) => {
@@ -227,7 +227,7 @@ fn report_log(row: &LogRow, context: &Context) {
         }
         LogStatus::Partial if row.lost_values > 0 => {
             let values = count(row.lost_values, "value");
-            context.notices.note(&format!("{uri}: {values} do not fit into any column"));
+            context.notices.note(&format!("{uri}: no column can hold {values}"));
         }
         LogStatus::Partial => context.notices.note(&format!("{uri}: part of the log is missing")),
         LogStatus::Failed => {

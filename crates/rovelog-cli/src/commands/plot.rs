@@ -351,7 +351,7 @@ fn wanted(
         }
         if left_out > 0 {
             let text = format!(
-                "only the first {MAX_SIGNALS} signals are drawn, so {} are incomplete or missing; name the \
+                "only the first {MAX_SIGNALS} signals are drawn ({} incomplete or missing); name the \
                  signals to draw",
                 count(left_out, "topic")
             );
