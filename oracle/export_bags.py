@@ -66,7 +66,7 @@ def export(binary, path, out, *options):
     said = done.stderr.decode()
     if done.returncode in (0, 3):
         return True
-    refused = ["no records", "no selected topic has a definition", "not a", "unknown log format", "version"]
+    refused = ["no records", "no selected topic has a definition", "not a", "log format is unknown", "version"]
     assert any(reason in said for reason in refused), said
     return False
 

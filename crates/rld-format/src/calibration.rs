@@ -60,20 +60,24 @@ impl Calibration {
         };
         if bytes.starts_with(&CALIBRATION_MAGIC) {
             let file = CalibrationV2::ref_from_bytes(bytes)
-                .map_err(|_| refuse(format!("{} bytes, where version 2 has 124", bytes.len())))?;
+                .map_err(|_| refuse(format!("it has {} bytes, but version 2 has 124 bytes", bytes.len())))?;
             if (file.file_version.get(), file.header_length.get()) != (2, 16) {
                 let (version, header) = (file.file_version.get(), file.header_length.get());
                 return Err(refuse(format!(
-                    "version {version} with a header of {header} bytes, not 2 with 16"
+                    "it has version {version} and a header of {header} bytes, but version 2 with 16 bytes \
+                     is expected"
                 )));
             }
-            let time =
-                i64::try_from(file.time.get()).map_err(|_| refuse("a time past 64 bits".to_owned()))?;
+            let time = i64::try_from(file.time.get())
+                .map_err(|_| refuse("its time does not fit into 64 bits".to_owned()))?;
             let channels = of(&POSITIONS, &file.offset, &file.scale);
             return Ok(Self { version: 2, time, channels });
         }
         let file = CalibrationV1::ref_from_bytes(bytes).map_err(|_| {
-            refuse(format!("{} bytes without the magic %RLC; version 1 has 104", bytes.len()))
+            refuse(format!(
+                "it has {} bytes and no magic number %RLC, but version 1 has 104 bytes",
+                bytes.len()
+            ))
         })?;
         Ok(Self { version: 1, time: file.time.get(), channels: of(&POSITIONS_V1, &file.offset, &file.scale) })
     }

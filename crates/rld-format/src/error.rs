@@ -9,10 +9,10 @@ use rovelog_core::error::Meaning;
 #[non_exhaustive]
 pub enum RldError {
     /// The file does not start with a magic number of RLD.
-    #[error("not an RLD file: it starts with neither %RLD nor BLR%")]
+    #[error("the file is not an RLD file, because it starts with neither %RLD nor BLR%")]
     NotRld,
     /// The file ends inside its header.
-    #[error("the file ends at byte {len}, inside its header of {header} bytes")]
+    #[error("the file is truncated at byte {len}, inside its header of {header} bytes")]
     HeaderCut {
         /// Size of the file in bytes.
         len: u64,
@@ -20,7 +20,10 @@ pub enum RldError {
         header: u64,
     },
     /// The version in the header is not supported.
-    #[error("unsupported file version {version} after the magic {magic}; supported: BLR% 1 and %RLD 2 to 4")]
+    #[error(
+        "file version {version} with the magic number {magic} is not supported; supported are BLR% with \
+         version 1 and %RLD with versions 2 to 4"
+    )]
     UnknownVersion {
         /// The unsupported version number.
         version: u16,
@@ -28,7 +31,7 @@ pub enum RldError {
         magic: String,
     },
     /// The header is longer than the supported maximum.
-    #[error("a header of {header} bytes, more than {max}")]
+    #[error("the header has {header} bytes, but the limit is {max}")]
     HeaderTooLarge {
         /// Size of the header in bytes.
         header: u64,
@@ -42,7 +45,7 @@ pub enum RldError {
         why: String,
     },
     /// The name of a power is not the product of a voltage and a current of the log.
-    #[error("{text:?} is not a power like V1*I1 or (V1-V2)*I1; currents: {currents}")]
+    #[error("{text:?} is not a power such as V1*I1 or (V1-V2)*I1; the log has the currents {currents}")]
     NotAPower {
         /// The invalid name.
         text: String,
@@ -70,13 +73,13 @@ pub enum RldError {
         why: &'static str,
     },
     /// The header, block or value cannot be written.
-    #[error("this cannot be written as RLD: {why}")]
+    #[error("the data cannot be written as RLD, because {why}")]
     NotWritable {
         /// Reason why the header, block or value cannot be written.
         why: String,
     },
     /// The text is not the logger's CSV.
-    #[error("line {line} is not CSV of the RocketLogger: {why}")]
+    #[error("line {line} is not valid RocketLogger CSV: {why}")]
     BadCsv {
         /// Line number, counted from 1.
         line: u64,
@@ -84,7 +87,7 @@ pub enum RldError {
         why: String,
     },
     /// The file is not a calibration file.
-    #[error("not a calibration file: {why}")]
+    #[error("the file is not a calibration file: {why}")]
     NotCalibration {
         /// Reason why the file was refused.
         why: String,
@@ -110,7 +113,10 @@ impl RldError {
             Self::NotRld => (
                 ErrorKind::NotThisFormat,
                 Some(0),
-                Some("if it is one, its header is damaged beyond the first bytes: look for another copy"),
+                Some(
+                    "look for another copy of the log; this file may also be an RLD file with a badly \
+                     damaged header",
+                ),
             ),
             Self::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
             Self::HeaderCut { len, .. } => {
@@ -119,9 +125,11 @@ impl RldError {
             Self::UnknownVersion { .. } => {
                 (ErrorKind::Unsupported, Some(4), Some("update rovelog, or report the log to its authors"))
             }
-            Self::HeaderTooLarge { .. } => {
-                (ErrorKind::LimitExceeded, Some(48), Some("the lead-in is damaged: copy the log again"))
-            }
+            Self::HeaderTooLarge { .. } => (
+                ErrorKind::LimitExceeded,
+                Some(48),
+                Some("copy the log again, because its header is damaged"),
+            ),
             Self::NoLayout { .. } => {
                 (ErrorKind::Malformed, None, Some("list the problems of the header: rovelog check FILE"))
             }
@@ -131,12 +139,12 @@ impl RldError {
             Self::NotAPower { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some("multiply a voltage by a current; list the channels: rovelog schema FILE"),
+                Some("give a voltage times a current; list the channels: rovelog schema FILE"),
             ),
             Self::NotAPart { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some("name the files of one split recording, in order, or leave that part out"),
+                Some("name the files of one split recording in order, or leave this part out"),
             ),
             Self::Refused { .. } | Self::NotWritable { .. } | Self::BadCsv { .. } => {
                 (ErrorKind::InvalidArgument, None, None)

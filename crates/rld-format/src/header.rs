@@ -90,15 +90,15 @@ pub(crate) fn read(
         0 if wrapped => notes.push((
             &rules::HEADER_LENGTH,
             field_range!(0, LeadIn, header_length),
-            format!("a header of {size} bytes contradicts its length field, {field}"),
+            format!("the header has {size} bytes, but its length field states {field}"),
         )),
         0 if field != size => {
-            let text = format!("the length field is {field}, but comment and channels take {size}");
+            let text = format!("the length field states {field} bytes, but comment and channels take {size}");
             notes.push((&rules::HEADER_LENGTH, field_range!(0, LeadIn, header_length), text));
         }
         1 => {
             let text = format!(
-                "a comment of {} contradicts a header of {field}, which is used",
+                "the comment length of {} contradicts the header length of {field} bytes, which is used",
                 count(stated, "byte")
             );
             notes.push((&rules::HEADER_LENGTH, field_range!(0, LeadIn, comment_length), text));
@@ -106,13 +106,16 @@ pub(crate) fn read(
         2 | 3 => notes.push((
             &rules::COMMENT_EXCESS,
             field_range!(0, LeadIn, comment_length),
-            format!("the comment has {}, not {stated}", count(understood.header.comment.len(), "byte")),
+            format!(
+                "the comment has {}, but its length field states {stated}",
+                count(understood.header.comment.len(), "byte")
+            ),
         )),
         _ => {}
     }
     if !understood.plausible {
         let table = LEAD_IN_LEN + understood.header.comment.len() as u64;
-        let text = "invalid names, units, scales or links".to_owned();
+        let text = "the channel table contains invalid names, units, scales or links".to_owned();
         understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.size(), text));
     }
     let magic = std::mem::replace(&mut understood.header.lead_in.magic, version.magic);
@@ -127,17 +130,23 @@ pub(crate) fn read(
 fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     let end = header.size();
     if !end.is_multiple_of(4) {
-        let text = format!("the header has {end} bytes, which is not a multiple of 4: blocks are unaligned");
+        let text =
+            format!("the header has {end} bytes, which is not a multiple of 4, so blocks are not aligned");
         notes.push((&rules::UNALIGNED_HEADER, field_range!(0, LeadIn, header_length), text));
     }
     let comment = &header.comment;
     let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
     let text = up_to_nul(comment);
     if version.comment_has_nul && !comment.is_empty() && text.len() == comment.len() {
-        notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), count(comment.len(), "byte")));
+        let text = format!("the comment of {} does not end with NUL", count(comment.len(), "byte"));
+        notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), text));
     }
     if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
-        notes.push((&rules::COMMENT_NOT_ASCII, range, "non-printable or non-ASCII bytes".to_owned()));
+        notes.push((
+            &rules::COMMENT_NOT_ASCII,
+            range,
+            "the comment contains bytes that are not printable ASCII".to_owned(),
+        ));
     }
 }
 
@@ -238,10 +247,10 @@ mod tests {
             header.lead_in.header_length = U16Le::new(field);
             noted(&header).into_iter().map(|note| note.2).collect::<Vec<_>>().join("; ")
         };
-        assert_eq!(notes(70_000, 4548), "a header of 70084 bytes contradicts its length field, 4548");
-        let wrong = "the length field is 4552, but comment and channels take 70084";
+        assert_eq!(notes(70_000, 4548), "the header has 70084 bytes, but its length field states 4548");
+        let wrong = "the length field states 4552 bytes, but comment and channels take 70084";
         assert_eq!((&*notes(70_000, 4552), &*notes(4, 88)), (wrong, ""));
-        assert_eq!(notes(4, 92), "the length field is 92, but comment and channels take 88");
+        assert_eq!(notes(4, 92), "the length field states 92 bytes, but comment and channels take 88");
     }
 
     #[test]

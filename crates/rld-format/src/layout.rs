@@ -82,10 +82,10 @@ impl Layout {
         let block_rows = u64::from(lead_in.data_block_size.get());
         let declared = lead_in.sample_count.get() > 0 || lead_in.data_block_count.get() > 0;
         if declared && block_rows == 0 {
-            return Err("blocks of 0 rows".to_owned());
+            return Err("the header states blocks of 0 rows".to_owned());
         }
         if declared && at == 0 {
-            return Err("rows without channels".to_owned());
+            return Err("the header states rows without channels".to_owned());
         }
         // This does not overflow: a block has at most 2^32 rows of 2^20 bytes.
         let block = BLOCK_TIMES_LEN + block_rows * at as u64;
@@ -227,8 +227,8 @@ mod tests {
         };
         for (rows, blocks) in [(10, 1), (1, 0), (0, 1)] {
             assert_eq!(of(1, 10, rows, blocks), None);
-            assert_eq!(of(1, 0, rows, blocks).as_deref(), Some("blocks of 0 rows"));
-            assert_eq!(of(0, 10, rows, blocks).as_deref(), Some("rows without channels"));
+            assert_eq!(of(1, 0, rows, blocks).as_deref(), Some("the header states blocks of 0 rows"));
+            assert_eq!(of(0, 10, rows, blocks).as_deref(), Some("the header states rows without channels"));
         }
         assert_eq!((of(1, 0, 0, 0), of(0, 10, 0, 0)), (None, None));
     }

@@ -138,7 +138,9 @@ impl RldReader {
     /// Reports a file that has the name of a part of this log but does not belong to it.
     pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
         let size = self.info.size;
-        self.diagnostics.push(&rules::PART_LEFT_OUT, size..size, || format!("{name}: {why}"));
+        self.diagnostics.push(&rules::PART_LEFT_OUT, size..size, || {
+            format!("file {name} does not belong to this log: {why}")
+        });
         self.info.problems = self.diagnostics.total();
     }
 

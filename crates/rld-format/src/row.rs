@@ -104,7 +104,7 @@ impl Decode for Table {
     fn fields<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Fields<'a>> {
         if payload.len() != self.layout.row {
             let why = format!(
-                "a row of {} bytes, but rows of {} have {}",
+                "the row has {} bytes, but rows of {} have {}",
                 payload.len(),
                 topic.name,
                 self.layout.row

@@ -33,23 +33,26 @@ pub(crate) fn validate_file(bytes: &[u8]) -> Result<Validated, RldError> {
 /// must equal those of the first file. The channel tables must be equal, too, unless the table of
 /// this file is invalid.
 pub(crate) fn validate_part(bytes: &[u8], first: &Validated) -> Result<Validated, &'static str> {
-    let own = validate_file(bytes).map_err(|_| "it does not open")?;
+    let own = validate_file(bytes).map_err(|_| "it cannot be opened")?;
     let (a, b) = (&first.header.lead_in, &own.header.lead_in);
     let differs = [
-        (a.file_version != b.file_version, "another version"),
-        (a.data_block_size != b.data_block_size, "blocks of another size"),
-        (a.sample_rate != b.sample_rate, "another rate"),
-        (a.mac != b.mac, "another device"),
-        (a.start_sec != b.start_sec || a.start_nsec != b.start_nsec, "another start time"),
-        (a.comment_length != b.comment_length, "a comment of another length"),
-        (a.binary_count != b.binary_count || a.analog_count != b.analog_count, "other numbers of channels"),
-        (a.header_length != b.header_length, "a header of another length"),
+        (a.file_version != b.file_version, "its file version differs"),
+        (a.data_block_size != b.data_block_size, "its block size differs"),
+        (a.sample_rate != b.sample_rate, "its sample rate differs"),
+        (a.mac != b.mac, "its MAC address differs"),
+        (a.start_sec != b.start_sec || a.start_nsec != b.start_nsec, "its start time differs"),
+        (a.comment_length != b.comment_length, "the length of its comment differs"),
+        (
+            a.binary_count != b.binary_count || a.analog_count != b.analog_count,
+            "its number of channels differs",
+        ),
+        (a.header_length != b.header_length, "the length of its header differs"),
     ];
     if let Some((_, why)) = differs.iter().find(|(differs, _)| *differs) {
         return Err(why);
     }
     if first.header.channels != own.header.channels && own.plausible {
-        return Err("other channels");
+        return Err("its channels differ");
     }
     Ok(own.with_rows_of(first))
 }
@@ -146,7 +149,7 @@ fn join_longest(
         // The files before the first foreign file still form a log, so these files are opened again
         // without the rest.
         Err(RldError::NotAPart { part, why }) => {
-            let why = format!("{why}; later parts are left out with it");
+            let why = format!("{why}, so this file and all later parts are left out");
             left_out.extend(names.get(part - 1).map(|name| (name.clone(), why)));
             files.truncate(part);
             RldReader::join(files, options)
@@ -234,7 +237,7 @@ impl LogOpener {
             // The lead-in is valid, but the channel table after it is not. Releases 2.0.0-beta1 to
             // 2.0.1 wrote such files.
             let at = own.header.size() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
-            let text = "its channel table is invalid".to_owned();
+            let text = "the channel table of this part is invalid".to_owned();
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
         }
         let first = self.rows;

@@ -100,17 +100,23 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         let mut note = |rule, text: String| notes.push((rule, range.clone(), text));
         let mut name = record.name_text();
         if !is_printable(&record.name) {
-            note(&rules::NAME_CORRUPT, format!("channel {i} is called {name:?}"));
+            note(
+                &rules::NAME_CORRUPT,
+                format!("the name of channel {i}, {name:?}, contains bytes that are not printable ASCII"),
+            );
         }
         if name == "BME280_preas" {
-            note(&rules::NAME_ALIAS, format!("channel {i}: BME280_preas is BME280_press"));
+            note(
+                &rules::NAME_ALIAS,
+                format!("the name BME280_preas of channel {i} is corrected to BME280_press"),
+            );
             "BME280_press".clone_into(&mut name);
         }
         let unique = names.assign(&name);
         if unique != name {
             note(
                 &rules::NAME_REPEATED,
-                format!("channel {i}: name {name:?} is used again, here as {unique:?}"),
+                format!("channel {i} has the name {name:?} of an earlier channel and is called {unique:?}"),
             );
             name = unique;
         }
@@ -147,7 +153,7 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         if Scale::new(scale).is_none() {
             note(
                 &rules::SCALE_REFUSED,
-                format!("channel {i} ({name}) has the scale 10^{scale}: only raw values are read"),
+                format!("channel {i} ({name}) has the scale 10^{scale}, so only its raw values are read"),
             );
         }
         let size = if is_binary { 0 } else { usize::from(record.data_size.get()) };

@@ -112,8 +112,8 @@ impl RowChecks {
                 &rules::DIRTY_BITS,
                 at..at + words,
                 format!(
-                    "row {number} has bits set that belong to no channel (word {word:#010x}, {binary} binary \
-                     channels): they are ignored"
+                    "row {number} has bits set that belong to no channel (word {word:#010x}, {binary} \
+                     binary channels); they are ignored"
                 ),
             );
             if !untrusted.is_empty() {
@@ -149,8 +149,8 @@ impl RowChecks {
         for (high, (_, name)) in self.means.iter().flat_map(|means| means.high.iter().zip(&means.channels)) {
             let (Some((row, at, value)), Some(means)) = (high, &self.means) else { continue };
             let text = format!(
-                "row {row}: {name} is {value}, just below 2^32 / {0}, and no value in the log is below 0: \
-                 subtract 2^32 / {0}",
+                "{name} is {value} in row {row}, which is just below 2^32 / {0}, and no value in the log \
+                 is below 0; to correct such values, subtract 2^32 / {0}",
                 means.of
             );
             note(&rules::MEANS_WRAPPED, *at..at + size_of::<u32>() as u64, text);
@@ -213,7 +213,7 @@ impl CurrentWrap {
     fn close(&mut self, note: &mut impl FnMut(&'static Rule, Range<u64>, String)) {
         if let Some((row, at, last, value)) = self.jump.take() {
             let text = format!(
-                "{} jumps from {last} to {value} in row {row}: do not use it until it jumps back",
+                "{} jumps from {last} to {value} in row {row}; do not use its values until it jumps back",
                 self.name
             );
             note(&rules::CURRENT_WRAPS, at..self.end, text);

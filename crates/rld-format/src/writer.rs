@@ -100,13 +100,13 @@ impl LogSpec {
     /// Returns an error if the format or the file version cannot represent the specification.
     pub fn header(&self) -> Result<Header, RldError> {
         let version = Version::of(self.version)
-            .ok_or_else(|| RldError::not_writable(format!("unknown file version {}", self.version)))?;
+            .ok_or_else(|| RldError::not_writable(format!("file version {} is unknown", self.version)))?;
         if self.rate == 0 || self.block_rows == 0 {
-            return Err(RldError::not_writable("a rate or a block of 0 rows"));
+            return Err(RldError::not_writable("its sample rate or block size is 0"));
         }
         // A NUL in the comment is refused, because readers end the comment at the first NUL.
         if self.comment.contains('\0') {
-            return Err(RldError::not_writable("a comment with a NUL in it"));
+            return Err(RldError::not_writable("the comment contains a NUL"));
         }
         let mut comment = self.comment.clone().into_bytes();
         if version.comment_has_nul {
@@ -116,7 +116,10 @@ impl LogSpec {
             comment.resize(comment.len().next_multiple_of(4), 0);
         }
         if comment.len() as u64 > u64::from(COMMENT_MAX) {
-            return Err(RldError::not_writable(format!("a comment of {} bytes", comment.len())));
+            return Err(RldError::not_writable(format!(
+                "the comment has {} bytes, which is too long",
+                comment.len()
+            )));
         }
         // The channel table must have all binary channels before the analog ones.
         let binary = self.channels.iter().take_while(|channel| channel.unit.is_binary()).count();
@@ -126,7 +129,9 @@ impl LogSpec {
             .enumerate()
             .map(|(i, channel)| self.record(i, channel, i < binary, version))
             .collect();
-        let count = |n: usize| u16::try_from(n).map_err(|_| RldError::not_writable(format!("{n} channels")));
+        let count = |n: usize| {
+            u16::try_from(n).map_err(|_| RldError::not_writable(format!("{n} channels are too many")))
+        };
         let lead_in = LeadIn {
             magic: version.magic,
             file_version: U16Le::new(version.number),
@@ -145,8 +150,9 @@ impl LogSpec {
         // The length of the header is only known after the comment and the channels have been
         // created.
         let mut header = Header { lead_in, comment, channels: channels? };
-        let length = u16::try_from(header.size())
-            .map_err(|_| RldError::not_writable(format!("a header of {} bytes", header.size())))?;
+        let length = u16::try_from(header.size()).map_err(|_| {
+            RldError::not_writable(format!("the header has {} bytes, which is too long", header.size()))
+        })?;
         header.lead_in.header_length = U16Le::new(length);
         Ok(header)
     }
@@ -160,7 +166,7 @@ impl LogSpec {
     ) -> Result<ChannelRecord, RldError> {
         let refuse = |why: String| Err(RldError::not_writable(format!("channel {:?}: {why}", channel.name)));
         if channel.unit.is_binary() && !is_binary {
-            return refuse("a binary channel after analog channels".to_owned());
+            return refuse("a binary channel must come before all analog channels".to_owned());
         }
         let mut name = [0; 16];
         let bytes = channel.name.as_bytes();
@@ -171,15 +177,21 @@ impl LogSpec {
         let unit = match channel.unit {
             Unit::Undefined if !version.unit_zero_is_unitless => 0,
             Unit::Unitless if !version.unit_zero_is_unitless => {
-                return refuse(format!("version {} has no unit for numbers without one", version.number));
+                return refuse(format!(
+                    "file version {} has no code for values without a unit",
+                    version.number
+                ));
             }
             unit => unit.code(),
         };
         if unit > version.last_unit && unit != u32::MAX {
-            return refuse(format!("version {} has no unit {}", version.number, channel.unit));
+            return refuse(format!(
+                "file version {} does not support the unit {}",
+                version.number, channel.unit
+            ));
         }
         if !is_binary && !matches!(channel.size, 1 | 2 | 4 | 8) {
-            return refuse(format!("values of {} bytes", channel.size));
+            return refuse(format!("its values have {} bytes", channel.size));
         }
         let valid_link = match &channel.valid {
             None => NO_LINK,
@@ -222,7 +234,10 @@ pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<
         // it does not fit.
         let unused = 64 - 8 * slot.size;
         if value << unused >> unused != *value {
-            return Err(RldError::not_writable(format!("{value} does not fit {} bytes", slot.size)));
+            return Err(RldError::not_writable(format!(
+                "value {value} does not fit into {} bytes",
+                slot.size
+            )));
         }
         out.extend(&value.to_le_bytes()[..slot.size]);
     }
@@ -260,7 +275,7 @@ impl<W: Write> RldWriter<W> {
     pub fn new(out: W, header: Header) -> Result<Self, RldError> {
         let layout = Layout::of(&header, header.size(), false).map_err(RldError::not_writable)?;
         if layout.row == 0 || layout.block_rows == 0 {
-            return Err(RldError::not_writable("rows of 0 bytes, or blocks of 0 rows"));
+            return Err(RldError::not_writable("the header states rows of 0 bytes or blocks of 0 rows"));
         }
         let mut out = FailFast::new(out);
         out.write_all(&header.to_bytes())?;
@@ -285,7 +300,7 @@ impl<W: Write> RldWriter<W> {
     pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         if !is_plausible(block_times) {
             return Err(RldError::not_writable(
-                "block times of zero, beyond 2^33 s, or with nanoseconds of 1 s or more",
+                "block times are zero, beyond 2^33 s, or have nanoseconds of 1 s or more",
             ));
         }
         self.copy_block(block_times, rows)
@@ -298,7 +313,7 @@ impl<W: Write> RldWriter<W> {
         if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
             let most = self.layout.block_rows;
             return Err(RldError::not_writable(format!(
-                "{} bytes as a block of 1 to {most} rows",
+                "{} bytes are not a block of 1 to {most} rows",
                 rows.len()
             )));
         }
@@ -310,7 +325,7 @@ impl<W: Write> RldWriter<W> {
     /// [`rows`](Self::rows).
     pub(crate) fn start_block(&mut self, block_times: &BlockTimes, rows: u64) -> Result<(), RldError> {
         if self.closed {
-            return Err(RldError::not_writable("a block after one that was not full"));
+            return Err(RldError::not_writable("only the last block can have fewer rows than a full block"));
         }
         self.closed = rows < self.layout.block_rows;
         self.rows += rows;
@@ -336,8 +351,10 @@ impl<W: Write> RldWriter<W> {
         let lead_in = &self.header.lead_in;
         let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
         if (rows, blocks) != (self.rows, self.blocks) {
-            let why =
-                format!("a header of {rows} rows in {blocks} blocks before {} in {}", self.rows, self.blocks);
+            let why = format!(
+                "the header states {rows} rows in {blocks} blocks, but {} rows in {} blocks were written",
+                self.rows, self.blocks
+            );
             return Err(RldError::not_writable(why));
         }
         self.out.flush()?;
@@ -369,7 +386,7 @@ impl<W: Write + Seek> RldWriter<W> {
 pub fn set_counts(header: &mut Header, rows: u64) -> Result<(), RldError> {
     let size = u64::from(header.lead_in.data_block_size.get()).max(1);
     let blocks = u32::try_from(rows.div_ceil(size))
-        .map_err(|_| RldError::not_writable(format!("{rows} rows in blocks of {size}")))?;
+        .map_err(|_| RldError::not_writable(format!("{rows} rows need too many blocks of {size} rows")))?;
     header.lead_in.sample_count = U64Le::new(rows);
     header.lead_in.data_block_count = U32Le::new(blocks);
     Ok(())

@@ -138,7 +138,7 @@ fn setting_the_clock_is_not_imported_as_a_gap() {
         let mut csv = Vec::new();
         log.write_logger_csv(CsvStyle::Nanoseconds, &mut csv).expect("memory takes it");
         let imported = import(&csv[..], 0).expect("our own CSV");
-        let said = imported.remarks.iter().any(|remark| remark.contains("1 jump of the block times"));
+        let said = imported.remarks.iter().any(|remark| remark.contains("the block times have 1 jump"));
         assert!(said, "{name}: {:?}", imported.remarks);
         let again = open(&imported.bytes.into());
         let report = again.clock_report();
@@ -155,7 +155,7 @@ fn changing_the_version_on_import_is_reported() {
     let text = "RocketLogger CSV File\nFile Version,2\nBlock Size,1\nSample Rate,1\nComment,a\n\n,T [mdegC]\n1.0,5\n";
     let imported = import(text.as_bytes(), 0).expect("a log");
     assert!(
-        imported.remarks.iter().any(|remark| remark.contains("version 4, not 2")),
+        imported.remarks.iter().any(|remark| remark.contains("file version 4 instead of 2")),
         "{:?}",
         imported.remarks
     );
@@ -170,7 +170,7 @@ fn csv_of_version_2_is_written() {
     let log = open(&LOGS.case("v2").bytes);
     let mut csv = Vec::new();
     let written = log.write_logger_csv(CsvStyle::Dates, &mut csv).expect("memory takes it");
-    assert_eq!(written.lost, ["block times are whole seconds"]);
+    assert_eq!(written.lost, ["the CSV has block times in whole seconds"]);
     let text = String::from_utf8(csv).expect("text");
     assert!(text.starts_with("RocketLogger CSV File\nFile Version,2\n"), "{text}");
     let row = text.lines().skip_while(|line| !line.starts_with(',')).nth(1).expect("a row");
@@ -190,13 +190,13 @@ fn errors_in_csv_state_the_line() {
         assert!(error.contains(words), "{error}");
     };
     refuse("time,x\n1,2\n", "line 1");
-    refuse("RocketLogger CSV File\nFile Version,4\n", "no line with the channels");
+    refuse("RocketLogger CSV File\nFile Version,4\n", "the line with the channels is missing");
     refuse(&format!("{head},1,5\n"), "before the first block time");
     refuse(&format!("{head}1700000000.000000000,1\n"), "line 9");
     refuse(&format!("{head}1700000000.000000000,1,x\n"), "not an integer");
     refuse(&format!("{head}1700000000.000000000,1,99999999999\n"), "4 bytes");
     let far = head.replace("Sample Rate", "Start Time,Fri Jan  1 00:00:00 2500\nSample Rate");
-    refuse(&format!("{far}1700000000.000000000,1,5\n"), "past 64 bits");
+    refuse(&format!("{far}1700000000.000000000,1,5\n"), "does not fit into 64 bits");
     let good =
         import(format!("{head}1700000000.000000000,1,5\n,0,-6\n1700000000.002007040,1,7\n").as_bytes(), 0);
     let log = open(&good.expect("the logger's CSV").bytes.into());

@@ -69,18 +69,18 @@ fn notes(log: &RldReader) -> Vec<(&'static str, std::ops::Range<u64>, String)> {
 fn a_part_of_another_recording_is_refused_with_the_difference() {
     type Change = fn(&mut Header);
     let changes: [(&str, Change); 12] = [
-        ("another version", |h| h.lead_in.file_version = U16Le::new(3)),
-        ("blocks of another size", |h| h.lead_in.data_block_size = U32Le::new(10)),
-        ("another rate", |h| h.lead_in.sample_rate = U16Le::new(2000)),
-        ("another device", |h| h.lead_in.mac[5] = 1),
-        ("another start time", |h| h.lead_in.start_sec = I64Le::new(1)),
-        ("another start time", |h| h.lead_in.start_nsec = I64Le::new(1)),
-        ("a comment of another length", |h| h.lead_in.comment_length = U32Le::new(8)),
-        ("other numbers of channels", |h| h.lead_in.binary_count = U16Le::new(2)),
-        ("other numbers of channels", |h| h.lead_in.analog_count = U16Le::new(2)),
-        ("a header of another length", |h| h.lead_in.header_length = U16Le::new(4)),
-        ("other channels", |h| h.channels[1].name[1] = b'2'),
-        ("it does not open", |h| h.lead_in.magic = *b"BLR%"),
+        ("its file version differs", |h| h.lead_in.file_version = U16Le::new(3)),
+        ("its block size differs", |h| h.lead_in.data_block_size = U32Le::new(10)),
+        ("its sample rate differs", |h| h.lead_in.sample_rate = U16Le::new(2000)),
+        ("its MAC address differs", |h| h.lead_in.mac[5] = 1),
+        ("its start time differs", |h| h.lead_in.start_sec = I64Le::new(1)),
+        ("its start time differs", |h| h.lead_in.start_nsec = I64Le::new(1)),
+        ("the length of its comment differs", |h| h.lead_in.comment_length = U32Le::new(8)),
+        ("its number of channels differs", |h| h.lead_in.binary_count = U16Le::new(2)),
+        ("its number of channels differs", |h| h.lead_in.analog_count = U16Le::new(2)),
+        ("the length of its header differs", |h| h.lead_in.header_length = U16Le::new(4)),
+        ("its channels differ", |h| h.channels[1].name[1] = b'2'),
+        ("it cannot be opened", |h| h.lead_in.magic = *b"BLR%"),
     ];
     for (want, change) in changes {
         let mut other = header();
@@ -107,11 +107,17 @@ fn diagnostics_state_the_part_and_its_byte_range() {
     let note = |part: u64, row, blocks| {
         let at = part * base + header().size();
         let missing = i128::from(blocks) * BLOCK;
-        let text = format!("part {part}: {missing} ns are missing before row {row}, about {blocks} blocks");
+        let text = format!(
+            "part {part}: the logger lost {missing} ns before row {row}, which is about {blocks} blocks"
+        );
         ("gap", at..at + 32, text)
     };
     let start = base + header().size();
-    let table = ("table_from_first", start - 56..start, "part 1: its channel table is invalid".to_owned());
+    let table = (
+        "table_from_first",
+        start - 56..start,
+        "part 1: the channel table of this part is invalid".to_owned(),
+    );
     assert_eq!(notes(&log), [table, note(1, 80, 5), note(2, 160, 2)]);
     // The summary has the total number of gaps and their total duration.
     let missing = Value::Int(i64::try_from(7 * BLOCK).expect("small"), 64);
@@ -218,7 +224,7 @@ fn merged_parts_report_the_rows_that_do_not_fit() {
         );
         let merged = Rld::merge(&[&log], rovelog_core::Align::AsIs, &mut Vec::new()).expect("memory");
         assert_eq!((merged.records, &merged.left_out), (report.records, &report.left_out), "{rows}");
-        let says = "of a short block before a gap: only the last block of a file can be short";
+        let says = "of a short block before a gap, because only the last block of a file can be short";
         let left_out = if short == 0 {
             vec![]
         } else {
@@ -243,7 +249,7 @@ fn recovery_reports_the_ambient_file_as_left_out() {
         let log = log.with_ambient(open(&cut.clone().into()));
         let report = log.recover(&mut Vec::new(), &RecoverOptions::default()).expect("memory");
         assert_eq!((report.records, report.missing_records), (records, missing));
-        assert_eq!(report.left_out, ["1 row of an ambient file, which is a separate log"]);
+        assert_eq!(report.left_out, ["1 row of the ambient file, because it is a separate log"]);
     }
 }
 
@@ -292,7 +298,13 @@ fn companions_are_parts_ambient_files_or_left_out() {
     let (counts, left_out) = opened(first(), vec![("x-ambient.rld", file(&header(), 4))]);
     assert_eq!(
         (counts, left_out),
-        (vec![80], vec!["x-ambient.rld: its channels are not those of sensors".to_owned()])
+        (
+            vec![80],
+            vec![
+                "file x-ambient.rld does not belong to this log: its channels are not those of sensors"
+                    .to_owned()
+            ]
+        )
     );
     let (counts, left_out) = opened(first(), vec![("x-ambient.rld", b"none".to_vec())]);
     assert_eq!((counts, left_out.len()), (vec![80], 1));
@@ -302,7 +314,9 @@ fn companions_are_parts_ambient_files_or_left_out() {
     let parts: Vec<_> =
         parts.iter().zip([&header(), &other, &header()]).map(|(name, of)| (*name, file(of, 4))).collect();
     let (counts, left_out) = opened(first(), parts);
-    let why = "x_p2.rld: another rate; later parts are left out with it".to_owned();
+    let why = "file x_p2.rld does not belong to this log: its sample rate differs, so this file and all \
+               later parts are left out"
+        .to_owned();
     assert_eq!((counts, left_out), (vec![160], vec![why]));
 }
 

@@ -119,14 +119,14 @@ fn unrepresentable_specifications_are_refused() {
         assert!(error.contains(words), "{error}");
     };
     refuse(|s| s.version = 5, "version 5");
-    refuse(|s| s.rate = 0, "of 0 rows");
+    refuse(|s| s.rate = 0, "sample rate or block size");
     refuse(|s| s.comment = "a\0b".to_owned(), "NUL");
     refuse(|s| s.comment = "x".repeat(65_480), "bytes");
     refuse(|s| s.channels[2].name = "seventeen letters".to_owned(), "name");
     refuse(|s| s.channels[2].size = 3, "3 bytes");
     refuse(|s| s.channels[3].valid = Some("DI1".to_owned()), "range-valid");
-    refuse(|s| s.channels.swap(1, 2), "after analog");
-    refuse(|s| (s.version, s.channels[2].unit) = (2, Unit::Lux), "has no unit");
+    refuse(|s| s.channels.swap(1, 2), "before all analog");
+    refuse(|s| (s.version, s.channels[2].unit) = (2, Unit::Lux), "does not support the unit");
     let mut writer = RldWriter::new(Vec::new(), spec(4).header().expect("valid")).expect("memory");
     let four = rows(writer.layout(), 0, 4);
     // A reader would ignore these invalid times, and would assume that bytes before the block are

@@ -11,10 +11,10 @@ use crate::msg::DefinitionError;
 #[non_exhaustive]
 pub enum BagError {
     /// The file does not start with a version line.
-    #[error("not a ROS bag: the file does not start with #ROSBAG, #ROSRECORD or #ROSLOG")]
+    #[error("the file is not a ROS bag, because it does not start with #ROSBAG, #ROSRECORD or #ROSLOG")]
     NotBag,
     /// The file ends inside the version line.
-    #[error("the file ends at byte {len}, inside the version line of a ROS bag")]
+    #[error("the file is truncated at byte {len}, inside the version line of a ROS bag")]
     VersionLineCut {
         /// Size in bytes of the file.
         len: u64,
@@ -23,7 +23,9 @@ pub enum BagError {
     #[error("the version line at the start of the file is broken")]
     BadVersionLine,
     /// The file is a bag of a version that this crate does not read.
-    #[error("ROS bags of version {version} cannot be read: only V2.0, V1.2 and earlier are supported")]
+    #[error(
+        "ROS bags of version {version} cannot be read, because only V2.0, V1.2 and earlier are supported"
+    )]
     OtherVersion {
         /// Version as stored in the file, such as `2.1`.
         version: String,
@@ -38,12 +40,10 @@ pub enum BagError {
     },
     /// Only parts of the bag were fetched, and the bag has no usable index for the parts that were
     /// not fetched.
-    #[error("this bag has no usable index, so its content is only known after all of it is read")]
+    #[error("this bag has no usable index, so the whole bag must be read to find its content")]
     PartlyRead,
     /// A record in a stream exceeds the maximum size for records in a stream.
-    #[error(
-        "the record at byte {at} has {len} bytes, but a pipe is read with at most {limit} bytes in memory"
-    )]
+    #[error("the record at byte {at} has {len} bytes, but records from a pipe are limited to {limit} bytes")]
     RecordTooLarge {
         /// Offset of the record in the stream.
         at: u64,
@@ -69,7 +69,7 @@ pub enum BagError {
         why: DefinitionError,
     },
     /// A topic has no message definition.
-    #[error("topic {topic} cannot be decoded: no definition of {ty}")]
+    #[error("topic {topic} cannot be decoded, because the bag has no definition of its type {ty}")]
     NoDefinition {
         /// Name of the topic.
         topic: String,
@@ -95,7 +95,7 @@ pub enum BagError {
         why: &'static str,
     },
     /// The logs to merge contain both V2.0 bags and older bags.
-    #[error("V2.0 bags and older bags cannot be merged")]
+    #[error("V2.0 bags and older bags cannot be merged into one bag")]
     MixedVersions,
     /// The clocks of the bags to merge cannot be aligned. Contains the reason.
     #[error("{0}")]
@@ -112,8 +112,8 @@ impl BagError {
                 ErrorKind::NotThisFormat,
                 Some(0),
                 Some(
-                    "V2.0 bags are read without a version line if their first record is in the first 64 KiB; \
-                     bags older than V1.0, which have no version line, can be read with `open_v0` of the library",
+                    "look for another copy of the bag; if it is older than V1.0, it has no version line \
+                     and can be read with `open_v0` of the library",
                 ),
             ),
             Self::VersionLineCut { len } => {
@@ -122,12 +122,15 @@ impl BagError {
             Self::BadVersionLine => (
                 ErrorKind::Malformed,
                 Some(0),
-                Some("check its first 16 bytes; a V1.2 bag starts with #ROSRECORD V1.2 and a line feed"),
+                Some(
+                    "check the first 16 bytes of the file; a V1.2 bag starts with #ROSRECORD V1.2 and a \
+                     line feed",
+                ),
             ),
             Self::OtherVersion { .. } => (
                 ErrorKind::Unsupported,
                 Some(0),
-                Some("V2.0, V1.2, V1.1 and V1.0 are supported; no tool for this version is known"),
+                Some("check the version line of the file; no tool for this version is known"),
             ),
             Self::CompressionNotBuiltIn { at, .. } => (
                 ErrorKind::Unsupported,
@@ -136,27 +139,29 @@ impl BagError {
             ),
             Self::PartlyRead => (ErrorKind::PartlyRead, None, None),
             Self::RecordTooLarge { at, .. } => {
-                (ErrorKind::LimitExceeded, Some(*at), Some("save the pipe as a file and open that"))
+                (ErrorKind::LimitExceeded, Some(*at), Some("save the data as a file, and open this file"))
             }
             Self::NoSuchTopic { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("`topics` lists the topics of the bag"))
+                (ErrorKind::InvalidArgument, None, Some("list the topics of the bag with `topics`"))
             }
             Self::Undecodable { .. } | Self::NoDefinition { .. } => (
                 ErrorKind::Malformed,
                 None,
-                Some("give the type's definition as a layout, or read the bytes of the messages"),
+                Some("give the definition of the type as a layout, or read the messages as bytes"),
             ),
             Self::Payload { .. } => (ErrorKind::Malformed, None, None),
-            Self::BadRecord { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("see docs/formats/rosbag.md, section 7"))
-            }
+            Self::BadRecord { .. } => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("for the rules, see docs/formats/rosbag.md, section 7"),
+            ),
             Self::Clocks(_) => {
                 (ErrorKind::InvalidArgument, None, Some("if the logs share a clock, use --time-base boot"))
             }
             Self::MixedVersions => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some("convert the older ones to V2.0 first: rovelog export FILE -o new.bag"),
+                Some("first convert the older bags to V2.0: rovelog export FILE -o new.bag"),
             ),
             Self::Io(_) => (ErrorKind::Io, None, None),
         }

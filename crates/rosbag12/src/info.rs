@@ -90,7 +90,7 @@ impl Scanner {
         let publishers = self.publishers(|_| true);
         details.extend(self.publishers_detail(&publishers));
         if self.order.backward > 0 {
-            let text = format!("{} earlier than the one before", count(self.order.backward, "message"));
+            let text = format!("{} earlier than the message before", count(self.order.backward, "message"));
             details.push(Detail::new("order", text, Value::count(self.order.backward)));
         }
         let ops = (0..=255u8).zip(*self.ops).filter(|(_, count)| *count > 0);
@@ -106,14 +106,14 @@ impl Scanner {
     fn index_detail(&self) -> Detail {
         let is_whole = self.diagnostics.unread() == 0;
         let state = |index: IndexState| match index {
-            IndexState::Believed if !is_whole => "believed: the chunks were not read",
+            IndexState::Believed if !is_whole => "trusted without a check, because the chunks were not read",
             IndexState::Exact => "intact",
             IndexState::Differs => "differs from the messages",
             IndexState::Absent => "absent",
             IndexState::Empty => "empty",
-            IndexState::Encrypted => "not compared: the bag is encrypted",
+            IndexState::Encrypted => "not compared, because the bag is encrypted",
             IndexState::Believed => {
-                "agrees with itself; messages were not compared with it (rovelog check does)"
+                "consistent, but not compared with the messages (rovelog check compares it)"
             }
         };
         let mut counts: Vec<(&str, u64)> = Vec::new();

@@ -32,7 +32,7 @@ impl Scanner {
                 });
             }
             Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, in_file(from + at..end), || {
-                format!("a message of {name} ends inside the field at byte {at} of it")
+                format!("a message of {name} ends inside the field at byte {at} of its payload")
             }),
         }
     }
@@ -53,7 +53,7 @@ impl Scanner {
     /// according to the header fields.
     pub(super) fn report_op(&mut self, range: Range<u64>, record: &str, corrected_op: u8) {
         self.diagnostics.push(&rules::OP_DAMAGED, range, || {
-            format!("the op of {record} is damaged; its fields are those of op {corrected_op}")
+            format!("the op (record type) of {record} is damaged; its fields are those of op {corrected_op}")
         });
     }
 
@@ -81,22 +81,22 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
     let bytes = count(range.end - range.start, "byte");
     let at = range.start;
     if rule == &rules::CUT {
-        format!("the record at byte {at} is truncated at the end of the file; {bytes} of it are present")
+        format!("the record at byte {at} is truncated by the end of the file and has only {bytes}")
     } else if rule == &rules::BAD_RECORD {
         format!("the record of {bytes} has an invalid header")
     } else if rule == &rules::TOO_MANY_TOPICS {
-        "a record was left out, because its topic exceeds the limit of topics".to_owned()
+        "a record is left out, because its topic exceeds the limit of topics".to_owned()
     } else if rule == &rules::TOO_MANY_SECTIONS {
         sections::beyond_limit(at)
     } else {
         let before = match last {
             LastRecord::Message(message) if message.end() == at => {
                 let name = &tables.topics[message.connection as usize].name;
-                format!("; the message of {name} at byte {} right before may be corrupt", message.at)
+                format!("; the message of {name} directly before, at byte {}, may be corrupt", message.at)
             }
             _ => String::new(),
         };
-        format!("no valid record in {bytes}{before}")
+        format!("no valid record was found in {bytes}{before}")
     }
 }
 
@@ -107,9 +107,11 @@ impl Section {
         match self.index {
             IndexState::Absent => {
                 diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
-                    Some(0) => "the bag was not closed: it has no index".to_owned(),
-                    Some(pos) => format!("no index at byte {pos}, although the bag header points there"),
-                    None => "the bag was written without an index".to_owned(),
+                    Some(0) => "the bag has no index, because it was not closed".to_owned(),
+                    Some(pos) => {
+                        format!("the bag has no index at byte {pos}, although the bag header points there")
+                    }
+                    None => "the bag has no index, because it was written without one".to_owned(),
                 });
             }
             IndexState::Differs => {
@@ -144,7 +146,9 @@ impl Section {
             && pos != right
         {
             diagnostics.push(&rules::INDEX_POS_WRONG, head, || {
-                format!("the bag header says {pos}, but the index starts at {right}")
+                format!(
+                    "the bag header states that the index starts at byte {pos}, but it starts at byte {right}"
+                )
             });
         }
     }
@@ -169,15 +173,15 @@ impl Tables {
             Err(why) => diagnostics.push(&rules::NO_DEFINITION, at.clone(), || {
                 let ty = escape_bytes(&connection.ty);
                 match why {
-                    Some(why) => format!("{name}: no usable definition of {ty}: {why}"),
-                    None => format!("{name}: no definition of {ty}"),
+                    Some(why) => format!("topic {name} has no usable definition of its type {ty}: {why}"),
+                    None => format!("topic {name} has no definition of its type {ty}"),
                 }
             }),
             Ok(definition) => {
                 if definition.source != Source::Topic {
                     diagnostics.push(&rules::DEFINITION_ELSEWHERE, at.clone(), || {
                         format!(
-                            "{name} is decoded with a definition from another source ({})",
+                            "topic {name} is decoded with a definition from another source ({})",
                             definition.source.name()
                         )
                     });
@@ -186,7 +190,7 @@ impl Tables {
                     diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
                         let said = escape_bytes(&connection.md5);
                         format!(
-                            "{name}: the md5 sum of the definition is {}, but the bag states {said}",
+                            "the md5 sum of the definition of {name} is {}, but the bag states {said}",
                             definition.types.sum_v2().0
                         )
                     });
@@ -195,20 +199,24 @@ impl Tables {
         }
         if connection.shares_topic {
             diagnostics.push(&rules::SECOND_TYPE, at.clone(), || {
-                format!("{name} has the messages of another type on {}", escape_bytes(&connection.topic))
+                format!(
+                    "topic {name} contains the messages of {} that have another type",
+                    escape_bytes(&connection.topic)
+                )
             });
         }
         if connection.span().is_some_and(|(first, _)| first < stats.first) {
             diagnostics.push(&rules::FIRST_STAMP_LATE, at, || {
-                format!("{name}: the first message is not the earliest; librosbag refuses such a bag")
+                format!("the first message of {name} is not its earliest; librosbag refuses such a bag")
             });
         }
         if let Some(at) = stats.zero_at {
-            diagnostics.push(&rules::STAMP_ZERO, at..at + 1, || format!("{name} has a message with time 0"));
+            diagnostics
+                .push(&rules::STAMP_ZERO, at..at + 1, || format!("topic {name} has a message with time 0"));
         }
         if let Some(at) = stats.odd_nsec_at {
             diagnostics.push(&rules::STAMP_OUT_OF_RANGE, at..at + 1, || {
-                format!("{name} has a time with a second or more of nanoseconds")
+                format!("topic {name} has a time whose nanoseconds are a second or more")
             });
         }
     }

@@ -237,7 +237,7 @@ impl Scanner {
             }
             // V1.0 and V0 bags do not state whether times are absolute.
             self.diagnostics.push(&rules::RELATIVE_STAMPS, 0..end, || {
-                "times are shown as counted from the start of the recording".to_owned()
+                "the times of this old bag are counted from the start of the recording".to_owned()
             });
         }
         self.position.started = true;
@@ -252,7 +252,7 @@ impl Scanner {
         self.end_section(at);
         self.sections.push(Section::new(at, at + len));
         self.diagnostics.push(&rules::APPENDED_SECTION, at..at + len, || {
-            format!("another bag starts at byte {at}: it is read with the same definitions")
+            format!("another bag starts at byte {at}; it is read with the same definitions")
         });
         self.position.last = LastRecord::Other;
         self.position.at = at + len;
@@ -275,7 +275,7 @@ impl Scanner {
             section.raw_padding = Some(len);
         }
         self.diagnostics.push(&rules::RAW_PADDING, at..at + len, || {
-            format!("{len} spaces outside of any record; index positions point past their records")
+            format!("{len} spaces are outside of any record, so index positions point past their records")
         });
         self.position.at = at + len;
         Ok(Some(Step::Skipped { at, end: self.position.at }))
@@ -374,7 +374,7 @@ impl Scanner {
         let Definition { topic, ty, md5, def } = *definition;
         if data > 0 {
             self.diagnostics.push(&rules::DEFINITION_WITH_DATA, at..end, || {
-                format!("a definition is followed by {} of data", text::count(data, "byte"))
+                format!("a definition record has {} of data, which is ignored", text::count(data, "byte"))
             });
         }
         if self.tables.definitions.take(topic, ty, md5, def, at) {
@@ -384,14 +384,14 @@ impl Scanner {
         // A topic may be defined once in each section (bag within the file).
         if self.position.defined_in.insert(topic.into(), self.sections.len()) == Some(self.sections.len()) {
             self.diagnostics.push(&rules::DEFINITION_REPEATED, at..end, || {
-                format!("{} has a definition already", escape_bytes(topic))
+                format!("topic {} already has a definition", escape_bytes(topic))
             });
         }
         if let Some(number) = number
             && self.tables.connections[number as usize].stats.in_section.count > 0
         {
             self.diagnostics.push(&rules::DEFINITION_LATE, at..end, || {
-                format!("messages of {} come before their definition", escape_bytes(topic))
+                format!("messages of {} come before the definition of the topic", escape_bytes(topic))
             });
         }
         self.position.last = LastRecord::Definition { at, end };
@@ -452,7 +452,8 @@ impl Scanner {
                 self.position.text_mode = true;
                 let len = self.line.len;
                 self.diagnostics.push(&rules::TEXT_MODE_COPY, 0..len, || {
-                    "the file was copied in text mode: copy it again in binary mode".to_owned()
+                    "the file was copied in text mode, which damaged it; copy it again in binary mode"
+                        .to_owned()
                 });
             }
         }

@@ -14,7 +14,7 @@ pub(crate) const MAX_SECTIONS: usize = 65_536;
 /// Returns the text of the diagnostic for a version line that would exceed the maximum number of
 /// sections.
 pub(crate) fn beyond_limit(at: u64) -> String {
-    format!("another bag starts at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used")
+    format!("the file has more than {MAX_SECTIONS} bags, and the index of the bag at byte {at} is not used")
 }
 
 /// Result of comparing the index of a section (a bag within the file) with its messages.
@@ -209,7 +209,10 @@ mod tests {
         let noticed =
             bag.diagnostics().list().iter().find(|noticed| noticed.rule == &rules::TOO_MANY_SECTIONS);
         let message = &noticed.unwrap().message;
-        assert!(message.contains("byte 1048576, beyond the limit of 65536"), "{message}");
+        assert!(
+            message.contains("more than 65536 bags, and the index of the bag at byte 1048576"),
+            "{message}"
+        );
         let text: usize =
             bag.info().details.iter().filter_map(|detail| detail.text.as_ref()).map(String::len).sum();
         assert!(text < 1000, "{text} characters");

@@ -40,7 +40,8 @@ pub(crate) fn report(line: &VersionLine, diagnostics: &mut Diagnostics) {
     if line.is_damaged {
         diagnostics.push(&rules::VERSION_LINE_DAMAGED, 0..len, || {
             format!(
-                "no version line at the start of the file: the first record of a V{} bag is at byte {len}",
+                "the file does not start with a valid version line; the first record of a V{} bag is at \
+                 byte {len}",
                 line.version.name()
             )
         });

@@ -143,13 +143,13 @@ impl<W: Write + Seek> BagWriter<W> {
     ) -> Result<ConnectionId, BagError> {
         let refuse = |why| Err(BagError::BadRecord { what: format!("topic {}", escape_bytes(topic)), why });
         if topic.is_empty() || ty.is_empty() || topic.len().max(ty.len()) > MAX_FIELD {
-            return refuse("topic and type must have names of at most 999000 bytes");
+            return refuse("the names of topic and type must have 1 to 999000 bytes");
         }
         if md5.len() != 32 || !md5.iter().all(u8::is_ascii_hexdigit) {
-            return refuse("an md5 sum has 32 hexadecimal digits");
+            return refuse("an md5 sum must have 32 hexadecimal digits");
         }
         if definition.len() > MAX_FIELD {
-            return refuse("a definition has at most 999000 bytes");
+            return refuse("a definition can have at most 999000 bytes");
         }
         let key = ConnectionName::new(topic, ty, md5);
         if let Some(number) = self.numbers.get(&key) {
@@ -181,16 +181,16 @@ impl<W: Write + Seek> BagWriter<W> {
         let refuse =
             |why| Err(BagError::BadRecord { what: format!("a message of {}", escape_bytes(topic)), why });
         if nsec >= 1_000_000_000 {
-            return refuse("a time has less than a second of nanoseconds");
+            return refuse("the nanoseconds of a time must be less than a second");
         }
-        let Ok(len) = u32::try_from(payload.len()) else { return refuse("a message has at most 4 GiB") };
+        let Ok(len) = u32::try_from(payload.len()) else { return refuse("a message can have at most 4 GiB") };
         let (latching, callerid) = match publisher {
             None => (None, None),
             Some(Publisher { latching: true, callerid: Some(name) }) if name.len() <= MAX_FIELD => {
                 (Some(&b"1"[..]), Some(name.as_bytes()))
             }
             Some(Publisher { latching: true, callerid: Some(_) }) => {
-                return refuse("the name of a publisher has at most 999000 bytes");
+                return refuse("the name of a publisher can have at most 999000 bytes");
             }
             Some(_) => return refuse("latching and callerid must be set together"),
         };

@@ -133,7 +133,7 @@ fn the_list_of_lost_messages_needs_less_memory_than_the_bag() {
     ];
     assert_eq!(
         named(&open(&bytes.concat().into())),
-        ("5000 messages gone that the index names".to_owned(), 10)
+        ("5000 messages listed in the index could not be found".to_owned(), 10)
     );
 
     let data = [&of(&topic, &2)[..], &[("type", b"a/B"), ("md5", b"*"), ("sec", &[0; 4]), ("nsec", &[0; 4])]];
@@ -149,7 +149,7 @@ fn the_list_of_lost_messages_needs_less_memory_than_the_bag() {
     let lost = bag.lost_messages();
     assert_eq!(lost.len(), 5000);
     assert!(lost.iter().all(|other| std::sync::Arc::ptr_eq(&lost[0].topic, &other.topic)));
-    assert_eq!(named(&bag), ("5000 messages of the index not found".to_owned(), 10));
+    assert_eq!(named(&bag), ("5000 messages listed in the index could not be found".to_owned(), 10));
 }
 
 /// Returns a closed bag with four messages of one topic. The first message has the time `start`,

@@ -17,8 +17,8 @@ Examples:
   rovelog cat flight.ulg --topics battery_status -f csv > battery.csv
   rovelog messages flight.ulg --level warn     what went wrong?
 
-Results go to stdout, everything else to stderr. FILE - means stdin.
-Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 finished, but data was lost.";
+Results go to stdout, and all messages go to stderr. A FILE called - is stdin.
+Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 finished, but some data was lost.";
 
 /// Inspect, convert, plot and repair ULog, RLD, VEL and ROS bag logs.
 #[derive(Parser)]

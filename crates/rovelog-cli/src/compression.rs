@@ -46,7 +46,7 @@ pub(crate) fn parse_compression(text: &str) -> Result<FileCompression, String> {
         "zstd" => FileCompression::Zstd(1),
         _ => match text.strip_prefix("zstd:").map(str::parse) {
             Some(Ok(level @ 1..=22)) => FileCompression::Zstd(level),
-            Some(_) => return Err("the level of zstd is a number from 1 to 22".to_owned()),
+            Some(_) => return Err("the level of zstd must be a number from 1 to 22".to_owned()),
             None => return Err("expected none, lz4, zstd or zstd:LEVEL; bag2: none, lz4 or bz2".to_owned()),
         },
     })
@@ -79,7 +79,7 @@ impl FileCompression {
 /// Options of the commands that read a V2.0 bag and write a new V2.0 bag.
 #[derive(clap::Args)]
 pub(crate) struct ChunkArgs {
-    /// ROS bag V2.0: compression of the chunks to write: none, lz4 or bz2; default: as in the log
+    /// ROS bag V2.0: compress the written chunks with none, lz4 or bz2; default: as in the log
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     compression: Option<ChunkCompression>,
 }
@@ -94,8 +94,8 @@ impl ChunkArgs {
                 bag.set_compression(compression.into());
                 Ok(())
             }
-            _ => Err(Failure::usage("--compression is for ROS bags V2.0")
-                .next("for an older bag, write V2.0: rovelog export FILE -o new.bag --compression lz4")
+            _ => Err(Failure::usage("--compression applies only to ROS bags V2.0")
+                .next("convert an older bag to V2.0: rovelog export FILE -o new.bag --compression lz4")
                 .at(&input.path)),
         }
     }

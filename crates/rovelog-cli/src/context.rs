@@ -30,26 +30,26 @@ const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Global {
-    /// Output format: text, json, ndjson or csv
+    /// Format of the printed results: text (default), json, ndjson or csv
     #[arg(short, long, global = true, value_enum, value_name = "FORMAT", default_value = "text")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) time: TimeArgs,
-    /// Color the text: auto, always or never
+    /// When to color the text: auto (default), always or never
     #[arg(short, long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub(crate) color: Color,
-    /// Print results, warnings and errors only: no progress bar, no notes
+    /// Print only results, warnings and errors, but no notes and no progress bar
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Print exact sizes, times in both forms, and causes of errors
+    /// Print exact sizes, times as date and as seconds, and the causes of errors
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
-    /// Fail at the first damage instead of skipping it
+    /// Fail at the first damaged part of a log instead of skipping it
     #[arg(long, global = true)]
     pub(crate) strict: bool,
-    /// Skip format detection: read as ulog, rld, rosbag or vel
+    /// Read the log in this format instead of detecting it: ulog, rld, rosbag or vel
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) input_format: Option<String>,
     /// VEL: read declarations of custom message types from this file
@@ -58,30 +58,30 @@ pub(crate) struct Global {
     /// ROS bag: read missing message definitions from a .msg file or a folder of packages
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) msgs: Option<PathBuf>,
-    /// Start time of a log without UTC, such as 2026-05-20T12:01:05Z
+    /// UTC time at which a log without UTC starts, such as 2026-05-20T12:01:05Z
     #[arg(long, global = true, value_name = "TIME", value_parser = utc)]
     pub(crate) utc_start: Option<i64>,
-    /// ULog, ROS bag: encoding of strings that are not UTF-8, such as cp1251; default: show their
-    /// bytes as escapes
+    /// ULog, ROS bag: encoding of strings that are not UTF-8, such as cp1251. By default, the bytes
+    /// of such strings are printed as escapes
     #[arg(long, global = true, value_name = "NAME", value_parser = text_encoding)]
     pub(crate) text_encoding: Option<TextEncoding>,
-    /// Size limit of a decompressed log; default 1GiB
+    /// Refuse compressed logs that decompress to more than this size; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
     /// Number of threads; default: one per processor
     #[arg(long, global = true, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<Jobs>,
-    /// Remote log: read all of it if parts do not suffice
+    /// Remote log: allow a command to read the whole log if it needs to
     #[arg(long, global = true)]
     pub(crate) allow_remote_scan: bool,
-    /// Remote log: fetch at most this many bytes
+    /// Remote log: fail rather than fetch more than this many bytes, such as 50MB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_bytes: Option<u64>,
 }
 
 fn text_encoding(name: &str) -> Result<TextEncoding, String> {
     TextEncoding::named(name).ok_or_else(|| {
-        "not a supported encoding; names are those of web pages, such as windows-1251".to_owned()
+        "the encoding is not supported; use a name as in web pages, such as windows-1251".to_owned()
     })
 }
 
@@ -142,12 +142,14 @@ impl Context {
     /// error of a log.
     pub(crate) fn declare(&mut self) -> Result<(), Failure> {
         if let Some(path) = &self.global.msgs {
-            self.options.definitions = rovelog::rosbag12::msg::files::read(path)
-                .map_err(|error| Failure::failed(format!("cannot read the definitions: {error}")).at(path))?;
+            self.options.definitions = rovelog::rosbag12::msg::files::read(path).map_err(|error| {
+                Failure::failed(format!("the message definitions of --msgs cannot be read: {error}")).at(path)
+            })?;
         }
         let Some(path) = &self.global.types else { return Ok(()) };
-        let file = File::open(path)
-            .map_err(|error| Failure::failed(format!("cannot read the declarations: {error}")).at(path))?;
+        let file = File::open(path).map_err(|error| {
+            Failure::failed(format!("the type declarations of --types cannot be read: {error}")).at(path)
+        })?;
         let types = Types::read(file).map_err(|error| Failure::from(Error::from(error)).at(path))?;
         types.declarations().clone_into(&mut self.options.declarations);
         Ok(())
@@ -167,7 +169,7 @@ impl Context {
             return Ok(asked);
         }
         let names: Vec<_> = writes.iter().map(|format| format.name()).collect();
-        Err(Failure::usage(format!("this command has no {} output", asked.name()))
+        Err(Failure::usage(format!("this command cannot print {} output", asked.name()))
             .next(format!("use -f {}", names.join(" or -f "))))
     }
 

@@ -73,8 +73,8 @@ impl Destination {
         let out = context.out();
         // Binary data would make the terminal unreadable.
         if out.terminal {
-            return Err(Failure::usage("refusing to write the output to a terminal")
-                .next(format!("write to a file: -o {example}, or to a pipe")));
+            return Err(Failure::usage("binary output is not written to a terminal")
+                .next(format!("write the output to a file with -o {example}, or to a pipe")));
         }
         Ok(Self::Stdout(out))
     }

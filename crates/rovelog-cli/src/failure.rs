@@ -65,7 +65,8 @@ impl Failure {
     /// feature `feature` is not enabled. `lacks` completes the sentence "this build of rovelog …".
     pub(crate) fn not_built_in(lacks: &str, feature: &str) -> Self {
         Self::failed(format!("this build of rovelog {lacks}")).next(format!(
-            "use a released binary or the Python package, or build it: cargo install rovelog-cli --features {feature}"
+            "use a released binary or the Python package, or build it with cargo install rovelog-cli \
+             --features {feature}"
         ))
     }
 
@@ -187,7 +188,7 @@ impl From<rovelog_export::ExportError> for Failure {
             rovelog_export::ExportError::Log(error) => error.into(),
             rovelog_export::ExportError::Io(error) => error.into(),
             rovelog_export::ExportError::NotBuiltIn { what, feature } => {
-                Self::not_built_in(&format!("does not write {what}"), feature)
+                Self::not_built_in(&format!("cannot write {what}"), feature)
             }
             error => Self::failed(error.to_string()),
         }
@@ -203,7 +204,7 @@ impl From<rovelog_scale::ScaleError> for Failure {
             rovelog_scale::ScaleError::Export(error) => error.into(),
             rovelog_scale::ScaleError::Log { uri, error } => Self::from(error).at(Path::new(&uri)),
             rovelog_scale::ScaleError::Lake { path, error } => {
-                let (path, what) = (Path::new(&path), "cannot read or write the lake");
+                let (path, what) = (Path::new(&path), "the lake cannot be read or written");
                 // Advice such as "free disk space" is useful only for errors of the operating
                 // system. Any other error means that a file of the lake is damaged.
                 match error.raw_os_error() {
@@ -212,7 +213,7 @@ impl From<rovelog_scale::ScaleError> for Failure {
                 }
             }
             error @ rovelog_scale::ScaleError::NotLake(_) => {
-                Self::usage(error.to_string()).next("name a new folder, or one that has a lake")
+                Self::usage(error.to_string()).next("name a new folder or a folder that contains a lake")
             }
             error => Self::failed(error.to_string()),
         }

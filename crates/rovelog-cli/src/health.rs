@@ -138,7 +138,7 @@ impl<'a> Report<'a> {
         }
         if found.len() > most {
             let more = count(found.len() - most, "more topic");
-            writeln!(out, "{of}NOTE   {more} (-v lists all)")?;
+            writeln!(out, "{of}NOTE   {more} with gaps or wrong times (-v lists all)")?;
         }
         Ok(())
     }
@@ -166,14 +166,14 @@ impl<'a> Report<'a> {
             let records = count(health.falling, "record");
             let are = if health.falling == 1 { "is" } else { "are" };
             let at = self.times.brief(self.at(first));
-            said.push(format!("{records} {are} earlier than the one before, first {at}"));
+            said.push(format!("{records} {are} earlier than the record before, first {at}"));
         }
         if let Some((silent, latest)) = health.silent.zip(health.latest) {
             let at = self.times.brief(self.at(latest));
             said.push(format!("stops {} before the end, at {at}", seconds(silent)));
         }
         if health.is_stuck {
-            said.push(format!("{} have one time", count(health.count, "record")));
+            said.push(format!("{} have the same time", count(health.count, "record")));
         }
         said.join("; ")
     }

@@ -75,7 +75,7 @@ impl Input {
     pub(crate) fn new(path: Option<&Path>) -> Result<Self, Failure> {
         // If stdin is a terminal, the command would wait for the user to type a log.
         if path.is_none() && std::io::stdin().is_terminal() {
-            return Err(Failure::usage("no log file given").next("name a file, or - for stdin"));
+            return Err(Failure::usage("no log file was given").next("name a log file, or - for stdin"));
         }
         let path = path.unwrap_or(Path::new("-")).to_owned();
         if rovelog::is_address(&path) {
@@ -312,7 +312,7 @@ impl Input {
     /// the format that the command requires.
     pub(crate) fn wrong_format(&self, log: &AnyLog, wanted: &str) -> Failure {
         Failure::usage(format!("this is {}, not {wanted}", log.format().name))
-            .next("show the log: rovelog info FILE")
+            .next("show a summary of the log: rovelog info FILE")
             .at(&self.path)
     }
 
@@ -345,7 +345,7 @@ impl Input {
             None => "the log is damaged".to_owned(),
         };
         Err(Failure::failed(cause)
-            .next("leave out --strict to skip damage, or list all of it: rovelog check FILE")
+            .next("leave out --strict to skip the damage, or list all damage with rovelog check FILE")
             .at(&self.path))
     }
 }

@@ -56,5 +56,5 @@ impl Upload {
 /// Returns the failure for a remote path. The message does not contain the path, because a URL may
 /// contain a password.
 fn refused(_: &Path) -> Failure {
-    Failure::not_built_in("reads and writes no remote files", "remote")
+    Failure::not_built_in("cannot read or write remote files", "remote")
 }

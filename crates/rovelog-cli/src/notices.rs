@@ -60,7 +60,7 @@ impl Notices {
     /// `left_out` has one description for each kind of such data.
     pub(crate) fn left_out(&self, left_out: &[String]) {
         for what in left_out {
-            self.warn("values left out", &format!("left out {what}"));
+            self.warn("values left out", &format!("the output does not contain {what}"));
         }
     }
 
@@ -88,7 +88,8 @@ impl Notices {
         for EscapedTexts { field, count: texts } in texts {
             let are = if *texts == 1 { "is" } else { "are" };
             let text = format!(
-                "{} of {field} {are} not UTF-8: bytes are written as \\xcf; --text-encoding NAME decodes them: {}",
+                "{} of {field} {are} not UTF-8, so bytes are written as \\xcf; --text-encoding NAME \
+                 decodes them: {}",
                 count(*texts, "text"),
                 shown(file)
             );
@@ -103,7 +104,8 @@ impl Notices {
             return Status::Done;
         }
         // stdin cannot be read a second time, so `rovelog check` is suggested only for files.
-        let check = if file == Path::new("-") { String::new() } else { " (see: rovelog check FILE)".into() };
+        let check =
+            if file == Path::new("-") { String::new() } else { "(for details: rovelog check FILE)".into() };
         let text = format!("{lost}{}: {}", with_file(&check, file), shown(file));
         self.warn("damaged logs", &text);
         Status::Lost

@@ -99,7 +99,8 @@ pub(crate) fn is_many(logs: &[PathBuf]) -> bool {
 }
 
 fn several_files(next: &str) -> Failure {
-    Failure::usage("several logs make several files").next(format!("name a folder for them: {next}"))
+    Failure::usage("several logs are written to several files, so the output must be a folder")
+        .next(format!("name a folder: {next}"))
 }
 
 /// Maximum number of parent folders that are added to a name to make it distinct.
@@ -133,8 +134,8 @@ fn names(inputs: &[Input]) -> Result<Vec<String>, Failure> {
     let taken = counts(&names);
     let double = inputs.iter().zip(&names).find(|(_, name)| taken[&name.to_lowercase()] > 1);
     let Some((input, name)) = double else { return Ok(names) };
-    Err(Failure::usage(format!("several outputs would be called {name}"))
-        .next("name each log once")
+    Err(Failure::usage(format!("several output files would have the name {name}"))
+        .next("name each log only once")
         .at(&input.path))
 }
 
@@ -190,6 +191,6 @@ mod tests {
         let Err(Failure::Message(said)) = of(&["a/x.ulg", "a/x.ulg"]) else {
             panic!("two outputs with one name")
         };
-        assert_eq!(said.next.as_deref(), Some("name each log once"));
+        assert_eq!(said.next.as_deref(), Some("name each log only once"));
     }
 }

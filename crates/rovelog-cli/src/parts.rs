@@ -94,8 +94,10 @@ impl Parts {
                 Ok(true)
             }
             Some((columns, _)) if columns.iter().eq(head) => Ok(false),
-            Some((_, first)) => Err(Failure::failed(format!("its columns differ from those of {first}"))
-                .next("name the fields that all logs have (--fields), or use -f ndjson")),
+            Some((_, first)) => {
+                Err(Failure::failed(format!("the columns of this log differ from the columns of {first}"))
+                    .next("select fields that all logs have with --fields, or use -f ndjson"))
+            }
         }
     }
 

@@ -76,7 +76,12 @@ fn open(
     // `outline` downloads the start and the end of the log. It returns false for a compressed log,
     // because a part of the compressed data cannot be decompressed alone.
     if !rovelog::outline(file, input_format(context))? {
-        return scan(file, context, options, "a compressed log is read from its start to its end".to_owned());
+        return scan(
+            file,
+            context,
+            options,
+            "a compressed log must be read from its start to its end".to_owned(),
+        );
     }
     // A small log has already been downloaded completely by the first requests.
     if file.unread().is_empty() {
@@ -94,14 +99,14 @@ fn open(
             };
         }
         ReadScope::Summary | ReadScope::All => {
-            return scan(file, context, options, "this command reads all of the log".to_owned());
+            return scan(file, context, options, "this command must read the whole log".to_owned());
         }
         ReadScope::Records(select) => select,
     };
     let needed = |log: &AnyLog| Ok::<_, Failure>(log.needed(&select(log)?));
     match file.fetch_until(|| opened(file, context, options), needed)? {
         Some(log) => Ok(log),
-        None => scan(file, context, options, "this needs most of the log, or all of it".to_owned()),
+        None => scan(file, context, options, "this command must read most of the log".to_owned()),
     }
 }
 
@@ -116,7 +121,7 @@ fn opened(file: &RemoteFile, context: &Context, options: &ReadOptions) -> Result
 fn scan(file: &RemoteFile, context: &Context, options: &ReadOptions, why: String) -> Result<AnyLog, Failure> {
     let left = file.unread().bytes();
     if left > 0 && !context.global.allow_remote_scan {
-        let next = format!("read all of it, {}: --allow-remote-scan", size(file.size()));
+        let next = format!("to read the whole log ({}), use --allow-remote-scan", size(file.size()));
         return Err(Failure::failed(why).next(next));
     }
     context.progress.start(Some(left));
@@ -153,7 +158,7 @@ impl Upload {
             let failure = match error {
                 // This message is the same as for an existing local file.
                 RemoteError::Exists => Failure::usage("the output already exists")
-                    .next("name another file, or replace it: --force"),
+                    .next("name another file, or use --force to replace it"),
                 error => Error::from(error).into(),
             };
             failure.at(&self.shown())

@@ -17,13 +17,13 @@ use crate::failure::Failure;
 /// Options that select topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct TopicArgs {
-    /// Only topics whose full name matches; repeatable
+    /// Select topics whose whole name matches this regular expression; repeatable
     #[arg(short = 'y', long, value_name = "REGEX", value_parser = whole_name, conflicts_with_all = ["exclude", "topics"])]
     include: Vec<Regex>,
-    /// Skip topics whose full name matches; repeatable
+    /// Skip topics whose whole name matches this regular expression; repeatable
     #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole_name, conflicts_with = "topics")]
     exclude: Vec<Regex>,
-    /// Only these topics, by exact name (imu for imu/0)
+    /// Select topics by exact name; imu stands for imu/0
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', add = ArgValueCompleter::new(topic_names))]
     topics: Vec<String>,
 }
@@ -62,8 +62,8 @@ fn fits_any<'a>(pattern: &str, mut topics: impl Iterator<Item = &'a Topic>) -> b
 /// that are published once, such as `/tf_static`.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct LastBeforeArgs {
-    /// With -S, include the last record before the start of topics whose full name matches;
-    /// repeatable
+    /// With -S, also include the last record before the start, for topics whose whole name matches
+    /// this regular expression; repeatable
     #[arg(short, long, value_name = "REGEX", value_parser = whole_name)]
     latched: Vec<Regex>,
 }
@@ -124,7 +124,7 @@ impl TopicArgs {
                 let regex = name.replace('*', ".*").replace('?', ".");
                 let fits = regex != *name && fits_any(&regex, topics.iter());
                 return Err(if fits {
-                    failure.next(format!("for a pattern, use -y '{regex}'"))
+                    failure.next(format!("to select topics by a pattern, use -y '{regex}'"))
                 } else {
                     failure
                 });
@@ -149,10 +149,10 @@ fn require_match<'a>(
     // that matches a whole name is suggested.
     let longer = [format!("{pattern}.*"), format!("/{pattern}"), format!(".*{pattern}.*")];
     let next = match longer.iter().find(|regex| fits_any(regex, topics.clone())) {
-        Some(regex) => format!("to match a part of the name, use {option} '{regex}'"),
+        Some(regex) => format!("to match a part of a name, use {option} '{regex}'"),
         None => suggest_topics(pattern, topics),
     };
-    Err(Failure::usage(format!("no topic has a full name that matches {pattern}")).next(next))
+    Err(Failure::usage(format!("no topic has a name that matches {pattern} as a whole")).next(next))
 }
 
 /// Returns the completions for `--topics`. These are the topics of the log named on the command
@@ -177,7 +177,7 @@ pub(crate) fn unknown_topic(name: &str, topics: &[Topic]) -> Failure {
 fn suggest_topics<'a>(name: &str, topics: impl Iterator<Item = &'a Topic>) -> String {
     let mut names = topics.map(|topic| topic.name.as_str()).peekable();
     if names.peek().is_none() {
-        return "the log has no topics".to_owned();
+        return "choose another log, because this log has no topics".to_owned();
     }
     suggest(name, names, "rovelog topics FILE")
 }
@@ -185,8 +185,8 @@ fn suggest_topics<'a>(name: &str, topics: impl Iterator<Item = &'a Topic>) -> St
 /// Options that select fields of topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// Only these fields, by name (q, q[0..2], {x,y}, pos.*, TOPIC.q) or expression (norm(q),
-    /// p=V1*I1). Topics without any of them are skipped
+    /// Select fields by name (q, q[0..2], {x,y}, pos.*, TOPIC.q), or compute values (norm(q),
+    /// p=V1*I1). Topics without such a field are skipped
     #[arg(long, value_name = "FIELD,..", value_parser = FieldList::new)]
     fields: Vec<FieldList>,
 }
@@ -213,7 +213,7 @@ impl FieldList {
 pub(crate) fn signal_failure(error: NoSignal) -> Failure {
     let failure = Failure::usage(error.cause);
     if error.next.is_empty() {
-        failure.next("names and functions: rovelog plot --help")
+        failure.next("for the names of signals and the functions, see rovelog plot --help")
     } else {
         failure.next(error.next)
     }
@@ -316,8 +316,9 @@ impl FieldArgs {
             match all {
                 Ok(signals) if joined => derived.extend(signals),
                 Ok(_) => {
-                    return Err(Failure::usage(format!("{text} uses several topics"))
-                        .next("make one table of them: rovelog export FILE --on TOPIC --join TOPIC"));
+                    return Err(Failure::usage(format!("the expression {text} uses several topics")).next(
+                        "join the topics into one table: rovelog export FILE --on TOPIC --join TOPIC",
+                    ));
                 }
                 Err(error) if text.contains(SIGNS) => return Err(signal_failure(error)),
                 Err(_) => self.require_matches_in(names)?,

@@ -58,7 +58,7 @@ impl Survey {
             // A time such as `-10s` counts from the end of the log. While stdin is read, the end of
             // the log is not known yet.
             if health.is_some_and(|window| !window.is_open()) {
-                return Err(Failure::usage("-S and -E need a file: the end of a pipe is not known"));
+                return Err(Failure::usage("-S and -E need a file, because the end of a pipe is not known"));
             }
             let mut paces: Vec<Pace> = Vec::new();
             let mut stream = input.stream(context)?;

@@ -110,7 +110,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked here")]
     match bytes.filter(|bytes| (1.0..9e18).contains(bytes)) {
         Some(bytes) => Ok(bytes as u64),
-        None => Err("a size is a number and a unit: 500MB, 8GiB".to_owned()),
+        None => Err("a size must have a number and a unit, such as 500MB or 8GiB".to_owned()),
     }
 }
 

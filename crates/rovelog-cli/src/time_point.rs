@@ -45,8 +45,8 @@ impl TimePoint {
     pub(crate) fn resolve(&self, option: &str, times: &Times) -> Result<i64, Failure> {
         let text = &self.text;
         let unknown = |what: &str| {
-            Failure::usage(format!("{what}, so {option} {text} cannot be resolved"))
-                .next(format!("use {option} +10s, or a log clock time such as {option} 112.5s"))
+            Failure::usage(format!("{what}, so {option} {text} cannot be used"))
+                .next(format!("use {option} +10s, or a time on the log clock such as {option} 112.5s"))
         };
         let start = || times.start.ok_or_else(|| unknown("the start of this log is unknown"));
         let utc = || times.utc.as_ref().ok_or_else(|| unknown("this log has no UTC"));
@@ -56,9 +56,10 @@ impl TimePoint {
         let placed = match self.kind {
             Kind::LogClock(nanos) => Some(nanos),
             Kind::AfterStart(nanos) => start()?.checked_add(nanos),
-            Kind::BeforeEnd(nanos) => {
-                times.end.ok_or_else(|| unknown("the end of this log is not yet known"))?.checked_sub(nanos)
-            }
+            Kind::BeforeEnd(nanos) => times
+                .end
+                .ok_or_else(|| unknown("the end of a log from a pipe is not yet known"))?
+                .checked_sub(nanos),
             Kind::Utc(nanos) => {
                 utc()?;
                 times.log_time_of_utc(nanos, edge)
@@ -76,7 +77,7 @@ impl TimePoint {
                 times.log_time_of(nanos, edge)
             }
         };
-        placed.ok_or_else(|| Failure::usage(format!("{option} {text} is out of range")))
+        placed.ok_or_else(|| Failure::usage(format!("the time {option} {text} is out of range")))
     }
 
     /// Returns true if users easily confuse the form of this time with another form. For example,
@@ -115,7 +116,7 @@ impl TimePoint {
 pub(crate) fn utc(text: &str) -> Result<i64, String> {
     match kind(text.trim())? {
         Kind::Utc(nanos) => Ok(nanos),
-        _ => Err("a UTC time is 2026-05-20T12:01:05Z".to_owned()),
+        _ => Err("a UTC time has the form 2026-05-20T12:01:05Z".to_owned()),
     }
 }
 
@@ -136,7 +137,7 @@ fn kind(text: &str) -> Result<Kind, String> {
     };
     if text.parse::<i64>().is_ok() {
         return match sign {
-            "" => Ok(Kind::Base(text.parse().map_err(|_| "too large".to_owned())?)),
+            "" => Ok(Kind::Base(text.parse().map_err(|_| "the number is too large".to_owned())?)),
             // A number with a sign is always a duration, so only its unit is missing.
             _ => Err(format!("{text} has no unit; write {text}s")),
         };
@@ -156,20 +157,22 @@ fn kind(text: &str) -> Result<Kind, String> {
         return utc
             .timestamp_nanos_opt()
             .map(Kind::Utc)
-            .ok_or_else(|| "out of range (1677 to 2262)".to_owned());
+            .ok_or_else(|| "the date must be in the years 1677 to 2262".to_owned());
     }
     let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
     if let Some(time) = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok()) {
         return Err(format!(
-            "{text} has no time zone; for UTC write {}Z",
+            "{text} has no time zone; for UTC, write {}Z",
             time.format("%Y-%m-%dT%H:%M:%S%.f")
         ));
     }
     if text.parse::<NaiveDate>().is_ok() {
-        return Err(format!("{text} has no time of day; for midnight UTC write {text}T00:00:00Z"));
+        return Err(format!("{text} has no time of day; for midnight UTC, write {text}T00:00:00Z"));
     }
     if text.contains(':') {
-        return time_of_day(text).map(Kind::TimeOfDay).ok_or_else(|| "a time of day is HH:MM:SS".to_owned());
+        return time_of_day(text)
+            .map(Kind::TimeOfDay)
+            .ok_or_else(|| "a time of day has the form HH:MM:SS".to_owned());
     }
     duration(text, text).map(Kind::LogClock)
 }
@@ -192,13 +195,13 @@ fn duration(whole: &str, text: &str) -> Result<i64, String> {
     let nanos = rovelog_export::duration(text).map_err(|error| match error {
         NotADuration::Form => forms(),
         NotADuration::NoUnit => format!("{whole} has no unit; write {whole}s"),
-        NotADuration::TooLarge => "too large".to_owned(),
+        NotADuration::TooLarge => "the number is too large".to_owned(),
     })?;
     // A space in the value of an option probably means that a quote is missing in another argument.
     // So spaces are not accepted in a duration.
     if text.contains(char::is_whitespace) {
         let whole: String = whole.split_whitespace().collect();
-        return Err(format!("a duration has no spaces; write {whole}"));
+        return Err(format!("a duration must not contain spaces; write {whole}"));
     }
     Ok(nanos)
 }
@@ -228,7 +231,7 @@ fn time_of_day(text: &str) -> Option<i64> {
 
 /// Lists all forms in which a time can be written, for messages.
 fn forms() -> String {
-    "a time is +10s (after the start), -30s (before the end), 112.5s (log clock), \
+    "a time has one of the forms +10s (after the start), -30s (before the end), 112.5s (log clock), \
      2026-05-20T12:01:05Z, 12:01:05 (UTC) or nanoseconds"
         .to_owned()
 }

@@ -18,10 +18,10 @@ const YEAR_2000: i64 = 946_684_800 * SECOND;
 /// Options for the format of times in the output.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct TimeArgs {
-    /// Time format: auto, rfc3339, seconds or nanoseconds
+    /// Format of printed times: auto (default), rfc3339, seconds or nanoseconds
     #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) time_format: Option<TimeFormat>,
-    /// Time base: utc, boot or relative (to the start of the log)
+    /// Count times in UTC (utc), from boot (boot) or from the start of the log (relative)
     #[arg(long, global = true, value_enum, value_name = "BASE", hide_possible_values = true)]
     pub(crate) time_base: Option<TimeBase>,
 }
@@ -97,7 +97,7 @@ impl Times {
                 .next("use --time-base boot or --time-base relative"));
         }
         if base == TimeBase::Boot && clock == Clock::Unix {
-            return Err(Failure::usage("the log has only UTC, so --time-base boot cannot be used")
+            return Err(Failure::usage("the log has only UTC times, so --time-base boot cannot be used")
                 .next("use --time-base relative, or leave out --time-base"));
         }
         let mut times = Self {

@@ -13,13 +13,13 @@ use crate::failure::Failure;
 /// Options for the Velodyne sensor and for the computation of its points.
 #[derive(clap::Args)]
 pub(crate) struct VelodyneArgs {
-    /// HDL-64E calibration file: db.xml, or YAML or JSON converted from it
+    /// Calibration file of the HDL-64E: db.xml, or YAML or JSON converted from it
     #[arg(long, value_name = "PATH")]
     calibration: Option<PathBuf>,
-    /// Velodyne model, if the packets do not contain it: HDL-32E, VLP-16, ...
+    /// Velodyne model, such as HDL-32E or VLP-16, if the packets do not contain it
     #[arg(long, value_name = "NAME", value_parser = model)]
     model: Option<Model>,
-    /// Apply HDL-64E vertical offsets along z, like velodyne-decoder
+    /// Apply HDL-64E vertical offsets along z, as velodyne-decoder does
     #[arg(long)]
     plain_offsets: bool,
     /// Correct HDL-64E intensities by distance
@@ -67,9 +67,9 @@ impl VelodyneArgs {
             options.points.offsets = OffsetModel::Plain;
         }
         if let Some(path) = &self.calibration {
-            let text = File::open(path)
-                .and_then(read_description_text)
-                .map_err(|error| Failure::failed(format!("cannot read the calibration: {error}")).at(path))?;
+            let text = File::open(path).and_then(read_description_text).map_err(|error| {
+                Failure::failed(format!("the calibration file cannot be read: {error}")).at(path)
+            })?;
             let parsed = Calibration::parse(&text);
             options.calibration = Some(parsed.map_err(|error| Failure::from(Error::from(error)).at(path))?);
         }

@@ -11,11 +11,11 @@ use crate::times::Times;
 /// Options that select a time window.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct WindowArgs {
-    /// Start time, inclusive: +10s (after the start), -30s (before the end), 112.5s (log clock),
-    /// 2026-05-20T12:01:05Z, 12:01:05, or nanoseconds
+    /// Start of the time range (inclusive): +10s (after the log's start), -30s (before its end),
+    /// 112.5s (log clock), 12:01:05 (UTC), 2026-05-20T12:01:05Z, or nanoseconds
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<TimePoint>,
-    /// End time, exclusive; same forms as --start
+    /// End of the time range (exclusive), in the same forms as --start
     #[arg(short = 'E', long, value_name = "TIME", allow_hyphen_values = true)]
     end: Option<TimePoint>,
 }
@@ -64,7 +64,7 @@ impl WindowArgs {
                 at(end),
                 at(start)
             ))
-            .next("-S is inclusive and must be before -E"));
+            .next("give a start -S that is before the end -E"));
         }
         let (first, last) = span.unwrap_or((i64::MIN, times.last.unwrap_or(i64::MAX)));
         // A few records may have times before the start of the log. So the window is compared with
@@ -78,11 +78,13 @@ impl WindowArgs {
             let Some(point) = point.as_ref().filter(|point| outside && point.is_ambiguous()) else {
                 continue;
             };
-            let (text, side) =
-                (&point.text, if before { "before its data" } else { "after all of its records" });
+            let (text, side) = (
+                &point.text,
+                if before { "which is before its data" } else { "which is after all of its records" },
+            );
             let placed = if option == "-S" { start } else { end };
             let failure = Failure::usage(format!(
-                "{option} {text} is {} on the log clock, {side}: the log covers {}",
+                "{option} {text} means {} on the log clock, {side}; the log covers {}",
                 at(placed),
                 times.span().unwrap_or_default()
             ));
@@ -94,9 +96,9 @@ impl WindowArgs {
         // An empty output would look like the output for a log without data, so a window without
         // data is an error.
         if span.is_some() && (start > last || end <= first) {
-            let failure = Failure::usage(format!("the log has no data in the window{from}{until}"));
+            let failure = Failure::usage(format!("the log has no data in the time range{from}{until}"));
             return Err(match times.span() {
-                Some(span) => failure.next(format!("the log covers {span}")),
+                Some(span) => failure.next(format!("choose a time range within {span}")),
                 None => failure,
             });
         }
@@ -111,7 +113,10 @@ pub(crate) fn note_outside(log: &dyn LogReader, select: &Select, context: &Conte
         let Some(topic) = log.topics().get(outside.topic.index()) else { continue };
         let is_inside = |time: Timestamp| select.keeps_time(time.nanos);
         if select.keeps_topic(topic) && !(is_inside(outside.first) && is_inside(outside.last)) {
-            context.note(&format!("left out by -S and -E: {}", outside.sentence(&topic.name)));
+            context.note(&format!(
+                "-S and -E leave out records with stale times: {}",
+                outside.sentence(&topic.name)
+            ));
         }
     }
 }
@@ -187,11 +192,11 @@ mod tests {
             ("112.5", "112.5 has no unit; write 112.5s"),
             ("2026-05-20T12:01:05", "for UTC write 2026-05-20T12:01:05Z"),
             ("25:00", "HH:MM:SS"),
-            ("yesterday", "a time is +10s"),
-            ("", "a time is +10s"),
-            ("1.2.3s", "a time is +10s"),
-            ("10ss", "a time is +10s"),
-            ("50%", "a time is +10s"),
+            ("yesterday", "a time has one of the forms +10s"),
+            ("", "a time has one of the forms +10s"),
+            ("1.2.3s", "a time has one of the forms +10s"),
+            ("10ss", "a time has one of the forms +10s"),
+            ("50%", "a time has one of the forms +10s"),
             ("+10 s", "write +10s"),
             ("+1:30", "write +1m30s"),
             ("-1:02:03", "write -1h02m03s"),
@@ -211,7 +216,13 @@ mod tests {
         let (with_utc, without) = (times(true, TimeArgs::default()), times(false, TimeArgs::default()));
         let span = Some((112_417_000_000, 661_300_000_000));
         for (times, option, text, cause, next) in [
-            (&without, "-S", "10s", "-S 10s is 10.0 s on the log clock, before its data", "-S +10s"),
+            (
+                &without,
+                "-S",
+                "10s",
+                "-S 10s means 10.0 s on the log clock, which is before its data",
+                "-S +10s",
+            ),
             (&without, "-S", "90", "before its data", "-S +90s"),
             (&without, "-S", "113000", "before its data", "-S 113.0s"),
             (&without, "-E", "20m", "after all of its records", "-E +20m"),

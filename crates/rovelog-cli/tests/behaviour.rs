@@ -270,7 +270,7 @@ fn a_pipe_refuses_expressions_before_it_prints() {
         let output = run_with(&format!("cat - -f csv --fields '{fields}'"), &log);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{fields}");
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("needs a file: it is computed of a whole topic"), "{said}");
+        assert!(said.contains("needs a file, because it is computed from a whole topic"), "{said}");
     }
 }
 

@@ -111,7 +111,7 @@ fn windows_slices_and_regular_rows_follow_the_monotonic_clock() {
     // In the new file, the UTC clock is set in the middle of a block.
     let said = place.run("slice ahead.rld -S +10s -E +30s -o part.rld --force");
     let said = format!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
-    assert!(said.contains("97 rows after the clock was set have UTC from before"), "{said}");
+    assert!(said.contains("97 rows recorded after the clock was set have UTC times from before"), "{said}");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn rows_at_regular_times_are_not_many_more_than_records() {
     let output = place.run(&format!("{line} -o rows.csv"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("but it has 6000 records") && said.contains("--force"), "{said}");
+    assert!(said.contains("which has only 6000 records") && said.contains("--force"), "{said}");
     assert!(!place.path("rows.csv").exists());
     // The export works with a narrower window, with longer steps, and with --force.
     stdout(&place, &format!("{line} -S +1s -E +1.01s -o rows.csv"));

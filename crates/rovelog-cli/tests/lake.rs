@@ -132,7 +132,7 @@ fn a_second_run_writes_nothing_and_reports_it() {
     // A copy under another name has the same content, so it is not added again.
     fs::copy(place.logs().join(name_of(&rows, "ok")), place.logs().join("copy.ulg")).expect("space");
     let third = place.add(&lake, &[]);
-    assert!(text(&third).contains("1 with the content of another log"), "{}", text(&third));
+    assert!(text(&third).contains("1 with the same content as another log"), "{}", text(&third));
     assert_eq!(content(&lake), before);
 }
 
@@ -189,7 +189,11 @@ fn a_killed_worker_is_started_again() {
         let lake = place.lake(&format!("lake-{name}"));
         let output = place.add(&lake, &["--jobs", "2", "--worker", worker.to_str().expect("a path")]);
         assert_eq!(output.status.code(), Some(3), "{}", text(&output));
-        assert!(text(&output).contains("a worker ended (signal: 9 (SIGKILL))"), "{name}: {}", text(&output));
+        assert!(
+            text(&output).contains("a worker process ended (signal: 9 (SIGKILL))"),
+            "{name}: {}",
+            text(&output)
+        );
         assert_same(&lake, &whole);
         fs::remove_dir(place.folder.path().join("once")).expect("the kill happened");
     }
@@ -316,7 +320,7 @@ fn a_folder_that_is_not_a_lake_is_refused() {
         let output =
             Command::new(ROVELOG).args(["lake", command]).arg(place.logs()).output().expect("it starts");
         assert_eq!(output.status.code(), Some(1));
-        assert!(text(&output).contains("this is not a lake"), "{}", text(&output));
+        assert!(text(&output).contains("the folder is not a lake"), "{}", text(&output));
     }
 }
 
@@ -340,7 +344,7 @@ fn a_folder_with_other_files_does_not_become_a_lake() {
     let before = fs::read_dir(place.logs()).expect("a folder").count();
     let output = place.add(&place.logs(), &[]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    assert!(text(&output).contains("is not empty, and not a lake"), "{}", text(&output));
+    assert!(text(&output).contains("is not empty, but is not a lake"), "{}", text(&output));
     assert_eq!(fs::read_dir(place.logs()).expect("a folder").count(), before);
     // An empty folder becomes a lake.
     let lake = place.lake("lake");
@@ -388,7 +392,7 @@ fn logs_are_added_later_after_a_temporary_failure() {
     let away = "mv \"$DIR/logs\" \"$DIR/away\"\n\"$ROVELOG\" \"$@\" <&3\nmv \"$DIR/away\" \"$DIR/logs\"";
     let full = "ulimit -f 0\nexec \"$ROVELOG\" \"$@\" <&3";
     for (script, code, says) in
-        [(away, 3, "No such file"), (full, 1, "a worker has failed"), ("", 1, "a worker has failed")]
+        [(away, 3, "No such file"), (full, 1, "a worker process failed"), ("", 1, "a worker process failed")]
     {
         let lake = place.lake("lake");
         let worker = match script {
@@ -499,7 +503,7 @@ fn a_missing_or_changed_file_is_found_and_repaired() {
     assert_eq!(check(&[]).status.code(), Some(0), "without the option the content is not read");
     let found = check(&["--content"]);
     assert_eq!(found.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&found.stdout).contains("its content has changed"));
+    assert!(String::from_utf8_lossy(&found.stdout).contains("the content has changed"));
     fs::remove_file(&file).expect("ours");
     assert_eq!(place.add(&lake, &[]).status.code(), Some(0));
     assert_eq!(check(&["--content"]).status.code(), Some(0));
@@ -507,5 +511,5 @@ fn a_missing_or_changed_file_is_found_and_repaired() {
     fs::remove_file(&file).expect("ours");
     fs::write(place.logs().join("a.ulg"), ulog(&["u".to_owned()], "float")).expect("space");
     let output = place.add(&lake, &[]);
-    assert!(text(&output).contains("it cannot be repaired"), "{}", text(&output));
+    assert!(text(&output).contains("cannot be repaired"), "{}", text(&output));
 }

@@ -61,8 +61,7 @@ fn no_part_of_the_input_is_overwritten() {
             let line = format!("{} --force", line.replace("OUT", out));
             let output = place.run(&line);
             let said = String::from_utf8(output.stderr).unwrap();
-            let refused = said.contains("the output is one of the input files")
-                || said.contains("the output is the input");
+            let refused = said.contains("the output file is also the input file");
             assert!(output.status.code() == Some(2) && refused, "{line}: {said}");
             let after: Vec<_> =
                 place.names(".").iter().map(|name| (name.clone(), place.read(name))).collect();
@@ -88,7 +87,7 @@ fn no_file_given_by_an_option_is_overwritten() {
         let output = place.run(line);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-        assert!(said.contains("the output is one of the input files"), "{line}: {said}");
+        assert!(said.contains("the output file is also the input file"), "{line}: {said}");
     }
     assert_eq!(place.read("db.xml"), calibration.as_bytes());
     assert_eq!(place.read("own.types"), types.as_bytes());
@@ -252,7 +251,10 @@ fn a_partial_file_is_replaced_unless_a_process_has_locked_it() {
     let refused = place.run("recover one-topic.ulg -o out.ulg --force");
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.starts_with("error: another run is writing this output: out.ulg.partial\n"), "{said}");
+    assert!(
+        said.starts_with("error: another run of rovelog is writing this output: out.ulg.partial\n"),
+        "{said}"
+    );
     // `kill` sends SIGKILL, which the process cannot handle.
     child.kill().unwrap();
     child.wait().unwrap();
@@ -329,7 +331,7 @@ fn a_file_with_all_topics_is_named_in_the_message() {
         let output = place.run(line);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(
-            output.status.code() == Some(2) && said.contains("next: name a file in it: -o "),
+            output.status.code() == Some(2) && said.contains("next: name a file in the folder: -o "),
             "{line}: {said}"
         );
     }

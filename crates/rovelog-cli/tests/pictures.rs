@@ -57,7 +57,7 @@ fn pictures_are_written_completely_and_never_over_the_log() {
         assert!(place.read(name) == bytes, "{line}: other bytes the second time");
     }
     let (code, said) = run("plot flight.ulg --all -o flight.ulg --to svg --force");
-    assert!(code == 2 && said.contains("the output is the input"), "{said}");
+    assert!(code == 2 && said.contains("the output file is also the input file"), "{said}");
 }
 
 /// The page of a plot contains the plot, but no other positions or parameters of the log.

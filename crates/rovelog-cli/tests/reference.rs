@@ -108,11 +108,12 @@ fn table(rules: &[&Rule]) -> String {
 fn the_diagnostics_reference_is_up_to_date() {
     let mut page = "# Diagnostics\n\n\
         <!-- generated from the lists in the code; CONTRIBUTING.md says how to rewrite it -->\n\n\
-        What `rovelog check` reports. Codes and names never change. The severity, as in JSON, is one of\n\n\
+        These tables list the problems that `rovelog check` reports. Codes and names never change. The\n\
+        severity, which is also in the JSON output, is one of\n\n\
         - `data_lost`: bytes or records cannot be read. These codes start with E.\n\
-        - `left_out`: valid records are left out when reading; `rovelog recover` keeps them.\n\
-        - `repaired`: a fault that was corrected while reading.\n\
-        - `note`: unusual, but nothing is lost.\n\n\
+        - `left_out`: reading leaves out valid records; `rovelog recover` keeps them.\n\
+        - `repaired`: the log has a fault, which was corrected while reading.\n\
+        - `note`: the log has something unusual, but nothing is lost.\n\n\
         ## All formats\n\n"
         .to_owned();
     let of_all = [&span::STALE_TIMES].into_iter().chain(packed::ALL.iter().copied());

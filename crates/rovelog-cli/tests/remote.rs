@@ -144,7 +144,7 @@ fn commands_that_need_the_whole_log_ask_for_consent() {
         let output = run(command);
         assert_eq!(output.status.code(), Some(1), "{command:?}");
         let said = text(&output.stderr);
-        assert!(said.contains("next: read all of it, 4.1 MB: --allow-remote-scan"), "{said}");
+        assert!(said.contains("next: to read the whole log (4.1 MB), use --allow-remote-scan"), "{said}");
     }
     server.served();
     let remote = run(&["cat", &url, "-S", "-1s", "--allow-remote-scan"]);
@@ -228,7 +228,10 @@ fn an_output_is_uploaded_to_a_server() {
         let over = ["recover", &input, "-o", &output, "--force", "--allow-remote-scan"];
         let refused = run(&over);
         let said = text(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && said.contains("the output is the input"), "{said}");
+        assert!(
+            refused.status.code() == Some(2) && said.contains("the output file is also the input file"),
+            "{said}"
+        );
         assert_eq!(server.written("arrays-of-all-basic-types.ulg"), None);
     }
     // A failed run uploads nothing.
@@ -242,6 +245,10 @@ fn other_addresses_are_refused() {
     let output = run(&["info", "ftp://me:secret@127.0.0.1/log.ulg"]);
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
-    assert!(said.contains("ftp:// are not supported") && said.contains("next: use s3://"), "{said}");
+    assert!(
+        said.contains("ftp:// are not supported")
+            && said.contains("next: use an address that starts with s3://"),
+        "{said}"
+    );
     assert!(!said.contains("secret"));
 }

@@ -86,7 +86,7 @@ fn an_encoding_decodes_the_texts_instead() {
     }
     let refused = run(&place, "cat texts-cp1251.bag --text-encoding utf-16");
     assert!(
-        refused.code == Some(2) && refused.stderr.contains("not a supported encoding"),
+        refused.code == Some(2) && refused.stderr.contains("the encoding is not supported"),
         "{}",
         refused.stderr
     );

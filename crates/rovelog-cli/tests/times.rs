@@ -90,7 +90,7 @@ fn the_log_in_the_readme_has_a_duration_of_six_seconds() {
     let log = log.display();
     let info = stdout(&format!("info {log}"));
     assert!(info.contains("duration:     6.516648s"), "{info}");
-    let stale = "1 record of mission/0 is 1167 s after all others: at 2021-04-21T06:50:32.508971Z, byte 63709 \
+    let stale = "1 record of mission/0 is 1167 s after all other records: at 2021-04-21T06:50:32.508971Z, byte 63709 \
                  (19m 34.058246s with it)";
     assert!(info.contains(stale), "{info}");
     let dropouts = stdout(&format!("ulog dropouts {log}"));

@@ -71,7 +71,7 @@ fn a_track_is_written_completely_or_not_at_all() {
     for options in ["flight.ulg -o flight.ulg --to kml --force", "flight.ulg -o ./flight.ulg --to kml"] {
         let (code, said) = track(options);
         assert_eq!(code, 2, "{said}");
-        assert!(said.contains("the output is the input"), "{said}");
+        assert!(said.contains("the output file is also the input file"), "{said}");
     }
     assert_eq!(place.read("flight.ulg"), fs::read(corpus().join("utc-gps-int32.ulg")).unwrap());
 

@@ -165,5 +165,5 @@ fn first_loss(log: &dyn LogReader) -> Error {
         |diagnostic| (diagnostic.message.clone(), Some(diagnostic.range.start)),
     );
     Error::new(log.format().id, ErrorKind::Malformed, at, message)
-        .with_next("open the log without `strict` to skip the damage")
+        .with_next("to skip the damage, open the log without `strict`")
 }

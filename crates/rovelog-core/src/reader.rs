@@ -346,7 +346,10 @@ impl<'a> TopicRef<'a> {
         self.records(select).map(move |record| {
             let record = record?;
             reader.read(&record).map_err(|error| {
-                let why = format!("{} at byte {}: {error}", record.topic.name, record.offset);
+                let why = format!(
+                    "the record of {} at byte {} does not fit the struct: {error}",
+                    record.topic.name, record.offset
+                );
                 Error::new(format, ErrorKind::InvalidArgument, Some(record.offset), why)
             })
         })

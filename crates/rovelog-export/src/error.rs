@@ -20,7 +20,7 @@ pub enum ExportError {
     #[error("the data cannot be written: {0}")]
     Format(String),
     /// The crate was built without support for the output format.
-    #[error("this build does not write {what}: it lacks the feature `{feature}`")]
+    #[error("this build cannot write {what}, because it lacks the feature `{feature}`")]
     NotBuiltIn {
         /// Name of the output format.
         what: &'static str,
@@ -83,13 +83,13 @@ impl From<ParquetError> for ExportError {
 /// Returns advice for the user, after the operating system refused to write an output file.
 pub fn next_step(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::NotFound => "check the path: its folder does not exist",
+        io::ErrorKind::NotFound => "check the path, because its folder does not exist",
         io::ErrorKind::PermissionDenied => "write to a folder that you own",
-        io::ErrorKind::AlreadyExists => "choose another name, or move away what has it",
+        io::ErrorKind::AlreadyExists => "choose another name, or move the existing file away",
         io::ErrorKind::StorageFull => "free disk space, or write to another disk",
-        io::ErrorKind::QuotaExceeded => "free disk space of your quota, or write to another disk",
+        io::ErrorKind::QuotaExceeded => "free some of your disk quota, or write to another disk",
         io::ErrorKind::FileTooLarge => {
-            "write to a file system for larger files, or raise the limit: ulimit -f"
+            "write to a file system that allows larger files, or raise the limit with ulimit -f"
         }
         io::ErrorKind::ReadOnlyFilesystem => "write to a disk that is not read-only",
         // Other errors are, for example, hardware errors or a network file system that is not

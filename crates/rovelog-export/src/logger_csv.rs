@@ -21,9 +21,12 @@ pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<E
     let topic = &log.rows_topic().name;
     let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(topic, "", why)).collect();
     if let Some(ambient) = log.ambient() {
-        let why = format!("the logger's CSV has no place for {}", count(ambient.rows(), "record"));
+        let why = format!("the CSV format of the logger cannot contain {}", count(ambient.rows(), "record"));
         losses.push(Loss::new(AMBIENT, "", why));
     }
-    let notes = vec!["the logger's CSV has no place for the monotonic clock".to_owned()];
+    let notes = vec![
+        "the monotonic times are left out, because the CSV format of the logger has only one clock"
+            .to_owned(),
+    ];
     Ok(Exported { out, messages: written.rows, losses, notes })
 }

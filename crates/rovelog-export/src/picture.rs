@@ -43,7 +43,9 @@ pub fn is_image(type_name: &str) -> bool {
 /// Returns an error if the PNG encoder fails.
 pub fn of_message(type_name: &str, value: &Value) -> io::Result<Result<Picture, String>> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
-    let Some(Value::Bytes(data)) = value.get("data") else { return Ok(Err("it has no data".to_owned())) };
+    let Some(Value::Bytes(data)) = value.get("data") else {
+        return Ok(Err("the image has no data".to_owned()));
+    };
     if type_name == COMPRESSED {
         let encoding = text("format").to_owned();
         return Ok(Ok(Picture { bytes: data.clone(), format: ImageFormat::of(data), encoding, size: None }));
@@ -61,7 +63,9 @@ pub fn of_message(type_name: &str, value: &Value) -> io::Result<Result<Picture, 
     };
     let Some(bytes) = bytes else {
         let size = count(data.len(), "byte");
-        return Ok(Err(format!("no image of {width} x {height}: {size} of {encoding:?}")));
+        return Ok(Err(format!(
+            "the data ({size}, encoding {encoding:?}) is not an image of {width} x {height} pixels"
+        )));
     };
     Ok(Ok(Picture { bytes, format: Some(ImageFormat::Png), encoding, size: Some((width, height)) }))
 }

@@ -46,7 +46,7 @@ fn reports_load_nothing_from_the_network() {
         assert!(page.len() < 5_000_000, "{name}: {} bytes", page.len());
         // The page must have a figure for each plot that is in its data.
         let Some(data) = page.split("id=\"data\">").nth(1) else {
-            assert!(page.contains("Nothing that can be drawn"), "{name}");
+            assert!(page.contains("The log has nothing that can be drawn"), "{name}");
             continue;
         };
         let data: serde_json::Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();

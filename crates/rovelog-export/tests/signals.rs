@@ -101,10 +101,10 @@ fn names_are_found_or_similar_names_are_suggested() {
     assert_eq!(names("y=t.x*2"), "y");
     let cause = |text: &str| signals.find(text).unwrap_err();
     assert_eq!(cause("x").cause, "2 topics have a field x");
-    assert_eq!(cause("x").next, "name the topic: t.x, t/1.x");
-    assert_eq!(cause("t.z").cause, "topic t/0 has no field z that is a number");
+    assert_eq!(cause("x").next, "also name the topic: t.x, t/1.x");
+    assert_eq!(cause("t.z").cause, "topic t/0 has no numeric field z");
     assert_eq!(cause("tt.x").next, "list all: rovelog topics FILE");
-    assert_eq!(cause("t.x + t.z").cause, "topic t/0 has no field z that is a number");
+    assert_eq!(cause("t.x + t.z").cause, "topic t/0 has no numeric field z");
 }
 
 /// If a topic cannot be read, the result must be an error, and not an empty list of fields.

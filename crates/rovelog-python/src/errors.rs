@@ -61,8 +61,10 @@ pub(crate) fn run_in_background<T: Send + 'static>(
 fn panic_to_exception(py: Python<'_>, panic: &(dyn Any + Send)) -> PyErr {
     let why = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let why = why.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    let why = format!("an internal error, a defect of rovelog: {why}");
-    ExceptionBuilder::new("RovelogError", why).next("please report it, with the log if you can").raise(py)
+    let why = format!("an internal error occurred, which is a bug in rovelog: {why}");
+    ExceptionBuilder::new("RovelogError", why)
+        .next("please report it, and include the log if you can")
+        .raise(py)
 }
 
 /// Calls `work` on the log at `path` without holding the GIL. An error becomes the Python exception

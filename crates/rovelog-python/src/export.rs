@@ -98,7 +98,7 @@ impl Options {
                 let names = Model::ALL.map(Model::name).join(", ");
                 ExceptionBuilder::new(
                     "UnsupportedError",
-                    format!("there is no model {name}: they are {names}"),
+                    format!("the model {name} is unknown; the models are {names}"),
                 )
                 .raise(py)
             };
@@ -205,7 +205,8 @@ pub(crate) fn export_records(
         .ok_or_else(|| unknown_kind(py, kind))?;
     let bag = if let AnyLog::Rosbag(bag) = &**log { Some(bag) } else { None };
     if kind == Kind::Bag2 && bag.is_none() {
-        let what = format!("bag2 is for ROS bags, not for {}", reader.log.format().name);
+        let what =
+            format!("bag2 can only be written from ROS bags, but this is a {} log", reader.log.format().name);
         return Err(ExceptionBuilder::new("UnsupportedError", what).raise(py));
     }
     let to_mcap = if kind == Kind::Mcap { options.mcap(py)? } else { McapOptions::default() };
@@ -263,7 +264,7 @@ fn topics_in<'a>(
 }
 
 fn unknown_kind(py: Python<'_>, kind: &str) -> PyErr {
-    ExceptionBuilder::new("UnsupportedError", format!("unknown kind {kind}")).raise(py)
+    ExceptionBuilder::new("UnsupportedError", format!("the output format {kind} is unknown")).raise(py)
 }
 
 /// Returns the provenance of the data, which is the name of the log and the SHA-256 of its bytes.

@@ -178,7 +178,7 @@ fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
             objects(py, &plain.map_err(|error| PyNotImplementedError::new_err(error.to_string()))?)?
         }
         other => {
-            let why = format!("numpy has no form for Arrow's {other}: use to_arrow()");
+            let why = format!("numpy cannot represent the Arrow type {other}, so use to_arrow()");
             return Err(PyNotImplementedError::new_err(why));
         }
     })

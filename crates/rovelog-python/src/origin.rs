@@ -85,7 +85,8 @@ impl Origin {
         for EscapedTexts { field, count: texts } in log.take_escaped_texts() {
             let are = if texts == 1 { "is" } else { "are" };
             let what = format!(
-                "{} of {field} {are} not UTF-8: bytes are written as \\xcf; open(.., text_encoding=NAME) decodes them",
+                "{} of {field} {are} not UTF-8, so bytes are written as \\xcf; open(.., \
+                 text_encoding=NAME) decodes them",
                 count(texts, "text")
             );
             py.import("rovelog._errors")?.getattr("warn_of_text")?.call1((what,))?;
@@ -114,6 +115,9 @@ impl Origin {
 pub(crate) fn new_loss(log: &AnyLog) -> Option<String> {
     let lost = log.losses();
     (*lost != log.info().lost).then(|| {
-        format!("{lost}: found while reading, because the log was opened by its index; strict=True compares all of it")
+        format!(
+            "{lost}; this was found only while reading, because the log was opened by its index; \
+             strict=True checks the whole log"
+        )
     })
 }

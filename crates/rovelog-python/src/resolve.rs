@@ -36,17 +36,17 @@ pub(crate) fn read_options(
         None => None,
         Some("boot") => Some(Clock::Boot),
         Some(other) => {
-            let what = format!("time_base is not {other:?}");
+            let what = format!("time_base cannot be {other:?}");
             return Err(ExceptionBuilder::new("UnsupportedError", what)
-                .next("it is \"boot\", or None")
+                .next("use \"boot\" or None")
                 .raise(py));
         }
     };
     if let Some(name) = text_encoding {
         let Some(encoding) = TextEncoding::named(name) else {
-            let what = format!("text_encoding is not the name of a supported encoding: {name:?}");
+            let what = format!("the encoding {name:?} in text_encoding is not supported");
             return Err(ExceptionBuilder::new("UnsupportedError", what)
-                .next("such as \"cp1251\" or \"gbk\"")
+                .next("use a name such as \"cp1251\" or \"gbk\"")
                 .raise(py));
         };
         options.text_encoding = Some(encoding);
@@ -100,10 +100,10 @@ pub(crate) fn resolve(
     if Signals::new(&**reader.log).find(text).is_ok() {
         let raise = ExceptionBuilder::new(
             "FieldNotFound",
-            format!("{text} does not belong to topic {} alone", topic.name),
+            format!("{text} also uses topics other than {}", topic.name),
         );
         let raise = raise.in_format(reader.log.format().id, reader.origin.path());
-        return Err(raise.next(format!("ask the log for it: log.signals({text:?})")).raise(py));
+        return Err(raise.next(format!("compute it for the whole log: log.signals({text:?})")).raise(py));
     }
     // The text is an expression, so the error about its syntax or its signals is more helpful than
     // a list of similar names.

@@ -113,7 +113,9 @@ pub(crate) fn rld_energy<'py>(
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
         let what = format!("{} is not a binary channel", log.channels()[*analog].name);
         let raise = ExceptionBuilder::new("RovelogError", what).in_format("rld", reader.origin.path());
-        return Err(raise.next("by= takes binary channels, bool in log[\"samples\"].fields").raise(py));
+        return Err(raise
+            .next("use binary channels in by=; they have the type bool in log[\"samples\"].fields")
+            .raise(py));
     }
     let phase = if clock { Phase::Clock } else { Phase::Start };
     let window = window.map(|nanos| (nanos, phase));
@@ -160,9 +162,11 @@ pub(crate) fn rld_energy<'py>(
 /// Returns the exception for a log in which no voltage belongs to a current.
 fn no_power_error(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
     let raise = match sums.currents().first() {
-        Some(first) => ExceptionBuilder::new("RovelogError", "the voltage of each current is unknown")
-            .next(format!("name the pairs: power=\"V1*{}\"", first.name)),
-        None => ExceptionBuilder::new("UnsupportedError", "this log has no current in amperes"),
+        Some(first) => {
+            ExceptionBuilder::new("RovelogError", "it is unknown which voltage belongs to which current")
+                .next(format!("name the pairs, such as power=\"V1*{}\"", first.name))
+        }
+        None => ExceptionBuilder::new("UnsupportedError", "the log has no current in amperes"),
     };
     raise.in_format("rld", reader.origin.path()).raise(py)
 }

@@ -33,8 +33,9 @@ pub(crate) fn run<T: Send>(
 /// Parses the JSON text of a selection of logs, topics, fields and times.
 fn wanted(py: Python<'_>, json: &str) -> PyResult<Wanted> {
     let parsed = serde_json::from_str(json);
-    parsed
-        .map_err(|error| ExceptionBuilder::new("RovelogError", format!("not a selection: {error}")).raise(py))
+    parsed.map_err(|error| {
+        ExceptionBuilder::new("RovelogError", format!("the selection is invalid: {error}")).raise(py)
+    })
 }
 
 /// Finds the logs in `sources`. A source is a file, a folder or a pattern.
@@ -105,7 +106,7 @@ impl SplitRows {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(rows) = rows else {
             return Err(
-                ExceptionBuilder::new("RovelogError", "the rows of this split were read already").raise(py)
+                ExceptionBuilder::new("RovelogError", "the rows of this split were already read").raise(py)
             );
         };
         stream::capsule(py, Box::new(rows), requested_schema)

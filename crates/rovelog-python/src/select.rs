@@ -162,7 +162,7 @@ fn unix_times(t_ns: &ArrayRef, base: &TimeBase) -> ArrayRef {
 
 /// Returns the column at a path. The new column has the path as its name.
 fn column_at(batch: &RecordBatch, path: &str) -> Result<(FieldRef, ArrayRef), ArrowError> {
-    let missing = || ArrowError::InvalidArgumentError(format!("there is no field {path}"));
+    let missing = || ArrowError::InvalidArgumentError(format!("the topic has no field {path}"));
     let schema = batch.schema();
     // The name of a signal may contain dots and brackets. So a column with this whole name is
     // searched before the path is divided into steps.

@@ -95,7 +95,7 @@ pub(crate) fn check_regular_rows(
     signal::check_regular_rows(&***log, first, last, step).map_err(|what| {
         let raise =
             ExceptionBuilder::new("UnsupportedError", what).in_format(log.format().id, reader.origin.path());
-        raise.next("narrow it: start=, end=, a longer on=, or make them all: force=True").raise(py)
+        raise.next("give start=, end= or a longer on=, or make all rows with force=True").raise(py)
     })
 }
 

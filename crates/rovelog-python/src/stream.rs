@@ -226,7 +226,8 @@ pub(crate) fn capsule<'py>(
     };
     let mut next = move || {
         catch_unwind(AssertUnwindSafe(|| batches.next())).unwrap_or_else(|_| {
-            let why = "an internal error, a defect of rovelog; please report it, with the log if you can";
+            let why = "an internal error occurred, which is a bug in rovelog; please report it, and \
+                       include the log if you can";
             Some(Err(ArrowError::ComputeError(why.to_owned())))
         })
     };

@@ -40,7 +40,7 @@ def test_derived_fields_are_columns_of_a_topic(real: pathlib.Path) -> None:
     assert set(topic["q*"]) == {"q", "quat_reset_counter"}
     with pytest.raises(rl.FieldNotFound, match="no field nothing"):
         topic.select("nothing")
-    with pytest.raises(rl.FieldNotFound, match="the units differ"):
+    with pytest.raises(rl.FieldNotFound, match="the units of"):
         topic.select("q.yaw + timestamp")
 
 
@@ -76,7 +76,7 @@ def test_a_clock_that_was_set_does_not_change_durations() -> None:
 
 def test_regular_times_are_not_many_more_than_records() -> None:
     log = rl.open(CORPUS / "rld/v4.rld")
-    with pytest.raises(rl.UnsupportedError, match="rows, but it has 15 records") as error:
+    with pytest.raises(rl.UnsupportedError, match="rows for the times of this log, which has only 15 records") as error:
         log.align("samples", on="1ns", end="+1ms")
     assert "force=True" in str(error.value.next)
     assert len(log.align("samples", on="1us", end="+1ms")) == 1000
@@ -103,7 +103,7 @@ def test_text_that_is_not_utf_8_is_escaped_or_decoded() -> None:
             assert read(pickle.loads(pickle.dumps(decoded)))[0] == "Привет"
     with pytest.warns(UnicodeWarning, match="3 texts of t.s are not UTF-8"):
         assert rl.open(CORPUS / "ulog/char-arrays.ulg")["t"].to_pandas()["s"].iloc[3] == r"caf\xe9 ol\xe9"
-    with pytest.raises(rl.UnsupportedError, match="not the name of a supported encoding"):
+    with pytest.raises(rl.UnsupportedError, match="in text_encoding is not supported"):
         rl.open(path, text_encoding="utf-16")
 
 

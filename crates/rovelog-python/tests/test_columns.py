@@ -148,7 +148,7 @@ def test_windows(real_log: rl.Log) -> None:
     late = topic.between("+10s").table().numpy()["t_ns"]
     assert np.array_equal(late, times[times >= real_log.start_ns + 10 * 10**9])
     assert len(topic.between(0, 0).table()) == 0
-    with pytest.raises(ValueError, match="is no time"):
+    with pytest.raises(ValueError, match="is not a valid time"):
         topic.between("tomorrow")
 
 

@@ -147,6 +147,6 @@ def test_an_unsynced_folder_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
         sync(file)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(rl.WriteError, match="complete, but may be lost if the power fails"):
+    with pytest.raises(rl.WriteError, match="complete, but could be lost in a power failure"):
         rl.recover(ULOG, tmp_path / "out.ulg")
     assert len(synced) == 2 and [path.name for path in tmp_path.iterdir()] == ["out.ulg"]

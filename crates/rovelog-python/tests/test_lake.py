@@ -62,7 +62,7 @@ def test_rows_of_the_lake_are_those_of_the_logs(place: pathlib.Path) -> None:
 def test_a_second_run_changes_nothing(place: pathlib.Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in pathlib.Path("lake").rglob("*.parquet")}
     done = command("ingest", "flights", "-o", "lake")
-    assert done.returncode == 0 and "nothing to do: 4 in the lake already" in done.stderr
+    assert done.returncode == 0 and "nothing to do: 4 already in the lake" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in pathlib.Path("lake").rglob("*.parquet")} == before
 
 
@@ -107,7 +107,7 @@ def test_numbers_have_the_plain_name_in_any_order(place: pathlib.Path, order: tu
         said += done.stderr
     found = tables_of("split")
     assert found == {"battery_status": tables_of("lake")["battery_status"], "battery_status__text": {("full",)}}
-    line = f"column voltage_v of topic battery_status has another type (text) in 1 log: these rows are in the table {TEXT}, not in ulog/battery_status; read both tables"
+    line = f"column voltage_v of topic battery_status has another type (text) in 1 log, so these rows are in the table {TEXT} instead of ulog/battery_status; read both tables"
     assert said.count(line) == 1
     tables = dict(duckdb.sql("SELECT uri, tables FROM 'split/_logs/*.parquet'").fetchall())
     assert json.loads(tables.pop("texts/new.ulg")) == {"battery_status": TEXT} and set(tables.values()) == {"{}"}
@@ -155,9 +155,9 @@ def test_a_split_is_read_once_and_only_as_it_was_made() -> None:
     (split,) = _core.scale_divide(logs, "{}", 1 << 20)
     read = _core.scale_read(split, schema)
     assert pa.table(read).num_rows > 0
-    with pytest.raises(rl.RovelogError, match="were read already"):
+    with pytest.raises(rl.RovelogError, match="were already read"):
         pa.table(read)
-    with pytest.raises(rl.RovelogError, match="not a split"):
+    with pytest.raises(rl.RovelogError, match="not a valid split"):
         _core.scale_read("{}", schema)
     with pytest.raises(rl.RovelogError, match="no such file"):
         _core.scale_find(["nowhere.ulg"])

@@ -156,7 +156,7 @@ def test_recover_and_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None
     with pytest.raises(rl.WriteError, match="already"):
         rl.recover(damaged, out)
     assert rl.recover(damaged, out, force=True) == kept
-    with pytest.raises(rl.WriteError, match="the output is the input"):
+    with pytest.raises(rl.WriteError, match="the output file is also the input file"):
         rl.recover(damaged, damaged, force=True)
     log = rl.open(flight)
     part = log.slice(tmp_path / "part.ulg", topics=[next(iter(log.topics))])
@@ -253,7 +253,7 @@ def test_a_relative_path_is_resolved_when_the_log_is_opened(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    with pytest.raises(rl.WriteError, match="the output is the input"):
+    with pytest.raises(rl.WriteError, match="the output file is also the input file"):
         log.recover(log_path, force=True)
     assert log_path.read_bytes() == flight.read_bytes()
     assert log.path == "in.ulg" and rl.convert(log, elsewhere / "out.mcap").records > log.records

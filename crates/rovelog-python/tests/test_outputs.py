@@ -29,9 +29,9 @@ def test_no_part_of_the_input_is_the_output(split: Path, tmp_path: Path) -> None
     link = tmp_path / "link.rld"
     link.symlink_to(part)
     for out in (split, part, link):
-        with pytest.raises(rl.WriteError, match="the output is the input"):
+        with pytest.raises(rl.WriteError, match="the output file is also the input file"):
             log.recover(out, force=True)
-        with pytest.raises(rl.WriteError, match="the output is the input"):
+        with pytest.raises(rl.WriteError, match="the output file is also the input file"):
             rl.convert(log, out, kind="mcap", force=True)
     assert part.read_bytes() == before
 

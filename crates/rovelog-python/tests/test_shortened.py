@@ -77,7 +77,7 @@ for what, work in __WORK__.items():
         eval(work)
         print(what, "-")
     except Exception as error:
-        print(what, "shortened" if "was shortened by another program" in str(error) else repr(error))
+        print(what, "shortened" if "another program shortened" in str(error) else repr(error))
     del log
 print("alive", "-")
 """
@@ -140,7 +140,7 @@ def test_the_error_names_the_next_step(tmp_path: pathlib.Path) -> None:
         records = iter(log.messages())
         next(records)
         os.truncate(path, 4096)
-        with pytest.raises(rl.ReadError, match="was shortened by another program") as caught:
+        with pytest.raises(rl.ReadError, match="another program shortened") as caught:
             log["fast"].numpy()
         assert caught.value.path == str(path) and "open a copy" in str(caught.value)
         with pytest.raises(rl.ReadError):

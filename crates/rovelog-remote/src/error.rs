@@ -11,19 +11,19 @@ use rovelog_core::{Error, ErrorKind};
 #[non_exhaustive]
 pub enum RemoteError {
     /// The text given as an address is not a URL.
-    #[error("this is not an address: SCHEME://HOST/PATH is expected")]
+    #[error("this is not a valid address; an address has the form SCHEME://HOST/PATH")]
     BadAddress,
     /// The scheme of the address is not supported.
-    #[error("addresses of the kind {scheme}:// are not supported")]
+    #[error("addresses that start with {scheme}:// are not supported")]
     UnknownScheme {
         /// Scheme of the address.
         scheme: String,
     },
     /// The address names a folder instead of a file.
-    #[error("the address ends without the name of a file")]
+    #[error("the address does not end with a file name")]
     NoFile,
     /// The options do not suffice to connect to the server.
-    #[error("no connection can be made: {why}")]
+    #[error("the connection to the server is not possible: {why}")]
     BadOptions {
         /// Description of the setting that is missing or invalid.
         why: String,
@@ -32,10 +32,10 @@ pub enum RemoteError {
     #[error("no such file on the server")]
     NotFound,
     /// The server denies this user access to the file.
-    #[error("the server refuses access")]
+    #[error("the server denies access to the file")]
     Denied,
     /// The address is a folder of a web server, which cannot be listed.
-    #[error("a web server has no list of its files")]
+    #[error("a folder on a web server cannot be listed")]
     NoLists,
     /// The server does not support range requests.
     #[error("the server does not support range requests, so only the whole file can be read")]
@@ -51,7 +51,7 @@ pub enum RemoteError {
         after: Duration,
     },
     /// The response contains fewer or more bytes than requested.
-    #[error("the server sent {got} bytes instead of {asked}, from byte {at}")]
+    #[error("the server sent {got} bytes from byte {at} on, but {asked} were requested")]
     Short {
         /// Offset of the first requested byte.
         at: u64,
@@ -61,7 +61,7 @@ pub enum RemoteError {
         got: u64,
     },
     /// The download would exceed the limit set by the user.
-    #[error("this needs {bytes} bytes of the remote file, but only {limit} are allowed")]
+    #[error("the command needs {bytes} bytes of the remote file, but only {limit} are allowed")]
     TooMany {
         /// Number of bytes downloaded so far, plus the number of bytes needed now.
         bytes: u64,
@@ -90,15 +90,15 @@ impl RemoteError {
     fn advice(&self) -> Option<&'static str> {
         match self {
             Self::BadAddress | Self::UnknownScheme { .. } => {
-                Some("use s3://, gs://, az://, https:// or http://")
+                Some("use an address that starts with s3://, gs://, az://, https:// or http://")
             }
-            Self::NoFile | Self::NoLists => Some("name each file"),
+            Self::NoFile | Self::NoLists => Some("name each file by its address"),
             Self::Denied | Self::BadOptions { .. } => Some(
-                "set the credentials in the environment (AWS_ACCESS_KEY_ID and its like; AWS_SKIP_SIGNATURE=true for \
-                 a public bucket)",
+                "set the credentials as environment variables, such as AWS_ACCESS_KEY_ID, or \
+                 AWS_SKIP_SIGNATURE=true for a public bucket",
             ),
-            Self::NotFound => Some("check the address, and that you may list it"),
-            Self::Changed => Some("read it again when it is complete"),
+            Self::NotFound => Some("check the address, and whether you have access to it"),
+            Self::Changed => Some("read the file again when it is complete"),
             Self::Stalled { .. } | Self::Short { .. } | Self::Failed { .. } => {
                 Some("check the address and the connection, and try again")
             }
@@ -168,7 +168,7 @@ fn innermost(error: &(dyn StdError + 'static)) -> String {
     // Only the HTTP status is shown. Some servers repeat the address in the body of an error
     // response.
     if let Some((_, status)) = text.split_once("status code: ") {
-        return format!("it answered {}", status.split(':').next().unwrap_or_default());
+        return format!("it responded with status {}", status.split(':').next().unwrap_or_default());
     }
     if text.contains("://") { "the request failed".to_owned() } else { text }
 }

@@ -86,7 +86,8 @@ impl Split {
         let form: SplitForm =
             serde_json::from_str(text).map_err(|error| ScaleError::Split(error.to_string()))?;
         if form.rovelog_split != VERSION {
-            let why = format!("version {}; this program reads version {VERSION}", form.rovelog_split);
+            let why =
+                format!("it has version {}, but this program reads version {VERSION}", form.rovelog_split);
             return Err(ScaleError::Split(why));
         }
         let log = |rest: String, size, changed_us| {

@@ -144,7 +144,9 @@ fn add_matching(
     found: &mut Vec<LogFile>,
 ) -> Result<(), ScaleError> {
     let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
-    let refused = |error: &dyn std::fmt::Display| ScaleError::Source(format!("{pattern}: {error}"));
+    let refused = |error: &dyn std::fmt::Display| {
+        ScaleError::Source(format!("the pattern {pattern} cannot be searched: {error}"))
+    };
     for path in glob_with(pattern, options).map_err(|error| refused(&error))? {
         let path: PathBuf = path.map_err(|error| refused(&error))?;
         if !wanted(&path) {

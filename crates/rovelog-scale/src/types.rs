@@ -159,13 +159,17 @@ impl Columns {
             | DataType::Float64
             | DataType::Utf8
             | DataType::Binary => Arc::clone(array),
-            other => return Err(ArrowError::NotYetImplemented(format!("columns of type {other}"))),
+            other => {
+                return Err(ArrowError::NotYetImplemented(format!(
+                    "columns of type {other} are not supported"
+                )));
+            }
         })
     }
 }
 
 fn too_long(name: &str) -> ArrowError {
-    ArrowError::InvalidArgumentError(format!("column {name}: more than 2^31 elements in one batch"))
+    ArrowError::InvalidArgumentError(format!("column {name} has more than 2^31 elements in one batch"))
 }
 
 /// Converts nanoseconds to UTC times in microseconds, rounded down.

@@ -77,7 +77,7 @@ pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, 
                     b.clone()
                 }
             }
-            _ => return Err(format!("column {path} is {a} in one log and {b} in another")),
+            _ => return Err(format!("column {path} has type {a} in one log and type {b} in another")),
         },
     })
 }
@@ -109,7 +109,7 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
         Some((index, _)) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
             let have = batch.column(index).data_type();
             ScaleError::Columns(format!(
-                "{uri}: column {} is {have}, and the schema has {}",
+                "{uri}: column {} has type {have}, but the schema has type {}",
                 field.name(),
                 field.data_type()
             ))
@@ -208,7 +208,7 @@ mod tests {
     fn errors_name_the_column_that_no_type_can_represent() {
         let a = schema(&[("x", DataType::Int64)]);
         let clash = union(&a, &schema(&[("x", DataType::Utf8)])).unwrap_err();
-        assert_eq!(clash, "column x is Int64 in one log and Utf8 in another");
+        assert_eq!(clash, "column x has type Int64 in one log and type Utf8 in another");
         let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
         let fitted = fit(&batch, &Arc::new(schema(&[("x", DataType::Utf8)])), "a.ulg");
         assert!(fitted.unwrap_err().to_string().contains("the schema has Utf8"));

@@ -10,7 +10,7 @@ pub enum ViewError {
     #[error(transparent)]
     Source(#[from] rovelog_scale::ScaleError),
     /// The port is in use, or connections cannot be accepted.
-    #[error("127.0.0.1:{port}: {error}")]
+    #[error("the server cannot listen on 127.0.0.1:{port}: {error}")]
     Listen {
         /// The requested port, or the port that the operating system selected.
         port: u16,
@@ -18,6 +18,6 @@ pub enum ViewError {
         error: io::Error,
     },
     /// The operating system provides no random numbers for the token.
-    #[error("no random numbers: {0}")]
+    #[error("the operating system provides no random numbers: {0}")]
     Random(String),
 }

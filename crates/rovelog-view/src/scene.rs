@@ -90,7 +90,7 @@ pub(crate) fn sources(opened: &Opened) -> Result<Vec<u8>, String> {
 pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u8>, &'static str), String> {
     let record = record(opened, topic, seconds)?;
     if content(&opened.log, record.topic) != Some(Content::Image) {
-        return Err(format!("{topic} has no images"));
+        return Err(format!("topic {topic} has no images"));
     }
     let image = if let AnyLog::Vel(reader) = &opened.log {
         vel_image(reader, &record)?
@@ -101,7 +101,7 @@ pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u
         (picture.bytes, picture.format.ok_or("the format of the image is unknown")?)
     };
     if !image.1.is_for_browsers() {
-        return Err(format!("browsers do not show {}", image.1.name()));
+        return Err(format!("browsers cannot show {} images", image.1.name()));
     }
     opened.checked((image.0, image.1.media_type()))
 }
@@ -109,8 +109,10 @@ pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u
 /// Returns an image of a VEL log. Raw pixels are converted to a PNG file, because browsers cannot
 /// show raw pixels.
 fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, ImageFormat), String> {
-    let message = reader.message_at(record.offset).ok_or("the message is gone")?;
-    let Some(Payload::Image(image)) = message.payload() else { return Err("it is not an image".to_owned()) };
+    let message = reader.message_at(record.offset).ok_or("the message no longer exists in the log")?;
+    let Some(Payload::Image(image)) = message.payload() else {
+        return Err("the message is not an image".to_owned());
+    };
     if let Encoding::File(format) = image.encoding() {
         return Ok((image.data.0.to_vec(), format));
     }
@@ -121,7 +123,7 @@ fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, ImageF
 /// Returns the first record of a topic at or after the time `seconds`. If there is none, returns
 /// the last record of the topic.
 fn record<'a>(opened: &'a Opened, topic: &str, seconds: f64) -> Result<Record<'a>, String> {
-    let topic = opened.log.topic(topic).ok_or("there is no such topic")?;
+    let topic = opened.log.topic(topic).ok_or("the log has no such topic")?;
     // The browser has rounded `seconds`. So the time of the record may be up to a microsecond
     // before `seconds`.
     let from = opened.nanos(seconds).saturating_sub(1000);
@@ -144,7 +146,7 @@ pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8
                 ros_points::scan(&value, MAX_CLOUD_POINTS)
             }
         }
-        _ => return Err(format!("{topic} has no points")),
+        _ => return Err(format!("topic {topic} has no points")),
     };
     // If nothing reflects the beam of a sensor, the stored coordinates are NaN or infinite.
     points.retain(|point| point[..3].iter().all(|part| part.is_finite()));
@@ -160,12 +162,12 @@ pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8
 /// Returns points of a VEL log. These are the points of a laser scan, or the points of one
 /// revolution of a Velodyne sensor.
 fn vel_points(reader: &VelReader, record: &Record<'_>) -> Result<Vec<[f64; 4]>, String> {
-    let message = reader.message_at(record.offset).ok_or("the message is gone")?;
+    let message = reader.message_at(record.offset).ok_or("the message no longer exists in the log")?;
     if let Some(Payload::Laser(scan)) = message.payload() {
-        let points = scan.points().ok_or("the scanner is unknown")?;
+        let points = scan.points().ok_or("the angles of this scanner are unknown")?;
         return Ok(points.filter_map(|point| point.xy()).map(|[x, y]| [x, y, 0.0, 0.0]).collect());
     }
-    let sensor = reader.meaning().velodyne.as_ref().ok_or("the model of the Velodyne is unknown")?;
+    let sensor = reader.meaning().velodyne.as_ref().ok_or("the Velodyne model is unknown")?;
     let calibration = if sensor.model.is_hdl64() { reader.velodyne_calibration() } else { None };
     let decoder = Decoder::of(sensor, calibration.as_ref(), PointOptions::default());
     let mut decoder = decoder.map_err(|error| error.to_string())?;

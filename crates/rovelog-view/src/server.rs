@@ -154,15 +154,15 @@ fn refused(shared: &Shared, headers: &HeaderMap) -> Option<&'static str> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or("");
     if !shared.hosts.iter().any(|known| known == host) {
-        return Some("this server answers 127.0.0.1 only");
+        return Some("this server answers only requests to 127.0.0.1");
     }
     let own = |origin: &str| origin.strip_prefix("http://") == Some(host);
     if text(header::ORIGIN).is_some_and(|origin| !own(origin)) {
-        return Some("this server answers its own page only");
+        return Some("this server answers only requests from its own page");
     }
     // Browsers set this header, and scripts cannot change it. Programs such as curl do not send it.
     let site = text(HeaderName::from_static("sec-fetch-site")).unwrap_or("none");
-    (!matches!(site, "none" | "same-origin")).then_some("this server answers its own page only")
+    (!matches!(site, "none" | "same-origin")).then_some("this server answers only requests from its own page")
 }
 
 /// A task that waits for a thread or runs on a thread. If the request is canceled before the task
@@ -190,9 +190,10 @@ where
     match (&mut waiting.0).await {
         Ok(Ok(answer)) => answer.into_response(),
         Ok(Err(error)) => failed(StatusCode::UNPROCESSABLE_ENTITY, error),
-        Err(_) => {
-            failed(StatusCode::INTERNAL_SERVER_ERROR, "this request failed; look at the terminal".to_owned())
-        }
+        Err(_) => failed(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the request failed; the terminal shows the reason".to_owned(),
+        ),
     }
 }
 

@@ -68,7 +68,7 @@ const fn page(what: &'static str, next: &'static str, magics: &'static [&'static
 const DECRYPT: &str = "decrypt it first with the private key of the vehicle's owner (PX4's \
      Tools/log_encryption/decrypt_logs.py, in older releases Tools/decrypt_ulog.py)";
 /// Advice to a user who opens a packet capture.
-const PCAP: &str = "open packet captures with Wireshark";
+const PCAP: &str = "open the packet capture with Wireshark";
 
 /// Log formats of Rovelog, followed by other kinds of files. The first match is used. This list is
 /// searched only if the file is not a log of a built-in format.
@@ -83,24 +83,24 @@ static OTHERS: &[Sign] = &[
     foreign("the key file of an encrypted ULog", DECRYPT, &[b"ULogKey"]),
     foreign(
         "an MCAP file",
-        "rovelog writes MCAP and does not read it; inspect it with: mcap info FILE",
+        "rovelog can write MCAP files, but not read them; inspect the file with mcap info FILE",
         &[b"\x89MCAP0\r\n"],
     ),
-    foreign("gzip", "unpack it first: gzip -dc < FILE > log", &[magic::GZIP]),
+    foreign("gzip", "decompress the file first: gzip -dc < FILE > log", &[magic::GZIP]),
     foreign(
         "bzip2",
-        "unpack it first: bzip2 -dc < FILE > log",
+        "decompress the file first: bzip2 -dc < FILE > log",
         &[b"BZh1", b"BZh2", b"BZh3", b"BZh4", b"BZh5", b"BZh6", b"BZh7", b"BZh8", b"BZh9"],
     ),
-    foreign("xz", "unpack it first: xz -dc < FILE > log", &[magic::XZ]),
-    foreign("zstd", "unpack it first: zstd -dc < FILE > log", &[magic::ZSTD]),
-    foreign("lz4", "unpack it first: lz4 -dc < FILE > log", &[magic::LZ4]),
-    foreign("a zip archive", "unpack it first", &[b"PK\x03\x04", b"PK\x05\x06"]),
-    foreign("a 7-Zip archive", "unpack it first", &[b"7z\xbc\xaf\x27\x1c"]),
-    foreign("HDF5", "read HDF5 with h5dump", &[b"\x89HDF\r\n\x1a\n"]),
+    foreign("xz", "decompress the file first: xz -dc < FILE > log", &[magic::XZ]),
+    foreign("zstd", "decompress the file first: zstd -dc < FILE > log", &[magic::ZSTD]),
+    foreign("lz4", "decompress the file first: lz4 -dc < FILE > log", &[magic::LZ4]),
+    foreign("a zip archive", "unpack the archive first", &[b"PK\x03\x04", b"PK\x05\x06"]),
+    foreign("a 7-Zip archive", "unpack the archive first", &[b"7z\xbc\xaf\x27\x1c"]),
+    foreign("HDF5", "read the file with h5dump", &[b"\x89HDF\r\n\x1a\n"]),
     foreign(
         "an SQLite database, as rosbag2 records it",
-        "inspect it with: ros2 bag info FILE",
+        "inspect the file with ros2 bag info FILE",
         &[b"SQLite format 3\0"],
     ),
     foreign(
@@ -111,7 +111,7 @@ static OTHERS: &[Sign] = &[
     foreign("a packet capture (pcapng)", PCAP, &[b"\x0a\x0d\x0d\x0a"]),
     foreign(
         "a DataFlash log, as ArduPilot writes it",
-        "read it with mavlogdump.py of pymavlink",
+        "read the file with mavlogdump.py of pymavlink",
         &[b"\xa3\x95\x80"],
     ),
     foreign(
@@ -122,14 +122,18 @@ static OTHERS: &[Sign] = &[
     foreign("a git-lfs pointer", "fetch the log itself: git lfs pull", &[b"version https://git-lfs"]),
     page(
         "a web page",
-        "the download gave an error page; fetch the log again",
+        "the download probably returned an error page, so download the log again",
         &[b"<!doctype", b"<html", b"<head", b"<body"],
     ),
-    page("XML", "if it was a download, it gave an error; fetch the log again", &[b"<?xml"]),
+    page(
+        "XML",
+        "if the file was downloaded, the server probably returned an error, so download the log again",
+        &[b"<?xml"],
+    ),
 ];
 
 /// The entry for a text file. Text files have no magic number.
-static TEXT: Sign = foreign("text", "is this the right file?", &[]);
+static TEXT: Sign = foreign("text", "check that this is the right file; text files are not logs", &[]);
 
 /// Detects the kind of a file from its first bytes. 64 bytes are sufficient for an intact file.
 /// With the first 64 KiB, logs with a damaged start are detected too.
@@ -175,8 +179,9 @@ pub(crate) fn is_undecided(head: &[u8]) -> bool {
 
 /// Returns the error for a file in which all bytes are zero.
 pub(crate) fn only_zeros() -> Error {
-    Error::new("rovelog", ErrorKind::NotThisFormat, Some(0), "the file contains only zero bytes")
-        .with_next("the recorder reserved the space and never wrote it; look for another copy")
+    Error::new("rovelog", ErrorKind::NotThisFormat, Some(0), "the file contains only zero bytes").with_next(
+        "look for another copy of the log; the recorder reserved the space, but never wrote the data",
+    )
 }
 
 impl Sign {
@@ -216,42 +221,48 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
         Detection::Cut(format, bytes) => error(
             ErrorKind::Truncated,
             format!(
-                "the file ends after {}, inside the signature of {}: it contains no data",
+                "the file ends after {}, inside the signature of {}, so it contains no data",
                 count(bytes, "byte"),
                 format.name
             ),
         )
         .with_next("copy the log again from where it was recorded"),
-        Detection::NotBuiltIn(sign) => {
-            error(ErrorKind::Unsupported, format!("{}: support is not built in", sign.what))
-                .with_next(sign.next)
-        }
-        Detection::Foreign(sign) if sign.next == DECRYPT => error(
-            ErrorKind::NotThisFormat,
-            format!("this is {}, which cannot be read directly (first bytes {hex})", sign.what),
+        Detection::NotBuiltIn(sign) => error(
+            ErrorKind::Unsupported,
+            format!("this is {}, but this build does not support the format", sign.what),
         )
         .with_next(sign.next),
-        Detection::Foreign(sign) => {
-            error(ErrorKind::NotThisFormat, format!("unknown log format (first bytes {hex}, {})", sign.what))
-                .with_next(sign.next)
-        }
+        Detection::Foreign(sign) if sign.next == DECRYPT => error(
+            ErrorKind::NotThisFormat,
+            format!("the file is {}, which cannot be read directly (first bytes {hex})", sign.what),
+        )
+        .with_next(sign.next),
+        Detection::Foreign(sign) => error(
+            ErrorKind::NotThisFormat,
+            format!("the file is not a supported log, but {} (first bytes {hex})", sign.what),
+        )
+        .with_next(sign.next),
         Detection::Zeros => {
             let first = count(head.len(), "byte");
-            error(ErrorKind::NotThisFormat, format!("unknown log format: the first {first} are zero"))
-                .with_next(
-                    "if a log follows, use --input-format with one of the formats in `rovelog --version`",
-                )
+            error(
+                ErrorKind::NotThisFormat,
+                format!("the log format is unknown, because the first {first} are zero"),
+            )
+            .with_next(
+                "if a log follows the zero bytes, use --input-format with one of the formats in `rovelog \
+                 --version`",
+            )
         }
         Detection::Empty => error(ErrorKind::Truncated, "the file is empty".to_owned())
             .with_next("copy the log again from where it was recorded"),
         Detection::Unknown => {
             let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
-            error(ErrorKind::NotThisFormat, format!("unknown log format (first bytes {hex})")).with_next(
-                format!(
-                    "supported formats: {}; if only the first bytes are damaged, use --input-format",
+            error(ErrorKind::NotThisFormat, format!("the log format is unknown (first bytes {hex})"))
+                .with_next(format!(
+                    "use a log in one of the formats {}; if only its first bytes are damaged, use \
+                     --input-format",
                     names.join(", ")
-                ),
-            )
+                ))
         }
     })
 }

@@ -68,7 +68,7 @@ pub fn refuse_device(metadata: &Metadata) -> Result<()> {
     #[cfg(not(unix))]
     let is_device = false;
     if is_device {
-        let why = "this is a device, not a regular file";
+        let why = "the path is a device, not a regular file";
         return Err(Error::new("rovelog", ErrorKind::Io, None, why)
             .with_next("copy its data to a file first: head -c BYTES FILE > copy.log"));
     }
@@ -126,8 +126,8 @@ fn map(_: &Path, _: &File, _: &Metadata, _: &mut Watch) -> Option<Bytes> {
 
 /// Returns the error for a path that is a directory instead of a log.
 pub(crate) fn directory() -> Error {
-    Error::new("rovelog", ErrorKind::Io, None, "this is a directory, not a log")
-        .with_next("name a file in it")
+    Error::new("rovelog", ErrorKind::Io, None, "the path is a directory, not a log")
+        .with_next("name a log file in the directory")
 }
 
 /// Returns whether the path is a URL such as `https://...` or `s3://...`. Its scheme must consist
@@ -147,19 +147,19 @@ pub(crate) fn io_error(path: &Path, error: io::Error) -> Error {
         io::ErrorKind::NotFound if is_address(path) => {
             let http = path.to_str().is_some_and(|text| text.starts_with("http"));
             let next = if http { "download the log first: curl -fLO FILE" } else { "download the log first" };
-            let what = "this is an address, not a file";
+            let what = "the path is an address, which this build cannot read";
             Error::new("rovelog", ErrorKind::Unsupported, None, what).with_next(next)
         }
         io::ErrorKind::NotFound => {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let next = match parent {
-                Some(parent) if !parent.exists() => "check the path: its folder does not exist",
+                Some(parent) if !parent.exists() => "check the path, because its folder does not exist",
                 _ => "check the name and the current folder",
             };
             Error::new("rovelog", ErrorKind::Io, None, "no such file").with_next(next)
         }
         io::ErrorKind::PermissionDenied => Error::new("rovelog", ErrorKind::Io, None, "permission denied")
-            .with_next("ask the owner, or change the mode: chmod +r FILE"),
+            .with_next("ask the owner of the file, or change its mode: chmod +r FILE"),
         io::ErrorKind::IsADirectory => directory(),
         _ => Error::io("rovelog", error),
     }

@@ -158,18 +158,23 @@ formats! {
 /// Returns the error for a format id that this build does not support.
 fn not_built_in_error(format: &str) -> Error {
     let ids: Vec<_> = FORMATS.iter().map(|format| format.id).collect();
-    Error::new("rovelog", ErrorKind::InvalidArgument, None, format!("the format {format:?} is not built in"))
-        .with_next(format!("choose a format of this build: {}", ids.join(", ")))
+    Error::new(
+        "rovelog",
+        ErrorKind::InvalidArgument,
+        None,
+        format!("the format {format:?} is unknown or not in this build"),
+    )
+    .with_next(format!("use one of the formats {}", ids.join(", ")))
 }
 
 /// Returns the error for merging logs of different formats.
 fn mixed_formats_error(first: &str, other: &str) -> Error {
-    let what = format!("cannot merge logs of different formats: {first} and {other}");
-    Error::new("rovelog", ErrorKind::InvalidArgument, None, what).with_next("export them to MCAP instead")
+    let what = format!("logs of different formats, {first} and {other}, cannot be merged");
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, what).with_next("export each log to MCAP instead")
 }
 
 fn no_logs_error() -> Error {
-    Error::new("rovelog", ErrorKind::InvalidArgument, None, "no logs to merge")
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, "no logs to merge were given")
 }
 
 impl std::fmt::Debug for AnyLog {

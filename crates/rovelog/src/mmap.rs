@@ -316,8 +316,9 @@ pub fn install_abort_handler() {
     #[cfg(unix)]
     {
         extern "C" fn end(_: libc::c_int) {
-            const WHY: &[u8] = b"error: out of memory, or what the line above says\n  \
-                next: give the program more memory, or make a part of the log first: rovelog slice\n";
+            const WHY: &[u8] = b"error: the memory is not sufficient, or the line above states the \
+                                 reason\n  next: give the program more memory, or first make a part of the \
+                                 log with rovelog slice\n";
             // SAFETY: both calls are async-signal-safe, and WHY lives as long as the program.
             unsafe {
                 libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());

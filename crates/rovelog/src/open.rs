@@ -209,7 +209,7 @@ fn with_companions(
     for CompanionFile { name, path } in files {
         let bytes = load_companion(&path, options, watch).map_err(|error| {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
-            let what = format!("the file {file} of this log cannot be read: {error}");
+            let what = format!("file {file}, which belongs to this log, cannot be read: {error}");
             let named = Error::new(error.format, error.kind, error.offset, what);
             match error.next {
                 Some(next) => named.with_next(next),

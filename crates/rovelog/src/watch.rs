@@ -33,9 +33,9 @@ impl Watch {
         if !self.shortened() {
             return Ok(());
         }
-        let why = "the log was shortened by another program while it was open; its data is gone";
+        let why = "another program shortened the log while it was open, so its data is gone";
         Err(Error::new("rovelog", ErrorKind::Io, None, why)
-            .with_next("open the log again; if another program still writes to it, open a copy"))
+            .with_next("open the log again or, if a program still writes to it, open a copy of it"))
     }
 
     /// Adds a memory-mapped file to watch.

@@ -117,7 +117,7 @@ fn one_of_several_logs_is_opened_by_its_path() {
         assert_eq!(rovelog::open(&inside[1]).unwrap().format().id, "rld");
         let error = rovelog::open(&path).unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidArgument);
-        assert_eq!(error.to_string(), "this is an archive with 2 logs: logs/b.rld, a.ulg");
+        assert_eq!(error.to_string(), "the file is an archive with 2 logs: logs/b.rld, a.ulg");
         assert_eq!(error.next.unwrap(), format!("name one: {}/logs/b.rld", path.display()));
         let missing = rovelog::open(path.join("c.ulg")).unwrap_err();
         assert_eq!(missing.to_string(), "the archive has no file c.ulg");
@@ -147,7 +147,7 @@ fn a_damaged_archive_never_panics() {
         }
     }
     let empty = from_bytes(zip(&[]).into(), &ReadOptions::default()).unwrap_err();
-    assert_eq!(empty.to_string(), "this is an archive with 0 logs");
+    assert_eq!(empty.to_string(), "the file is an archive with 0 logs");
 }
 
 #[test]
@@ -182,7 +182,10 @@ fn unpacking_an_archive_stops_at_the_limit() {
     options.limits = options.limits.with_unpacked(8 << 20);
     let error = from_bytes(archive.clone().into(), &options).unwrap_err();
     assert_eq!(error.kind, ErrorKind::LimitExceeded);
-    assert_eq!(error.to_string(), "a.ulg decompresses to more than the limit of 8388608 bytes");
+    assert_eq!(
+        error.to_string(),
+        "the file a.ulg in the archive decompresses to more than the limit of 8388608 bytes"
+    );
     options.limits = options.limits.with_unpacked(30 << 20);
     assert!(from_bytes(archive.into(), &options).is_ok());
 }

@@ -75,24 +75,24 @@ fn slow_pipes_return_every_record() {
 #[test]
 fn errors_for_other_kinds_of_files_state_the_next_step() {
     insta::assert_snapshot!(error_text(&open_error(b"PK\x03\x04rest of it")), @"
-    unknown log format (first bytes 50 4b 03 04, a zip archive)
-      next: unpack it first
+    the file is not a supported log, but a zip archive (first bytes 50 4b 03 04)
+      next: unpack the archive first
     ");
     insta::assert_snapshot!(error_text(&open_error(b"")), @"
     the file is empty
       next: copy the log again from where it was recorded
     ");
     insta::assert_snapshot!(error_text(&open_error(b"ULo")), @"
-    the file ends after 3 bytes, inside the signature of ULog: it contains no data
+    the file ends after 3 bytes, inside the signature of ULog, so it contains no data
       next: copy the log again from where it was recorded
     ");
     insta::assert_snapshot!(error_text(&open_error(b"%RLD\x04\x00")), @"
-    the file ends at byte 6, inside its header of 56 bytes
+    the file is truncated at byte 6, inside its header of 56 bytes
       next: copy the log again from the logger
     ");
     insta::assert_snapshot!(error_text(&open_error(b"\x01\x02\x03\xff")), @"
-    unknown log format (first bytes 01 02 03 ff)
-      next: supported formats: ULog, RLD, VEL, ROS bag; if only the first bytes are damaged, use --input-format
+    the log format is unknown (first bytes 01 02 03 ff)
+      next: use a log in one of the formats ULog, RLD, VEL, ROS bag; if only its first bytes are damaged, use --input-format
     ");
     assert_eq!(open_error(b"PK\x03\x04").kind, ErrorKind::NotThisFormat);
     assert_eq!(open_error(b"ULo").kind, ErrorKind::Truncated);
@@ -106,8 +106,8 @@ fn errors_for_missing_files_state_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     let error = |path: &std::path::Path| error_text(&rovelog::open(path).unwrap_err());
     insta::assert_snapshot!(error(folder.path()), @"
-    this is a directory, not a log
-      next: name a file in it
+    the path is a directory, not a log
+      next: name a log file in the directory
     ");
     insta::assert_snapshot!(error(&folder.path().join("none.ulg")), @"
     no such file
@@ -115,7 +115,7 @@ fn errors_for_missing_files_state_the_next_step() {
     ");
     insta::assert_snapshot!(error(&folder.path().join("none/flight.ulg")), @"
     no such file
-      next: check the path: its folder does not exist
+      next: check the path, because its folder does not exist
     ");
 }
 
@@ -124,8 +124,8 @@ fn formats_by_id_must_be_built_in() {
     let options = ReadOptions::default();
     let error = rovelog::from_bytes_as("sonar", ulog(1).into(), &options).unwrap_err();
     insta::assert_snapshot!(error_text(&error), @r#"
-    the format "sonar" is not built in
-      next: choose a format of this build: ulog, rld, vel, rosbag
+    the format "sonar" is unknown or not in this build
+      next: use one of the formats ulog, rld, vel, rosbag
     "#);
     assert_eq!(error.kind, ErrorKind::InvalidArgument);
 }
@@ -143,7 +143,7 @@ fn an_endless_device_is_rejected_by_its_first_bytes() {
 fn a_device_is_rejected() {
     for format in ["ulog", "rld", "rosbag", "vel"] {
         let error = rovelog::open_as(format, "/dev/zero", &ReadOptions::default()).unwrap_err();
-        assert!(error.to_string().contains("this is a device"), "{format}: {error}");
+        assert!(error.to_string().contains("is a device"), "{format}: {error}");
         assert!(error.next.is_some());
     }
     // A device without bytes is treated as an empty file.

@@ -163,5 +163,10 @@ fn errors_state_the_topic_the_offset_and_both_types() {
     let offset = topic.records(&Select::all()).next().unwrap().unwrap().offset;
     assert_eq!(error.offset, Some(offset));
     let why = "field `x`, which is `float` in the log: invalid type: floating point";
-    assert!(error.to_string().starts_with(&format!("t/0 at byte {offset}: {why}")), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with(&format!("the record of t/0 at byte {offset} does not fit the struct: {why}")),
+        "{error}"
+    );
 }

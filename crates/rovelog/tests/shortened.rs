@@ -44,7 +44,7 @@ fn a_shortened_log_is_an_error() {
         assert!(log.records(&rovelog::Select::all()).count() < 60_000);
         let error = watch.check().unwrap_err();
         assert_eq!(error.kind, ErrorKind::Io);
-        assert!(error.to_string().contains("shortened by another program"), "{error}");
+        assert!(error.to_string().contains("another program shortened"), "{error}");
     }
 }
 

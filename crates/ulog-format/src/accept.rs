@@ -43,7 +43,7 @@ impl Scanner {
                 if !level.is_ascii_digit() =>
             {
                 self.diagnostics.push(&rules::LEVEL_NOT_A_DIGIT, at..end, || {
-                    format!("the level is the number {level}, not an ASCII digit")
+                    format!("the log level is stored as the number {level}, not as an ASCII digit")
                 });
             }
             Message::Parameter(parameter)
@@ -73,7 +73,7 @@ impl Scanner {
                     self.note_key(at..end, key);
                     if is_continued != 0 {
                         self.diagnostics.push(&rules::CONTINUED_WITHOUT_FIRST, at..end, || {
-                            format!("{} is continued without a first part", key.name)
+                            format!("multi info message {} continues a list that was never started", key.name)
                         });
                     }
                 }
@@ -112,9 +112,12 @@ impl Scanner {
                 let topics = &self.definitions.topics;
                 self.diagnostics.push(rule, at..end, || {
                     if rule == &rules::UNKNOWN_ID {
-                        format!("data of id {msg_id}, which is not subscribed here")
+                        format!("the data message has id {msg_id}, which no earlier subscription defines")
                     } else {
-                        format!("data of {} cannot be decoded", topics[shape.series as usize].name)
+                        format!(
+                            "the data message of {} cannot be decoded",
+                            topics[shape.series as usize].name
+                        )
                     }
                 });
                 Step::Lost { at, end, rule }

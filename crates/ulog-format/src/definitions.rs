@@ -334,7 +334,10 @@ impl Definitions {
                     [] => format!("format {name} has blanks or NUL bytes around its name or at its end"),
                     [only] => format!("format {name} has extra blanks at field {only}"),
                     [first, ..] => {
-                        format!("format {name} has extra blanks at {} fields, {first} first", fields.len())
+                        format!(
+                            "format {name} has extra blanks at {} fields; the first is {first}",
+                            fields.len()
+                        )
                     }
                 }
             });
@@ -342,11 +345,16 @@ impl Definitions {
         match defined {
             Defined::New => {}
             Defined::Repeated => {
-                notes.push(&rules::FORMAT_REPEATED, at..end, || format!("format {name} is defined again"));
+                notes.push(&rules::FORMAT_REPEATED, at..end, || {
+                    format!("format {name} is defined again in the same way")
+                });
                 return;
             }
             Defined::Redefined => notes.push(&rules::FORMAT_REDEFINED, at..end, || {
-                format!("format {name} is defined differently: earlier subscriptions keep the old one")
+                format!(
+                    "format {name} is defined again in another way; earlier subscriptions keep the old \
+                     definition"
+                )
             }),
         }
         for series in self.waiting.remove(name).unwrap_or_default() {
@@ -386,7 +394,7 @@ impl Definitions {
         let wire::Subscription { multi_id, msg_id, message_name } = subscription;
         if message_name.len() != type_name.len() {
             notes.push(&rules::EXTRA_BLANKS, range.clone(), || {
-                format!("the subscription of {type_name} has blanks or NUL bytes around the name")
+                format!("the subscription of {type_name} has blanks or NUL bytes around its name")
             });
         }
         let shape = self.shapes.get(msg_id);
@@ -405,17 +413,23 @@ impl Definitions {
                 && self.formats.has_same_layout(type_name, &known.layout, &self.limits)
             {
                 notes.push(&rules::SUBSCRIPTION_REPEATED, range, || {
-                    format!("{} is subscribed again under id {msg_id}", topic.name)
+                    format!("topic {} is subscribed again with id {msg_id}", topic.name)
                 });
                 return;
             }
             notes.push(&rules::MSG_ID_REUSED, range.clone(), || {
-                format!("id {msg_id} was {}; from here it is {type_name}/{multi_id}", topic.name)
+                format!(
+                    "id {msg_id} stood for {}, but from here on stands for {type_name}/{multi_id}",
+                    topic.name
+                )
             });
         }
         if self.topics.len() >= MAX_SUBSCRIPTIONS {
             notes.push(&rules::TOO_MANY_SUBSCRIPTIONS, range.clone(), || {
-                format!("the log has more than {MAX_SUBSCRIPTIONS} subscriptions: data of id {msg_id} is lost from here")
+                format!(
+                    "the log has more than {MAX_SUBSCRIPTIONS} subscriptions, so data with id {msg_id} is \
+                     lost from here on"
+                )
             });
             if shape.flags & RowShape::UNKNOWN == 0 {
                 self.vacated.push((range.start, shape.series));
@@ -463,7 +477,7 @@ impl Definitions {
         let subscription = &mut self.subscriptions[series as usize];
         if !std::mem::replace(&mut subscription.range_noted, true) {
             notes.push(&rules::TIMESTAMP_OUT_OF_RANGE, at..at + HEADER_LEN, || {
-                format!("a row of {} has a timestamp after the year 2262", topic.name)
+                format!("a record of {} has a timestamp after the year 2262", topic.name)
             });
         }
     }
@@ -480,7 +494,7 @@ impl Definitions {
         let range = at..at + HEADER_LEN;
         if std::mem::take(&mut subscription.unsubscribed) {
             notes.push(&rules::DATA_AFTER_UNSUBSCRIBE, range.clone(), || {
-                format!("{} has data after its unsubscription", topic.name)
+                format!("topic {} has data after its unsubscription", topic.name)
             });
         }
         if std::mem::replace(&mut subscription.time_noted, true) {
@@ -488,7 +502,7 @@ impl Definitions {
         }
         match time {
             RowTime::None => notes.push(&rules::NO_TIMESTAMP, range, || {
-                format!("{} has no timestamp: its rows have no time", topic.name)
+                format!("topic {} has no timestamp, so its records have no time", topic.name)
             }),
             RowTime::Field(TimeWidth::U64Micros) => {}
             RowTime::Field(width) => notes.push(&rules::NARROW_TIMESTAMP, range, || {
@@ -497,7 +511,10 @@ impl Definitions {
                     TimeWidth::U16Micros => 16,
                     _ => 32,
                 };
-                format!("the timestamp of {} has {bits} bits: wrap-arounds are counted", topic.name)
+                format!(
+                    "the timestamp of {} has only {bits} bits; overflows are counted to find the full time",
+                    topic.name
+                )
             }),
         }
     }

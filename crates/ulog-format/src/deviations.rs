@@ -93,13 +93,15 @@ impl Deviations {
     /// all definitions are known.
     pub(crate) fn finish(&mut self, definitions: &mut Definitions, notes: &mut Diagnostics) {
         self.repeated.note(&rules::INFO_REPEATED, notes, |count, first| {
-            let messages = if count == 1 { "message" } else { "messages" };
-            format!("{count} info {messages} with the key of an earlier one, {first} first: the last value is used")
+            let messages = if count == 1 { "message repeats" } else { "messages repeat" };
+            format!(
+                "{count} info {messages} the key of an earlier one, first {first}; the last value is used"
+            )
         });
         self.lengths.note(&rules::VALUE_LENGTH, notes, |count, first| {
-            let values = if count == 1 { "value" } else { "values" };
+            let values = if count == 1 { "value does" } else { "values do" };
             format!(
-                "{count} {values} longer or shorter than the declared type, {first} first: all bytes are read"
+                "{count} {values} not have the length of the declared type, first {first}; all bytes are read"
             )
         });
         self.custom.drain().for_each(|name| definitions.prepare(&name));

@@ -10,16 +10,19 @@ use rovelog_core::internal::text::count;
 #[non_exhaustive]
 pub enum UlogError {
     /// The file does not start with the ULog magic, and has no definitions near its start.
-    #[error("not a ULog: the file does not start with 55 4c 6f 67 01 12 35")]
+    #[error("the file is not a ULog, because it does not start with 55 4c 6f 67 01 12 35")]
     NotUlog,
     /// The caller stated that the file is a ULog, but the file has neither a header nor messages.
-    #[error("not a ULog: no header and no valid message in the first {}", count(*searched, "byte"))]
+    #[error(
+        "the file is not a ULog, because its first {} contain no header and no valid message",
+        count(*searched, "byte")
+    )]
     NoMessages {
         /// Number of bytes that were searched for a header or a message.
         searched: u64,
     },
     /// The file ends inside its 16-byte header.
-    #[error("the file ends at byte {len}, inside the 16-byte header of a ULog")]
+    #[error("the file is truncated at byte {len}, inside the 16-byte header of a ULog")]
     HeaderCut {
         /// Size of the file in bytes.
         len: u64,
@@ -54,7 +57,7 @@ pub enum UlogError {
         topic: String,
     },
     /// The size of a row does not match the format of its topic.
-    #[error("a row of {}, but rows of {topic} have {trimmed} or {full}", count(*got, "byte"))]
+    #[error("the row has {}, but a row of {topic} must have {trimmed} or {full} bytes", count(*got, "byte"))]
     RowSize {
         /// Name of the topic to which the row belongs.
         topic: String,
@@ -94,7 +97,7 @@ pub enum UlogError {
         msg_id: u16,
     },
     /// A value does not match the type of its field.
-    #[error("{field}: {why}")]
+    #[error("the value of {field} cannot be written: {why}")]
     BadValue {
         /// Flat name of the field, such as `esc[1].rpm`.
         field: String,
@@ -136,7 +139,10 @@ pub enum UlogError {
     /// The output would contain timestamps of fewer than 64 bits that a reader completes to other
     /// times than in the input. Such timestamps are completed with the times of earlier rows, and
     /// some of these rows would be missing in the output.
-    #[error("{topic} has timestamps shorter than 64 bits, which depend on the rows left out")]
+    #[error(
+        "the timestamps of {topic} would become wrong, because they have fewer than 64 bits and depend on \
+         rows that are left out"
+    )]
     TimesWouldMove {
         /// Name of the topic with these timestamps.
         topic: String,
@@ -156,19 +162,19 @@ pub enum UlogError {
     },
     /// The clocks of the logs to be merged started at different times, so their times cannot be
     /// compared.
-    #[error("the clocks of the logs started up to {seconds} s apart")]
+    #[error("the clocks of the logs started up to {seconds} s apart, so they are not one common clock")]
     ClocksDiffer {
         /// Largest difference between the clocks, in seconds.
         seconds: u64,
     },
     /// The logs to be merged define a format differently.
-    #[error("the logs define format {name} differently")]
+    #[error("the logs cannot be merged, because they define format {name} differently")]
     FormatsDiffer {
         /// Name of the format that is defined differently.
         name: String,
     },
     /// The merged log would have more topics, or more instances of a topic, than the format allows.
-    #[error("no free instance for topic {topic}")]
+    #[error("the merged log has no free instance number for topic {topic}")]
     NoInstanceLeft {
         /// Name of the topic for which no message id or instance is left.
         topic: String,
@@ -185,12 +191,15 @@ impl UlogError {
             Self::NotUlog => (
                 ErrorKind::NotThisFormat,
                 Some(0),
-                Some("if only its start is damaged: rovelog recover FILE --input-format ulog -o OUT"),
+                Some(
+                    "if only the start of the file is damaged, repair it: rovelog recover FILE \
+                     --input-format ulog -o OUT",
+                ),
             ),
             Self::NoMessages { .. } => (
                 ErrorKind::NotThisFormat,
                 Some(0),
-                Some("look for another copy of the log; leave out --input-format if it is of another format"),
+                Some("look for another copy of the log; if it has another format, leave out --input-format"),
             ),
             Self::HeaderCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from its source"))
@@ -202,12 +211,14 @@ impl UlogError {
                 (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))
             }
             Self::NoSuchTopic { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("`topics` lists the topics of the log"))
+                (ErrorKind::InvalidArgument, None, Some("list the topics of the log with `topics`"))
             }
             Self::Undecodable { .. } | Self::RowSize { .. } => (ErrorKind::Malformed, None, None),
-            Self::BadFormat { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("see 'F' messages in docs/formats/ulog.md"))
-            }
+            Self::BadFormat { .. } => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("for valid formats, see 'F' messages in docs/formats/ulog.md"),
+            ),
             Self::BadSubscription { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
@@ -218,7 +229,7 @@ impl UlogError {
             Self::DefinitionsClosed { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some("write it before the first subscription, row or text"),
+                Some("write definitions before the first subscription, row or text"),
             ),
             Self::NotSubscribed { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("subscribe the topic with this writer first"))
@@ -229,39 +240,39 @@ impl UlogError {
             Self::BadKey { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some("use a name of printable characters without spaces, once"),
+                Some("use a new name that consists of printable characters without spaces"),
             ),
-            Self::TooLong { .. } => {
-                (ErrorKind::LimitExceeded, None, Some("split it: `multi_info` does so by itself"))
-            }
+            Self::TooLong { .. } => (
+                ErrorKind::LimitExceeded,
+                None,
+                Some("split the value into several parts, as `multi_info` does"),
+            ),
             Self::BadMessage { .. } => (ErrorKind::InvalidArgument, None, None),
             Self::CannotAppend { .. } => (
                 ErrorKind::Unsupported,
                 None,
-                Some("`recover` it first: that merges what was appended before"),
+                Some("recover the log first; the recovered log has room for new appended data"),
             ),
-            Self::TimesWouldMove { .. } => (
-                ErrorKind::Unsupported,
-                None,
-                Some("keep all topics and cut by time alone, or keep the whole time"),
-            ),
+            Self::TimesWouldMove { .. } => {
+                (ErrorKind::Unsupported, None, Some("select only a time range or only topics, not both"))
+            }
             Self::ClockUnknown { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some("if all were recorded after the same boot: --time-base boot"),
+                Some("if all logs were recorded after the same boot, use --time-base boot"),
             ),
             Self::SeveralSessions { .. } => (
                 ErrorKind::Unsupported,
                 None,
-                Some("separate them first: rovelog split FILE --at-restart -o DIR"),
+                Some("separate the recordings first: rovelog split FILE --at-restart -o DIR"),
             ),
             Self::ClocksDiffer { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("align them by UTC: --time-base utc"))
+                (ErrorKind::InvalidArgument, None, Some("align the logs by UTC with --time-base utc"))
             }
             Self::FormatsDiffer { .. } => (
                 ErrorKind::Unsupported,
                 None,
-                Some("slice the logs to topics with the same definition first"),
+                Some("first slice the logs to topics that have the same definition in all logs"),
             ),
             Self::NoInstanceLeft { .. } => {
                 (ErrorKind::LimitExceeded, None, Some("merge fewer logs or fewer topics"))

@@ -38,7 +38,10 @@ impl Scanner {
         let [first, others @ ..] = flags.compat_flags;
         if first & !1 != 0 || others != [0; 7] {
             self.note_flags(&rules::UNDEFINED_COMPAT_BITS, || {
-                format!("compatible flags {:02x?} contain undefined bits", flags.compat_flags)
+                format!(
+                    "the compatible flags {:02x?} contain bits that the specification does not define",
+                    flags.compat_flags
+                )
             });
         }
         self.add_appended_offsets(flags);
@@ -57,7 +60,9 @@ impl Scanner {
         if (flags.incompat_flags[0] & 1 == 1) == offsets.is_empty() {
             self.note_flags(&rules::APPENDED_FLAG_MISMATCH, || {
                 let (says, has) = if offsets.is_empty() { ("is", "no") } else { ("is not", "an") };
-                format!("the flag for appended data {says} set, but there is {has} offset")
+                format!(
+                    "the flag for appended data {says} set, but the log has {has} offset of appended data"
+                )
             });
         }
         // The scan checks the offsets in file order, but the specification does not require that
@@ -80,7 +85,7 @@ impl Scanner {
     /// Reports an offset in the flag bits at which no appended data starts.
     pub(crate) fn ignore_offset(&mut self, offset: u64) {
         self.note_flags(&rules::APPENDED_OFFSET_IGNORED, || {
-            format!("no appended data starts at byte {offset}: the offset is ignored")
+            format!("no appended data starts at byte {offset}, so this offset is ignored")
         });
     }
 }

@@ -85,7 +85,7 @@ impl fmt::Display for Undecodable {
         match self {
             Self::Missing(name) => write!(f, "type {name} is not defined"),
             Self::Circular(name) => write!(f, "type {name} contains itself"),
-            Self::TooLarge(what) => write!(f, "it has {what}"),
+            Self::TooLarge(what) => write!(f, "the format has {what}"),
         }
     }
 }

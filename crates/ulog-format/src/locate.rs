@@ -74,7 +74,10 @@ pub(crate) fn locate(window: Window<'_>, search: Search) -> Result<Result<Start,
         && message.is_none_or(|message| at <= message)
         && let Some(header) = window.view::<FileHeader>(at)?
     {
-        let damage = format!("{} before the header, which is at byte {at}", count(at, "byte"));
+        let damage = format!(
+            "the header starts at byte {at}, after {} that do not belong to the log",
+            count(at, "byte")
+        );
         return Ok(Ok(Start { header: *header, at, first: at + FLAG_BITS_AT, damage: Some(damage) }));
     }
     Ok(match message {
@@ -127,11 +130,11 @@ fn without_magic(head: &[u8], first: u64) -> Start {
         Some(_) => first,
     };
     let what = match first - at {
-        0 => format!("no header, the first message is at byte {first}"),
+        0 => format!("the log has no header, and its first message is at byte {first}"),
         FLAG_BITS_AT => format!("the header at byte {at} does not start with 55 4c 6f 67 01 12 35"),
-        left => format!("the header is truncated: {} of 16 are present", count(left, "byte")),
+        left => format!("the header has only its last {} of 16", count(left, "byte")),
     };
-    let start = if time.is_some() { "its start time is used" } else { "the start time is not known" };
+    let start = if time.is_some() { "its start time is used" } else { "the start time is unknown" };
     let header = FileHeader { magic: MAGIC, version: 1, timestamp: U64Le::new(time.unwrap_or(0)) };
     Start { header, at, first, damage: Some(format!("{what}; {start}")) }
 }

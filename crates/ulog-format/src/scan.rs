@@ -177,7 +177,7 @@ impl Scanner {
             scanner.diagnostics.push(&rules::DAMAGED_HEADER, at..first.max(at + 1), || damage);
         } else if header.version > 1 {
             scanner.diagnostics.push(&rules::UNKNOWN_VERSION, field_range!(0, FileHeader, version), || {
-                format!("file version {} is read as version 1", header.version)
+                format!("the file version is {}, but is read as version 1", header.version)
             });
         }
         let head = window.upto(first, FLAGS_LEN)?;
@@ -410,7 +410,7 @@ impl Scanner {
         self.diagnostics.push(rule, at..end, || match invalid {
             Some(InvalidMessage { why: Some(why), .. }) => why,
             Some(InvalidMessage { msg_type, .. }) if rule == &rules::BAD_MESSAGE => {
-                format!("the payload of this '{}' message contradicts its type", msg_type.escape_ascii())
+                format!("the payload of this '{}' message is not valid for its type", msg_type.escape_ascii())
             }
             Some(InvalidMessage { msg_type, end: claimed, .. }) if rule == &rules::CUT => format!(
                 "a '{}' message of {} is truncated {} before its end",
@@ -422,11 +422,11 @@ impl Scanner {
             _ => {
                 let mixture = last_row.map(|(row, _, series)| {
                     format!(
-                        "; the row of {} at byte {row} right before may be corrupt",
+                        "; the record of {} directly before, at byte {row}, may be corrupt",
                         topics[series as usize].name
                     )
                 });
-                format!("no valid message in these bytes{}", mixture.unwrap_or_default())
+                format!("these bytes contain no valid message{}", mixture.unwrap_or_default())
             }
         });
         self.at = end;

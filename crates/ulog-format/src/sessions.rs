@@ -249,11 +249,14 @@ impl SessionDetector {
             let (at, records) = (session.at, count(session.records, "record"));
             if session.header.is_some() {
                 notes.push(&rules::SECOND_HEADER, at..at + FLAG_BITS_AT, || {
-                    format!("a second ULog header at byte {at}: {records} of another log{}", span(session))
+                    format!(
+                        "another log with its own header starts at byte {at} and has {records}{}",
+                        span(session)
+                    )
                 });
             } else {
                 notes.push(&rules::CLOCK_RESTARTS, at..at + HEADER_LEN, || {
-                    format!("the clock restarts at byte {at}: {records}{}", span(session))
+                    format!("the clock restarts at byte {at}, before {records}{}", span(session))
                 });
             }
         }
@@ -264,7 +267,7 @@ impl SessionDetector {
     pub(crate) fn detail(&self) -> Option<Detail> {
         let [_, others @ ..] = &self.sessions[..] else { return None };
         let line = |session: &SessionStats| {
-            let what = if session.header.is_some() { "a second log" } else { "the clock restarts" };
+            let what = if session.header.is_some() { "another log starts" } else { "the clock restarts" };
             let records = count(session.records, "record");
             format!("{what} at byte {}, {records}{}", session.at, span(session))
         };

@@ -395,9 +395,9 @@ impl Summary {
             let (at, falls) = (stats.falls_at, std::mem::take(&mut stats.falls));
             if falls > 0 {
                 scanner.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
-                    let (rows, are) = if falls == 1 { ("row", "is") } else { ("rows", "are") };
+                    let (rows, are) = if falls == 1 { ("record", "is") } else { ("records", "are") };
                     format!(
-                        "{falls} {rows} of {} {are} earlier than the previous row; this is the first",
+                        "{falls} {rows} of {} {are} earlier than the record before; this is the first",
                         topic.name
                     )
                 });

@@ -171,8 +171,8 @@ impl GpsClock {
                 let utc = first.micros.saturating_add_unsigned(first.time);
                 let date = |micros: i64| Date(micros.div_euclid(86_400_000_000));
                 format!(
-                    "{} of {} before 2012 (first {}) are not used as UTC: the week number of the receiver has \
-                     rolled over; 1024 weeks later is {}",
+                    "{} of {} before 2012 (first {}) are not used as UTC, because the week number of the \
+                     receiver has rolled over; the first date plus 1024 weeks is {}",
                     count(series.old, "date"),
                     name(series),
                     date(utc),
@@ -191,7 +191,10 @@ impl GpsClock {
                     all => format!("; {} in all", count(all as u64, "jump")),
                 };
                 let by = by as f64 / 1e6;
-                format!("the UTC of {} jumps by {by:+.3} s at {seconds:.3} s{more}", name(series))
+                format!(
+                    "the UTC time of {} jumps by {by:+.3} s at {seconds:.3} s on the log clock{more}",
+                    name(series)
+                )
             });
         }
     }

@@ -154,7 +154,10 @@ fn rows_interleave_only_if_they_come_from_one_vehicle() {
     let (log, report) = merged(&[&a, &c], Align::AsIs).unwrap();
     let topics: Vec<_> = log.topics().iter().map(|topic| (topic.name.as_str(), topic.count)).collect();
     assert_eq!(topics, [("t/0", 3), ("t/1", 2)]);
-    assert_eq!(report.left_out, ["information char[3] sys_uuid of log 2: another log has another value"]);
+    assert_eq!(
+        report.left_out,
+        ["information char[3] sys_uuid of log 2, because another log has a different value"]
+    );
     assert!(format!("{:?}", report.details).contains("t/1"), "{:?}", report.details);
     // If the times of the logs do not overlap, rows of two vehicles share a topic.
     let d = small("two", &[100, 110], 1, &plain());
@@ -187,8 +190,9 @@ fn an_unknown_message_that_contains_rows_is_left_out_and_reported() {
     let (again, report) = merged(&[&log], Align::Shared).unwrap();
     let is_unknown = |message: &Message<'_>| matches!(message, Message::Unknown { .. });
     let unknown = log.messages().filter(|(_, message)| is_unknown(message)).take(3);
-    let left_out =
-        unknown.map(|(at, _)| format!("unknown message at byte {at} of log 1: messages are inside"));
+    let left_out = unknown.map(|(at, _)| {
+        format!("the unknown message at byte {at} of log 1, because it contains other messages")
+    });
     assert_eq!(report.left_out, left_out.collect::<Vec<_>>());
     assert_eq!(again.messages().filter(|(_, message)| is_unknown(message)).count(), 2);
 }
@@ -203,7 +207,10 @@ fn logs_that_cannot_be_merged_are_rejected_with_a_reason() {
     let no_utc = "log 1 has no UTC, so it cannot be aligned with the others";
     assert_eq!(why(&[&a, &b], Align::Shared), Err(no_utc.to_owned()));
     assert_eq!(why(&[&a, &b], Align::Utc), Err(no_utc.to_owned()));
-    assert_eq!(why(&[&a, &b], Align::AsIs), Err("the logs define format t differently".to_owned()));
+    assert_eq!(
+        why(&[&a, &b], Align::AsIs),
+        Err("the logs cannot be merged, because they define format t differently".to_owned())
+    );
     assert_eq!(why(&[&a], Align::Shared), Ok(()));
 }
 
@@ -248,7 +255,7 @@ fn a_subscription_without_a_format_is_left_out_and_reported() {
     let log = open(&bytes);
     assert_eq!(log.topics().len(), 2);
     let (merged, report) = merged(&[&log], Align::AsIs).unwrap();
-    assert_eq!(report.left_out, ["subscription u: its format is not defined"]);
+    assert_eq!(report.left_out, ["the subscription of u, because its format is not defined"]);
     assert_eq!(merged.topics().iter().map(|topic| topic.name.as_str()).collect::<Vec<_>>(), ["t/0"]);
     assert_eq!(merged.info().records, 1);
 }
@@ -305,7 +312,10 @@ fn information_is_merged_by_name_with_the_last_value() {
     let (a, b) = (log_with(&a, &[10, 20]), log_with(&b, &[30, 40]));
     let (log, report) = merged(&[&a, &b], Align::AsIs).unwrap();
     let left_out = ["information char[7] note of log 2", "default int32_t D of log 2"];
-    assert_eq!(report.left_out, left_out.map(|what| format!("{what}: another log has another value")));
+    assert_eq!(
+        report.left_out,
+        left_out.map(|what| format!("{what}, because another log has a different value"))
+    );
     let text = |text: &str| Value::Text(text.to_owned());
     assert_eq!(
         log.infos().into_iter().collect::<Vec<_>>(),
@@ -337,9 +347,15 @@ fn the_order_of_the_logs_does_not_matter() {
     let mut outs = [Vec::new(), Vec::new()];
     let [first, second] = &mut outs;
     let report = Ulog::merge(&[&a, &b], Align::AsIs, first).unwrap();
-    assert_eq!(report.left_out, ["information char[3] sys_uuid of log 2: another log has another value"]);
+    assert_eq!(
+        report.left_out,
+        ["information char[3] sys_uuid of log 2, because another log has a different value"]
+    );
     let report = Ulog::merge(&[&b, &a], Align::AsIs, second).unwrap();
-    assert_eq!(report.left_out, ["information char[3] sys_uuid of log 1: another log has another value"]);
+    assert_eq!(
+        report.left_out,
+        ["information char[3] sys_uuid of log 1, because another log has a different value"]
+    );
     assert!(format!("{:?}", report.details).contains("UInt(1, 32)"), "{:?}", report.details);
     assert!(outs[0] == outs[1]);
     assert_eq!(open(&outs[1].clone().into()).parameters().initial["P"], Value::Int(1, 32));
@@ -354,7 +370,7 @@ fn logs_aligned_by_utc_keep_the_utc_of_every_row() {
     let first = log_with(&[boot(UTC)], &[30, 40]);
     let (log, report) = merged(&[&later, &first], Align::Utc).unwrap();
     let of_another =
-        "information uint64_t boot_time_utc_us of log 1: its times are on the clock of another log";
+        "information uint64_t boot_time_utc_us of log 1, because its times are on the clock of another log";
     assert_eq!(report.left_out, [of_another]);
     let offset = log.info().utc.as_ref().expect("it has UTC").nanos / 1000;
     let times: Vec<_> = log

@@ -461,12 +461,12 @@ fn stale_times_are_reported() {
         told.extend(stale.map(|d| format!("{}: {}", log.name, d.message)));
     }
     let want = [
-        "sample: 678 records of commander_state/0 are 110 s before all others, all at the same time",
-        "sample: 3271 records of ekf2_innovations/0 are 112 s before all others, all at the same time",
-        "sample: 17072 records of sensor_preflight/0 are 112 s before all others, all at the same time",
-        "sample_appended_multiple: 95 records of commander_state/0 are 10.2 s before all others, all at the same time",
-        "sample_appended_multiple: 184 records of sensor_preflight/0 are 12.1 s before all others, all at the same time",
-        "sample_log_small: 1 record of mission/0 is 1167 s after all others",
+        "sample: 678 records of commander_state/0 are 110 s before all other records, all at the same time",
+        "sample: 3271 records of ekf2_innovations/0 are 112 s before all other records, all at the same time",
+        "sample: 17072 records of sensor_preflight/0 are 112 s before all other records, all at the same time",
+        "sample_appended_multiple: 95 records of commander_state/0 are 10.2 s before all other records, all at the same time",
+        "sample_appended_multiple: 184 records of sensor_preflight/0 are 12.1 s before all other records, all at the same time",
+        "sample_log_small: 1 record of mission/0 is 1167 s after all other records",
     ];
     assert_eq!(told, want);
 }

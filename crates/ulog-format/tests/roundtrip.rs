@@ -375,18 +375,24 @@ fn invalid_messages_are_rejected() {
     assert!(log.write_message(&Message::FlagBits(FlagBitsMessage { flags, more: &[] })).is_err());
     let row = |x: Value| Value::record([("timestamp", Value::UInt(1, 64)), ("x", x)]);
     for (value, why) in [
-        (row(Value::F64(0.5)), "x: "),
-        (row(Value::Null), "x: null is no value for float"),
-        (Value::record([("timestamp", Value::UInt(1, 64))]), "x: it has no value"),
-        (Value::UInt(1, 8), "t: its value is a struct"),
-        (Value::record([("timestamp", Value::Int(-1, 64)), ("x", Value::F32(0.0))]), "timestamp: \"-1\""),
+        (row(Value::F64(0.5)), "the value of x cannot be written: "),
+        (row(Value::Null), "the value of x cannot be written: null is not a valid value for float"),
+        (
+            Value::record([("timestamp", Value::UInt(1, 64))]),
+            "the value of x cannot be written: the value is missing",
+        ),
+        (Value::UInt(1, 8), "the value of t cannot be written: it must be a struct"),
+        (
+            Value::record([("timestamp", Value::Int(-1, 64)), ("x", Value::F32(0.0))]),
+            "the value of timestamp cannot be written: \"-1\"",
+        ),
         (
             Value::record([
                 ("timestamp", Value::UInt(1, 64)),
                 ("x", Value::F32(0.0)),
                 ("y", Value::F32(0.0)),
             ]),
-            "y: t has no such field",
+            "the value of y cannot be written: t has no such field",
         ),
     ] {
         let error = log.write_row(t, &value).unwrap_err().to_string();

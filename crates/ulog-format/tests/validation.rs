@@ -242,7 +242,7 @@ fn a_diagnostic_describes_the_loss() {
     let mut log = Built::new();
     let bad = log.messages(&[(b'S', vec![0; 8])]);
     log.messages(&rows(4..7));
-    let says = "the payload of this 'S' message contradicts its type";
+    let says = "the payload of this 'S' message is not valid for its type";
     assert_eq!(only_loss(&log), ("bad_message", bad, says.into()));
 
     let mut log = Built::new();
@@ -264,13 +264,15 @@ fn a_diagnostic_describes_the_loss() {
     log.messages(&[string("ready")]);
     let noise = log.raw(&NOISE);
     log.messages(&rows(4..7));
-    assert_eq!(only_loss(&log), ("gap", noise, "no valid message in these bytes".into()));
+    assert_eq!(only_loss(&log), ("gap", noise, "these bytes contain no valid message".into()));
 }
 
 #[test]
 fn the_row_directly_before_a_lost_range_is_named() {
     let says = |row: u64| {
-        format!("no valid message in these bytes; the row of t/0 at byte {row} right before may be corrupt")
+        format!(
+            "these bytes contain no valid message; the record of t/0 directly before, at byte {row}, may be corrupt"
+        )
     };
     let mut log = Built::new();
     let noise = log.raw(&NOISE);

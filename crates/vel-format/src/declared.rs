@@ -155,8 +155,8 @@ impl Parser {
             rest.starts_with(char::is_whitespace).then(|| (element.clone(), rest.trim_start()))
         };
         let found = NAMES.iter().find_map(named);
-        let (mut element, rest) =
-            found.ok_or_else(|| format!("{line:?} does not start with a type of section 2"))?;
+        let (mut element, rest) = found
+            .ok_or_else(|| format!("{line:?} does not start with a known type such as int or double"))?;
         let (name, unit) = match rest.split_once(char::is_whitespace) {
             Some((name, unit)) => (name, Some(unit.trim())),
             None => (rest, None),
@@ -170,7 +170,7 @@ impl Parser {
             return Err(format!("{name:?} is not a valid field name"));
         }
         if self.places.insert(name.to_owned(), self.places.len()).is_some() {
-            return Err(format!("a second field {name}"));
+            return Err(format!("the message has two fields named {name}"));
         }
         // An array of bytes whose length is another field becomes a single value of bytes, not a
         // list of numbers.
@@ -188,7 +188,7 @@ impl Parser {
     /// Parses the length of an array field, which is in brackets after the name of the field. The
     /// length is a number or the name of an earlier integer field.
     fn len(&self, name: &str, len: &str) -> Result<Len, String> {
-        let len = len.strip_suffix(']').ok_or_else(|| format!("{name}[ is not closed"))?;
+        let len = len.strip_suffix(']').ok_or_else(|| format!("the bracket after {name} is not closed"))?;
         let counts = |place: &&usize| {
             let slot = &self.layout.slots()[**place];
             let is_float = |scalar: Scalar| matches!(scalar, Scalar::Float32 | Scalar::Float64);
@@ -249,12 +249,12 @@ impl Types {
                         let layout = Layout::builder(&name);
                         open = Some(Parser { line: i + 1, name, version, layout, places: HashMap::new() });
                     }
-                    _ => return Err(bad("a message needs a name and a version".to_owned())),
+                    _ => return Err(bad("a message line must have a name and a version".to_owned())),
                 }
                 continue;
             }
             let Some(open) = &mut open else {
-                return Err(bad("a field before the first `message`".to_owned()));
+                return Err(bad("the field comes before the first `message` line".to_owned()));
             };
             open.field(line).map_err(bad)?;
         }
@@ -269,7 +269,7 @@ impl Types {
         if let Some(other) = self.by_id.get(&(type_id, version)) {
             let other = self.declared[*other].name();
             return Err(bad(format!(
-                "{name} {version} has the id 0x{type_id:08X}, which {other} has already"
+                "{name} {version} has the id 0x{type_id:08X}, which {other} already has"
             )));
         }
         if let Some(kind) = Kind::of(type_id, version) {

@@ -103,7 +103,9 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
 fn describe_tail(log: &VelReader) -> Option<String> {
     let Range { start, end } = log.parts.last().filter(|part| part.what == PartKind::Tail)?.range.clone();
     let bytes = count(end - start, "byte");
-    Some(format!("{bytes} at byte {start}, after the end mark: a reader could find other messages in them"))
+    Some(format!(
+        "{bytes} at byte {start}, after the end mark, because a reader could find other messages in them"
+    ))
 }
 
 /// Returns the byte range from the last end mark to the end of the file. If there is no end mark,
@@ -201,9 +203,9 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
         let n = logs.iter().flat_map(|log| &log.parts).filter(|part| part.what == kind).count();
         (n > 0).then(|| format!("{} {what}", count(n, noun)))
     };
-    merged.left_out.extend(left_out(PartKind::Invalid, "message", "marked as invalid"));
-    merged.left_out.extend(left_out(PartKind::AfterEnd, "message", "after end marks"));
-    merged.left_out.extend(left_out(PartKind::Tail, "range", "without messages after end marks"));
+    merged.left_out.extend(left_out(PartKind::Invalid, "message", "that the writer marked as invalid"));
+    merged.left_out.extend(left_out(PartKind::AfterEnd, "message", "that follow an end mark"));
+    merged.left_out.extend(left_out(PartKind::Tail, "range", "of other bytes that follow an end mark"));
     Ok(merged)
 }
 
@@ -213,7 +215,9 @@ fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
     let cannot = |why: String| VelError::CannotMerge { why };
     let offset = |(number, log): (usize, &&VelReader)| {
         let utc = log.meaning().gps.utc.as_ref().map(|utc| utc.offset_nanos);
-        utc.ok_or_else(|| cannot(format!("log {} has no UTC", number + 1)))
+        utc.ok_or_else(|| {
+            cannot(format!("log {} has no UTC, so it cannot be aligned with the others", number + 1))
+        })
     };
     let far = || cannot("their clocks started more than 292 years apart".to_owned());
     let apart = |most: u64| {

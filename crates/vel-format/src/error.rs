@@ -10,16 +10,16 @@ use rovelog_core::internal::text::count;
 #[non_exhaustive]
 pub enum VelError {
     /// The file does not start with the magic number of VEL.
-    #[error("not a VEL log: the file does not start with a4 56 45 4c")]
+    #[error("the file is not a VEL log, because it does not start with a4 56 45 4c")]
     NotVel,
     /// The file ends inside the header or the index.
-    #[error("the file ends at byte {len}, inside the header or index of a VEL log")]
+    #[error("the file is truncated at byte {len}, inside the header or index of a VEL log")]
     HeaderCut {
         /// Size of the file in bytes.
         len: u64,
     },
     /// The data of a message is too short for its content.
-    #[error("a {what} needs more than {} of data", count(*len, "byte"))]
+    #[error("the {what} message has only {} of data, which is too short for its content", count(*len, "byte"))]
     BadPayload {
         /// Name of the message type.
         what: String,
@@ -27,13 +27,13 @@ pub enum VelError {
         len: usize,
     },
     /// The fields of the message type are unknown.
-    #[error("topic {topic} cannot be decoded: its type is not described")]
+    #[error("topic {topic} cannot be decoded, because the fields of its type are unknown")]
     Undescribed {
         /// Name of the topic whose messages have this type.
         topic: String,
     },
     /// The name of a message type cannot be hashed, because it is not ASCII.
-    #[error("{name:?} has a non-ASCII character at byte {at}: its id would depend on the program")]
+    #[error("{name:?} has no unique id, because it has a non-ASCII character at byte {at}")]
     NotAscii {
         /// The name that cannot be hashed.
         name: String,
@@ -41,7 +41,7 @@ pub enum VelError {
         at: usize,
     },
     /// A declaration of a message type is invalid.
-    #[error("line {line} of the declarations: {why}")]
+    #[error("line {line} of the declarations is invalid: {why}")]
     BadDeclaration {
         /// Number of the invalid line, counted from 1.
         line: usize,
@@ -55,16 +55,18 @@ pub enum VelError {
         why: String,
     },
     /// Points of an HDL-64E were requested, but no calibration was found or given.
-    #[error("points of an HDL-64E need its calibration, which this log does not contain")]
+    #[error(
+        "the points of an HDL-64E cannot be computed without its calibration, which this log does not contain"
+    )]
     NoCalibration,
     /// The Velodyne packets do not match any known model.
-    #[error("the model of the Velodyne cannot be inferred from {}", count(*packets, "packet"))]
+    #[error("the Velodyne model cannot be inferred from {}", count(*packets, "packet"))]
     UnknownModel {
         /// Number of packets that were examined.
         packets: usize,
     },
     /// The calibration has fewer lasers than the sensor.
-    #[error("the calibration has {}, and an HDL-64E has 64", count(*lasers, "laser"))]
+    #[error("the calibration has {}, but an HDL-64E has 64", count(*lasers, "laser"))]
     CalibrationSize {
         /// Number of lasers in the calibration.
         lasers: usize,
@@ -78,7 +80,7 @@ pub enum VelError {
         why: String,
     },
     /// An image is larger than the limit.
-    #[error("the image at byte {at} has {pixels} pixels, and the limit is {limit}")]
+    #[error("the image at byte {at} has {pixels} pixels, but the limit is {limit}")]
     ImageTooLarge {
         /// Offset of the message that contains the image.
         at: u64,
@@ -88,7 +90,7 @@ pub enum VelError {
         limit: u64,
     },
     /// The data is too long for a single message.
-    #[error("a message of {len} bytes cannot be written: the limit is {max}")]
+    #[error("a message of {len} bytes cannot be written, because the limit is {max} bytes")]
     TooLong {
         /// Length of the data in bytes.
         len: u64,
@@ -96,7 +98,7 @@ pub enum VelError {
         max: u64,
     },
     /// A value does not fit its field.
-    #[error("{field}: {why}")]
+    #[error("the value of {field} cannot be written: {why}")]
     BadValue {
         /// Name of the field.
         field: String,
@@ -111,9 +113,7 @@ pub enum VelError {
     },
     /// The size fields of the messages are ambiguous. Whichever size rule is used to write them, a
     /// reader would infer a different rule.
-    #[error(
-        "the sizes of these {messages} messages are ambiguous: no size convention can be inferred from them"
-    )]
+    #[error("{messages} messages are too few: a reader could not infer how their size fields count")]
     SizesAmbiguous {
         /// Number of messages to write.
         messages: usize,
@@ -130,7 +130,10 @@ impl VelError {
             Self::NotVel => (
                 Kind::NotThisFormat,
                 Some(0),
-                Some("if only the first bytes are damaged: rovelog recover FILE --input-format vel -o OUT"),
+                Some(
+                    "if only the first bytes are damaged, repair the file: rovelog recover FILE \
+                     --input-format vel -o OUT",
+                ),
             ),
             Self::HeaderCut { len } => {
                 (Kind::Truncated, Some(*len), Some("copy the log again from its source"))
@@ -139,13 +142,15 @@ impl VelError {
             Self::Undescribed { .. } => (
                 Kind::Unsupported,
                 None,
-                Some("declare its fields: docs/formats/vel.md, \"Own message types\""),
+                Some("declare the fields of the type (see docs/formats/vel.md, \"Own message types\")"),
             ),
-            Self::NotAscii { .. } => (Kind::InvalidArgument, None, Some("use ASCII letters and digits")),
+            Self::NotAscii { .. } => {
+                (Kind::InvalidArgument, None, Some("use only ASCII letters and digits in the name"))
+            }
             Self::BadDeclaration { .. } => (
                 Kind::InvalidArgument,
                 None,
-                Some("write `message NAME VERSION`, then one `TYPE NAME` per line: docs/formats/vel.md"),
+                Some("write `message NAME VERSION`, then one `TYPE NAME` per line (see docs/formats/vel.md)"),
             ),
             Self::BadCalibration { .. } | Self::CalibrationSize { .. } => {
                 (Kind::InvalidArgument, None, Some("give the db.xml of the sensor, or the YAML made from it"))
@@ -153,7 +158,7 @@ impl VelError {
             Self::NoCalibration => {
                 (Kind::Unsupported, None, Some("give the db.xml that came with the sensor"))
             }
-            Self::UnknownModel { .. } => (Kind::Unsupported, None, Some("name the model")),
+            Self::UnknownModel { .. } => (Kind::Unsupported, None, Some("give the model, such as VLP-16")),
             Self::BadImage { at, .. } => (Kind::Malformed, Some(*at), None),
             Self::ImageTooLarge { at, .. } => (Kind::LimitExceeded, Some(*at), None),
             Self::TooLong { .. } => (Kind::LimitExceeded, None, None),
@@ -162,11 +167,12 @@ impl VelError {
                 Kind::InvalidArgument,
                 None,
                 Some(
-                    "align them by UTC: --time-base utc; or, if the logs share a clock, use --time-base boot",
+                    "align the logs by UTC with --time-base utc or, if they share a clock, use --time-base \
+                     boot",
                 ),
             ),
             Self::SizesAmbiguous { .. } => {
-                (Kind::Unsupported, None, Some("select more messages, or more topics"))
+                (Kind::Unsupported, None, Some("select more messages or more topics"))
             }
             Self::Io(_) => (Kind::Io, None, None),
         }

@@ -78,7 +78,7 @@ impl Summary {
                 (0, _) => format!("end mark, followed by {}", count(tail, "byte")),
                 (left_out, _) => {
                     format!(
-                        "end mark, {} after it left out ({})",
+                        "end mark, followed by {} that are left out ({})",
                         count(left_out, "message"),
                         count(tail, "byte")
                     )

@@ -27,7 +27,7 @@ impl JpegHeader {
     pub fn read(jpeg: &[u8]) -> Result<Self, String> {
         let mut decoder = jpeg_decoder::Decoder::new(jpeg);
         decoder.read_info().map_err(|error| error.to_string())?;
-        let info = decoder.info().ok_or_else(|| "no frame header".to_owned())?;
+        let info = decoder.info().ok_or_else(|| "the JPEG has no frame header".to_owned())?;
         let components = match info.pixel_format {
             jpeg_decoder::PixelFormat::L8 | jpeg_decoder::PixelFormat::L16 => 1,
             jpeg_decoder::PixelFormat::RGB24 => 3,
@@ -160,7 +160,7 @@ mod pixels {
                 Encoding::Yuyv => {
                     Ok(RgbImage::from_raw(width, height, yuyv(&self.data)).ok_or_else(odd)?.into())
                 }
-                Encoding::Unknown => Err(bad("unknown layout".to_owned())),
+                Encoding::Unknown => Err(bad("the layout of the image is unknown".to_owned())),
             }
         }
 
@@ -236,13 +236,13 @@ mod pixels {
         limits: PixelLimits,
     ) -> Result<DynamicImage, String> {
         decoder.read_info().map_err(|error| error.to_string())?;
-        let info = decoder.info().ok_or("no frame header")?;
+        let info = decoder.info().ok_or("the JPEG has no frame header")?;
         // The decoder checks its limit only after decoding. For a header of a few bytes that
         // declares a huge image, this would take half a minute.
         let pixels = u64::from(info.width) * u64::from(info.height);
         let bytes = pixels * info.pixel_format.pixel_bytes() as u64;
         if bytes > limits.bytes {
-            return Err(format!("its pixels take {bytes} bytes, more than {}", limits.bytes));
+            return Err(format!("its pixels need {bytes} bytes, but the limit is {}", limits.bytes));
         }
         decoder.set_max_decoding_buffer_size(usize::try_from(limits.bytes).unwrap_or(usize::MAX));
         let data = decoder.decode().map_err(|error| error.to_string())?;
@@ -254,7 +254,7 @@ mod pixels {
             }
             other => return Err(format!("pixels of {other:?} are not supported")),
         };
-        made.ok_or_else(|| "fewer pixels than its header states".to_owned())
+        made.ok_or_else(|| "the image has fewer pixels than its header states".to_owned())
     }
 
     /// Converts YUYV pixels to RGB according to ITU-R BT.601 with the full range of values, which

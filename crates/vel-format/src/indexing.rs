@@ -109,7 +109,9 @@ impl IndexCheck {
         }
         if !self.behind {
             let claimed = count(self.claimed, "entry");
-            return IndexState::Rebuilt(format!("no message starts after the {claimed} that it claims"));
+            return IndexState::Rebuilt(format!(
+                "no message starts directly after the index, which claims to have {claimed}"
+            ));
         }
         // Entries for seconds after the last message must have the offset at which the messages
         // end.
@@ -127,6 +129,8 @@ impl IndexCheck {
         }
         let (entry, should) = wrong.into_iter().max().unwrap_or_default();
         let found = entries.get(entry).copied().unwrap_or_default();
-        IndexState::Rebuilt(format!("entry {entry} is {found}, but second {entry} starts at byte {should}"))
+        IndexState::Rebuilt(format!(
+            "entry {entry} of the index is {found}, but second {entry} starts at byte {should}"
+        ))
     }
 }

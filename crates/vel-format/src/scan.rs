@@ -213,7 +213,7 @@ impl Scanner {
             self.diagnostics.push(
                 &rules::UNKNOWN_VERSION,
                 field_range!(0, FileHeader, major..=minor),
-                || format!("file version {major}.{minor} is read as version 1.1"),
+                || format!("the file version is {major}.{minor}, but is read as version 1.1"),
             );
         }
         // It is unusual that size fields count only the data. So a diagnostic explains why this was
@@ -222,7 +222,7 @@ impl Scanner {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, field_range!(at, MessageHeader, size), || {
                 format!(
-                    "message sizes exclude the header: then the length fits the content of {}",
+                    "message sizes exclude the header, because only then the length fits the content of {}",
                     count(exact, "message")
                 )
             });
@@ -243,7 +243,10 @@ impl Scanner {
     fn report_joined(&mut self, at: u64, end: u64) -> Step {
         self.at = end;
         self.diagnostics.push(&rules::JOINED, at..end, || {
-            format!("a second file header at byte {at}: its messages are read as part of this log")
+            format!(
+                "another log with its own header starts at byte {at}; its messages are read as part of \
+                 this log"
+            )
         });
         Step::Joined { at, end }
     }
@@ -304,9 +307,9 @@ impl Scanner {
         }
         self.diagnostics.push(rule, at..end, || {
             if rule == &rules::CUT {
-                format!("the message at byte {at} is truncated at the end of the file, byte {end}")
+                format!("the message at byte {at} is truncated by the end of the file at byte {end}")
             } else {
-                format!("no valid message in {}", count(end - at, "byte"))
+                format!("no valid message was found in {}", count(end - at, "byte"))
             }
         });
         Step::Lost { at, end, rule }
@@ -331,7 +334,10 @@ impl Scanner {
             let end = window.end();
             self.at = end;
             self.diagnostics.push(&rules::TAIL, start..end, || {
-                format!("the end mark is followed by {}, not by a message", count(end - start, "byte"))
+                format!(
+                    "the end mark is followed by {} that do not belong to a message",
+                    count(end - start, "byte")
+                )
             });
             return Ok(self.finish(Step::Tail { at: start, end }));
         }
@@ -374,23 +380,30 @@ impl Scanner {
                 self.now = time;
                 if time == i64::MAX || time == i64::MIN {
                     self.diagnostics.push(&rules::TIMESTAMP_OUT_OF_RANGE, place(), || {
-                        format!("the timestamp of {millis} ms is out of range")
+                        format!("the timestamp of {millis} ms is out of range and is limited to 292 years")
                     });
                 }
             }
             None => self.diagnostics.push(&rules::TIMESTAMP_NOT_FINITE, place(), || {
-                format!("the timestamp of {millis} ms is not finite: the message takes the time of the previous one")
+                format!(
+                    "the timestamp of {millis} ms is not finite, so the message gets the time of the \
+                     previous message"
+                )
             }),
         }
         match fit {
             Some(Fit::Exact) => {}
             Some(Fit::Surplus(more)) => self.diagnostics.push(&rules::TRAILING_DATA, end - more..end, || {
-                format!("this {} has {} after its content", crate::schema::type_name(id), count(more, "byte"))
+                format!(
+                    "the {} message has {} after its content",
+                    crate::schema::type_name(id),
+                    count(more, "byte")
+                )
             }),
             Some(Fit::Short(_)) => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
                 let len = end - at - HEADER_LEN;
                 format!(
-                    "this {} needs more than {} of data",
+                    "the {} message has only {} of data, which is too short for its content",
                     crate::schema::type_name(id),
                     count(len, "byte")
                 )
@@ -416,7 +429,7 @@ impl Scanner {
 fn unknown(id: u32, version: i32) -> String {
     match (crate::hash::published(id), crate::hash::suggest(id)) {
         (Some(name), _) => {
-            format!("version {version} of {name} is unknown: its messages are kept as raw bytes")
+            format!("version {version} of {name} is unknown, so its messages are kept as raw bytes")
         }
         (None, Some(name)) => {
             format!(

@@ -239,7 +239,7 @@ impl Summary {
         if !free {
             let range = message.offset..message.offset + message.wire_len();
             scanner.diagnostics.push(&rules::MANY_TOPICS, range, || {
-                "the limit of topics is reached: this record is in a shared topic".to_owned()
+                "the limit of topics is reached, so this record is in a shared topic".to_owned()
             });
         }
         free
@@ -319,7 +319,9 @@ impl Summary {
         for (at, days) in meaning.gps.utc.iter().flat_map(|utc| &utc.unwrapped) {
             let message = *at..at + HEADER_LEN + size_of::<GpsData>() as u64;
             scanner.diagnostics.push(&rules::DATE_UNWRAPPED, message, || {
-                format!("the date of this position differs by {days} days from the dates of the others")
+                format!(
+                    "the date of this position differs by {days} days from the dates of the other positions"
+                )
             });
         }
         (state, meaning)

@@ -238,7 +238,7 @@ fn slices_and_merged_logs_count_kept_and_left_out_messages() {
     let mut out = Vec::new();
     let merged = Vel::merge(&[&log, &good], Align::AsIs, &mut out).expect("memory takes it");
     assert_eq!((merged.records, merged.topics, merged.bytes), (8, 1, out.len() as u64));
-    assert_eq!(merged.left_out, ["1 message marked as invalid"]);
+    assert_eq!(merged.left_out, ["1 message that the writer marked as invalid"]);
     let merged = Vel::merge(&[&good, &good], Align::AsIs, &mut Vec::new()).expect("memory takes it");
     assert!(merged.left_out.is_empty(), "{:?}", merged.left_out);
 }

@@ -148,7 +148,7 @@ fn a_preview_has_the_limits_of_the_image() {
     let bytes = PixelLimits { pixels: u64::MAX, bytes: 1 << 20 };
     let made = image.preview(&message, 8, bytes);
     let Err(VelError::BadImage { why, .. }) = made else { panic!("{made:?}") };
-    assert_eq!(why, "its pixels take 201326592 bytes, more than 1048576", "nothing was decoded");
+    assert_eq!(why, "its pixels need 201326592 bytes, but the limit is 1048576", "nothing was decoded");
 }
 
 #[test]

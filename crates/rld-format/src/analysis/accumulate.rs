@@ -213,7 +213,9 @@ impl RldReader {
         if !analog(plus)
             || minus.is_some_and(|minus| !analog(minus) || channels[minus].scale != channels[plus].scale)
         {
-            return Err(RldError::refused(format!("{name:?}: voltages are analog and of one scale")));
+            return Err(RldError::refused(format!(
+                "the power {name:?} needs voltages that are analog channels with the same scale"
+            )));
         }
         let scale = channels[plus].scale.saturating_add(list[current].scale);
         Ok(PowerTerm { name: name.to_owned(), plus, minus, current, scale })

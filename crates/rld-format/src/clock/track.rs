@@ -186,7 +186,9 @@ impl Tracker {
                 note(
                     &rules::STAMPS_IMPLAUSIBLE,
                     range,
-                    format!("the block times before row {row} are invalid"),
+                    format!(
+                        "the block times before row {row} are invalid, so times are continued from before"
+                    ),
                 );
             }
             self.implausible = true;
@@ -198,8 +200,8 @@ impl Tracker {
         if !self.negative && (block_times.realtime_nsec.get() < 0 || block_times.monotonic_nsec.get() < 0) {
             let (real, mono) = (block_times.realtime_nsec.get(), block_times.monotonic_nsec.get());
             let text = format!(
-                "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}): \
-                 the same time is shown with positive nanoseconds"
+                "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}); the \
+                 same time is shown with positive nanoseconds"
             );
             note(&rules::NEGATIVE_NANOSECONDS, range.clone(), text);
             self.negative = true;
@@ -212,8 +214,10 @@ impl Tracker {
         match change {
             _ if !is_next => {}
             ClockChange::Gap { nanos, blocks, .. } => {
-                let text =
-                    format!("{nanos} ns are missing before row {row}, about {}", count(blocks, "block"));
+                let text = format!(
+                    "the logger lost {nanos} ns before row {row}, which is about {}",
+                    count(blocks, "block")
+                );
                 note(&rules::GAP, range.clone(), text);
             }
             ClockChange::Backwards => {

@@ -14,7 +14,8 @@ use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
 const SECOND: i64 = 1_000_000_000;
 
 /// Remark that is returned for logs whose block times are dates with whole seconds.
-const WHOLE_SECONDS_REMARK: &str = "block times are whole seconds: later blocks follow the first one at the true rate, unless that is off by 2 s";
+const WHOLE_SECONDS_REMARK: &str = "the CSV has block times in whole seconds, so later blocks are counted \
+                                    from the first block at the true rate, unless that is off by 2 s";
 
 /// File version of the imported log if the version that the CSV states does not support the
 /// channels.
@@ -61,7 +62,9 @@ struct Block {
 /// Returns an error with the line number if the text is not the logger's CSV.
 pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut lines = Lines { input: std::io::BufReader::new(input), number: 0 };
-    let mut remarks = vec!["the CSV has no monotonic clock; counted from the first block".to_owned()];
+    let mut remarks = vec![
+        "the CSV has no monotonic clock, so monotonic times are counted from the first block".to_owned(),
+    ];
     let header = read_header(&mut lines, zone)?;
     let (mut spec, titles) = (header.spec, header.titles);
     let mut first = lines.next()?;
@@ -74,7 +77,9 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         Err(error) => {
             let stated = std::mem::replace(&mut spec.version, NEWEST_VERSION);
             let header = spec.header()?;
-            remarks.push(format!("the log has version {NEWEST_VERSION}, not {stated}: {error}"));
+            remarks.push(format!(
+                "the log is written with file version {NEWEST_VERSION} instead of {stated}: {error}"
+            ));
             header
         }
     };
@@ -85,7 +90,11 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         let refuse = |why: String| RldError::BadCsv { line: lines.number, why };
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != titles.len() + 1 {
-            return Err(refuse(format!("{} cells, but the header has {}", cells.len(), titles.len() + 1)));
+            return Err(refuse(format!(
+                "the line has {} cells, but the header has {}",
+                cells.len(),
+                titles.len() + 1
+            )));
         }
         // Only the first row of a block has a block time.
         if !cells[0].is_empty() {
@@ -102,7 +111,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             blocks.push(Block { realtime, rows: Vec::new(), count: 0 });
         }
         let Some(block) = blocks.last_mut() else {
-            return Err(refuse("a row before the first block time".to_owned()));
+            return Err(refuse("the row comes before the first block time".to_owned()));
         };
         let number =
             |cell: &str| cell.parse::<i64>().map_err(|_| refuse(format!("{cell:?} is not an integer")));
@@ -120,7 +129,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let size = blocks.first().map_or(u64::from(spec.block_rows), |block| block.count);
     if size != u64::from(spec.block_rows) {
         remarks.push(format!(
-            "blocks have {}, but the header states {}",
+            "the blocks have {}, although the CSV header states {}",
             count(size, "row"),
             spec.block_rows
         ));
@@ -143,13 +152,13 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             steps += 1;
         }
         let block_times = BlockTimes::new(block.realtime, block.realtime - apart)
-            .ok_or_else(|| RldError::not_writable("a block time beyond 64 bits"))?;
+            .ok_or_else(|| RldError::not_writable("a block time does not fit into 64 bits"))?;
         writer.copy_block(&block_times, &block.rows)?;
         expected = block.realtime + span(block.count, spec.rate);
     }
     if steps > 0 {
         let steps = count(steps, "jump");
-        remarks.push(format!("{steps} of the block times: the clock was set, no rows are missing"));
+        remarks.push(format!("the block times have {steps}, because the clock was set; no rows are missing"));
     }
     Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
 }
@@ -169,7 +178,10 @@ impl<R: Read> Lines<R> {
         }
         // Without this limit, a file without line ends would be read into memory as a whole.
         if read as u64 == MAX_LINE_LEN {
-            return Err(RldError::BadCsv { line: self.number, why: "longer than 1 MiB".to_owned() });
+            return Err(RldError::BadCsv {
+                line: self.number,
+                why: "the line is longer than 1 MiB".to_owned(),
+            });
         }
         while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
             line.pop();
@@ -191,10 +203,10 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
     loop {
         let line = lines.next()?;
         let refuse = |why: &str| RldError::BadCsv { line: lines.number, why: why.to_owned() };
-        let line = line.ok_or_else(|| refuse("no line with the channels"))?;
+        let line = line.ok_or_else(|| refuse("the line with the channels is missing"))?;
         if lines.number == 1 {
             if line.trim() != "RocketLogger CSV File" {
-                return Err(refuse("it does not start with \"RocketLogger CSV File\""));
+                return Err(refuse("the file does not start with \"RocketLogger CSV File\""));
             }
             continue;
         }
@@ -202,7 +214,7 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
             if let Some(titles) = line.strip_prefix(',') {
                 let titles: Vec<String> = titles.split(',').map(|title| title.trim().to_owned()).collect();
                 if titles.len() > MAX_COLUMNS {
-                    return Err(refuse("more columns than a log has channels"));
+                    return Err(refuse("the CSV has more columns than a log can have channels"));
                 }
                 text.trim_end_matches('\n').clone_into(&mut spec.comment);
                 return Ok(CsvHeader { spec, titles });
@@ -212,7 +224,7 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
             continue;
         }
         let Some((key, value)) = line.split_once(',') else {
-            return Err(refuse("a header line without a comma"));
+            return Err(refuse("a header line must contain a comma"));
         };
         let value = value.trim();
         match key.trim() {
@@ -221,25 +233,27 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                     .parse()
                     .ok()
                     .filter(|version| Version::of(*version).is_some())
-                    .ok_or_else(|| refuse("a file version that is not 1 to 4"))?;
+                    .ok_or_else(|| refuse("the file version must be 1 to 4"))?;
             }
             "Block Size" => {
-                spec.block_rows = value.parse().map_err(|_| refuse("a block size that is not a number"))?;
+                spec.block_rows = value.parse().map_err(|_| refuse("the block size must be a number"))?;
             }
-            "Sample Rate" => spec.rate = value.parse().map_err(|_| refuse("a rate that is not a number"))?,
+            "Sample Rate" => {
+                spec.rate = value.parse().map_err(|_| refuse("the sample rate must be a number"))?
+            }
             "MAC Address" => {
                 let octets = value.split(':').map(|octet| u8::from_str_radix(octet, 16));
                 let octets: Result<Vec<u8>, _> = octets.collect();
                 spec.mac = octets
                     .ok()
                     .and_then(|octets| octets.try_into().ok())
-                    .ok_or_else(|| refuse("no MAC address"))?;
+                    .ok_or_else(|| refuse("the MAC address is invalid"))?;
             }
             "Start Time" => {
-                let seconds = date(value, zone).ok_or_else(|| refuse("an invalid start time"))?;
+                let seconds = date(value, zone).ok_or_else(|| refuse("the start time is invalid"))?;
                 spec.start = seconds
                     .checked_mul(SECOND)
-                    .ok_or_else(|| refuse("a start time past 64 bits of nanoseconds"))?;
+                    .ok_or_else(|| refuse("the start time does not fit into 64 bits of nanoseconds"))?;
             }
             "Comment" => comment = Some(value.to_owned()),
             // The counts in the header of the CSV are ignored, because the rows are counted during

@@ -84,8 +84,8 @@ impl RldReader {
         }
         out.flush()?;
         let also = [
-            (dated, "block times are whole seconds"),
-            (wide, "some values need more than 32 bits, which rld import refuses"),
+            (dated, "the CSV has block times in whole seconds"),
+            (wide, "some values need more than 32 bits, so rld import rejects them"),
         ];
         written.lost.extend(also.iter().filter(|(found, _)| *found).map(|(_, what)| (*what).to_owned()));
         Ok(written)
@@ -132,7 +132,7 @@ impl RldReader {
         text.push(b'\n');
         let reimported = match import(&text[..], 0) {
             Ok(imported) => Self::new(imported.bytes.into(), &ReadOptions::default())?,
-            Err(error) => return Ok(vec![format!("rld import cannot read the header: {error}")]),
+            Err(error) => return Ok(vec![format!("rld import cannot read the CSV header: {error}")]),
         };
         let preserved = |channel: &Channel| {
             let known = !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
@@ -144,22 +144,28 @@ impl RldReader {
         let same = reimported.channels().len() == self.channels().len();
         let mut lost = Vec::new();
         if !same {
-            lost.push("names of channels contain commas or line breaks and change".to_owned());
+            lost.push(
+                "channel names change after rld import, because they contain commas or line breaks"
+                    .to_owned(),
+            );
         }
         for (channel, reimported) in self.channels().iter().zip(reimported.channels()).filter(|_| same) {
             if preserved(channel) != preserved(reimported) {
-                lost.push(format!("the name, unit, scale or range flag of channel {} changes", channel.name));
+                lost.push(format!(
+                    "the name, unit, scale or range flag of channel {} changes after rld import",
+                    channel.name
+                ));
             }
         }
         let (version, other) = (ours.lead_in.file_version.get(), theirs.lead_in.file_version.get());
         if version != other {
-            lost.push(format!("the file version changes from {version} to {other}"));
+            lost.push(format!("the file version changes from {version} to {other} after rld import"));
         }
         if ours.comment_text() != theirs.comment_text() {
-            lost.push("the comment changes".to_owned());
+            lost.push("the comment changes after rld import".to_owned());
         }
         if ours.lead_in.start_sec.get() != theirs.lead_in.start_sec.get() {
-            lost.push("the start time changes".to_owned());
+            lost.push("the start time changes after rld import".to_owned());
         }
         Ok(lost)
     }

@@ -52,7 +52,7 @@ impl RldReader {
         let rate = self.header().lead_in.sample_rate.get();
         let since = span(row.saturating_sub(from), rate) - span(from.saturating_sub(row), rate);
         BlockTimes::new(times.realtime() + since, times.monotonic() + since)
-            .ok_or_else(|| RldError::not_writable("block times beyond 64 bits"))
+            .ok_or_else(|| RldError::not_writable("block times do not fit into 64 bits"))
     }
 
     /// Returns the last valid block times before `row`. If there are none, returns the first valid
@@ -68,8 +68,8 @@ impl RldReader {
     /// corrected.
     pub(crate) fn clean_header(&self, rows: u64) -> Result<Header, RldError> {
         let mut header = self.validated.header.clone();
-        let length =
-            u32::try_from(header.comment.len()).map_err(|_| RldError::not_writable("a comment too long"))?;
+        let length = u32::try_from(header.comment.len())
+            .map_err(|_| RldError::not_writable("the comment is too long"))?;
         header.lead_in.comment_length = U32Le::new(length);
         // If a header is larger than 64 KiB, its size is stored modulo 2^16, as in files of the
         // logger.
@@ -90,8 +90,8 @@ impl RldReader {
         if let Some(short) = split.short.first() {
             let (from, gap) = (short.start, short.end);
             let why = format!(
-                "rows {from} to {gap} would be a short block before a gap, \
-                 but only the last block of a file can be short"
+                "rows {from} to {gap} would become a short block before a gap, and only the last block of \
+                 a file can be short"
             );
             return Err(RldError::not_writable(why));
         }
@@ -198,7 +198,7 @@ impl FileRows {
         let rows = self.short_rows();
         (rows > 0).then(|| {
             format!(
-                "{} of a short block before a gap: only the last block of a file can be short",
+                "{} of a short block before a gap, because only the last block of a file can be short",
                 count(rows, "row")
             )
         })
@@ -208,8 +208,9 @@ impl FileRows {
 /// Returns a description of the rows of the ambient file, which cannot be written to the same file
 /// as the rows of the log. Returns `None` if the log has no ambient file.
 fn ambient_left_out(log: &RldReader) -> Option<String> {
-    let rows =
-        |log: &RldReader| format!("{} of an ambient file, which is a separate log", count(log.rows(), "row"));
+    let rows = |log: &RldReader| {
+        format!("{} of the ambient file, because it is a separate log", count(log.rows(), "row"))
+    };
     log.ambient().map(rows)
 }
 
@@ -240,7 +241,7 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
             let first = log.block_of(rows.start).map_or(rows.start, |(first, _)| first);
             if first < rows.start && log.gaps_inside(rows.start + 1..rows.end).next().is_some() {
                 let text = format!(
-                    "{} more at the start: blocks are kept whole because of a gap",
+                    "the slice has {} more at its start, because blocks are kept whole if a gap follows",
                     count(rows.start - first, "row")
                 );
                 details.push(Detail::new("rows_more", text, Value::UInt(rows.start - first, 64)));
@@ -251,7 +252,7 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
         }
         ranges => {
             let why = format!(
-                "the window contains {} separate ranges of rows, because the clock was set",
+                "the time range contains {} separate ranges of rows, because the clock was set",
                 ranges.len()
             );
             return Err(RldError::not_writable(why));
@@ -260,13 +261,14 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     let early = log.rows_before_step(&rows);
     if early > 0 {
         let text = format!(
-            "{} after the clock was set have UTC from before: a block has one time",
+            "{} recorded after the clock was set have UTC times from before, because a block has only one \
+             time",
             count(early, "row")
         );
         details.push(Detail::new("rows_before_step", text, Value::UInt(early, 64)));
     }
     if wanted(0) && wanted(1) {
-        let text = "the ambient file is a separate log: slice it by its own name";
+        let text = "the ambient file is not in the slice; it is a separate log, so slice it by its own name";
         details.push(Detail::new("ambient", text, Value::Bool(true)));
     }
     let records = rows.end - rows.start;

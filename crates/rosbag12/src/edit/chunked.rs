@@ -54,7 +54,7 @@ impl Written {
     /// Describes the records that were not copied because they are too large for a chunk. Returns
     /// `None` if there are no such records.
     fn left_out(&self) -> Option<String> {
-        (self.too_large > 0).then(|| count(self.too_large, "record") + " too large for a chunk")
+        (self.too_large > 0).then(|| count(self.too_large, "record") + " that are too large for a chunk")
     }
 
     fn left_out_detail(&self) -> Option<Detail> {
@@ -259,7 +259,7 @@ impl BagReader {
         let mut details = vec![Detail::hidden("chunks", chunks)];
         let gone = self.gone();
         if !gone.is_empty() {
-            let text = format!("{} gone that the index names", count(gone.len(), "message"));
+            let text = format!("{} listed in the index could not be found", count(gone.len(), "message"));
             details.push(Detail::new("lost_messages", text, named(&gone)));
         }
         details

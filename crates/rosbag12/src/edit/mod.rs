@@ -18,6 +18,6 @@ pub(crate) use recover::recover;
 /// latching publisher sends its last message to every new subscriber. Returns `None` if `kept` is
 /// 0.
 fn latched_detail(kept: u64) -> Option<Detail> {
-    let text = || format!("kept {} from before the start", count(kept, "latched message"));
+    let text = || format!("the output also has {} from before the start", count(kept, "latched message"));
     (kept > 0).then(|| Detail::new("latched", text(), Value::count(kept)))
 }

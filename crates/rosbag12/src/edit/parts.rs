@@ -107,7 +107,10 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     }
     let relative = logs.iter().filter(|log| log.scanner.tables.clock != Clock::Unix).count();
     if relative > 0 && align != Align::AsIs {
-        return Err(BagError::Clocks("bags of before V1.1 count time from the start of their recording"));
+        return Err(BagError::Clocks(
+            "bags older than V1.1 cannot be aligned, because their times count from the start of the \
+             recording",
+        ));
     }
     // The heap contains the next message of each source bag.
     let mut orders: Vec<_> = logs.iter().map(|log| log.places(&Select::all())).collect();

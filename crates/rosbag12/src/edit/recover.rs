@@ -206,7 +206,7 @@ impl BagReader {
         let mut details = Vec::new();
         let gone = self.lost_messages();
         if !gone.is_empty() {
-            let text = format!("{} of the index not found", count(gone.len(), "message"));
+            let text = format!("{} listed in the index could not be found", count(gone.len(), "message"));
             details.push(Detail::new("lost_messages", text, named(&gone)));
         }
         details.push(self.ledger_detail());

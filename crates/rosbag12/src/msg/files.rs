@@ -31,7 +31,7 @@ pub fn read(path: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     let path = path.canonicalize()?;
     collect(&path, DEPTH, &mut found)?;
     if found.definitions.is_empty() {
-        return Err(Error::new(ErrorKind::NotFound, "there is no .msg file of a package"));
+        return Err(Error::new(ErrorKind::NotFound, "the path contains no .msg file of a package"));
     }
     Ok(found.definitions)
 }
@@ -50,7 +50,8 @@ struct FoundFiles {
 fn collect(path: &Path, depth: usize, found: &mut FoundFiles) -> Result<()> {
     found.entries += 1;
     if found.entries > MAX_ENTRIES || found.bytes > MAX_BYTES {
-        let why = format!("there are more than {MAX_ENTRIES} files, or more than 64 MiB of definitions");
+        let why =
+            format!("the path contains more than {MAX_ENTRIES} files, or more than 64 MiB of definitions");
         return Err(Error::new(ErrorKind::FileTooLarge, why));
     }
     if path.is_dir() {

@@ -175,7 +175,7 @@ pub struct MessageText {
 
 /// A line in a message definition that is not a field, a constant, a comment or a blank line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} is no field and no constant: {text:?}")]
+#[error("line {line} is neither a field nor a constant: {text:?}")]
 pub struct SyntaxError {
     /// Number of the line in the text. The first line is line 1.
     pub line: usize,

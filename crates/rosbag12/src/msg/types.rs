@@ -16,7 +16,7 @@ pub enum DefinitionError {
     #[error("the definition is empty")]
     Empty,
     /// A line of the message definition has a syntax error.
-    #[error("in {name}, {error}")]
+    #[error("the definition of {name} is invalid: {error}")]
     Syntax {
         /// Name of the type whose text has the error.
         name: String,
@@ -24,7 +24,7 @@ pub enum DefinitionError {
         error: SyntaxError,
     },
     /// A type that the message definition needs is not defined anywhere.
-    #[error("{name}, which {user} has as a field, is not defined")]
+    #[error("type {name} of a field in {user} is not defined")]
     Missing {
         /// Name of the missing type.
         name: String,
@@ -32,14 +32,14 @@ pub enum DefinitionError {
         user: String,
     },
     /// A type contains itself.
-    #[error("{name} contains itself")]
+    #[error("type {name} contains itself")]
     Circular {
         /// Name of the type that contains itself.
         name: String,
     },
     /// The message definition is nested too deeply, has too many types, or has too many values in
     /// arrays of fixed size.
-    #[error("{name} is too large: {what}")]
+    #[error("type {name} is too large: {what}")]
     TooLarge {
         /// Name of the type that exceeds the limit.
         name: String,
@@ -285,7 +285,7 @@ mod tests {
         let error = Types::resolve("a/A", circle, 64, &nowhere).unwrap_err();
         assert!(matches!(error, DefinitionError::Circular { .. }), "{error}");
         let missing = Types::resolve("a/A", b"B b", 64, &nowhere).unwrap_err();
-        assert_eq!(missing.to_string(), "B, which a/A has as a field, is not defined");
+        assert_eq!(missing.to_string(), "type B of a field in a/A is not defined");
         let mut deep = b"T0 t".to_vec();
         for i in 0..70 {
             deep.extend(format!("\n===\nMSG: a/T{i}\nT{} t", i + 1).into_bytes());

@@ -55,7 +55,7 @@ impl Scanner {
         {
             let (topic, before) = (escape_bytes(topic), escape_bytes(&other.topic));
             self.diagnostics.push(&rules::CONNECTION_CONFLICT, at..at + 1, || {
-                format!("connection {conn} of {topic} was declared earlier for {before}, with other data")
+                format!("connection {conn} of {topic} was declared before for {before}, with different data")
             });
         }
         let callerid = stated.callerid.map(escape_bytes);
@@ -112,7 +112,8 @@ impl Scanner {
         self.diagnostics.push(&rules::CONNECTION_DAMAGED, at..at + 1, || {
             let topic = escape_bytes(&known.topic);
             format!(
-                "the record of connection {conn} contradicts itself; the record for {topic} is used instead"
+                "the record of connection {conn} contradicts itself, so the record for {topic} is used \
+                 instead"
             )
         });
         content.ids.by_record.insert(key, number);
@@ -129,7 +130,7 @@ impl Scanner {
             let stated = ConnectionHeader::read(&record.data);
             if !stated.as_ref().is_some_and(ConnectionHeader::is_complete) {
                 self.diagnostics.push(&rules::CONNECTION_DAMAGED, at..at + 1, || {
-                    let what = if stated.is_some() { "lack fields" } else { "cannot be parsed" };
+                    let what = if stated.is_some() { "lacks fields" } else { "cannot be parsed" };
                     format!("the data of connection {} of {} {what}", origin.id, escape_bytes(topic))
                 });
             }
@@ -249,7 +250,7 @@ impl Scanner {
     fn report_refused_message(&mut self, extent: &ChunkExtent, message: &MessageRef) {
         let (at, end) = (extent.file_offset(message.at), extent.file_offset(message.end()));
         self.diagnostics.push(&rules::TOO_MANY_TOPICS, at..end.max(at + 1), || {
-            "a message was left out, because its connection exceeds the limit of topics".to_owned()
+            "a message is left out, because its connection exceeds the limit of topics".to_owned()
         });
     }
 
@@ -267,8 +268,9 @@ impl Scanner {
                 let content = &mut self.content;
                 content.chunks[content.position.chunk].has_unknown_records = true;
                 let at = extent.file_offset(at as u64);
-                self.diagnostics
-                    .push(&rules::UNKNOWN_OP, at..at + 1, || format!("a record of op {op} in a chunk"));
+                self.diagnostics.push(&rules::UNKNOWN_OP, at..at + 1, || {
+                    format!("a chunk contains a record with the unknown op (record type) {op}")
+                });
             }
             ChunkItem::Lost { at, end } => self.add_lost_in_chunk(extent, at, end, false),
             ChunkItem::Tail { at } => self.add_lost_in_chunk(extent, at, len, true),
@@ -285,8 +287,12 @@ impl Scanner {
         let is_cut = cut && range.end == extent.end && extent.length != LengthSource::Header;
         let rule = if is_cut { &rules::CUT } else { &rules::LOST_IN_CHUNK };
         self.diagnostics.push(rule, range, || {
-            let what = if is_cut { "a record that the end cuts" } else { "no record can be recognized" };
-            format!("bytes {at}..{end} of the records of the chunk at byte {}: {what}", extent.at)
+            let what = if is_cut {
+                "contain a record that is truncated by the end of the file"
+            } else {
+                "contain no record that can be recognized"
+            };
+            format!("bytes {at}..{end} of the decompressed chunk at byte {} {what}", extent.at)
         });
     }
 

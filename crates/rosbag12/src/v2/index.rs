@@ -53,7 +53,7 @@ impl Scanner {
                 match chunk.index.data_match {
                     IndexMatch::Exact => {}
                     IndexMatch::Differs => {
-                        why.push(format!("the index data of the chunk at byte {at} differ"));
+                        why.push(format!("the index data of the chunk at byte {at} differs"));
                     }
                     IndexMatch::Absent => why.push(format!("the chunk at byte {at} has no index data")),
                 }
@@ -78,14 +78,14 @@ impl Scanner {
             // are compared only if the file has one section.
             let real = (content.ids.indexed.len(), chunks.len());
             if let Some(said) = header.filter(|said| *said != real) {
-                why.push(format!("the bag header says {} connections and {} chunks", said.0, said.1));
+                why.push(format!("the bag header states {} connections and {} chunks", said.0, said.1));
             }
             let pos = section.first_index_at.map(|at| at - section.offset);
             if section.index_pos != pos {
                 why.push("the bag header states another index position".to_owned());
             }
             if section.unusable {
-                why.push("another index precedes it".to_owned());
+                why.push("another index comes before it".to_owned());
             }
             section.index = if content.is_encrypted() {
                 IndexState::Encrypted

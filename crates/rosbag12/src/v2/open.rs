@@ -102,7 +102,7 @@ impl Scanner {
         }
         self.sections.push(Section::new(at, end));
         self.diagnostics.push(&rules::APPENDED_SECTION, at..end, || {
-            format!("another bag starts at byte {at}: it is read with its own connections")
+            format!("another bag starts at byte {at}; it is read with its own connections")
         });
         self.content.begin_section();
     }
@@ -129,7 +129,7 @@ impl Scanner {
 
     pub(super) fn report_zeros(&mut self, Loss { at, end, .. }: Loss) {
         self.diagnostics.push(&rules::ZEROS_BEFORE_INDEX, at..end, || {
-            format!("{} between the chunks and the index", text::count(end - at, "zero byte"))
+            format!("the bag has {} between the chunks and the index", text::count(end - at, "zero byte"))
         });
     }
 
@@ -140,15 +140,13 @@ impl Scanner {
         self.diagnostics.push(rule, at..end, || {
             let bytes = text::count(end - at, "byte");
             if rule == &rules::CUT {
-                format!(
-                    "the record at byte {at} is truncated at the end of the file; {bytes} of it are present"
-                )
+                format!("the record at byte {at} is truncated by the end of the file and has only {bytes}")
             } else if rule == &rules::ENCRYPTED {
-                format!("{bytes} of encrypted connection records")
+                format!("the bag has {bytes} of encrypted connection records, which cannot be read")
             } else if rule == &rules::TOO_MANY_SECTIONS {
                 sections::beyond_limit(at)
             } else {
-                format!("no record can be recognized in {bytes}")
+                format!("no record was recognized in {bytes}")
             }
         });
     }
@@ -210,7 +208,7 @@ impl Scanner {
                     self.diagnostics.push(&rules::INDEX_LENGTH, at..end, || {
                         let (count, stored) = (record.count.get(), found.data_len);
                         format!(
-                            "the index data have version {} and {count} entries in {stored} bytes",
+                            "the index data has version {} and {count} entries in {stored} bytes",
                             record.ver.get()
                         )
                     });
@@ -353,7 +351,7 @@ impl Scanner {
                 if u64::from(extent.size) != chunk.decompressed_len && extent.length == LengthSource::Header {
                     diagnostics.push(&rules::CHUNK_SIZE, head_of(&extent), || {
                         format!(
-                            "the chunk header states {} decompressed bytes, but there are {}",
+                            "the chunk header states {} decompressed bytes, but the chunk has {}",
                             extent.size, chunk.decompressed_len
                         )
                     });
@@ -361,7 +359,7 @@ impl Scanner {
             }
             DataStatus::Checksum => {
                 diagnostics.push(&rules::CHUNK_CHECKSUM, end..end, || {
-                    format!("the chunk at byte {at} fails its checksum: its messages may be wrong")
+                    format!("the chunk at byte {at} fails its checksum, so its messages may be wrong")
                 });
                 if behind < end {
                     diagnostics.push(&rules::CHUNK_DAMAGED, behind..end, || {
@@ -389,8 +387,7 @@ impl Scanner {
                 };
                 diagnostics.push(rule, from..end, || {
                     format!(
-                        "the chunk at byte {at} {} {}: {} kept",
-                        if status == DataStatus::Unknown { "has an" } else { "is" },
+                        "the chunk at byte {at} cannot be read completely ({}); its readable part has {}",
                         status.name(),
                         text::count(chunk.messages.count, "message")
                     )
@@ -427,7 +424,7 @@ fn report_length(chunk: &Chunk, diagnostics: &mut Diagnostics) {
     let len = extent.end - extent.data_at;
     if extent.headless {
         diagnostics.push(&rules::CHUNK_HEADLESS, extent.at..extent.at + 1, || {
-            format!("the header of the chunk with {} is lost", text::count(chunk.messages.count, "message"))
+            format!("the header of a chunk with {} is lost", text::count(chunk.messages.count, "message"))
         });
     }
     match extent.length {

@@ -72,9 +72,11 @@ impl BagReader {
         let lost = self.losses();
         (*lost != self.info.lost).then(|| {
             let start = lost.ranges.first().map(|range| range.start);
-            let why = format!("{lost}: the index of the bag names records that its chunks do not have");
+            let why = format!("{lost}, because the index of the bag names records that its chunks do not \
+                               have");
             let next =
-                "list the damage: rovelog check FILE; keep the intact records: rovelog recover FILE -o OUT";
+                "list the damage with rovelog check FILE, or keep the intact records with rovelog recover \
+                 FILE -o OUT";
             Error::new(INFO.id, ErrorKind::DataLost, start, why).with_next(next)
         })
     }

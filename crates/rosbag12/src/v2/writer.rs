@@ -178,8 +178,9 @@ impl<'a> Writer<'a> {
         if let Some(number) = self.numbers.get(&new) {
             return Ok(*number);
         }
-        let number = u32::try_from(self.connections.len()).map_err(|_| refuse("there are too many"))?;
-        let len = u32::try_from(data.len()).map_err(|_| refuse("its data have 4 GiB or more"))?;
+        let number =
+            u32::try_from(self.connections.len()).map_err(|_| refuse("the bag has too many connections"))?;
+        let len = u32::try_from(data.len()).map_err(|_| refuse("its data has 4 GiB or more"))?;
         let conn = U32Le::new(number);
         let mut record = Header::Connection(Connection { conn: &conn, topic }).head_with(other_fields, len);
         record.extend_from_slice(data);
@@ -393,7 +394,7 @@ fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagErr
         #[cfg(not(feature = "compressed"))]
         _ => Err(BagError::BadRecord {
             what: format!("a chunk compressed with {}", compression.name()),
-            why: "built without feature `compressed`",
+            why: "this build lacks the feature `compressed`",
         }),
     }
 }

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
 use crate::text::{count, wrote};
 
-/// ROS bags only: reindex
+/// ROS bags only: write a new index
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,9 +23,9 @@ enum Command {
 }
 
 const MORE: &str = "\
-Writes a bag with a complete index, which other readers need: messages are copied byte for byte, \
-and each topic has its definition before its first message. A V2.0 bag stays V2.0; V1.1 and V1.0 \
-bags become V1.2. The exit code is 3 if bytes of the input could not be read; `rovelog check` \
+Writes a bag with a complete index, which other readers need. Messages are copied byte for byte, \
+and the definition of each topic comes before its first message. A V2.0 bag stays V2.0; V1.1 and \
+V1.0 bags become V1.2. The exit code is 3 if bytes of the input could not be read; `rovelog check` \
 lists them.
 
 Examples:

@@ -13,7 +13,9 @@ use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
 use crate::window::{WindowArgs, note_outside, span};
 
 const MORE: &str = "\
-CSV output needs exactly one topic. Stdin is printed in file order. The exit code is 3 if bytes of the log or values were lost; after a failure, a document of JSON has its cause as error.
+CSV output needs exactly one topic. Records of stdin are printed in file order. The exit code is 3 \
+if a part of the log is damaged or if a value cannot be printed. If cat fails while it prints a \
+JSON document, the document ends with the key error, which contains the cause.
 
 Examples:
   rovelog cat flight.ulg -S -10s             the last ten seconds
@@ -23,7 +25,7 @@ Examples:
   rovelog cat flights/ --topics battery_status --fields voltage_v -f csv
   gzip -dc flight.ulg.gz | rovelog cat -     from a pipe, in file order";
 
-/// Print records in time order: text, ndjson, json or csv
+/// Print records in time order, as text, ndjson, json or csv
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -96,19 +98,22 @@ fn selection<'a>(
 
 fn one_topic(topics: &[&Topic]) -> Failure {
     let next = match topics.first() {
-        Some(topic) => format!("name one: rovelog cat FILE -f csv --topics {}", topic.name),
+        Some(topic) => format!("name one topic: rovelog cat FILE -f csv --topics {}", topic.name),
         None => "list the topics: rovelog topics FILE".to_owned(),
     };
-    Failure::usage(format!("csv needs exactly one topic, but {} are selected", topics.len())).next(next)
+    Failure::usage(format!("CSV output needs exactly one topic, but {} are selected", topics.len()))
+        .next(next)
 }
 
 /// Prints the records of stdin in file order, as they arrive.
 fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     if !args.last_before.is_empty() {
-        return Err(Failure::usage("--latched needs a file: a pipe cannot be read twice"));
+        return Err(Failure::usage("--latched needs a file, because a pipe cannot be read twice"));
     }
     if let Some(text) = args.fields.expression() {
-        return Err(Failure::usage(format!("{text} needs a file: it is computed of a whole topic")));
+        return Err(Failure::usage(format!(
+            "{text} needs a file, because it is computed from a whole topic"
+        )));
     }
     let mut stream = input.stream(context)?;
     // The format of times is determined from the header and the first record. At this time, the

@@ -17,10 +17,14 @@ use crate::times::Times;
 use crate::window::WindowArgs;
 
 const MORE: &str = "\
-The first line for each log is the health of its times: a gap is longer than three periods of a \
-topic with a steady rate. Records are missing where a dropout, lost bytes or most other topics confirm a gap. The last line is the name of the log and the verdict, valid or damaged. \
-The exit code is 0 if all logs are valid, and 1 if data of a log is lost or left out. -v explains each kind of problem; \
--q prints nothing for valid logs. CSV has a row for each problem; stats --timing -f csv has the health.
+The first line for each log summarizes its time stamps. A gap is a pause that is longer than three \
+periods of a topic with a steady rate. Records count as missing only if a dropout, lost bytes or \
+gaps in most other topics confirm the gap. The last line is the name of the log and the verdict, \
+valid or damaged.
+
+The exit code is 0 if all logs are valid, and 1 if data of a log is lost or left out. -v explains \
+each kind of problem, and -q prints nothing for valid logs. CSV output has a row for each problem. \
+For the timing of each topic, use rovelog stats --timing.
 
 Examples:
   rovelog check flight.ulg
@@ -141,7 +145,7 @@ fn text(out: &mut Out, name: &str, survey: &Survey, times: &Times, context: &Con
     for (code, total) in found.counts() {
         let shown = found.list().iter().filter(|problem| problem.rule.code == *code).count() as u64;
         if *total > shown {
-            writeln!(out, "{of}and {} more of {code}", total - shown)?;
+            writeln!(out, "{of}{} more problems with the code {code} are not listed", total - shown)?;
         }
     }
     if let Some(report) = &report {

@@ -14,15 +14,17 @@ use crate::interpreter::INTERPRETER;
 use crate::text::{count, escape, parse_size, size};
 
 const MORE: &str = "\
-A lake is a folder of Parquet files: one table for each format and topic, rows of many logs in one \
-file, and the table _logs with a row for each log. DuckDB, Polars, Spark and pandas read it.
+A lake is a folder of Parquet files, which DuckDB, Polars, Spark and pandas can read. It has one \
+table for each format and topic, with rows of many logs in one file, and the table _logs with a \
+row for each log.
 
-Logs that are in the lake already are not read again: a second run writes nothing. A damaged log is \
-added as far as it can be read, and one that cannot be read gets a row with the reason; the exit \
-code is then 3. A run that is killed leaves a valid lake, and the next run completes it.
+Logs that are already in the lake are not read again, so a second run writes nothing. A damaged \
+log is added as far as it can be read. A log that cannot be read only gets a row in _logs with the \
+reason. In both cases, the exit code is 3. A run that is killed leaves a valid lake, and the next \
+run completes it.
 
-Sources are files, folders (all logs in them and below) and patterns in quotes. -f ndjson prints a \
-line for each log.
+Sources are files, folders (with all logs in them and in their subfolders) and patterns in quotes. \
+-f ndjson prints a line for each log.
 
 Examples:
   rovelog ingest flights/ -o lake/
@@ -30,7 +32,7 @@ Examples:
   rovelog ingest flights/ -o lake/ -f ndjson | jq -r 'select(.error).uri'
   rovelog lake check lake/";
 
-/// Add logs to a lake: Parquet tables of many logs
+/// Add logs to a lake, which is a folder of Parquet tables with many logs
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -40,13 +42,14 @@ pub(crate) struct Args {
     /// Folder of the lake
     #[arg(short, long, value_name = "LAKE")]
     output: PathBuf,
-    /// Size of the logs that are added together; default 128MiB
+    /// Add logs in packs of about this total size; default 128MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pack_size: Option<u64>,
-    /// Retry logs whose worker process ended before they were added
+    /// Retry logs that were given up because their worker process crashed
     #[arg(long)]
     retry_quarantined: bool,
-    /// Engine that makes the tables: local, spark or sail; the last two need the Python package
+    /// Engine that writes the tables: local (default), spark or sail; spark and sail need the
+    /// Python package
     #[arg(
         long,
         value_enum,
@@ -142,10 +145,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // after all logs have been added.
     let (mut at, mut printed) = (0, Ok(()));
     let done = lake::ingest(&args.sources, &lake, &options, &mut |progress| match progress {
-        lake::Progress::Waiting => context.note("another program writes to this lake: waiting for it"),
+        lake::Progress::Waiting => {
+            context.note("another program is writing to this lake; waiting until it has finished")
+        }
         lake::Progress::Found { new, bytes, known } => {
             context.progress.start(Some(bytes));
-            let known = if known > 0 { format!("; {known} in the lake already") } else { String::new() };
+            let known = if known > 0 { format!("; {known} already in the lake") } else { String::new() };
             context.note(&format!("{} to add, {}{known}", count(new as u64, "log"), size(bytes)));
         }
         lake::Progress::Pack(bytes) => {
@@ -153,10 +158,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             context.progress.at(at);
         }
         lake::Progress::Again { why, logs } => {
-            context.note(&format!("a worker ended ({why}): {} tried again", count(logs as u64, "log")));
+            context.note(&format!(
+                "a worker process ended ({why}), so {} will be tried again",
+                count(logs as u64, "log")
+            ));
         }
         lake::Progress::Gone(uri) => context.notices.note(&format!(
-            "a file of the lake is missing or damaged, and {} is gone or has changed: it cannot be repaired",
+            "a file of the lake is missing or damaged and cannot be repaired, because the log {} is gone \
+             or has changed",
             escape(uri)
         )),
         lake::Progress::Log(row) => {
@@ -176,9 +185,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn run_engine(args: &Args, format: Format, context: &Context) -> Outcome {
     let engine = if args.engine == Engine::Spark { "spark" } else { "sail" };
     let Some(python) = INTERPRETER.get() else {
-        return Err(Failure::failed(format!("{engine} is reached through the Python package")).next(
-            format!("pip install 'rovelog[spark]', then: python -m rovelog ingest ... --engine {engine}"),
-        ));
+        return Err(Failure::failed(format!("the engine {engine} needs the Python package")).next(format!(
+            "install it with pip install 'rovelog[spark]', then run python -m rovelog ingest ... --engine \
+             {engine}"
+        )));
     };
     let mut command = Command::new(python);
     command.args(["-m", "rovelog.lake", "ingest", "--engine", engine, "-o"]).arg(&args.output);
@@ -217,15 +227,17 @@ fn report_log(row: &LogRow, context: &Context) {
         }
         LogStatus::Partial if row.lost_values > 0 => {
             let values = count(row.lost_values, "value");
-            context.notices.note(&format!("{uri}: {values} that no column can hold"));
+            context.notices.note(&format!("{uri}: no column can hold {values}"));
         }
         LogStatus::Partial => context.notices.note(&format!("{uri}: part of the log is missing")),
         LogStatus::Failed => {
-            let why = row.error.as_deref().unwrap_or("it cannot be read");
+            let why = row.error.as_deref().unwrap_or("the log cannot be read");
             // The message starts with the path of the log. It is removed, because the path is
             // printed after the message.
             let why = why.strip_prefix(&format!("{}: ", row.uri)).unwrap_or(why);
-            context.notices.failure(&Failure::failed(format!("not added: {why}")).at(Path::new(&row.uri)));
+            context
+                .notices
+                .failure(&Failure::failed(format!("the log was not added: {why}")).at(Path::new(&row.uri)));
         }
     }
 }
@@ -244,8 +256,8 @@ fn summarize(done: &Ingested, context: &Context) {
         (done.ok, "added"),
         (done.partial, "added in part"),
         (done.failed, "not added"),
-        (done.known, "in the lake already"),
-        (done.same, "with the content of another log"),
+        (done.known, "already in the lake"),
+        (done.same, "with the same content as another log"),
     ] {
         if number > 0 {
             said.push(format!("{number} {what}"));

@@ -28,9 +28,9 @@ enum Command {
 }
 
 const CHECK: &str = "\
-Every file that the table _logs names must be there with all its rows, and no other file may be \
-there. Files of a run that was killed are listed; the next `rovelog ingest` or `rovelog lake clean` \
-removes them. The exit code is 1 if the lake is not as _logs says.
+Every file that the table _logs lists must exist with all its rows, and no other file may exist. \
+Files that a killed run left behind are listed. The next `rovelog ingest` or `rovelog lake clean` \
+removes them. The exit code is 1 if the lake does not match _logs.
 
 Examples:
   rovelog lake check lake/
@@ -43,13 +43,13 @@ struct CheckArgs {
     /// Folder of the lake
     #[arg(value_name = "LAKE")]
     lake: PathBuf,
-    /// Compare the content of each file with its hash too; reads all files
+    /// Also compare the content of each file with its hash; this reads all files
     #[arg(long)]
     content: bool,
 }
 
 const CLEAN: &str = "\
-A run that was killed leaves files that the table _logs does not name. `rovelog ingest` removes \
+A run that was killed leaves files that the table _logs does not list. `rovelog ingest` removes \
 them, too. Files of other programs are never removed.
 
 Examples:
@@ -94,8 +94,8 @@ fn existing(path: &PathBuf) -> Result<Lake, Failure> {
     if path.join("_logs").is_dir() {
         return Ok(Lake::new(path));
     }
-    Err(Failure::failed("this is not a lake: it has no table _logs")
-        .next("make one: rovelog ingest LOGS -o FILE")
+    Err(Failure::failed("the folder is not a lake, because it has no table _logs")
+        .next("create a lake with rovelog ingest LOGS -o FILE")
         .at(path))
 }
 
@@ -121,7 +121,7 @@ fn check(args: &CheckArgs, context: &Context) -> Outcome {
         }
         for file in &checked.unnamed {
             let word = out.paint.yellow("WARN ");
-            writeln!(out, "{word}  {}: left by a run that was killed", escape(file))?;
+            writeln!(out, "{word}  {} was left by a run that was killed", escape(file))?;
         }
         let (logs, files) = (count(checked.logs as u64, "log"), count(checked.files as u64, "file"));
         let failed =
@@ -136,7 +136,7 @@ fn check(args: &CheckArgs, context: &Context) -> Outcome {
 
 fn clean(args: &CleanArgs, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
-    let waiting = || context.note("another program writes to this lake: waiting for it");
+    let waiting = || context.note("another program is writing to this lake; waiting until it has finished");
     let removed = lake::clean(&existing(&args.lake)?, waiting)?;
     let mut out = context.out();
     for path in &removed {

@@ -15,9 +15,10 @@ use crate::text::{count, wrote};
 use crate::times::TimeBase;
 
 const MORE: &str = "\
-The logs must have the same format and a common clock. If the logs do not show that they share \
-one, choose how to align them: --time-base boot keeps their times unchanged, --time-base utc \
-aligns them by UTC. Data that one log cannot contain is reported, and the exit code is 3.
+The logs must have the same format and a common clock. If the logs do not show that they share a \
+clock, choose how to align them: --time-base boot keeps all times unchanged, and --time-base utc \
+aligns the logs by UTC. Data that the merged log cannot contain is reported, and the exit code is \
+then 3.
 
 Examples:
   rovelog merge parts/flight_*.ulg -o flight.ulg
@@ -59,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Some(TimeBase::Boot) => Align::AsIs,
         Some(TimeBase::Utc) => Align::Utc,
         Some(TimeBase::Relative) => {
-            return Err(Failure::usage("relative times cannot align several logs")
+            return Err(Failure::usage("logs cannot be aligned by relative times")
                 .next("use --time-base utc or --time-base boot"));
         }
     };

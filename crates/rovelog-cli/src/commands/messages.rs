@@ -28,11 +28,11 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Only messages of this severity or worse: emergency, alert, critical, error, warning, notice,
-    /// info, debug
+    /// Show only messages of this severity or worse: emergency, alert, critical, error, warning,
+    /// notice, info or debug
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     level: Option<u8>,
-    /// Only messages that match
+    /// Show only messages in which this regular expression occurs
     #[arg(short, long, value_name = "REGEX", value_parser = partial_name)]
     grep: Option<Regex>,
     #[command(flatten)]

@@ -131,14 +131,14 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         #[cfg(feature = "lake")]
         Command::Lake(args) => lake::run(&args, context),
         #[cfg(not(feature = "lake"))]
-        Command::Ingest(_) | Command::Lake(_) => Err(Failure::not_built_in("makes no lakes", "lake")),
+        Command::Ingest(_) | Command::Lake(_) => Err(Failure::not_built_in("cannot create lakes", "lake")),
         Command::Track(args) => track::run(&args, context),
         Command::Plot(args) => plot::run(&args, context),
         Command::Report(args) => report::run(&args, context),
         #[cfg(feature = "view")]
         Command::View(args) => view::run(&args, context),
         #[cfg(not(feature = "view"))]
-        Command::View(_) => Err(Failure::not_built_in("has no page for the browser", "view")),
+        Command::View(_) => Err(Failure::not_built_in("cannot show logs in the browser", "view")),
         Command::Bag(args) => bag::run(&args, context),
         Command::Rld(args) => rld::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),

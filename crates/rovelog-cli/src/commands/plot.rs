@@ -21,18 +21,23 @@ use crate::times::TimeBase;
 use crate::window::{WindowArgs, select_window};
 
 const MORE: &str = "\
-Each signal is drawn in its own panel: TOPIC.FIELD, or FIELD if one topic has it. Names may contain \
-*, ?, {a,b} and [0..3]; the name of a topic, array or struct selects all its fields. Quaternions \
-have .roll, .pitch and .yaw, two-range currents of power logs are one: I1. An expression is a \
-signal too, with + - * / ^, comparisons, and the functions abs, sqrt, sin, cos, tan, asin, acos, \
-atan, atan2, exp, log, log10, floor, ceil, round, min, max, norm, coalesce, roll, pitch, yaw, deg, \
-rad, derivative, difference, integral, and in(SIGNAL, UNIT); NAME=EXPRESSION names it. Minima and maxima are always drawn, however long the log \
-is. On/off signals and states with names are drawn as lanes, flight modes as bands. A page (.html) \
-zooms, and contains nothing of the log but the plot. Several logs are plotted one after the other, or \
-as files in a folder.
+Each signal is drawn in its own panel. A signal is TOPIC.FIELD, or FIELD if only one topic has \
+this field. Names may contain *, ?, {a,b} and [0..3]. The name of a topic, array or struct selects \
+all its fields. Quaternions also have .roll, .pitch and .yaw. In power logs, a current that was \
+measured in two ranges is one signal, such as I1.
 
-PNG and PDF need the feature pictures: released binaries and the Python package have it; build it \
-with cargo install --path crates/rovelog-cli --features pictures.
+An expression is a signal, too. It consists of signals, numbers, + - * / ^, comparisons, and the \
+functions abs, sqrt, sin, cos, tan, asin, acos, atan, atan2, exp, log, log10, floor, ceil, round, \
+min, max, norm, coalesce, roll, pitch, yaw, deg, rad, derivative, difference and integral. \
+in(SIGNAL, UNIT) converts a signal to another unit, and NAME=EXPRESSION gives an expression a \
+name.
+
+Minima and maxima are always drawn, however long the log is. On/off signals and states with names \
+are drawn as lanes, and flight modes as bands. An HTML page can be zoomed; the only data of the \
+log in it is the plot. Several logs are plotted one after the other, or as files in a folder.
+
+PNG and PDF need the Cargo feature pictures, which released binaries and the Python package have. \
+To build it, run cargo install --path crates/rovelog-cli --features pictures.
 
 Examples:
   rovelog plot flight.ulg battery_status.voltage_v         in the terminal
@@ -52,29 +57,29 @@ const MAX_SIGNALS: usize = 10_000;
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log file, or several, folders (ending with /) and patterns ('*.ulg'); - for stdin. Then
-    /// signals: TOPIC.FIELD, FIELD, a topic for all its fields, or an expression
+    /// Log files, folders (ending with /) and patterns ('*.ulg'), or - for stdin; then signals:
+    /// TOPIC.FIELD, FIELD, a topic for all its fields, or an expression
     #[arg(value_names = ["FILE", "SIGNAL"], num_args = 1.., required = true)]
     words: Vec<String>,
-    /// Plot all topics
+    /// Plot all fields of all topics
     #[arg(long)]
     all: bool,
-    /// Output file, format by extension: .svg, .png, .pdf or .html
+    /// Output file; its extension selects the format: .svg, .png, .pdf or .html
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Output format: svg, png, pdf, html or text
     #[arg(long, value_name = "KIND", value_parser = kind)]
     to: Option<Kind>,
-    /// Width in pixels at 96 dpi, or in columns of the terminal
+    /// Width in pixels at 96 dpi, or in columns if plotted in the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=20000))]
     width: Option<u32>,
-    /// Height in pixels at 96 dpi, or in lines per panel of the terminal
+    /// Height in pixels at 96 dpi, or in lines per panel if plotted in the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=20000))]
     height: Option<u32>,
-    /// Pixels per inch of a PNG; default 96
+    /// Resolution of a PNG in pixels per inch; default 96
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(24..=1200))]
     dpi: Option<u32>,
-    /// Colors: light or dark; default light, for HTML those of the reader's system
+    /// Colors: light or dark. The default is light; an HTML page follows the reader's system
     #[arg(long, value_name = "NAME", value_parser = theme)]
     theme: Option<Theme>,
     #[command(flatten)]
@@ -151,28 +156,32 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (Some(kind), _) => kind,
         (None, None) => Kind::Text,
         (None, Some(path)) => {
-            return Err(Failure::usage("unknown output format")
-                .next("use .svg, .png, .pdf or .html, or name the format: --to svg")
+            return Err(Failure::usage("the extension of the output does not stand for a plot format")
+                .next("use .svg, .png, .pdf or .html, or name the format, such as --to svg")
                 .at(path));
         }
     };
     if matches!(kind, Kind::Png | Kind::Pdf) && !plot::PICTURES {
-        return Err(Failure::not_built_in("writes no PNG and PDF, only .svg and .html", "pictures"));
+        return Err(Failure::not_built_in("cannot write PNG and PDF, only SVG and HTML", "pictures"));
     }
     if let Some(option) = args.without_effect(kind) {
-        return Err(Failure::usage(format!("{option} has no effect on this output"))
-            .next(format!("leave {option} out, or name another output: -o plot.png")));
+        return Err(Failure::usage(format!("{option} has no effect on this output format"))
+            .next(format!("leave out {option}, or name another output, such as -o plot.png")));
     }
     let (logs, signals) = logs_and_signals(&args.words);
     match (signals.is_empty(), args.all) {
         (true, false) => {
-            return Err(Failure::usage("no signal selected")
-                .next("name one: rovelog plot FILE battery_status.voltage_v; or plot all: --all")
+            return Err(Failure::usage("no signal is selected")
+                .next(
+                    "name a signal, such as rovelog plot FILE battery_status.voltage_v, or plot all \
+                     signals with --all",
+                )
                 .at(&logs[0]));
         }
         (false, true) => {
-            let cause = format!("--all plots all signals, so {} cannot be named", signals[0]);
-            return Err(Failure::usage(cause).next("leave out --all, or the signals"));
+            let cause =
+                format!("--all plots all signals, so the signal {} cannot be named as well", signals[0]);
+            return Err(Failure::usage(cause).next("leave out --all or the signals"));
         }
         _ => {}
     }
@@ -228,7 +237,7 @@ fn one(
     }
     if panels.is_empty() {
         return Err(here(
-            Failure::failed("no values to plot: the selected signals have no records")
+            Failure::failed("the selected signals have no values to plot")
                 .next("list the topics: rovelog topics FILE"),
         ));
     }
@@ -293,7 +302,8 @@ fn warn_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Contex
     for outside in log.info().outside() {
         let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
         if drawn.contains(name) {
-            let text = format!("not drawn: {}; use -S and -E to draw them", outside.sentence(name));
+            let text =
+                format!("some records are not drawn: {}; use -S and -E to draw them", outside.sentence(name));
             context.notices.warn("topics with values that are not drawn", &text);
         }
     }
@@ -341,7 +351,8 @@ fn wanted(
         }
         if left_out > 0 {
             let text = format!(
-                "only the first {MAX_SIGNALS} signals are drawn; not drawn or incomplete: {}; name the signals to draw",
+                "only the first {MAX_SIGNALS} signals are drawn ({} incomplete or missing); name the \
+                 signals to draw",
                 count(left_out, "topic")
             );
             context.notices.warn("topics that are not drawn", &text);

@@ -17,9 +17,9 @@ use crate::text::{count, wrote};
 use crate::times::Times;
 
 const MORE: &str = "\
-Intact records are copied byte for byte and in file order. Unreadable bytes are left out and \
-reported with their ranges. An undamaged log is copied unchanged. The exit code is 0 if no data is \
-lost, else 3.
+Intact records are copied byte for byte and in file order. Unreadable bytes are left out, and \
+their ranges are reported. An undamaged log is copied unchanged. The exit code is 0 if no data is \
+lost, and 3 otherwise.
 
 Examples:
   rovelog recover flight.ulg -o flight.recovered.ulg
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     output: OutputArgs,
     #[command(flatten)]
     chunks: ChunkArgs,
-    /// Drop stale rows: old data that a damaged memory card returned
+    /// Leave out stale rows, that is, old data that a damaged memory card returned
     #[arg(long)]
     drop_stale: bool,
 }
@@ -123,13 +123,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn print_result(report: &Recovery, written: Option<&Path>, notices: &Notices) {
     if report.stale_bytes > 0 {
         let (records, bytes) = (count(report.stale_records, "record"), count(report.stale_bytes, "byte"));
-        notices.note(&format!("dropped {records} out of time order ({bytes})"));
+        notices.note(&format!("left out {records} that are out of time order ({bytes})"));
     } else {
         let stale = report.segments.iter().filter(|segment| !segment.in_time_order && segment.records > 0);
         let (places, records) = stale.fold((0, 0), |(n, rows), segment| (n + 1, rows + segment.records));
         if places > 0 {
             let (records, places) = (count(records, "record"), count(places, "place"));
-            notices.note(&format!("{records} in {places} are out of time order; to drop them: --drop-stale"));
+            notices
+                .note(&format!("{records} in {places} are out of time order; --drop-stale leaves them out"));
         }
     }
     notices.left_out(&report.left_out);
@@ -146,7 +147,7 @@ fn print_result(report: &Recovery, written: Option<&Path>, notices: &Notices) {
     if report.missing_records > 0 {
         let (records, missing) = (count(report.missing_records, "record"), report.missing_records);
         let are = if missing == 1 { "is" } else { "are" };
-        let _ = write!(text, "; {records} counted by the log {are} missing");
+        let _ = write!(text, "; {records} {are} missing according to counts in the log");
     }
     notices.note(&(text + &wrote(written)));
 }

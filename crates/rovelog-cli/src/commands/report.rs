@@ -15,8 +15,8 @@ use crate::outputs::Outputs;
 use crate::read_scope::ReadScope;
 
 const MORE: &str = "\
-The report is one HTML file and loads nothing from the network. The same log always gives the same \
-bytes. Several logs make several reports, in a folder.
+The report is one HTML file that loads nothing from the network. The same log always gives the \
+same bytes. Several logs are written to several reports in a folder.
 
 Examples:
   rovelog report flight.ulg -o flight.html
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Leave out positions, parameters and everything that identifies the vehicle
     #[arg(long)]
     redact: bool,
-    /// Colors: light or dark; default: those of the reader's system
+    /// Colors: light or dark; by default, the page follows the reader's system
     #[arg(long, value_name = "NAME", value_parser = super::plot::theme)]
     theme: Option<rovelog_export::plot::Theme>,
 }
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     };
     let write = |input: &Input, path: Option<&Path>| {
         if let Some(path) = path.filter(|path| !html(path)) {
-            return Err(Failure::usage("report writes HTML only")
+            return Err(Failure::usage("rovelog report writes only HTML")
                 .next("use the extension .html: -o report.html")
                 .at(path));
         }

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
 use crate::text::{count, wrote};
 
-/// RocketLogger only: scrub, csv, import
+/// RocketLogger only: remove private data, convert to CSV and back
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -50,14 +50,14 @@ struct ScrubArgs {
 }
 
 const CSV: &str = "\
-One file is converted, not the parts of a split recording. Data that `rovelog rld import` cannot \
-restore are reported, and the exit code is 3.
+Only the given file is converted, not the other parts of a split recording. Data that `rovelog rld \
+import` cannot restore is reported, and the exit code is then 3.
 
 Examples:
   rovelog rld csv power.rld -o power.csv
   rovelog rld csv power.rld | head";
 
-/// Convert to the CSV format of the logger, byte for byte
+/// Convert to CSV, with exactly the bytes that the logger would write
 #[derive(clap::Args)]
 #[command(after_help = CSV)]
 struct CsvArgs {
@@ -72,7 +72,7 @@ Examples:
   rovelog rld import power.csv -o power.rld
   rovelog rld import local.csv -o power.rld --zone 3600   one hour east";
 
-/// Convert a CSV file of the logger to a log
+/// Convert a CSV file written by the logger to an RLD log
 #[derive(clap::Args)]
 #[command(after_help = IMPORT)]
 struct ImportArgs {
@@ -81,7 +81,7 @@ struct ImportArgs {
     file: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
-    /// Offset of the logger's local time from UTC, in seconds
+    /// Offset of the logger's local time from UTC in seconds, such as 3600 for UTC+1
     #[arg(long, value_name = "SECONDS", default_value_t = 0, allow_negative_numbers = true)]
     zone: i32,
 }

@@ -16,7 +16,8 @@ use crate::table::{Align, Table};
 use crate::text::{escape, natural};
 
 const MORE: &str = "\
-Topics of one type are listed together. Nested fields have flat names such as esc[].rpm.
+Topics of the same type are listed together. A nested field is shown with its path, such as \
+esc[].rpm.
 
 Examples:
   rovelog schema flight.ulg                    every type in the log
@@ -32,7 +33,7 @@ pub(crate) struct Args {
     /// name (imu for imu/0)
     #[arg(value_names = ["FILE", "TOPIC"], num_args = 0..)]
     words: Vec<PathBuf>,
-    /// Print the definitions as stored in the log
+    /// Print the definitions exactly as the log stores them
     #[arg(long)]
     raw: bool,
 }

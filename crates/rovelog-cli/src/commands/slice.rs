@@ -14,16 +14,16 @@ use crate::text::{count, wrote};
 use crate::window::{Window, WindowArgs, note_outside, span};
 
 const MORE: &str = "\
-Records keep their bytes and their file order. The new log contains all definitions and info \
-messages, and the console messages, dropouts and parameter changes of the time window. Parameters \
-that are active at the start of the window become the initial parameters of the new log. Of ROS \
-bags, the last message before the start is kept of each publisher that latches.
+Records are copied byte for byte and in file order. The new log contains all definitions and info \
+messages. Of the console messages, dropouts and parameter changes, it contains those in the time \
+range. The parameter values at the start of the range become the initial parameters of the new \
+log. If a publisher in a ROS bag latches, its last message before the start is kept, too.
 
 Examples:
   rovelog slice flight.ulg -o landing.ulg -S -30s
   rovelog slice flight.ulg -o minute.ulg -S +1m -E +2m
   rovelog filter flight.ulg -o small.ulg -y 'vehicle_.*' -y battery_status
-  rovelog slice flight.ulg -o end.ulg -S -1m -l '.*_status'   and last states
+  rovelog slice flight.ulg -o end.ulg -S -1m -l '.*_status'
   rovelog slice - --topics sensor_gps -o gps.ulg < flight.ulg";
 
 /// Extract a part of a log by time and topic

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     logs: LogArgs,
     #[command(flatten)]
     topics: TopicArgs,
-    /// Sort key; numbers are sorted in descending order
+    /// Sort topics by this property; numbers in descending order
     #[arg(long, value_enum, value_name = "BY", default_value = "name")]
     sort: Sort,
 }
@@ -60,7 +60,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     let survey = Survey::for_topics(input, context)?;
     if survey.info.at_least {
-        context.note("counts are those of the parts that were read: --allow-remote-scan counts all");
+        context.note(
+            "the counts include only the parts of the log that were read; --allow-remote-scan counts all \
+             records",
+        );
     }
     let mut topics = args.topics.pick(&survey.topics).map_err(|failure| failure.at(&input.path))?;
     // The sort is stable. Topics are already ordered by name, and topics with equal sort keys stay

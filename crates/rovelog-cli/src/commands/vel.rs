@@ -14,7 +14,7 @@ use crate::failure::{Outcome, Status};
 use crate::input::Input;
 use crate::text::escape;
 
-/// VEL only: hash
+/// VEL only: show the ids of message types
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -28,8 +28,8 @@ enum Vel {
 
 const MORE: &str = "\
 The id of a message type is a short hash of its name, so two names can have the same id. The names \
-are compared with the published message types, with the types of --types and with the ids of \
---log.
+are compared with the published message types, with the types declared by --types, and with the \
+ids in the log given by --log.
 
 Examples:
   rovelog vel hash CompassM
@@ -42,7 +42,7 @@ struct HashArgs {
     /// Names of message types
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Also compare with the ids of this log
+    /// Also compare with the ids in this log
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

@@ -12,13 +12,13 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::read_scope::input_format;
 
 const MORE: &str = "\
-A local page: a tree of topics and signals to search, plots with one cursor and zoom, messages, \
-track, images and clouds, a second log over the first. The server listens on 127.0.0.1 only, on a \
-free port, with a random token in the address; it reads the given logs and writes nothing. Ctrl-C \
-ends it.
+Opens a local web page with a searchable tree of topics and signals, plots with a shared cursor \
+and zoom, console messages, the track, images and point clouds. A second log can be drawn over the \
+first. The server listens only on 127.0.0.1, with a random token in the address. It reads the \
+given logs and writes nothing. Press Ctrl-C to end it.
 
-view needs the feature view: released binaries and the Python package have it; build it with \
-cargo install --path crates/rovelog-cli --features full.
+view needs the Cargo feature view, which released binaries and the Python package have. To build \
+it, run cargo install --path crates/rovelog-cli --features full.
 
 Examples:
   rovelog view flight.ulg
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Log files, folders (all logs in them) or quoted patterns
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<String>,
-    /// Port to listen on; default: any free one
+    /// Port to listen on; default: any free port
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
     /// Print the address; do not open a browser
@@ -43,8 +43,8 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     if let Some(address) = args.logs.iter().find(|log| rovelog::is_address(log)) {
-        return Err(Failure::usage("view reads logs of this machine only")
-            .next("copy the log first, or plot it: rovelog plot FILE SIGNAL")
+        return Err(Failure::usage("rovelog view reads only logs on this machine")
+            .next("copy the log to this machine first, or plot it with rovelog plot FILE SIGNAL")
             .at(Path::new(address)));
     }
     let mut options = ViewOptions::default();
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     out.flush()?;
     // The browser runs as a detached process. Waiting for it would block the server.
     if !args.no_open && open::that_detached(&address).is_err() {
-        context.note("no browser was found; open the address yourself");
+        context.note("no browser was found, so open the address in a browser yourself");
     }
     context.note("Ctrl-C ends the server");
     view.run().map_err(|error| Failure::failed(error.to_string()))?;

@@ -80,7 +80,9 @@ impl OutFile {
         };
         if let Some(existing) = &existing {
             if existing.is_dir() {
-                return Err(Failure::usage("the output is a directory").next("name a file in it").at(path));
+                return Err(Failure::usage("the output is a directory")
+                    .next("name a file in the directory")
+                    .at(path));
             }
             refuse_input(path, existing, inputs)?;
             if !existing.is_file() {
@@ -92,14 +94,14 @@ impl OutFile {
             }
             if !args.force {
                 return Err(Failure::usage("the output already exists")
-                    .next("name another file, or replace it: --force")
+                    .next("name another file, or use --force to replace it")
                     .at(path));
             }
             // A rename does not require write permission for the replaced file. Without this check,
             // a write-protected file would be replaced.
             if existing.permissions().readonly() || is_denied(path) {
                 return Err(Failure::failed("the output is write-protected")
-                    .next("name another file, or allow it: chmod u+w FILE")
+                    .next("name another file, or make it writable with chmod u+w FILE")
                     .at(path));
             }
         }
@@ -132,11 +134,11 @@ impl OutFile {
         let mut unfinished = unfinished::lock();
         let moved = if *force { fs::rename(partial, target) } else { rename_new(partial, target) };
         moved.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                Failure::failed("a file with the name of the output was created meanwhile")
-                    .next("name another file, or replace it: --force")
-                    .at(&self.path)
-            }
+            io::ErrorKind::AlreadyExists => Failure::failed(
+                "another program has created a file with the name of the output in the meantime",
+            )
+            .next("name another file, or use --force to replace it")
+            .at(&self.path),
             _ => failed(error),
         })?;
         unfinished.complete(partial);
@@ -151,7 +153,8 @@ impl OutFile {
         }
         // If the flush fails, the file is not removed, because it may have replaced an existing
         // file.
-        let unsure = "the output is complete, but may be lost if the power fails";
+        let unsure = "the output is complete, but could be lost in a power failure, because it was not \
+                      flushed to the disk";
         folder
             .map_or(Ok(()), |folder| flush_folder(&folder))
             .map_err(|error| file_system_failure(unsure, &self.path, &error))
@@ -195,11 +198,11 @@ impl OutFolder {
     pub(crate) fn create(path: &Path, args: OutArgs) -> Result<Self, Failure> {
         if rovelog::is_address(path) {
             return Err(Failure::usage("several files cannot be written to a server")
-                .next("name one file, or write them to a folder and copy that"));
+                .next("name one file, or write the files to a folder and copy the folder"));
         }
         if is_stdout(path) {
             return Err(Failure::usage("several files cannot be written to standard output")
-                .next("name a folder; ./- is one called -"));
+                .next("name a folder; a folder called - is written as ./-"));
         }
         if path.exists() && !path.is_dir() {
             return Err(Failure::usage("the output is a file, not a folder")
@@ -313,7 +316,7 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
         let Ok(next) = fs::read_link(&path) else { return Ok(path) };
         path = path.parent().unwrap_or(Path::new("")).join(next);
     }
-    Err(io::Error::other("too many links"))
+    Err(io::Error::other("the path has too many symbolic links"))
 }
 
 /// Creates and locks the partial file of an output. Replaces an existing partial file, unless
@@ -353,8 +356,8 @@ fn create_partial(path: &Path, partial: &Path, inputs: &[PathBuf]) -> Result<Fil
             Err(error) => return Err(cannot_write(path, &error)),
         }
     }
-    Err(Failure::usage("another run is writing this output")
-        .next("wait until it finishes, or name another file; if no such run exists, remove FILE")
+    Err(Failure::usage("another run of rovelog is writing this output")
+        .next("wait until it has finished, or name another file; if no other run exists, remove FILE")
         .at(partial))
 }
 
@@ -411,7 +414,7 @@ fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<()
             if stdin || inputs.first() == Some(input) {
                 return Err(output_is_input(path));
             }
-            let what = format!("the output is one of the input files, {}", input.display());
+            let what = format!("the output file is also the input file {}", input.display());
             return Err(Failure::usage(what).next("name another file").at(path));
         }
     }
@@ -419,7 +422,7 @@ fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<()
 }
 
 fn output_is_input(output: &Path) -> Failure {
-    Failure::usage("the output is the input").next("name another file").at(output)
+    Failure::usage("the output file is also the input file").next("name another file").at(output)
 }
 
 /// Returns true if the open file `file` is still the file at `path`.

@@ -58,7 +58,7 @@ fn a_partial_file_is_replaced_unless_it_is_locked() {
     let mut out = OutFile::create(&path, &[], OutArgs::default()).unwrap();
     for args in [OutArgs::default(), FORCE] {
         let refused = failure(OutFile::create(&path, &[], args));
-        assert!(refused.contains("another run is writing this output"), "{refused}");
+        assert!(refused.contains("another run of rovelog is writing this output"), "{refused}");
     }
     out.write_all(b"new").unwrap();
     out.finish().unwrap();
@@ -73,7 +73,7 @@ fn a_file_that_appears_meanwhile_stays_unless_forced() {
     let path = folder.path().join("out.gpx");
     let out = OutFile::create(&path, &[], OutArgs::default()).unwrap();
     fs::write(&path, "of another run").unwrap();
-    assert!(failure(out.finish()).contains("was created meanwhile"));
+    assert!(failure(out.finish()).contains("in the meantime"));
     assert_eq!((names(folder.path()).len(), fs::read(&path).unwrap()), (1, b"of another run".to_vec()));
     fs::remove_file(&path).unwrap();
     let out = OutFile::create(&path, &[], FORCE).unwrap();
@@ -122,13 +122,13 @@ fn an_output_is_never_an_input() {
     let inputs = [log.clone()];
     for path in [&log, &linked, &hard] {
         let refused = failure(OutFile::create(path, &inputs, FORCE));
-        assert!(refused.contains("the output is the input"), "{refused}");
+        assert!(refused.contains("the output file is also the input file"), "{refused}");
     }
     let partial = folder.path().join("out.partial");
     fs::rename(&hard, &partial).unwrap();
     let out = folder.path().join("out");
     let refused = failure(OutFile::create(&out, &inputs, FORCE));
-    assert!(refused.contains("the output is the input"), "{refused}");
+    assert!(refused.contains("the output file is also the input file"), "{refused}");
     assert_eq!(fs::read(&log).unwrap(), b"log");
 }
 

@@ -139,7 +139,7 @@ impl<'a> Records<'a> {
         }
         let Some(schema) = &topic.schema else {
             return Err(Failure::failed(format!("the records of {} cannot be decoded", topic.name))
-                .next("show the reason: rovelog check FILE")
+                .next("find the reason with rovelog check FILE")
                 .at(self.file));
         };
         let keep = self.render.selected_leaves(topic).unwrap_or(Keep::All);
@@ -381,7 +381,7 @@ impl<'a> Renderer<'a> {
         // Names and values are paired by position. If a record has a different number of fields
         // than its schema, it cannot be printed.
         if fit == Fit::Other {
-            return Err("its fields differ from its schema".to_owned());
+            return Err("the fields of the record differ from its schema".to_owned());
         }
         // If all fields are selected, the bytes are converted directly to JSON. This is much faster
         // than building a tree of values first.

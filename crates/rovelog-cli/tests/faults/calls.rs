@@ -203,7 +203,7 @@ fn an_unsynced_folder_is_reported() {
     );
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("the output is complete, but may be lost if the power fails"), "{said}");
+    assert!(said.contains("the output is complete, but could be lost in a power failure"), "{said}");
     assert!(said.contains("Input/output error") && said.contains("next: "), "{said}");
     assert!(site.tree()["out.ulg"] == site.whole["out.ulg"] && site.tree().len() == site.before.len() + 1);
 }

@@ -36,7 +36,7 @@ fn check(place: &Place, fault: &str) {
         // `ingest`. If it ended before the first log was added, the folder exists but is not a lake
         // yet.
         let empty = found.contains("it has no table _logs");
-        let left = found.lines().filter(|line| line.ends_with(": left by a run that was killed")).count();
+        let left = found.lines().filter(|line| line.ends_with(" was left by a run that was killed")).count();
         assert_eq!(output.status.code(), Some(i32::from(left > 0 || empty)), "{fault}: {found}");
         assert!(!found.contains("ERROR"), "{fault}: {found}");
     }

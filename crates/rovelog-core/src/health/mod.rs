@@ -126,8 +126,8 @@ impl Health {
         Some(&self.topics[index])
     }
 
-    /// Returns a summary such as `2 of 14 steady topics lack records (longest gap 0.566 s, in
-    /// imu/0); 1 topic stops before the end`. `name` returns the name of a topic.
+    /// Returns a summary such as `2 of 14 steady topics lack records; the longest gap is 0.566 s in
+    /// imu/0; 1 topic stops before the end`. `name` returns the name of a topic.
     pub fn sentence<'a>(&self, name: &dyn Fn(TopicId) -> &'a str) -> String {
         let seconds = |nanos: i64| format!("{:.3} s", nanos as f64 / 1e9);
         let number = |is: fn(&TopicHealth) -> bool| self.topics.iter().filter(|topic| is(topic)).count();
@@ -140,13 +140,13 @@ impl Health {
         if let Some((length, topic)) = self.topics.iter().rev().filter_map(longest).max_by_key(|gap| gap.0) {
             let lack = if lacking == 1 { "lacks" } else { "lack" };
             parts.push(format!(
-                "{lacking} of {} {lack} records (longest gap {}, in {})",
+                "{lacking} of {} {lack} records; the longest gap is {} in {}",
                 count(steady, "steady topic"),
                 seconds(length),
                 name(topic)
             ));
         } else if number(|topic| topic.gaps > 0) > 0 {
-            parts.push(format!("no common gaps in {}", count(steady, "steady topic")));
+            parts.push(format!("no confirmed gaps in {}", count(steady, "steady topic")));
         } else if steady > 0 {
             parts.push(format!("no gaps in {}", count(steady, "steady topic")));
         } else {
@@ -157,8 +157,8 @@ impl Health {
             (number > 0).then(|| format!("{} {verb} {rest}", count(number, "topic")))
         };
         parts.extend(of(number(|topic| topic.silent.is_some()), ["stops", "stop"], "before the end"));
-        parts.extend(of(number(|topic| topic.falling > 0), ["has", "have"], "times that fall"));
-        parts.extend(of(number(|topic| topic.is_stuck), ["has", "have"], "one time in all records"));
+        parts.extend(of(number(|topic| topic.falling > 0), ["has", "have"], "times that go back"));
+        parts.extend(of(number(|topic| topic.is_stuck), ["has", "have"], "the same time in all records"));
         parts.join("; ")
     }
 }

@@ -111,7 +111,7 @@ fn a_gap_of_a_single_topic_is_not_confirmed() {
     let paces = [pace(10, &[1_000..1_200]), pace(10, &[]), pace(20, &[])];
     assert_eq!(confirmed(&paces, &[]), [(1, 0, 0), (0, 0, 0), (0, 0, 0)]);
     let health = Health::new(&paces, None, &[]);
-    assert_eq!(health.sentence(&|_| "a"), "no common gaps in 3 steady topics");
+    assert_eq!(health.sentence(&|_| "a"), "no confirmed gaps in 3 steady topics");
     assert_eq!(confirmed(&paces[..1], &[]), [(1, 0, 0)]);
 }
 
@@ -151,7 +151,7 @@ fn the_summary_has_the_longest_confirmed_gap() {
     let topics = ["a", "b", "c"].map(|name| Topic::new(TopicId(0), name.to_owned(), String::new(), None));
     let name = |id: TopicId| topics[id.index()].name.as_str();
     let health = Health::new(&paces, Some(3_000 * MS), &[]);
-    assert_eq!(health.sentence(&name), "3 of 3 steady topics lack records (longest gap 0.110 s, in a)");
+    assert_eq!(health.sentence(&name), "3 of 3 steady topics lack records; the longest gap is 0.110 s in a");
     assert_eq!(health.of(&topics[0]).unwrap().count, 291);
     let longest = health.topics[2].longest_confirmed.unwrap();
     assert_eq!((longest.start, longest.length), (490 * MS, 110 * MS));

@@ -8,15 +8,15 @@ use crate::Diagnostics;
 
 crate::rules! {
     PACKED_CUT "E-FILE-001" "packed_cut" DataLost
-        "a compressed file truncated inside its data: the end of the log is missing"
+        "the compressed file is truncated inside its data; the end of the log is missing"
     PACKED_UNCHECKED "E-FILE-002" "packed_unchecked" DataLost
-        "a compressed file truncated before its checksum: the log cannot be verified"
+        "the compressed file is truncated before its checksum; the log cannot be verified"
     PACKED_FOLLOWED "E-FILE-003" "packed_followed" DataLost
-        "bytes after the compressed data that are not compressed data: not read"
+        "bytes follow the compressed data that are not compressed data; they are not read"
     COMPRESSED "W-FILE-101" "compressed" Note
-        "the whole file is compressed: offsets are those of the decompressed log"
+        "the whole file is compressed; offsets are those of the decompressed log"
     PACKED_PADDING "W-FILE-102" "packed_padding" Note
-        "zero bytes after the compressed data, as tapes and block devices write them"
+        "zero bytes follow the compressed data, as tapes and block devices write them"
 }
 
 /// Rules of the diagnostics that report missing content of a compressed file.
@@ -69,7 +69,7 @@ impl Packing {
         let Self { name, ending, size } = *self;
         // The note concerns the whole file, so its range is the first byte.
         diagnostics.push(&COMPRESSED, 0..1, || {
-            format!("the whole file is compressed with {name}: offsets are those of the decompressed log")
+            format!("the whole file is compressed with {name}; offsets are those of the decompressed log")
         });
         // The missing end has no bytes in the decompressed log, so its range is empty and at the
         // end of the log.
@@ -77,17 +77,18 @@ impl Packing {
         match ending {
             Ending::Checked => {}
             Ending::Cut { at } => diagnostics.push(&PACKED_CUT, end, || {
-                format!("the {name} file is truncated at byte {at}: the end of the data is missing")
+                format!("the {name} file is truncated at byte {at}, so the end of the log is missing")
             }),
             Ending::Unchecked { at } => diagnostics.push(&PACKED_UNCHECKED, end, || {
-                format!("the {name} file is truncated at byte {at}: the checksum of the data is missing")
+                format!("the {name} file is truncated at byte {at}, so the checksum of its data is missing")
             }),
             Ending::Followed { at, len, zeros: true } => diagnostics.push(&PACKED_PADDING, end, || {
-                format!("{len} zero bytes follow the {name} data, from byte {at} of the compressed file on")
+                format!("{len} zero bytes follow the {name} data from byte {at} of the compressed file on")
             }),
             Ending::Followed { at, len, zeros: false } => diagnostics.push(&PACKED_FOLLOWED, end, || {
                 format!(
-                    "{len} bytes after the {name} data, from byte {at} of the compressed file, are not {name} data"
+                    "{len} bytes follow the {name} data from byte {at} of the compressed file on and are \
+                     not {name} data"
                 )
             }),
         }

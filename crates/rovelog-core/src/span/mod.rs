@@ -54,7 +54,8 @@ pub static STALE_TIMES: Rule = Rule {
     code: "W-LOG-101",
     name: "stale_times",
     severity: Severity::Note,
-    meaning: "records of a topic with times far outside the time range of all others; the log's time range excludes them",
+    meaning: "the times of some records are far outside the time range of all other records; the time \
+              range of the log excludes them",
 };
 
 impl Interval {
@@ -209,7 +210,7 @@ impl Outside {
         let side = if self.distance.is_negative() { "before" } else { "after" };
         let one = if self.count > 1 && self.first == self.last { ", all at the same time" } else { "" };
         let distance = rough(self.distance.unsigned_abs());
-        format!("{} {records} of {topic} {are} {distance} {side} all others{one}", self.count)
+        format!("{} {records} of {topic} {are} {distance} {side} all other records{one}", self.count)
     }
 }
 

@@ -30,7 +30,7 @@ fn one_stale_record_does_not_extend_the_span() {
     assert_eq!(seconds(&data), (20, 26));
     let [outside] = data.outside.as_slice() else { panic!("{data:?}") };
     assert_eq!((outside.topic, outside.count, outside.offset), (TopicId(1), 1, 101));
-    assert_eq!(outside.sentence("mission/0"), "1 record of mission/0 is 1167 s after all others");
+    assert_eq!(outside.sentence("mission/0"), "1 record of mission/0 is 1167 s after all other records");
     let topic = |id, name: &str| Topic::new(TopicId(id), name.to_owned(), name.to_owned(), None);
     let mut topics = [topic(0, "steady"), topic(1, "mission")];
     let mut diagnostics = Diagnostics::new(&Limits::default());
@@ -53,7 +53,7 @@ fn a_stuck_topic_is_outside_of_the_span() {
     assert_eq!(counts, [(1, 900)]);
     assert_eq!(
         data.outside[0].sentence("commander_state/0"),
-        "900 records of commander_state/0 are 110 s before all others, all at the same time"
+        "900 records of commander_state/0 are 110 s before all other records, all at the same time"
     );
     // The second topic is stuck at a time near the data of the first topic, so its records belong
     // to the data.
@@ -87,7 +87,7 @@ fn times_of_another_clock_do_not_extend_the_span() {
     let data = span(&[steady, simulated], None);
     assert_eq!((seconds(&data), data.outside.len()), ((1_700_000_000, 1_700_000_099), 1));
     assert_eq!(data.outside[0].count, 50);
-    assert!(data.outside[0].sentence("sim").ends_with("19675 days before all others"));
+    assert!(data.outside[0].sentence("sim").ends_with("19675 days before all other records"));
     // A small log has one record of another clock. Another small log has 19 such records with
     // different times.
     let few = || (0..20).map(|i| unix + i * S / 10);
@@ -141,7 +141,7 @@ fn records_outside_are_grouped_by_side() {
     assert_eq!((before.first.nanos, before.last.nanos), (S, S));
     assert_eq!((after.count, after.distance, after.offset), (2, 390 * S + 10_000_000, 101));
     assert_eq!((after.first.nanos, after.last.nanos), (500 * S, 600 * S));
-    assert_eq!(after.sentence("a"), "2 records of a are 390 s after all others");
+    assert_eq!(after.sentence("a"), "2 records of a are 390 s after all other records");
 }
 
 /// The body of a log starts as the cluster with most records. Records after a long pause also

@@ -65,7 +65,7 @@ fn write_all(
         selected.map(|topic| topic.map(|topic| ExportedTopic::new(bag, topic, options.modernize))).collect();
     let mut found = exported_topics.iter().flatten();
     if found.clone().count() > 0 && found.all(Result::is_err) {
-        let why = "no selected topic has a definition, which a V2.0 bag requires";
+        let why = "no selected topic has a definition, but a V2.0 bag requires one";
         return Err(ExportError::Format(why.to_owned()));
     }
     // The bag header contains the offset of the index, which follows the messages. For a bag that
@@ -156,9 +156,9 @@ fn losses(bag: &BagReader, exported_topics: &ExportedTopics<'_>, tallies: &[Tall
             None => {}
         }
         for (count, why) in [
-            (tally.misfits, "cannot be read by the only definition"),
-            (tally.out_of_range, "with a time that a bag cannot store"),
-            (tally.too_large, "too large for a bag"),
+            (tally.misfits, "cannot be read with the only known definition"),
+            (tally.out_of_range, "left out, because a bag cannot store the time"),
+            (tally.too_large, "left out as too large for a bag"),
         ] {
             if count > 0 {
                 losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, "record"))));

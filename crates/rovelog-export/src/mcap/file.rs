@@ -260,13 +260,13 @@ impl Report<'_> {
                 }
             };
             lost(skipped.undecodable + tally.undecodable, "record", "cannot be decoded");
-            lost(skipped.out_of_range, "record", "with a time that MCAP cannot store");
-            lost(tally.nulls, "missing value", "read as 0 or empty in protobuf");
+            lost(skipped.out_of_range, "record", "left out, because MCAP cannot store the time");
+            lost(tally.nulls, "missing value", "written as 0 or empty in protobuf");
             if skipped.too_deep {
                 losses.push(Loss::new(
                     &topic.name,
                     "",
-                    "its type is nested deeper than readers of protobuf take",
+                    "its type is nested deeper than protobuf readers allow",
                 ));
             }
         }

@@ -88,7 +88,7 @@ fn write_all(
         |written: Result<Written, ExportError>| output.part(written?),
     )?;
     let Some(Done { rest, losses, summary }) = done else {
-        return Err(ExportError::Format("the messages have no end".to_owned()));
+        return Err(ExportError::Format("the end of the messages is missing".to_owned()));
     };
     let (messages, tallies) = output.finish(&summary)?;
     let mut exported = rest.exported(messages, &tallies);

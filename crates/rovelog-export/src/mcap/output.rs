@@ -314,12 +314,12 @@ impl<'p, 'a> Output<'p, 'a> {
 /// that exist. Numbers start at 1, because the schema number 0 means that a channel has no schema.
 fn next_id(known: usize, what: &str) -> Result<u16, ExportError> {
     let id = u16::try_from(known + 1);
-    id.map_err(|_| ExportError::Format(format!("an MCAP file has at most {} {what}", u16::MAX)))
+    id.map_err(|_| ExportError::Format(format!("an MCAP file can have at most {} {what}", u16::MAX)))
 }
 
 /// Converts a length to 32 bits.
 fn length(len: usize) -> Result<u32, ExportError> {
-    u32::try_from(len).map_err(|_| ExportError::Format("a record of more than 4 GiB".to_owned()))
+    u32::try_from(len).map_err(|_| ExportError::Format("a record has more than 4 GiB".to_owned()))
 }
 
 /// Encodes the content of an MCAP record.

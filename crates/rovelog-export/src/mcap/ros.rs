@@ -14,7 +14,7 @@ use crate::ros::{ByPublisher, ExportedTopic, ros2, written_name};
 use crate::{ExportError, Loss};
 
 /// Note for the user about bags that are converted to ROS 2.
-const NO_SEQ: &str = "Header.seq dropped (ROS 2 headers have none)";
+const NO_SEQ: &str = "the field Header.seq is left out, because ROS 2 headers do not have it";
 
 /// State while the records of a ROS bag are exported.
 pub(super) struct Ros<'a> {
@@ -138,12 +138,12 @@ impl<'a> Ros<'a> {
                 Some(TopicOutput::Bytes(bytes)) => {
                     losses.extend(bytes.losses);
                     let what = match topic.type_name.as_str() {
-                        "*" => "the bag does not name its type".to_owned(),
-                        name => format!("no definition of {name} in the bag"),
+                        "*" => "the bag does not name its message type".to_owned(),
+                        name => format!("the bag has no definition of {name}"),
                     };
                     let messages = if bytes.count == 1 { "message is" } else { "messages are" };
                     notes.push(format!(
-                        "{}: {what}: {} {messages} written as bytes, without a schema",
+                        "{}: {what}, so {} {messages} written as bytes without a schema",
                         topic.name, bytes.count
                     ));
                     continue;
@@ -161,9 +161,9 @@ impl<'a> Ros<'a> {
             let tally = messages.tally;
             for (count, noun, why) in [
                 (tally.truncated, "record", "cannot be decoded"),
-                (tally.misfits, "record", "cannot be read by the only definition"),
+                (tally.misfits, "record", "cannot be read with the only known definition"),
                 (tally.surplus, "record", "with bytes after the last field, which ROS 2 does not allow"),
-                (tally.times, "time", "with more seconds than the 31 bits of ROS 2"),
+                (tally.times, "time", "with more seconds than fit into the 31 bits of ROS 2"),
             ] {
                 if count > 0 {
                     losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));

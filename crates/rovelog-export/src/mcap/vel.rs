@@ -85,7 +85,7 @@ impl<'a> Vel<'a> {
             match reader.revolutions(sensor.as_ref(), how.calibration.as_ref(), how.points, 0) {
                 Ok(revolutions) => vel.revolutions = Some(revolutions),
                 Err(error) => {
-                    vel.hidden.insert(topic.id, (0, format!("without a cloud: {error}")));
+                    vel.hidden.insert(topic.id, (0, error.to_string()));
                 }
             }
         }
@@ -133,7 +133,7 @@ impl<'a> Vel<'a> {
     fn scan(&mut self, topic: &Topic, scan: &LaserRange<'_>, at: i64, out: &mut Vec<Extra>) {
         let (Some(points), Some(sensor)) = (scan.points(), self.sensors.get(&topic.id)) else {
             let name = scan.sensor_type.text();
-            self.count_hidden(topic, &format!("of a sensor with unknown angles ({name:?})"));
+            self.count_hidden(topic, &format!("the angles of the sensor {name:?} are unknown"));
             return;
         };
         let points: Vec<_> = points.collect();
@@ -163,7 +163,7 @@ impl<'a> Vel<'a> {
     fn image(&mut self, topic: &Topic, image: &ImageData<'_>, at: i64, out: &mut Vec<Extra>) {
         let encoding = image.encoding();
         let (Some(sensor), true) = (self.sensors.get(&topic.id), encoding != Encoding::Unknown) else {
-            self.count_hidden(topic, "of an unknown layout");
+            self.count_hidden(topic, "the image layout is unknown");
             return;
         };
         let [compressed, raw] = sensor.channels.clone();
@@ -314,7 +314,7 @@ impl Extras for Vel<'_> {
         let topic = record.topic;
         let Some(kind) = kind(topic) else {
             if is_unknown(topic) {
-                self.count_hidden(topic, "of an unknown type");
+                self.count_hidden(topic, "the message type is unknown");
             }
             return;
         };
@@ -344,7 +344,7 @@ impl Extras for Vel<'_> {
             Loss::new(
                 &topics[id.index()].name,
                 "",
-                format!("{} {why}; --raw keeps the bytes", count_of(*count, "record")),
+                format!("{} left out: {why}; --raw keeps the bytes", count_of(*count, "record")),
             )
         })
         .collect()

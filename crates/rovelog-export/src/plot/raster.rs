@@ -43,7 +43,8 @@ pub(super) fn png(svg: &str, picture: &Picture, out: impl Write) -> Result<(), E
     let (width, height) = (f64::from(tree.size().width()) * scale, f64::from(tree.size().height()) * scale);
     if width * height > MAX_PIXELS {
         return Err(ExportError::Format(format!(
-            "a picture of {width:.0} x {height:.0} pixels is too large; draw fewer signals, or lower --dpi"
+            "the picture would be too large with {width:.0} x {height:.0} pixels; draw fewer signals, or \
+             lower --dpi"
         )));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "limited before")]

@@ -217,7 +217,7 @@ fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
         return;
     }
     let _ = if lost.is_empty() {
-        writeln!(page, "<p class=\"note\">Nothing was lost; what was noticed in the file:</p>")
+        writeln!(page, "<p class=\"note\">Nothing was lost, but the file has these peculiarities:</p>")
     } else {
         writeln!(page, "<p class=\"bad\">{}.</p>", escape(&lost.to_string()))
     };
@@ -278,7 +278,7 @@ fn types(log: &AnyLog, page: &mut Page) {
 fn plots(plot: &Plot, page: &mut Page) {
     page.section("plots", "Plots", "Plots");
     if plot.panels.is_empty() {
-        page.push_str("<p class=\"note\">Nothing that can be drawn.</p>\n");
+        page.push_str("<p class=\"note\">The log has nothing that can be drawn.</p>\n");
         return;
     }
     page.charts(plot);

@@ -67,7 +67,7 @@ pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
     if failed > 0 {
         let _ = writeln!(
             page,
-            "<p class=\"note\">{failed} of them cannot be decoded or are too large for a report: rovelog extract.</p>"
+            "<p class=\"note\">{failed} of the images cannot be decoded or are too large for a report; rovelog extract writes them to files.</p>"
         );
     }
 }

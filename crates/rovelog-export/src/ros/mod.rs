@@ -23,7 +23,7 @@ pub(crate) fn written_name(bag: &BagReader, topic: &Topic) -> (String, Vec<Loss>
     if let Ok(own) = std::str::from_utf8(&bag.connections()[topic.id.index()].topic) {
         return (own.to_owned(), Vec::new());
     }
-    let why = format!("its name is not UTF-8: it is written as {}", topic.name);
+    let why = format!("its name is not UTF-8, so it is written as {}", topic.name);
     (topic.name.clone(), vec![Loss::new(&topic.name, "", why)])
 }
 
@@ -78,7 +78,7 @@ impl<'a> ExportedTopic<'a> {
         let Some(definition) = connection.definition() else {
             let messages = count(topic.count, "message");
             let why =
-                format!("no definition of {} in the bag: {messages} cannot be exported", topic.type_name);
+                format!("the bag has no definition of {}, so {messages} cannot be exported", topic.type_name);
             return Err(Loss::new(&topic.name, "", why));
         };
         let types = definition.types.all();
@@ -140,7 +140,11 @@ impl<'a> ExportedTopic<'a> {
     pub(crate) fn contradiction(&self) -> Option<String> {
         let given = String::from_utf8_lossy(self.given);
         (self.definition.sum == SumMatch::No).then(|| {
-            format!("its definition has the md5 sum {}, not {given}, and is written with its own", self.sum)
+            format!(
+                "its definition has the md5 sum {}, although the bag states {given}; the sum of the \
+                 definition is written",
+                self.sum
+            )
         })
     }
 

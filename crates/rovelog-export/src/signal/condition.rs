@@ -73,7 +73,7 @@ impl Condition {
         // ever intended. Only expressions that result in a truth value are accepted.
         let is_truth = matches!(&signal.node, Node::Binary(binary, _) if binary.is_truth())
             || matches!(&signal.node, Node::Not(_));
-        let next = format!("compare it: '{body} > 0', or: '{body} changes'");
+        let next = format!("write a condition such as '{body} > 0' or '{body} changes'");
         if !is_truth {
             return Err(NoSignal::new(format!("{text} is not a condition"), next));
         }
@@ -210,7 +210,10 @@ impl EventDetector {
 fn parse_nanos(text: &str) -> Result<u64, NoSignal> {
     let nanos = duration(text).ok().and_then(|nanos| u64::try_from(nanos).ok());
     nanos.ok_or_else(|| {
-        NoSignal::new(format!("{} is not a duration", text.trim()), "write: for 2s, for 500ms, for 1m30s")
+        NoSignal::new(
+            format!("{} is not a duration", text.trim()),
+            "write a duration such as for 2s, for 500ms or for 1m30s",
+        )
     })
 }
 

@@ -465,7 +465,7 @@ fn shared(a: Measure, b: Measure, sign: &str) -> Result<Measure, String> {
     match (a, b) {
         (Measure::Known(one), Measure::Known(other)) if !one.is_same(other) => {
             let (a, b) = (a.write(), b.write());
-            Err(format!("{a} {sign} {b}: the units differ; convert one with in(SIGNAL, UNIT)"))
+            Err(format!("the units of {a} {sign} {b} differ; convert one of them with in(SIGNAL, UNIT)"))
         }
         (Measure::Known(_), _) => Ok(a),
         (_, Measure::Known(_)) => Ok(b),
@@ -527,7 +527,7 @@ fn call_measure(function: Function, all: &[Measure]) -> Result<Measure, String> 
             other => other,
         },
         Function::Sin | Function::Cos | Function::Tan => {
-            needs(Unit::RADIAN, "this function takes radians")?;
+            needs(Unit::RADIAN, "this function needs radians")?;
             Measure::Known(Unit::NONE)
         }
         Function::Atan2 => {
@@ -543,12 +543,12 @@ fn call_measure(function: Function, all: &[Measure]) -> Result<Measure, String> 
         | Function::Pitch
         | Function::Yaw => Measure::Known(Unit::RADIAN),
         Function::Deg => {
-            needs(Unit::RADIAN, "deg takes radians")?;
+            needs(Unit::RADIAN, "deg needs radians")?;
             Unit::parse("°").map_or(Measure::Unknown, Measure::Known)
         }
         Function::Rad => {
             let degrees = Unit::parse("°").unwrap_or(Unit::NONE);
-            needs(degrees, "rad takes degrees")?;
+            needs(degrees, "rad needs degrees")?;
             Measure::Known(Unit::RADIAN)
         }
     })

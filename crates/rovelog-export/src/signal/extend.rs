@@ -120,7 +120,7 @@ fn is_of(signal: &Signal, topic: &Topic) -> bool {
 fn part(batch: &RecordBatch, field: &FieldRef) -> Result<ArrayRef, ExportError> {
     // The signals may need columns and members that the user did not select. They were read for the
     // signals, and are removed again here.
-    let missing = || ExportError::Format(format!("column {} is not there", field.name()));
+    let missing = || ExportError::Format(format!("column {} does not exist", field.name()));
     Ok(narrowed(batch.column_by_name(field.name()).ok_or_else(missing)?, field.data_type()))
 }
 

@@ -194,7 +194,10 @@ impl<'a> Signals<'a> {
             (Some(signal), None) => Ok(signal),
             (_, first) => {
                 let first = first.map_or("", |signal| signal.name());
-                Err(NoSignal::new(format!("{text} names several signals"), format!("name one: {first}")))
+                Err(NoSignal::new(
+                    format!("{text} names several signals"),
+                    format!("name one of them, such as {first}"),
+                ))
             }
         }
     }
@@ -219,7 +222,10 @@ impl<'a> Signals<'a> {
             _ => NoSignal::new(cause, ""),
         })?;
         if operands.is_empty() {
-            return Err(NoSignal::new(format!("{text} names no signal"), "name a field: V1 * 2"));
+            return Err(NoSignal::new(
+                format!("{text} contains no signal"),
+                "name a field in the expression, such as V1 * 2",
+            ));
         }
         let units: Vec<_> = operands.iter().map(|operand| operand.unit).collect();
         let unit = node.unit(&units).map_err(|error| NoSignal::new(format!("{text}: {error}"), ""))?;
@@ -326,7 +332,7 @@ impl<'a> Signals<'a> {
             of.dedup();
             let named = of.iter().take(3).map(|topic| format!("{}.{name}", short(&topics[*topic].name)));
             let named = named.collect::<Vec<_>>().join(", ");
-            let next = format!("name the topic: {named}{}", if of.len() > 3 { ", ..." } else { "" });
+            let next = format!("also name the topic: {named}{}", if of.len() > 3 { ", ..." } else { "" });
             return Err(NoSignal::new(format!("{} topics have a field {name}", of.len()), next));
         }
         self.check_unambiguous(first, name, &found)?;
@@ -369,7 +375,10 @@ impl<'a> Signals<'a> {
         }
         let of = short(&self.log.topics()[topic].name);
         let named = stems.iter().take(3).map(|stem| format!("{stem}{name}")).collect::<Vec<_>>().join(", ");
-        Err(NoSignal::new(format!("{of} has several fields {name}"), format!("name one of them: {named}")))
+        Err(NoSignal::new(
+            format!("topic {of} has several fields named {name}"),
+            format!("name one of them: {named}"),
+        ))
     }
 
     fn no_field(&self, topic: usize, field: &str) -> NoSignal {
@@ -380,10 +389,7 @@ impl<'a> Signals<'a> {
         };
         let names = fields.iter().map(|known| &*known.name);
         let all = format!("rovelog schema FILE {}", of.name);
-        NoSignal::new(
-            format!("topic {} has no field {field} that is a number", of.name),
-            suggest(field, names, &all),
-        )
+        NoSignal::new(format!("topic {} has no numeric field {field}", of.name), suggest(field, names, &all))
     }
 
     /// Returns the error for a name that is neither a topic nor a field.
@@ -391,13 +397,16 @@ impl<'a> Signals<'a> {
         let topics = self.log.topics();
         let first = name.split('.').next().unwrap_or(name);
         if topics.is_empty() {
-            return NoSignal::new(format!("the log has no topic {first}"), "the log has no topics");
+            return NoSignal::new(
+                format!("the log has no topic {first}"),
+                "choose another log, because this log has no topics",
+            );
         }
         let names = self.topics.iter().map(|topic| &*topics[*topic].name);
         let what = match self.topics[..] {
             _ if name.contains('.') => "topic",
             [topic] => return self.no_field(topic, name),
-            _ => "topic and no field",
+            _ => "topic or field",
         };
         NoSignal::new(format!("the log has no {what} {first}"), suggest(first, names, "rovelog topics FILE"))
     }

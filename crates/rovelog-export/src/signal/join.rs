@@ -95,7 +95,10 @@ pub fn check_regular_rows(log: &dyn LogReader, first: i64, last: i64, step: i64)
     if rows <= ALWAYS_ALLOWED_ROWS.max(records.saturating_mul(MAX_ROWS_PER_RECORD)) {
         return Ok(());
     }
-    Err(format!("the times of this log would make {rows} rows, but it has {}", count(records, "record")))
+    Err(format!(
+        "the table would have {rows} rows for the times of this log, which has only {}",
+        count(records, "record")
+    ))
 }
 
 /// Options of a join.

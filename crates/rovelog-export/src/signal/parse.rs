@@ -119,7 +119,7 @@ impl Parser<'_, '_> {
     fn expression(&mut self, binding: u8) -> Result<Node, String> {
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err(format!("{}: more than {DEPTH} brackets", self.text));
+            return Err(format!("{}: the expression has more than {DEPTH} nested brackets", self.text));
         }
         let mut left = self.operand()?;
         // `a < b < c` would compare a truth value with `c`, which is never intended. A comparison
@@ -199,7 +199,7 @@ impl Parser<'_, '_> {
         match (fields.pop(), fields.is_empty()) {
             (Some(node), true) => Ok(node),
             _ => Err(format!(
-                "{}: it has {} values; name one, as [0], or use a function of several: norm, min, max",
+                "{}: the signal has {} values; name one of them, such as [0], or use norm, min or max",
                 self.text,
                 fields.len() + 1
             )),
@@ -207,7 +207,7 @@ impl Parser<'_, '_> {
     }
 
     fn close(&mut self) -> Result<(), String> {
-        if self.take(")") { Ok(()) } else { Err(format!("{}: a ) is missing", self.text)) }
+        if self.take(")") { Ok(()) } else { Err(format!("{}: a closing bracket ) is missing", self.text)) }
     }
 
     fn number(&mut self) -> Result<Node, String> {
@@ -236,10 +236,16 @@ impl Parser<'_, '_> {
             let rest = self.rest();
             let (unit, len) = match (rest.strip_prefix(','), rest.find(')')) {
                 (Some(_), Some(end)) => (&rest[1..end], end + 1),
-                _ => return Err(format!("{}: in takes a signal and a unit: in(speed, km/h)", self.text)),
+                _ => {
+                    return Err(format!(
+                        "{}: in needs a signal and a unit, such as in(speed, km/h)",
+                        self.text
+                    ));
+                }
             };
             let written = unit.trim().to_owned();
-            let unit = Unit::parse(unit).ok_or_else(|| format!("{}: unknown unit {unit}", self.text))?;
+            let unit =
+                Unit::parse(unit).ok_or_else(|| format!("{}: the unit {unit} is unknown", self.text))?;
             self.skip(len);
             return Ok(Node::In(Box::new(node), unit, written));
         }
@@ -255,7 +261,7 @@ impl Parser<'_, '_> {
         // next index.
         if let Some((_, series)) = SERIES.iter().find(|(known, _)| *known == name) {
             let [node] = <[Node; 1]>::try_from(arguments)
-                .map_err(|_| format!("{}: {name} takes one value", self.text))?;
+                .map_err(|_| format!("{}: {name} takes exactly one value", self.text))?;
             self.series += 1;
             return Ok(Node::Series(*series, Box::new(node), self.series - 1));
         }
@@ -263,7 +269,7 @@ impl Parser<'_, '_> {
             let names = FUNCTIONS.iter().map(|(name, ..)| *name).chain(SERIES.iter().map(|(name, _)| *name));
             let names: Vec<_> = names.collect();
             return Err(format!(
-                "{}: unknown function {name}; there are {}, in",
+                "{}: the function {name} is unknown; the functions are {} and in",
                 self.text,
                 names.join(", ")
             ));
@@ -307,7 +313,7 @@ impl Parser<'_, '_> {
         let rest = self.rest();
         if let Some(quoted) = rest.strip_prefix('`') {
             let Some((name, _)) = quoted.split_once('`') else {
-                return Err(format!("{}: a ` is missing", self.text));
+                return Err(format!("{}: a closing ` is missing", self.text));
             };
             let name = name.to_owned();
             self.skip(name.len() + 2);
@@ -413,7 +419,7 @@ mod tests {
     fn mistakes_are_named() {
         let error = |text: &str| parse(text, &mut Toy).unwrap_err();
         assert_eq!(error("a +"), "a +: a signal or a number is missing before the end");
-        assert_eq!(error("(a"), "(a: a ) is missing");
+        assert_eq!(error("(a"), "(a: a closing bracket ) is missing");
         assert_eq!(error("a b"), "a b: an operator is missing before b");
         assert_eq!(error("a + d/e"), "no signal d/e");
         assert_eq!(error("1 < a < 3"), "1 < a < 3: join two comparisons with `and`");
@@ -422,7 +428,7 @@ mod tests {
         assert_eq!(error("a andb"), "a andb: an operator is missing before andb");
         assert!(error("q + 1").contains("it has 4 values"), "{}", error("q + 1"));
         assert!(error("roll(a)").contains("roll takes a quaternion"));
-        assert!(error("sine(a)").contains("unknown function sine; there are abs, sqrt, sin"));
+        assert!(error("sine(a)").contains("the function sine is unknown; the functions are abs, sqrt, sin"));
         assert!(error(&"(".repeat(1000)).contains("more than 64 brackets"));
         assert!(error(&"-".repeat(1000)).contains("more than 64 brackets"));
     }
@@ -461,7 +467,7 @@ mod tests {
         assert_eq!(unit("in(x/c, deg)").unwrap().as_deref(), Some("°"));
         assert_eq!(unit("2 * in(x/c, km/h)").unwrap(), None);
         let error = unit("a + b").unwrap_err();
-        assert_eq!(error, "V + mA: the units differ; convert one with in(SIGNAL, UNIT)");
+        assert_eq!(error, "the units of V + mA differ; convert one of them with in(SIGNAL, UNIT)");
         assert!(unit("a < b").is_err() && unit("a < 3.4").is_ok());
         assert!(unit("sin(a)").is_err() && unit("in(a, m)").is_err());
     }

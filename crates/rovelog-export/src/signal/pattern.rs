@@ -68,7 +68,7 @@ pub fn split_list(text: &str) -> impl Iterator<Item = &str> {
 /// example, `{a,b}[0..1]` becomes `a[0]`, `a[1]`, `b[0]`, `b[1]`.
 fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
     if let Some(open) = text.find('{') {
-        let close = closing(text, open).ok_or_else(|| format!("{text}: a {{ is not closed"))?;
+        let close = closing(text, open).ok_or_else(|| format!("{text}: a {{ has no closing }}"))?;
         for choice in split_list(&text[open + 1..close]) {
             expand(&[&text[..open], choice, &text[close + 1..]].concat(), choices)?;
         }
@@ -82,7 +82,9 @@ fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
     });
     if let Some((open, first, last, rest)) = range {
         if last < first || last - first >= MAX_CHOICES {
-            return Err(format!("{text}: elements are given as [0..3], the first one first"));
+            return Err(format!(
+                "{text}: a range of elements is written as [0..3], with the smaller number first"
+            ));
         }
         for i in first..=last {
             expand(&format!("{}[{i}]{rest}", &text[..open]), choices)?;
@@ -90,7 +92,7 @@ fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
         return Ok(());
     }
     if choices.len() >= MAX_CHOICES {
-        return Err(format!("a pattern means at most {MAX_CHOICES} names"));
+        return Err(format!("a pattern can stand for at most {MAX_CHOICES} names"));
     }
     choices.push(text.to_owned());
     Ok(())

@@ -62,6 +62,6 @@ fn check_field_count(log: &dyn LogReader, select: &Select) -> rovelog::Result<()
     if fields <= MAX_FIELDS {
         return Ok(());
     }
-    let what = format!("the topics have {fields} fields in all, and statistics are kept of {MAX_FIELDS}");
+    let what = format!("the topics have {fields} fields, but statistics are limited to {MAX_FIELDS} fields");
     Err(Error::new("rovelog", ErrorKind::LimitExceeded, None, what).with_next("select topics: --topics NAME"))
 }

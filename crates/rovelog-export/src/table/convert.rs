@@ -164,8 +164,10 @@ impl BatchConverter {
         losses.extend(self.losses);
         for (column, field) in self.columns.iter().zip(self.schema.fields()) {
             if column.lost_count > 0 {
-                let why =
-                    format!("{} above the range of int64 became null", count(column.lost_count, "value"));
+                let why = format!(
+                    "{} above the range of int64, written as null",
+                    count(column.lost_count, "value")
+                );
                 losses.push(Loss::new(&self.topic, field.name(), why));
             }
         }
@@ -255,8 +257,10 @@ impl ColumnBuilder {
     fn field(&mut self, field: Field, source: Source, rules: &Rules<'_>) {
         let lost = |why: String| Loss::new(rules.topic, field.name(), why);
         if !rules.blobs && contains_bytes(field.data_type()) {
-            self.losses
-                .push(lost(format!("raw bytes, not written to {} (--blobs writes them)", rules.kind.name())));
+            self.losses.push(lost(format!(
+                "the field contains raw bytes, which are not written to {} (--blobs writes them)",
+                rules.kind.name()
+            )));
             return;
         }
         if rules.parquet && is_empty_type(field.data_type()) {

@@ -92,7 +92,7 @@ pub(super) fn write(
         },
     )?;
     for (_, topic, odd_chars) in outs.iter().filter(|(.., odd_chars)| *odd_chars > 0) {
-        let why = format!("{odd_chars} characters beyond ASCII, left empty");
+        let why = format!("{odd_chars} characters outside ASCII, written as empty cells");
         losses.push(Loss::new(topic, "", why));
     }
     Ok(counts)
@@ -116,7 +116,11 @@ impl<'w> Csv<'w> {
         leaves.retain(|leaf| {
             let bytes = is_bytes(&leaf.data_type);
             if bytes {
-                losses.push(Loss::new(&job.topic.name, &leaf.name, "raw bytes, which CSV cannot represent"));
+                losses.push(Loss::new(
+                    &job.topic.name,
+                    &leaf.name,
+                    "the field contains raw bytes, which CSV cannot represent",
+                ));
             }
             !bytes
         });
@@ -258,7 +262,7 @@ impl<'a> Cells<'a> {
                 if char { Self::Char(array) } else { Self::Text(array) }
             }
             DataType::List(_) => Self::Json(array),
-            other => return Err(ExportError::Format(format!("csv has no form for values of type {other}"))),
+            other => return Err(ExportError::Format(format!("CSV cannot represent values of type {other}"))),
         })
     }
 

@@ -74,7 +74,8 @@ pub fn parquet_properties(
     let paths = paths(schema);
     if paths.len() > MAX_COLUMNS {
         return Err(ExportError::Format(format!(
-            "topic {topic} has {} columns, and Parquet is written with at most {MAX_COLUMNS}: choose fields, or another kind",
+            "topic {topic} has {} columns, but the limit for Parquet is {MAX_COLUMNS}; choose fields or \
+             another output format",
             paths.len()
         )));
     }

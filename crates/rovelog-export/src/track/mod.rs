@@ -33,7 +33,7 @@ pub fn of(log: &AnyLog, options: &TrackOptions) -> Result<(Track, Tally), Error>
             log.format().id,
             ErrorKind::InvalidArgument,
             None,
-            format!("no supported position topic in {} logs", log.format().name),
+            format!("{} logs have no topics with positions", log.format().name),
         )),
     }
 }
@@ -96,7 +96,7 @@ pub enum WriteError {
     Empty,
     /// The file format does not support the requested reference of heights. Only KML supports
     /// several references.
-    #[error("{} has no altitude modes", .0.name())]
+    #[error("the {} format has no altitude modes", .0.name())]
     Altitude(Format),
     /// Writing the file failed.
     #[error(transparent)]

@@ -75,13 +75,14 @@ fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<
             found = topics().filter(|topic| topic.type_name == *name).collect();
         }
         if found.is_empty() {
-            return Err(invalid(format!("there is no topic {name} in this log"))
-                .with_next("all of them: rovelog topics FILE"));
+            return Err(
+                invalid(format!("the log has no topic {name}")).with_next("list all: rovelog topics FILE")
+            );
         }
         found.retain(|topic| topic.count > 0);
         if let Some(odd) = found.iter().find(|topic| layout(topic).and_then(PositionFields::of).is_none()) {
             return Err(invalid(format!("topic {} contains no positions", odd.name))
-                .with_next("a position is lat and lon, or latitude_deg and longitude_deg"));
+                .with_next("name a topic with the fields lat and lon, or latitude_deg and longitude_deg"));
         }
         chosen.extend(found);
     }

@@ -17,7 +17,7 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
         if bag.topic(name).is_none_or(|topic| !has_positions(&topic.get())) {
             let why = format!("topic {name} contains no positions");
             return Err(Error::new("rosbag", ErrorKind::InvalidArgument, None, why)
-                .with_next(format!("positions are in topics of type {TYPE}")));
+                .with_next(format!("name a topic of type {TYPE}, which contains positions")));
         }
     }
     let mut tally = Tally::default();

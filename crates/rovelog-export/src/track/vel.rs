@@ -15,7 +15,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
     if let Some(odd) = options.topics.iter().find(|name| *name != TOPIC) {
         let why = format!("topic {odd} contains no positions");
         return Err(Error::new("vel", ErrorKind::InvalidArgument, None, why)
-            .with_next(format!("positions are in {TOPIC}")));
+            .with_next(format!("name the topic {TOPIC}, which contains the positions")));
     }
     let mut tally = Tally::default();
     let mut line = LineBuilder::new(TOPIC, options.all);

@@ -46,7 +46,7 @@ def aligned(
     """
     pl, np = require("polars"), require("numpy")
     if how not in HOWS:
-        raise UnsupportedError(f"how is not {how!r}", next=f"it is one of {', '.join(map(repr, HOWS))}")
+        raise UnsupportedError(f"how cannot be {how!r}", next=f"use one of {', '.join(map(repr, HOWS))}")
     if tolerance is not None and tolerance < 0:
         raise ValueError("a tolerance cannot be negative")
     # The join in Rust requires ascending times, so `times` is sorted. The rows of the frame are in

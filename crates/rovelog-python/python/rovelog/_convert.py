@@ -124,7 +124,7 @@ def convert(
     command line: `rovelog export FILE -o OUT`.
     """
     if not isinstance(dst, (str, os.PathLike)) and kind is None:
-        raise UnsupportedError("the kind of the output is unknown for a file object", next=f"pass kind=, one of {KINDS}")
+        raise UnsupportedError("the output format must be given for a file object", next=f"pass kind=, one of {KINDS}")
     options: ExportOptions = {
         "typed": typed,
         "keep_ned": keep_ned,
@@ -161,7 +161,7 @@ def convert(
         first = done.lost[0]
         what = first.topic if first.field is None else f"{first.topic}, field {first.field}"
         more = f" (and {len(done.lost) - 1} more, see lost)" if len(done.lost) > 1 else ""
-        warn(f"{name} cannot contain all data: {what}: {first.why}{more}")
+        warn(f"{name} does not contain all data: {what}: {first.why}{more}")
     return done
 
 
@@ -204,7 +204,7 @@ def _kind(kind: str | None, path: str) -> tuple[str, bool]:
     """
     found = _core.export_kind(_extension(path) if kind is None else kind)
     if found is None:
-        what = f"there is no kind {kind}" if kind is not None else "the extension of the output is unknown"
+        what = f"the output format {kind} is unknown" if kind is not None else "the extension of the output does not stand for an output format"
         raise UnsupportedError(what, path=path, next=f"pass kind=, one of {KINDS}")
     return found
 
@@ -248,15 +248,15 @@ def _check_options(kind: str, options: ExportOptions, whole: bool) -> None:
         known = OPTIONS[name]
         if known.choices is not None and value not in known.choices:
             words = ", ".join(map(repr, known.choices))
-            raise UnsupportedError(f"{name} is not {value!r}", next=f"it is one of {words}")
+            raise UnsupportedError(f"{name} cannot be {value!r}", next=f"use one of {words}")
         if value != known.default and kind not in known.kinds:
             raise UnsupportedError(f"{name} does not apply to {kind}", next="leave it out")
     delimiter = options["delimiter"]
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise UnsupportedError(f"{delimiter!r} is not a delimiter", next="use one character other than a quote or a line break")
     if options["dialect"].startswith("rocketlogger") and (not whole or delimiter != "," or options["names"] != "bracket"):
-        what = "the RocketLogger dialect writes the whole log, with commas"
-        raise UnsupportedError(what, next="leave out topics, start, end, delimiter and names; for a part of the log use slice() first")
+        what = "the RocketLogger dialect always writes the whole log, with commas"
+        raise UnsupportedError(what, next="leave out topics, start, end, delimiter and names; to convert a part of the log, use slice() first")
 
 
 def _chosen(log: Log, topics: str | Iterable[str] | None) -> dict[str, int]:
@@ -270,7 +270,7 @@ def _chosen(log: Log, topics: str | Iterable[str] | None) -> dict[str, int]:
 
 def _logger_csv(log: Log, path: str, force: bool, dates: bool) -> Converted:
     if log.format != "rld":
-        what = f"the RocketLogger dialect is for RLD logs, not for {log.format}"
+        what = f"the RocketLogger dialect can only be written from RLD logs, but this is a {log.format} log"
         raise UnsupportedError(what, path=log.path, next="leave out dialect")
     with partial_files([path], log._sources, force) as parts:
         records, lost = _core.export_logger_csv(log._reader, parts[0], dates)
@@ -293,9 +293,9 @@ def _tables(
     in_folder = path.endswith(("/", os.sep)) or os.path.isdir(path) or not _extension(path)
     if not in_folder and len(topic_files) != 1:
         raise RovelogError(
-            f"a {kind} file contains one topic, but {len(topic_files)} are selected",
+            f"a {kind} file can contain only one topic, but {len(topic_files)} are selected",
             path=path,
-            next=f"name a folder and kind={kind!r}, or one topic: topics={next(iter(chosen))!r}",
+            next=f"name a folder and kind={kind!r}, or select one topic with topics={next(iter(chosen))!r}",
         )
     paths = _paths_in_folder(log, path, kind, [name for _, name in topic_files], force) if in_folder else [path]
     records = 0

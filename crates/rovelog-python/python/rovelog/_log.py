@@ -98,9 +98,9 @@ def open(
     reader = _source.open_reader(f, format, types, max_unpacked, msgs, *options)
     log = Log(reader, names, arguments)
     if time_base is not None and log.info.clock == "unix":
-        raise UnsupportedError("the log has only UTC", format=log.format, path=log.path, next="leave out time_base")
+        raise UnsupportedError("the log has only UTC times, so time_base cannot be used", format=log.format, path=log.path, next="leave out time_base")
     if utc_start_ns is not None and log.info.clock == "unix":
-        raise UnsupportedError("the clock of the log is UTC", format=log.format, path=log.path, next="leave out utc_start")
+        raise UnsupportedError("the clock of the log is UTC, so utc_start cannot be used", format=log.format, path=log.path, next="leave out utc_start")
     log._companions = [os.path.abspath(extra) for extra in (types, msgs) if extra is not None]
     loss = reader.verify() if strict else None
     if loss is not None:
@@ -110,7 +110,7 @@ def open(
             offset=log.info.lost[0][0] if log.info.lost else None,
             format=log.format,
             path=log.path,
-            next="leave strict out to skip damage; log.problems has all of it",
+            next="leave out strict to skip the damage; log.problems lists all of it",
         )
     warn_of_loss(log)
     return log

@@ -64,7 +64,7 @@ class Logs:
                 if log is not None:
                     log.close()
                 self.failed[path] = error
-                warnings.warn(f"left out: {error}", UnreadLogWarning, stacklevel=3)
+                warnings.warn(f"a log is left out: {error}", UnreadLogWarning, stacklevel=3)
                 continue
             # This line is outside of `try`, because an error in the caller's loop is not an error
             # of this log.

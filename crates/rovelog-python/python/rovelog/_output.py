@@ -46,17 +46,17 @@ def check_writable(path: str, sources: Iterable[str], force: bool) -> None:
         return
     _check_no_input(path, sources)
     if os.path.isdir(path):
-        raise WriteError("the output is a folder", errno=errno.EISDIR, path=path, next="name a file in it")
+        raise WriteError("the output is a folder", errno=errno.EISDIR, path=path, next="name a file in the folder")
     if _is_special(path):
         _check_no_terminal(path)
     elif not force:
-        what = "the file exists already"
-        raise WriteError(what, errno=errno.EEXIST, path=path, next="name another file, or force=True")
+        what = "the output file already exists"
+        raise WriteError(what, errno=errno.EEXIST, path=path, next="name another file, or use force=True to replace it")
 
 
 def _check_no_input(path: str, sources: Iterable[str]) -> None:
     if any(os.path.exists(source) and os.path.samefile(path, source) for source in sources):
-        raise WriteError("the output is the input", path=path, next="name another file")
+        raise WriteError("the output file is also the input file", path=path, next="name another file")
 
 
 def _is_special(path: str) -> bool:
@@ -237,7 +237,7 @@ def _sync_folder(path: str) -> None:
     try:
         _sync(folder)
     except OSError as error:
-        what = f"the output is complete, but may be lost if the power fails: {error.strerror}"
+        what = f"the output is complete, but could be lost in a power failure, because it was not flushed to the disk: {error.strerror}"
         after = "check the disk, and write again with force=True"
         raise WriteError(what, errno=error.errno, path=path, next=after) from error
     finally:
@@ -253,7 +253,7 @@ def _name_new(part: str, target: str) -> None:
         # removes the partial name later.
         os.link(part, target)
     except FileExistsError as error:
-        what = "a file with the name of the output was created meanwhile"
+        what = "another program has created a file with the name of the output in the meantime"
         after = "name another file, or force=True"
         raise WriteError(what, errno=error.errno, path=target, next=after) from error
     except OSError:

@@ -148,12 +148,12 @@ class RldExtras:
 
 def _checked_settle(rows: int) -> int:
     if rows < 0:
-        raise ValueError(f"settle is a number of rows, not {rows}")
+        raise ValueError(f"settle must be a number of rows, not {rows}")
     return rows
 
 
 def _uses_values(ranges: str) -> bool:
     """Returns True if the valid range is derived from the values instead of the bits."""
     if ranges not in ("bits", "values"):
-        raise ValueError(f"ranges is 'bits' or 'values', not {ranges!r}")
+        raise ValueError(f"ranges must be 'bits' or 'values', not {ranges!r}")
     return ranges == "values"

@@ -72,7 +72,7 @@ def image(message: Any) -> NDArray[Any]:
     if kind is None:
         depth, _, count = encoding.partition("C")
         if depth not in OPENCV or not (count.isdigit() or not count):
-            raise UnsupportedError(f"images with the encoding {encoding!r} are not known", next="use the bytes in data")
+            raise UnsupportedError(f"images with the encoding {encoding!r} are not supported", next="use the bytes in data")
         kind, channels = OPENCV[depth], int(count or 1)
     dtype = np.dtype(("<", ">")[bool(field("is_bigendian"))] + kind)
     data, step = _bytes(field("data")), field("step")

@@ -61,7 +61,7 @@ def scan(
     name = topic if isinstance(topic, str) else f"{topic[0]}/{topic[1]}"
     columns = union_schema(name, [LogSchema(scanned.label, scanned.schema) for scanned in found])
     if path_column in columns:
-        raise ValueError(f"the topic has a column {path_column} itself: name another path_column")
+        raise ValueError(f"the topic already has a column {path_column}, so give another path_column")
     schema = columns if path_column is None else {path_column: pl.String(), **columns}
     return lazy_frame(found, schema, path_column)
 
@@ -86,7 +86,7 @@ def _sources(logs: Source | Iterable[Source]) -> list[Source]:
         else:
             sources.append(log if isinstance(log, (bytes, bytearray, memoryview)) else log.read())
     if not sources:
-        raise ValueError("there is no log to scan")
+        raise ValueError("no log to scan was given")
     return sources
 
 

@@ -75,12 +75,12 @@ def open_reader(
         if scheme[1].lower() == "file":
             return _core.Reader.open(_local(path), format, False, types, max_unpacked, msgs, *further)
         raise UnsupportedError(
-            f"addresses of the kind {scheme[1]}:// are not supported",
+            f"addresses that start with {scheme[1]}:// are not supported",
             path=path,
-            next="use s3://, gs://, az://, https:// or http://, or pass a binary file object",
+            next="use an address that starts with s3://, gs://, az://, https:// or http://, or pass a binary file object",
         )
     if not hasattr(f, "read"):
-        raise TypeError(f"a log is a path, bytes or a binary file object, not {type(f).__name__}")
+        raise TypeError(f"a log must be a path, bytes or a binary file object, not {type(f).__name__}")
     name = getattr(f, "name", None)
     name = name if isinstance(name, str) else None
     # These file objects are read completely. The caller may close a local file after `open`, and
@@ -90,7 +90,7 @@ def open_reader(
     by_ranges = not read_completely and getattr(f, "seekable", bool)()
     data = f.read(0) if by_ranges else f.read()
     if not isinstance(data, bytes):
-        raise TypeError("the file object returns text: open it with mode 'rb'")
+        raise TypeError("the file object returns text, so open it with mode 'rb'")
     if by_ranges:
         return _core.Reader.remote(f, name, format, types, max_unpacked, msgs, [], max_bytes, *further)
     return _core.Reader.from_bytes(data, format, name, types, max_unpacked, msgs, *further)
@@ -101,7 +101,7 @@ def _with_hint(error: RovelogError, data: bytes) -> RovelogError:
     if len(data) < 1024:
         name = os.fsdecode(data)
         if name.isprintable() and (os.path.splitext(name)[1] or os.path.exists(name)):
-            error.next = f"bytes are taken as the log itself; a path is a str: open({name!r})"
+            error.next = f"a bytes argument is read as the content of a log; to open a path, pass a str: open({name!r})"
     return error
 
 
@@ -113,6 +113,6 @@ def _local(address: str) -> str:
     parts = urlsplit(address)
     if parts.netloc not in ("", "localhost"):
         raise UnsupportedError(
-            f"the file is on another machine, {parts.netloc}", path=address, next="a file here has three slashes: file:///x.ulg"
+            f"the file is on another machine, {parts.netloc}", path=address, next="for a file on this machine, write three slashes: file:///x.ulg"
         )
     return url2pathname(parts.path)

@@ -143,7 +143,7 @@ class Table(Columns):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._topic is None:
-            raise UnsupportedError("columns that are not those of a topic cannot be pickled", next="pickle to_arrow() of them")
+            raise UnsupportedError("only the unchanged columns of a topic can be pickled", next="pickle the result of to_arrow()")
         return _decode, (self._topic,)
 
     def __repr__(self) -> str:

@@ -37,7 +37,7 @@ def duration_ns(text: str) -> int:
     """
     nanos = _core.duration_ns(text)
     if nanos is None:
-        raise ValueError(f"`{text}` is no duration: write 10s, 250ms, 1m30s")
+        raise ValueError(f"`{text}` is not a duration; write, for example, 10s, 250ms or 1m30s")
     return nanos
 
 
@@ -69,7 +69,7 @@ def window(start: TimeLike | None, end: TimeLike | None, info: Info) -> Window:
 
 def _check_range(time: int | None) -> int | None:
     if time is not None and not -(2**63) <= time < 2**63:
-        raise ValueError(f"{time} ns is no time of a log: it does not fit into 64 bits")
+        raise ValueError(f"{time} ns is not a valid time, because it does not fit into 64 bits")
     return time
 
 
@@ -93,7 +93,7 @@ def resolve(time: TimeLike | None, info: Info, *, is_end: bool = False) -> int |
     if isinstance(time, dt.datetime):
         return _from_datetime(time, info, is_end)
     if not isinstance(time, str):
-        raise TypeError(f"a time is an int, a str, a datetime or a timedelta, not {type(time).__name__}")
+        raise TypeError(f"a time must be an int, a str, a datetime or a timedelta, not {type(time).__name__}")
     text = time.strip()
     if text.startswith("+"):
         return _limit(info.data_start_ns, "start") + duration_ns(text[1:])
@@ -132,26 +132,26 @@ def unix_ns(time: int | str | dt.datetime) -> int:
         try:
             time = dt.datetime.fromisoformat(time.strip().replace("Z", "+00:00"))
         except ValueError as error:
-            raise ValueError(f"`{time}` is no UTC: write 2026-05-20T12:01:05Z") from error
+            raise ValueError(f"`{time}` is not a UTC time; write, for example, 2026-05-20T12:01:05Z") from error
     if isinstance(time, dt.datetime):
         if time.tzinfo is None:
-            raise ValueError("a time without a zone is not UTC: write 2026-05-20T12:01:05Z")
+            raise ValueError("a time without a time zone is not UTC; write, for example, 2026-05-20T12:01:05Z")
         return timedelta_ns(time - EPOCH)
     if isinstance(time, bool) or not isinstance(time, int):
-        raise TypeError(f"UTC is an int, a str or a datetime, not {type(time).__name__}")
+        raise TypeError(f"a UTC time must be an int, a str or a datetime, not {type(time).__name__}")
     return time
 
 
 def _limit(nanos: int | None, which: str) -> int:
     """Returns the start or the end of the data. Raises RovelogError if the log has no times."""
     if nanos is None:
-        raise RovelogError(f"the log has no {which} in time", next="name the time in nanoseconds of the log's clock")
+        raise RovelogError(f"the log has no {which} time", next="give the time in nanoseconds on the log clock")
     return nanos
 
 
 def _from_datetime(time: dt.datetime, info: Info, is_end: bool) -> int:
     if time.tzinfo is None:
-        raise ValueError(f"{time} has no time zone: add tzinfo=timezone.utc")
+        raise ValueError(f"{time} has no time zone; add tzinfo=timezone.utc")
     return _to_log_clock(timedelta_ns(time - EPOCH), info, is_end)
 
 
@@ -165,9 +165,9 @@ def _to_log_clock(unix: int, info: Info, is_end: bool) -> int:
         raise NoUtcError(
             "the offset of the log clock from UTC is unknown",
             format=info.format,
-            next="name times of the log's own clock, or from its start: +10s",
+            next="give times on the log clock, or times after the start such as +10s",
         )
     found = _core.log_time_of(info.utc_offset_ns, info.utc_knots, unix, is_end)
     if found is None:
-        raise ValueError(f"{unix} ns is no time of a log: it does not fit into 64 bits")
+        raise ValueError(f"{unix} ns is not a valid time, because it does not fit into 64 bits")
     return found

@@ -365,7 +365,7 @@ def full_name(name: object) -> str:
         return name
     if isinstance(name, tuple) and len(name) == 2 and isinstance(name[0], str) and type(name[1]) is int:
         return f"{name[0]}/{name[1]}"
-    raise TypeError(f"a topic is a name, or a name and the number of an instance, not {name!r}")
+    raise TypeError(f"a topic must be a name, or a name and an instance number, not {name!r}")
 
 
 class Topics(Mapping[str, Topic]):

@@ -113,7 +113,7 @@ def delta(lake: str | os.PathLike[str]) -> Changed:
     """
     root = pathlib.Path(lake)
     if not (root / "_logs").is_dir():
-        raise MissingFileError("this is not a lake: it has no table _logs", path=str(root), next="rovelog ingest LOGS -o LAKE")
+        raise MissingFileError("the folder is not a lake, because it has no table _logs", path=str(root), next="create a lake with rovelog ingest LOGS -o LAKE")
     changed = Changed({}, {})
     with _lock(root):
         for table, files in _tables(root).items():
@@ -206,7 +206,7 @@ def _schema(folder: pathlib.Path, names: list[str], month: list[str]) -> Any:
     united = pa.unify_schemas(schemas, promote_options="permissive") if schemas else pa.schema([])
     levels = max((_levels(field.type) for field in united), default=0)
     if levels > MAX_DEPTH:
-        raise _TooDeepError(f"columns nested {levels} levels deep, and Delta describes {MAX_DEPTH}")
+        raise _TooDeepError(f"the columns are nested {levels} levels deep, but Delta supports only {MAX_DEPTH}")
     for name in month:
         united = united.append(pa.field(name, pa.string()))
     return united

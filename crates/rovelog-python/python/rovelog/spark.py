@@ -85,7 +85,7 @@ class _Selection:
         paths = known.get("paths")
         sources = json.loads(paths) if paths else [known["path"]] if "path" in known else []
         if not sources:
-            raise ValueError("no logs: name a file, a folder or a pattern in load()")
+            raise ValueError("no logs were given; name a file, a folder or a pattern in load()")
         wanted: dict[str, Any] = {"blobs": known.get("blobs", "").lower() == "true"}
         for option, key in (("topic", "topics"), ("fields", "fields")):
             if option in known:

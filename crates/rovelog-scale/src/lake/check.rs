@@ -59,7 +59,7 @@ pub fn check(lake: &Lake, content: bool) -> Result<Checked, ScaleError> {
             if let Some(id) = &log.id
                 && let Some(first) = ids.insert(id.clone(), path.to_owned())
             {
-                checked.problems.push(format!("log {id} is in {first} and {path}"));
+                checked.problems.push(format!("log {id} is in the lake twice, in {first} and in {path}"));
             }
         }
     })?;
@@ -83,7 +83,7 @@ pub fn check(lake: &Lake, content: bool) -> Result<Checked, ScaleError> {
     checked.unnamed = own.iter().map(|path| path.display().to_string()).collect();
     let foreign = foreign.iter();
     checked.problems.extend(foreign.map(|path| {
-        format!("{} was written by another program, and readers of the table read it", path.display())
+        format!("{} was written by another program, but readers of the table would read it", path.display())
     }));
     Ok(checked)
 }
@@ -181,7 +181,10 @@ fn unlisted_files(
 /// Compares the hash of a file with the hash that the table `_logs` states.
 fn compare_hash(path: &Path, file: &TableFile) -> Result<(), String> {
     let Some(expected) = &file.sha256 else {
-        return Err("an earlier version added this file without a hash".to_owned());
+        return Err(
+            "the content cannot be compared, because an earlier version added this file without a hash"
+                .to_owned(),
+        );
     };
     let mut hash = Sha256::new();
     let mut source = File::open(path).map_err(|error| error.to_string())?;
@@ -195,7 +198,7 @@ fn compare_hash(path: &Path, file: &TableFile) -> Result<(), String> {
     if hex(&hash.finalize()) == *expected {
         return Ok(());
     }
-    Err("its content has changed since it was added; remove the file and ingest again to restore it"
+    Err("the content has changed since it was added; to restore the file, remove it and ingest again"
         .to_owned())
 }
 

@@ -261,7 +261,7 @@ pub(crate) fn with_files<'a>(
         Ok::<_, ArrowError>((index, batch.column(index).as_string_opt::<i32>()))
     };
     let ((_, Some(ids)), (place, Some(tables))) = (column("id")?, column("tables")?) else {
-        return Err(refused("this file has other columns than _logs".to_owned()));
+        return Err(refused("the file does not have the columns of _logs".to_owned()));
     };
     let tables = ids.iter().zip(tables).map(|(id, tables)| match (id.and_then(&table_of), tables) {
         (Some((topic, table)), Some(tables)) => Some(with_table(tables, topic, table)),
@@ -365,7 +365,7 @@ pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<KnownLog>, Vec<TableFile>
         ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| refused(error.to_string()))?;
     let metadata = reader.metadata().file_metadata().key_value_metadata();
     let list = metadata.and_then(|pairs| pairs.iter().find(|pair| pair.key == FILES)?.value.clone());
-    let list = list.ok_or_else(|| refused(format!("this file has no {FILES}")))?;
+    let list = list.ok_or_else(|| refused(format!("the file has no metadata {FILES}")))?;
     let files = serde_json::from_str(&list).map_err(|error| refused(error.to_string()))?;
     let mut logs = Vec::new();
     for batch in reader.build().map_err(|error| refused(error.to_string()))? {
@@ -373,7 +373,7 @@ pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<KnownLog>, Vec<TableFile>
         // The types of all columns are checked, because another program may have written the file.
         let column = |name: &str| batch.column_by_name(name);
         let lacks =
-            |name: &str| refused(format!("this file has no column {name} of the type that _logs has"));
+            |name: &str| refused(format!("the file has no column {name} with the type that _logs needs"));
         let text = |name: &str| {
             column(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| lacks(name))
         };
@@ -438,7 +438,7 @@ mod tests {
             writer.write(&batch).unwrap();
             writer.close().unwrap();
             let error = from_parquet(&path).unwrap_err().to_string();
-            assert!(error.contains("this file has no column "), "{error}");
+            assert!(error.contains("the file has no column "), "{error}");
         }
     }
 }

@@ -194,8 +194,8 @@ impl std::fmt::Display for Split {
         let logs = rovelog::core::internal::text::count(logs.len() as u64, "log");
         write!(
             f,
-            "column {column} of topic {topic} has another type ({kind}) in {logs}: \
-             these rows are in the table {table}, not in {plain}; read both tables"
+            "column {column} of topic {topic} has another type ({kind}) in {logs}, so these rows are in \
+             the table {table} instead of {plain}; read both tables"
         )
     }
 }
@@ -245,9 +245,10 @@ impl<'a> Places<'a> {
                     self.note(file, &conflict.column, conflict.known, (&table, &to.path), logs);
                     match TableColumns::empty(&file.topic).with(columns()) {
                         Added::Fits(columns) => self.keep(table, &known, columns),
-                        _ => {
-                            Err(ScaleError::Columns(format!("topic {} has columns of one name", file.topic)))
-                        }
+                        _ => Err(ScaleError::Columns(format!(
+                            "topic {} has several columns with the same name",
+                            file.topic
+                        ))),
                     }
                 }
                 Added::Conflict(conflict) => {

@@ -153,7 +153,7 @@ impl Worker {
                     NoAnswer::Ended(why) => Failure::Ended(why),
                     NoAnswer::Stopped(why) => Failure::Stopped(why),
                 })?;
-                (answer, "no answer".to_owned())
+                (answer, "the engine returned no result".to_owned())
             }
         };
         match serde_json::from_str(&answer) {

@@ -141,7 +141,7 @@ impl Archive {
         let (kind, mut what) = match (self.damage(), &logs[..]) {
             (None, [name]) => return Ok(name),
             (None, _) => {
-                let what = format!("this is an archive with {}", count(logs.len(), "log"));
+                let what = format!("the file is an archive with {}", count(logs.len(), "log"));
                 (ErrorKind::InvalidArgument, what)
             }
             (Some(damage), _) => {
@@ -160,9 +160,13 @@ impl Archive {
         }
         let error = Error::new("rovelog", kind, None, what);
         Err(match (logs.first(), path) {
-            (Some(first), Some(path)) => error.with_next(format!("name one: {}", path.join(first).display())),
-            (Some(_), None) => error.with_next("save the archive as a file, and name one: FILE/LOG"),
-            (None, _) => error.with_next("unpack the archive, and look for the log in it"),
+            (Some(first), Some(path)) => {
+                error.with_next(format!("name one of them, such as {}", path.join(first).display()))
+            }
+            (Some(_), None) => {
+                error.with_next("save the archive as a file, and name a log in it as FILE/LOG")
+            }
+            (None, _) => error.with_next("unpack the archive, and look for a log in it"),
         })
     }
 
@@ -173,7 +177,7 @@ impl Archive {
     pub(crate) fn read(&self, name: &str, limits: &Limits) -> Result<Member> {
         let missing = || {
             let error = Error::new("rovelog", ErrorKind::Io, None, format!("the archive has no file {name}"));
-            error.with_next(format!("its logs are: {}", self.logs().join(", ")))
+            error.with_next(format!("name one of its logs: {}", self.logs().join(", ")))
         };
         match self {
             Self::Tar(bytes, files) => {
@@ -193,10 +197,14 @@ impl Archive {
                         break;
                     }
                     if store.len() + read as u64 > limit {
-                        let what = format!("{name} decompresses to more than the limit of {limit} bytes");
+                        let what = format!(
+                            "the file {name} in the archive decompresses to more than the limit of {limit} \
+                             bytes"
+                        );
                         let error = Error::new("rovelog", ErrorKind::LimitExceeded, None, what);
                         return Err(error.with_next(
-                            "if you trust the file, raise the limit (--max-unpacked 8GiB) or unpack it first: unzip",
+                            "if you trust the file, raise the limit (--max-unpacked 8GiB) or unpack the \
+                             archive first with unzip",
                         ));
                     }
                     io::Write::write_all(&mut store, &buffer[..read])
@@ -218,9 +226,9 @@ fn zip(bytes: &Bytes) -> Result<ZipArchive<Cursor<Bytes>>> {
 fn damaged(error: &zip::result::ZipError) -> Error {
     let (kind, next) = match error {
         zip::result::ZipError::UnsupportedArchive(_) => {
-            (ErrorKind::Unsupported, "unpack it first: unzip, or 7z x")
+            (ErrorKind::Unsupported, "unpack the archive first with unzip or 7z x")
         }
-        _ => (ErrorKind::Malformed, "save what can be unpacked: 7z x FILE, or zip -FF FILE -O whole.zip"),
+        _ => (ErrorKind::Malformed, "save what can be unpacked with 7z x FILE or zip -FF FILE -O whole.zip"),
     };
     Error::new("rovelog", kind, None, format!("the zip archive cannot be read: {error}")).with_next(next)
 }
@@ -331,7 +339,7 @@ pub(crate) fn member_at(
     let archive = archive_at(path, limits, watch)?.ok_or_else(|| {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         Error::new("rovelog", ErrorKind::Io, None, format!("{file} is neither a folder nor an archive"))
-            .with_next("check the path")
+            .with_next("check the path; a log in an archive is named ARCHIVE/LOG")
     })?;
     let member = archive.read(name, limits)?;
     Ok((archive, member))

@@ -66,12 +66,13 @@ impl Compression {
                 "if you trust the file, raise the limit (--max-unpacked 8GiB) or decompress it first: {name} -d"
             ),
             rovelog_core::ErrorKind::Malformed if self == Self::Bzip2 => {
-                "save the intact blocks: bzip2recover FILE, then decompress and join them".to_owned()
+                "save the intact blocks with bzip2recover FILE, then decompress and join them".to_owned()
             }
             rovelog_core::ErrorKind::Malformed => format!(
-                "save what can be decompressed: {name} -dc FILE > part.log, then rovelog recover part.log"
+                "save what can be decompressed with {name} -dc FILE > part.log, then run rovelog recover \
+                 part.log"
             ),
-            _ => format!("decompress the file first with {name} -d, and open that"),
+            _ => format!("decompress the file first with {name} -d, and open the result"),
         };
         Error::new("rovelog", kind, None, what).with_next(next)
     }
@@ -86,8 +87,9 @@ impl Compression {
                 self.error(rovelog_core::ErrorKind::Malformed, what)
             }
             ErrorKind::OutOfMemory => {
-                let what =
-                    format!("not enough memory to decompress the {name} file: it ran out after {len} bytes");
+                let what = format!(
+                    "the memory is not sufficient to decompress the {name} file; it ran out after {len} bytes"
+                );
                 self.error(rovelog_core::ErrorKind::Io, what)
             }
             _ => Error::io("rovelog", error),

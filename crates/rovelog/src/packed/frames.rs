@@ -195,7 +195,7 @@ impl<R: BufRead> State<R> {
                 let (stored, computed) =
                     (decoder.get_checksum_from_data(), decoder.get_calculated_checksum());
                 if stored.is_some() && stored != computed {
-                    let why = "the checksum of a frame is not that of its data";
+                    let why = "the checksum of a frame does not match its data";
                     return Err(io::Error::new(ErrorKind::InvalidData, why));
                 }
                 frame.input

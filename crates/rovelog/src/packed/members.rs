@@ -127,12 +127,12 @@ impl<R: BufRead> Members<R> {
             Kind::Gzip => match self.gzip_header(&mut head)? {
                 None => Ok(State::Ended(Ending::Cut { at: self.at })),
                 Some(true) => Ok(State::Gzip(Box::new(flate2::Decompress::new(false)), flate2::Crc::new())),
-                Some(false) => Err(corrupt(format!("its header at byte {from} is broken"))),
+                Some(false) => Err(corrupt(format!("its header at byte {from} is invalid"))),
             },
             Kind::Bzip2 => {
                 let mut decoder = bzip2::Decompress::new(false);
                 let fed = decoder.decompress(&head, &mut []);
-                fed.map_err(|_| corrupt(format!("its header at byte {from} is broken")))?;
+                fed.map_err(|_| corrupt(format!("its header at byte {from} is invalid")))?;
                 Ok(State::Bzip2(decoder))
             }
             Kind::Xz => {
@@ -223,7 +223,7 @@ impl<R: BufRead> Members<R> {
                     let before = (decoder.total_in(), decoder.total_out());
                     let status = decoder
                         .decompress(input, out, flate2::FlushDecompress::None)
-                        .map_err(|_| broken("its data are broken"))?;
+                        .map_err(|_| broken("its data is damaged"))?;
                     let (used, made) = progress(before, (decoder.total_in(), decoder.total_out()));
                     crc.update(&out[..made]);
                     (used, made, status == flate2::Status::StreamEnd)
@@ -232,7 +232,7 @@ impl<R: BufRead> Members<R> {
                     let before = (decoder.total_in(), decoder.total_out());
                     let status = decoder
                         .decompress(input, out)
-                        .map_err(|_| broken("its data are broken or fail their checksum"))?;
+                        .map_err(|_| broken("its data is damaged or fails its checksum"))?;
                     if status == bzip2::Status::MemNeeded {
                         return Err(ErrorKind::OutOfMemory.into());
                     }
@@ -246,7 +246,7 @@ impl<R: BufRead> Members<R> {
                                 "it needs more than {} MiB of memory for its window",
                                 super::compression::WINDOW_KIB >> 10
                             )),
-                            _ => broken(&format!("its data are broken ({error})")),
+                            _ => broken(&format!("its data is damaged ({error})")),
                         })?;
                     (done.bytes_consumed, done.bytes_produced, done.status == Status::StreamEnd)
                 }
@@ -258,7 +258,7 @@ impl<R: BufRead> Members<R> {
             }
             // If the decoder makes no progress, the loop would never end.
             if used == 0 {
-                return Err(broken("its data are broken"));
+                return Err(broken("its data is damaged"));
             }
         }
     }
@@ -272,7 +272,7 @@ impl<R: BufRead> Members<R> {
             return Ok(State::Ended(Ending::Unchecked { at: self.at }));
         }
         if stored != expected.map(u32::to_le_bytes).concat() {
-            return Err(corrupt(format!("the checksum at byte {at} is not that of what was unpacked")));
+            return Err(corrupt(format!("the checksum at byte {at} does not match the decompressed data")));
         }
         self.any_checked = true;
         Ok(State::Between)

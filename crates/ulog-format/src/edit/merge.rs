@@ -46,7 +46,7 @@ const SAME_CLOCK_NANOS: u64 = 1_000_000_000;
 const BOOT_TIME: &[u8] = b"boot_time_utc_us";
 
 /// Reason that is reported if the value of a log is not merged.
-const OTHER_VALUE: &str = "another log has another value";
+const OTHER_VALUE: &str = "another log has a different value";
 
 /// Merges the rows, console messages, dropouts and parameter changes of `logs` into one log.
 ///
@@ -260,7 +260,7 @@ impl<'a, W: Write> Merge<'a, W> {
             }
         }
         for (name, number) in unused {
-            self.leave_out("format, used by no topic,", name.as_bytes(), number, OTHER_VALUE);
+            self.leave_out("unused format", name.as_bytes(), number, OTHER_VALUE);
         }
         order
             .iter()
@@ -319,7 +319,7 @@ impl<'a, W: Write> Merge<'a, W> {
     /// Records that an item of the log with the index `number` is not merged.
     fn leave_out(&mut self, what: &str, key: &[u8], number: usize, why: &str) {
         let (key, log) = (String::from_utf8_lossy(key), self.order[number] + 1);
-        self.left_out.push(format!("{what} {key} of log {log}: {why}"));
+        self.left_out.push(format!("{what} {key} of log {log}, because {why}"));
     }
 
     /// Writes the subscriptions of the merged topics.
@@ -329,7 +329,10 @@ impl<'a, W: Write> Merge<'a, W> {
             if !topic.defined {
                 // The topic has no rows. A reader cannot verify a subscription without a format,
                 // and might report it as damage.
-                self.left_out.push(format!("subscription {}: its format is not defined", topic.type_name));
+                self.left_out.push(format!(
+                    "the subscription of {}, because its format is not defined",
+                    topic.type_name
+                ));
                 continue;
             }
             let message_name = topic.type_name.as_bytes();
@@ -423,8 +426,10 @@ impl<'a, W: Write> Merge<'a, W> {
         let window = Window::whole(self.sources[number].log.bytes());
         if hides_messages(&self.definitions, window, msg.at..msg.end()) {
             let log = self.order[number] + 1;
-            self.left_out
-                .push(format!("unknown message at byte {} of log {log}: messages are inside", msg.at));
+            self.left_out.push(format!(
+                "the unknown message at byte {} of log {log}, because it contains other messages",
+                msg.at
+            ));
             return Ok(());
         }
         self.write(message)

@@ -96,7 +96,7 @@ fn left_out(log: &UlogReader, kept: &[u64]) -> Option<Detail> {
         let seconds = |time: Timestamp| format!("{} s", Seconds(time.nanos));
         let span = match (session.first, session.last) {
             (Some(first), Some(last)) => {
-                format!(" ({} to {} of its own clock)", seconds(first), seconds(last))
+                format!(" ({} to {} on its own clock)", seconds(first), seconds(last))
             }
             _ => String::new(),
         };
@@ -111,7 +111,8 @@ fn left_out(log: &UlogReader, kept: &[u64]) -> Option<Detail> {
     let texts: Vec<_> = missing.iter().map(text).collect();
     let values = Value::List(missing.iter().map(value).collect());
     let line = format!(
-        "left out {}; separate the recordings first: rovelog split FILE --at-restart -o DIR",
+        "the slice leaves out {}; to keep them, separate the recordings first: rovelog split FILE \
+         --at-restart -o DIR",
         texts.join(", and ")
     );
     (!missing.is_empty()).then(|| Detail::new("sessions_left_out", line, values))

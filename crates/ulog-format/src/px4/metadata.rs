@@ -37,16 +37,16 @@ pub(super) const MAX_TEXT: usize = 4096;
 #[non_exhaustive]
 pub enum MetadataError {
     /// The event definitions in the log are not a valid xz file.
-    #[error("the definitions of events cannot be unpacked: {0}")]
+    #[error("the event definitions in the log cannot be decompressed: {0}")]
     Xz(#[from] std::io::Error),
     /// The decompressed event definitions exceed the size limit.
-    #[error("the definitions of events unpack to more than {} MB", MAX_JSON >> 20)]
+    #[error("the event definitions in the log decompress to more than {} MB", MAX_JSON >> 20)]
     TooLarge,
     /// The event definitions are not valid JSON with the expected structure.
-    #[error("the definitions of events cannot be read: {0}")]
+    #[error("the event definitions in the log cannot be read: {0}")]
     Json(#[from] serde_json::Error),
     /// This version of the definitions is not supported.
-    #[error("the definitions of events are of version {0}, which is not supported")]
+    #[error("the event definitions in the log have version {0}, which is not supported")]
     Version(u32),
 }
 

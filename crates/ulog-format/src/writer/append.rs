@@ -60,7 +60,7 @@ pub fn append<F: Read + Write + Seek>(
     drop(log);
     let Some(mut flags) = flags else {
         return Err(UlogError::CannotAppend {
-            why: "it has no flag bits, so there is no place for the offset",
+            why: "it has no flag bits message, so the offset of appended data cannot be stored",
         });
     };
 
@@ -109,7 +109,7 @@ fn announce(flags: &mut FlagBits, end: u64) -> Result<(), UlogError> {
         used[..last].is_sorted_by(|a, b| a < b) && used[..last].iter().all(|offset| *offset >= first);
     let inside = used[..last].last().is_none_or(|offset| *offset <= end);
     if !ascending || !inside || used[last..].iter().any(|offset| *offset != 0) {
-        return Err(UlogError::CannotAppend { why: "its offsets of appended data contradict its length" });
+        return Err(UlogError::CannotAppend { why: "its offsets of appended data contradict its file size" });
     }
     flags.incompat_flags[0] |= 1;
     if last > 0 && used[last - 1] == end {
@@ -120,7 +120,7 @@ fn announce(flags: &mut FlagBits, end: u64) -> Result<(), UlogError> {
         Some(free) => flags.appended_offsets[free] = U64Le::new(end),
         None => {
             return Err(UlogError::CannotAppend {
-                why: "data was appended three times, and there are no more offsets",
+                why: "data was already appended three times, and the header has no room for a fourth offset",
             });
         }
     }

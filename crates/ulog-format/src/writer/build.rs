@@ -40,11 +40,11 @@ impl FormatBuilder {
     /// Returns an error if the text violates the grammar of the specification.
     pub fn parse(text: &str) -> Result<Self, UlogError> {
         let format = FormatText::parse(text.as_bytes())
-            .ok_or_else(|| bad_format(text, "it is not `name:type field;type[n] field;`"))?;
+            .ok_or_else(|| bad_format(text, "a definition has the form `name:type field;type[n] field;`"))?;
         let mut fields = Vec::new();
         for (TypeName { base, len }, name) in format.fields() {
             let Ok(len) = len.map(usize::try_from).transpose() else {
-                return Err(bad_format(format.name, "an array is too long"));
+                return Err(bad_format(format.name, "it contains an array that is too long"));
             };
             fields.push((base.to_owned(), len, name.to_owned()));
         }
@@ -107,7 +107,8 @@ impl FormatBuilder {
         let refuse = |why: String| Err(bad_format(&self.name, why));
         if !is_type_name(&self.name) || Basic::parse(&self.name).is_some() {
             return refuse(
-                "a format's name consists of letters, digits, `_`, `/`, `-` and is no basic type".into(),
+                "its name must consist of letters, digits, `_`, `/` and `-`, and must not be a basic type"
+                    .into(),
             );
         }
         if self.fields.is_empty() {
@@ -117,13 +118,13 @@ impl FormatBuilder {
         let mut names = HashSet::new();
         for (ty, len, name) in &self.fields {
             if !is_field_name(name) {
-                return refuse(format!("a field's name consists of letters, digits and `_`, not {name:?}"));
+                return refuse(format!("field name {name:?} must consist of letters, digits and `_`"));
             }
             if !names.insert(name) {
-                return refuse(format!("it has two fields {name}"));
+                return refuse(format!("it has two fields named {name}"));
             }
             if !is_type_name(ty) {
-                return refuse(format!("{ty:?} of field {name} can be no type"));
+                return refuse(format!("the type {ty:?} of field {name} is not a valid type name"));
             }
             if len.is_some_and(|len| len > MAX_PAYLOAD) {
                 return refuse(format!("field {name} has more than {MAX_PAYLOAD} elements"));
@@ -190,8 +191,9 @@ impl RowBuffer {
     /// # Errors
     /// Returns an error if the format has no such field.
     pub fn place(&self, path: &str) -> Result<Place, UlogError> {
-        let missing =
-            || encode::bad_value(path, format!("{} has no such field", self.layout.record.schema().name));
+        let missing = || {
+            encode::bad_value(path, format!("format {} has no such field", self.layout.record.schema().name))
+        };
         self.layout.record.place(path).ok_or_else(missing)
     }
 
@@ -259,6 +261,9 @@ impl RowBuffer {
             |name: &str, len: Option<usize>| len.map_or(name.to_owned(), |len| format!("{name}[{len}]"));
         let want = shape(place.scalar().map_or("char", rovelog_core::Scalar::name), place.elements());
         let field = format!("byte {} of {}", place.offset(), self.layout.record.schema().name);
-        encode::bad_value(&field, format!("{} was given for {want}", shape(got, len)))
+        encode::bad_value(
+            &field,
+            format!("the value has type {}, but the field has type {want}", shape(got, len)),
+        )
     }
 }

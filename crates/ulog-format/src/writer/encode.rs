@@ -36,7 +36,7 @@ pub(super) fn fits(what: &str, len: usize, max: usize) -> Result<(), UlogError> 
 pub(super) fn key(ty: &str, name: &str) -> Result<String, UlogError> {
     let key = format!("{ty} {name}");
     if split_key(key.as_bytes()).is_none_or(|key| !key.is_usual()) {
-        return Err(bad_key(name, "a name consists of printable characters without spaces"));
+        return Err(bad_key(name, "a name must consist of printable characters without spaces"));
     }
     fits(&format!("the key of {name}"), key.len(), MAX_KEY)?;
     Ok(key)
@@ -154,7 +154,7 @@ numbers!(i8, u8, i16, u16, i32, u32, i64, u64, f32, f64, bool);
 impl InfoValue for Value {
     fn encode(&self, name: &str) -> Result<Encoded<'_>, UlogError> {
         let no_type =
-            || bad_key(name, "only texts, numbers, bytes and lists of one kind of number have a type");
+            || bad_key(name, "a value must be a text, a number, bytes, or a list of numbers of one type");
         let elements = match self {
             Value::Text(text) => return text.encode(name),
             Value::Bytes(bytes) => {
@@ -236,7 +236,7 @@ pub(crate) fn encoded(message: &Message<'_>) -> Result<Vec<u8>, UlogError> {
 /// Returns `level` if it is at most 7, otherwise an error.
 pub(super) fn checked_level(level: u8) -> Result<u8, UlogError> {
     if level > 7 {
-        let why = format!("level {level} is not 0 (emergency) to 7 (debug)");
+        let why = format!("the level is {level}, but must be 0 (emergency) to 7 (debug)");
         return Err(UlogError::BadValue { field: "level".into(), why });
     }
     Ok(level)

@@ -206,7 +206,7 @@ impl<W: Write> UlogWriter<W> {
         self.still_defining(|| format!("format {}", format.name()))?;
         let text = format.definition()?;
         if self.tables.formats.text(format.name()).is_some() {
-            return Err(build::bad_format(format.name(), "it is defined already"));
+            return Err(build::bad_format(format.name(), "a format with this name is already defined"));
         }
         self.put_new(&Message::Format(Format { format: text.as_bytes() }))
     }
@@ -219,7 +219,7 @@ impl<W: Write> UlogWriter<W> {
     /// [`multi_info`](Self::multi_info) has no such limit.
     pub fn info(&mut self, name: &str, value: impl InfoValue) -> Result<(), UlogError> {
         if self.tables.infos.contains(name) {
-            return Err(encode::bad_key(name, "there is an information message of this name already"));
+            return Err(encode::bad_key(name, "an info message with this name already exists"));
         }
         let value = value.encode(name)?;
         let key = encode::key(&value.type_name(), name)?;
@@ -244,7 +244,7 @@ impl<W: Write> UlogWriter<W> {
     /// `multi_info`.
     pub fn multi_info_continued(&mut self, name: &str, value: impl InfoValue) -> Result<(), UlogError> {
         if !self.tables.multi_infos.contains(name) {
-            return Err(encode::bad_key(name, "there is no list of this name to continue"));
+            return Err(encode::bad_key(name, "the log has no list with this name that could be continued"));
         }
         self.multi_parts(name, &value.encode(name)?, true)
     }
@@ -273,7 +273,7 @@ impl<W: Write> UlogWriter<W> {
     pub fn parameter(&mut self, name: &str, value: impl Into<ParameterValue>) -> Result<(), UlogError> {
         let value = value.into();
         if self.tables.parameters.get(name).is_some_and(|ty| **ty != *value.type_name()) {
-            return Err(encode::bad_key(name, "this parameter is of another type"));
+            return Err(encode::bad_key(name, "the parameter already has another type"));
         }
         let key = encode::key(value.type_name(), name)?;
         self.put_new(&Message::Parameter(encode::part(&key, &value.to_bytes())))
@@ -294,7 +294,10 @@ impl<W: Write> UlogWriter<W> {
         self.still_defining(|| format!("the default of {name}"))?;
         let value = value.into();
         if self.tables.parameters.get(name).is_none_or(|ty| **ty != *value.type_name()) {
-            return Err(encode::bad_key(name, "a default follows a parameter of its name and type"));
+            return Err(encode::bad_key(
+                name,
+                "a parameter with the same name and type must be written before its default",
+            ));
         }
         let default_types = match of {
             DefaultOf::System => 1,
@@ -469,7 +472,7 @@ impl<W: Write> UlogWriter<W> {
                 self.put_row(msg_id, row, time)
             }
             Message::FlagBits(_) if self.position() != FLAG_BITS_AT => {
-                let why = "flag bits are the first message, and a log from scratch has its own";
+                let why = "the writer already wrote the flag bits as the first message";
                 Err(UlogError::BadMessage { letter: 'B', why })
             }
             _ => self.put_new(message),

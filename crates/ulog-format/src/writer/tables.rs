@@ -115,7 +115,7 @@ impl Tables {
             return refuse("its first field is not `uint64_t timestamp`");
         }
         if self.names.contains_key(&(format.to_owned(), multi_id)) {
-            return refuse("it is subscribed already");
+            return refuse("this instance is already subscribed");
         }
         match u16::try_from(self.topics.len()) {
             Ok(msg_id) => Ok(msg_id),

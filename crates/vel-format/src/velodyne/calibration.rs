@@ -100,7 +100,10 @@ impl Calibration {
     /// laser.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         if text.len() > FILE_LIMIT {
-            return Err(bad_calibration(format!("{} bytes, too large for a calibration", text.len())));
+            return Err(bad_calibration(format!(
+                "the file has {} bytes, which is too large for a calibration",
+                text.len()
+            )));
         }
         // Files from Velodyne are XML. Files of the ROS driver are YAML or JSON.
         let start = text.trim_start();
@@ -181,7 +184,9 @@ fn laser(get: impl Fn(&str) -> Option<f64>, length: f64, angle: f64) -> Option<L
 
 #[cfg(not(feature = "calibration"))]
 fn parse_xml(_: &str) -> Result<Vec<LaserCalibration>, VelError> {
-    Err(bad_calibration("built without the feature `calibration`, which reads db.xml".to_owned()))
+    Err(bad_calibration(
+        "this build cannot read db.xml, because it lacks the feature `calibration`".to_owned(),
+    ))
 }
 
 /// Parses a `db.xml` file, in which angles are in degrees and lengths in centimeters. XML entities
@@ -267,7 +272,9 @@ fn parse_pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         let key = key.trim().trim_start_matches("- ").trim().trim_matches(['"', '\'']);
         let Some((_, name)) = NAMES.iter().find(|known| known.0 == key) else { continue };
         let value = value.trim();
-        let number = value.parse().map_err(|_| bad_calibration(format!("{key}: {value:?} is no number")))?;
+        let number = value
+            .parse()
+            .map_err(|_| bad_calibration(format!("the value {value:?} of {key} is not a number")))?;
         if open.contains_key(name) {
             close(&mut open);
         }

@@ -63,7 +63,8 @@ impl<'a> NewMessage<'a> {
     /// Returns an error if the JPEG has no readable header, or is too long for a message.
     pub fn jpeg(millis: f64, source: i32, jpeg: &[u8]) -> Result<Self, VelError> {
         let bad = |why: String| VelError::BadValue { field: "data".to_owned(), why };
-        let header = JpegHeader::read(jpeg).map_err(|why| bad(format!("no JPEG header: {why}")))?;
+        let header =
+            JpegHeader::read(jpeg).map_err(|why| bad(format!("the JPEG header cannot be read: {why}")))?;
         if jpeg.len() as u64 > MAX_DATA {
             return Err(VelError::TooLong { len: jpeg.len() as u64, max: MAX_DATA });
         }

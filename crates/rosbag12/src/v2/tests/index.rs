@@ -257,8 +257,8 @@ fn an_incomplete_index_differs() {
         assert_eq!((content, topics), (IndexState::Differs, all_exact()), "{text}");
         assert!(why(&bag).contains(text), "{}", why(&bag));
     };
-    differs(&|bag| bag.counts = Some((6, 3)), "the bag header says 6 connections and 3 chunks");
-    differs(&|bag| bag.counts = Some((5, 2)), "the bag header says 5 connections and 2 chunks");
+    differs(&|bag| bag.counts = Some((6, 3)), "the bag header states 6 connections and 3 chunks");
+    differs(&|bag| bag.counts = Some((5, 2)), "the bag header states 5 connections and 2 chunks");
     differs(&|bag| bag.behind = chunk_info(20, (1, 2), &[]), "3 chunk infos for 2 chunks");
     differs(&|bag| bag.index_pos = Some(100), "another index position");
     differs(&|bag| bag.parts[0].info = None, "has no chunk info");

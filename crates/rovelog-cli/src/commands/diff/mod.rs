@@ -28,11 +28,12 @@ use crate::select::{FieldArgs, TopicArgs};
 use crate::text::{escape, natural, padded, width};
 
 const MORE: &str = "\
-Marks: - only in A, + only in B, ~ differs. Rates count as different above 1 %. Types are compared \
-if both logs have topics of them; parameters are compared by their values at the start of the \
-logs. --stats compares the values of all signals that both logs have, --fields those of some, also \
-derived ones and expressions (see rovelog plot --help). CSV and NDJSON have a row for each property \
-that differs, and for each statistic.
+The marks mean: - exists only in A, + exists only in B, ~ differs. Rates differ if they are more \
+than 1 % apart. A message type is compared if both logs have topics of this type. Parameters are \
+compared by their values at the start of the logs. --stats compares the values of all fields that \
+both logs have. --fields compares the values of the given fields, which can also be expressions \
+(see rovelog plot --help). CSV and NDJSON output has a row for each difference and for each \
+statistic.
 
 Examples:
   rovelog diff before.ulg after.ulg
@@ -53,20 +54,22 @@ pub(crate) struct Args {
     /// Second log
     #[arg(value_name = "B")]
     b: PathBuf,
-    /// Also compare min, max, mean and standard deviation of every signal, or of those of --fields
+    /// Also compare min, max, mean and standard deviation of every field, or of the fields given
+    /// with --fields
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
     topics: TopicArgs,
     #[command(flatten)]
     fields: FieldArgs,
-    /// Exit with 1 if the logs differ
+    /// Exit with code 1 if the logs differ
     #[arg(long)]
     exit_code: bool,
     /// Compare topics by rate only, not by the number of records
     #[arg(long)]
     ignore_counts: bool,
-    /// Skip parameters that differ between any two vehicles: calibration, flight counters
+    /// Skip parameters that differ between any two vehicles, such as calibration and flight
+    /// counters
     #[arg(long)]
     ignore_calibration: bool,
 }
@@ -167,7 +170,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let (a, b) = (Input::new(Some(&args.a))?, Input::new(Some(&args.b))?);
     if a.is_stdin() && b.is_stdin() {
-        return Err(Failure::usage("only one of the logs can be stdin").next("name a file for B"));
+        return Err(
+            Failure::usage("only one of the two logs can be stdin").next("name a file for the second log")
+        );
     }
     let (log_a, log_b) = (a.open_all(context)?, b.open_all(context)?);
     let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };

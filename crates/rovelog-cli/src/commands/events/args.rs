@@ -7,13 +7,15 @@ use rovelog_export::signal::Condition;
 use crate::window::WindowArgs;
 
 const EXAMPLES: &str = "\
-A condition compares signals of any log (see rovelog plot --help for their names): with <, <=, >, \
->=, == and !=, joined by and, or and not. With 'for 2s' at its end, it must hold for that long \
-without interruption. 'SIGNAL changes' holds at each change of the value. The rows are those of \
-the first topic that the condition names; of other topics, the last values count.
+A condition compares signals with <, <=, >, >=, == or !=. Comparisons can be joined with and, or \
+and not. If the condition ends with 'for 2s', it must hold for that long without interruption. \
+'SIGNAL changes' holds at each change of the value. For the names of signals, see rovelog plot \
+--help. A condition is evaluated at each row of the first topic that it names. For other topics, \
+the latest value is used.
 
-For each time that a condition holds: when it starts, for how long (+ if until the last row), and \
-minimum and maximum of what is compared. Without a condition, the events of a PX4 autopilot.
+Each output line is a period in which a condition holds. It shows when the period starts, how long \
+it lasts (with + if it lasts until the last row), and the minimum and maximum of the compared \
+value. Without a condition, the events of a PX4 autopilot are shown.
 
 Examples:
   rovelog events flight.ulg 'battery_status.voltage_v < 14.8 for 2s'
@@ -24,17 +26,19 @@ Examples:
   rovelog events flight.ulg --all -f ndjson    internal events too
   rovelog messages flight.ulg                  the console messages";
 
-/// Show when conditions hold, or the events, flight modes, arming and failsafes of an autopilot
+/// Show when a condition holds or, without a condition, the events, flight modes, arming and
+/// failsafes of an autopilot
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Log file, - for stdin; with conditions also several, folders and patterns
+    /// Log file (- for stdin), then conditions. With conditions, also several log files, folders
+    /// and patterns
     #[arg(value_name = "FILE")]
     pub(super) arguments: Vec<PathBuf>,
-    /// Include events that are not meant for people: check reports, protocol events
+    /// Include internal events, such as check reports and protocol events
     #[arg(long)]
     pub(super) all: bool,
-    /// With conditions: exit with 1 if none ever holds
+    /// With conditions: exit with code 1 if no condition ever holds
     #[arg(long)]
     pub(super) exit_code: bool,
     #[command(flatten)]

@@ -108,7 +108,7 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
         }
     }
     if total == 0 {
-        context.note("no condition holds");
+        context.note("no condition holds at any time");
     }
     Ok(if args.exit_code && total == 0 { Status::Failed } else { status })
 }

@@ -65,12 +65,15 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let AnyLog::Ulog(reader) = &log else {
         return Err(here(
             Failure::usage(format!("{} logs have no autopilot events", log.format().name))
-                .next("name a condition: rovelog events FILE 'SIGNAL > VALUE'"),
+                .next("give a condition: rovelog events FILE 'SIGNAL > VALUE'"),
         ));
     };
     let found = px4::events(reader);
     if let Some(problem) = &found.problem {
-        context.notices.warn("definitions of events", &format!("{problem}; events are shown by their ids"));
+        context.notices.warn(
+            "definitions of events",
+            &format!("{problem}; events are shown with their ids instead of texts"),
+        );
     }
     let events = found.list.into_iter().filter(|event| args.all || event.is_message());
     let mut lines = px4::timeline(reader, events);

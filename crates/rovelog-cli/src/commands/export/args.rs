@@ -19,26 +19,26 @@ use crate::velodyne::VelodyneArgs;
 use crate::window::WindowArgs;
 
 const MORE: &str = "\
-Parquet, Arrow and CSV files contain one topic each; to export several topics, name a folder. \
-NDJSON and MCAP files contain all topics. Tables start with the columns t_ns (log clock, \
-nanoseconds) and time (UTC, if the log has it).
+Parquet, Arrow and CSV files contain one topic each. To export several topics, name a folder. \
+NDJSON and MCAP files contain all topics. Tables start with the columns t_ns (nanoseconds on the \
+log clock) and time (UTC, if the log has it).
 
---on and --every make one table of several topics, with columns TOPIC.FIELD. --fields also takes \
-derived fields and expressions (see rovelog plot --help), which become columns, and writes arrays \
-whole: q for q[0].
+--on and --every join several topics into one table with columns named TOPIC.FIELD. --fields also \
+accepts derived fields and expressions (see rovelog plot --help), which become columns. Arrays are \
+always written whole: --fields 'q[0]' writes q.
 
-Of several logs, the output is a folder with a file for each log, or, for tables, with a folder for \
-each log.
+Several logs are written to a folder, which contains a file for each log or, for tables, a folder \
+for each log.
 
-MCAP files also contain positions, poses and console messages as the types that Foxglove displays; \
-of VEL logs, point clouds, scans and images. RLD logs above 1 kHz become a 1 kHz min/mean/max \
-envelope, unless --full or --batch is given. ROS bags are written with ROS 1 messages, or with ROS \
-2 messages (--ros2).
+MCAP files also contain positions, poses and console messages in the types that Foxglove displays. \
+For VEL logs, they contain point clouds, scans and images. RLD logs above 1 kHz become a 1 kHz \
+min/mean/max envelope, unless --full or --batch is given. ROS bags are written with ROS 1 messages \
+or, with --ros2, with ROS 2 messages.
 
-bag2 (.bag) writes ROS bags of any version as V2.0; the payloads stay byte for byte.
+bag2 (.bag) writes ROS bags of any version as V2.0 and copies the message payloads byte for byte.
 
-CSV cells are not escaped for spreadsheets: text that starts with = + - or @ may be taken for a \
-formula. Data that the output cannot contain is reported, and the exit code is 3.
+CSV cells are not escaped for spreadsheets, so a spreadsheet may read text that starts with = + - \
+or @ as a formula. Data that the output cannot contain is reported, and the exit code is then 3.
 
 Examples:
   rovelog export flight.ulg -o flight/ --to parquet             a file per topic
@@ -63,10 +63,11 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) logs: LogArgs,
-    /// Output file, format by extension; or a folder for one file per topic
+    /// Output file, whose extension selects the format, or output folder, which gets one file per
+    /// topic
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
-    /// Output format: parquet, arrow, csv, ndjson, mcap or bag2
+    /// Output format: parquet, arrow, csv, ndjson, mcap or bag2 (ROS bag V2.0)
     #[arg(long, value_name = "KIND", value_parser = kind)]
     pub(super) to: Option<Kind>,
     #[command(flatten)]
@@ -77,29 +78,29 @@ pub(crate) struct Args {
     pub(super) fields: FieldArgs,
     #[command(flatten)]
     pub(super) join: JoinArgs,
-    /// csv: plain, pyulog (like ulog2csv), rocketlogger (like the logger) or rocketlogger-v2
-    /// (loggers up to version 2)
+    /// csv: dialect: plain (default), pyulog (same as ulog2csv), rocketlogger (same as the logger)
+    /// or rocketlogger-v2 (same as loggers up to version 2)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) dialect: Option<CsvDialect>,
-    /// csv: column separator; \t for a tab
+    /// csv: column separator, such as ';', or \t for a tab
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(super) delimiter: Option<u8>,
-    /// csv, --flatten: names of array elements: bracket (q[0]) or dot (q.0)
+    /// csv, --flatten: write the names of array elements as q[0] (bracket) or q.0 (dot)
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true)]
     pub(super) names: Option<NameStyle>,
-    /// parquet, arrow: one column per nested field and array element
+    /// parquet, arrow: write each nested field and array element as a column of its own
     #[arg(long)]
     pub(super) flatten: bool,
-    /// parquet: spark writes types that Spark supports (no unsigned 64-bit integers)
+    /// parquet: spark writes only types that Spark supports (no unsigned 64-bit integers)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) profile: Option<Profile>,
-    /// parquet: unit of the column time, us or ns; `t_ns` is always in nanoseconds
+    /// parquet: unit of the column time, us or ns. The column `t_ns` is always in nanoseconds
     #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
     pub(super) time_unit: Option<Unit>,
-    /// parquet: include fields of raw bytes
+    /// parquet: also write fields of raw bytes, which are left out by default
     #[arg(long)]
     pub(super) blobs: bool,
-    /// mcap: write the log's own topics only, without Foxglove types
+    /// mcap: write only the log's own topics, without their copies in Foxglove types
     #[arg(long)]
     pub(super) no_typed: bool,
     /// mcap: keep poses in north-east-down axes instead of east-north-up
@@ -111,17 +112,18 @@ pub(crate) struct Args {
     /// mcap, RLD: write every sample as a message, instead of a min/mean/max envelope
     #[arg(long)]
     pub(super) full: bool,
-    /// mcap, RLD: write every sample, N per message
+    /// mcap, RLD: write every sample, with N samples in each message
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub(super) batch: Option<u32>,
-    /// mcap, ROS bag: write ROS 2 messages (CDR); drops Header.seq, which ROS 2 does not have
+    /// mcap, ROS bag: write ROS 2 messages (CDR), without Header.seq, which ROS 2 does not have
     #[arg(long)]
     pub(super) ros2: bool,
-    /// mcap, bag2, ROS bag: use the new names of message types that were renamed; implied by --ros2
+    /// mcap, bag2, ROS bag: write message types that ROS has renamed with their new names; implied
+    /// by --ros2
     #[arg(long)]
     pub(super) modernize: bool,
-    /// mcap: compression of chunks: zstd[:LEVEL] (default zstd:1), lz4 or none; bag2: none, lz4 or
-    /// bz2
+    /// Compression of chunks. mcap: zstd[:LEVEL] (default zstd:1), lz4 or none. bag2: none
+    /// (default), lz4 or bz2
     #[arg(long, value_name = "NAME", value_parser = parse_compression)]
     pub(super) compression: Option<FileCompression>,
     #[command(flatten)]
@@ -133,20 +135,22 @@ pub(crate) struct Args {
 /// Options for writing several topics into a single table.
 #[derive(clap::Args)]
 pub(super) struct JoinArgs {
-    /// One table: a row at each time of this topic
+    /// Join topics into one table that has a row for each record of this topic
     #[arg(long, value_name = "TOPIC", conflicts_with = "every")]
     pub(super) on: Option<String>,
-    /// One table: rows at regular intervals, such as 10ms or 1s
+    /// Join topics into one table that has rows at regular intervals, such as 10ms or 1s
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     pub(super) every: Option<i64>,
-    /// One table: topics to add as columns; with --every, default: all selected topics
+    /// With --on or --every: topics to add as columns. With --every, the default is all selected
+    /// topics
     #[arg(long, value_name = "TOPIC,..", value_delimiter = ',')]
     pub(super) join: Vec<String>,
-    /// One table: take values from the previous row, from the nearest row, or by linear
-    /// interpolation: previous, nearest or linear; default previous
+    /// With --on or --every: take each value from the previous row (previous, the default), from
+    /// the nearest row (nearest) or by linear interpolation (linear)
     #[arg(long, value_name = "HOW", value_parser = method)]
     pub(super) method: Option<Method>,
-    /// One table: leave a value empty if it is farther away in time than this, such as 20ms
+    /// With --on or --every: leave a cell empty if its value is farther away in time than this,
+    /// such as 20ms
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     pub(super) tolerance: Option<i64>,
 }
@@ -165,8 +169,8 @@ fn method(name: &str) -> Result<Method, String> {
 fn kind(name: &str) -> Result<Kind, String> {
     Kind::by_name(name).ok_or_else(|| match name {
         "bag" | "bag1" | "bag12" => {
-            "bags are written as V2.0 (bag2): V1.2 has no place for the publishers, the latching field and \
-             the compression of V2.0, and current tools read V2.0"
+            "bags are written as V2.0 (bag2), because V1.2 cannot store publishers, latching and \
+             compression, and current tools read V2.0"
                 .to_owned()
         }
         _ => "expected parquet, arrow, csv, ndjson, mcap or bag2".to_owned(),
@@ -262,15 +266,20 @@ pub(super) fn kind_of(args: &Args) -> Result<Kind, Failure> {
     let Some(kind) = args.to.or_else(|| by_name(path?)) else {
         let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
         return Err(match (path, extension) {
-            (Some(path), Some(extension)) => Failure::usage(format!("unknown output format .{extension}"))
-                .next("use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or name the format: --to parquet")
-                .at(path),
-            _ => Failure::usage("no output format")
-                .next("name a format: --to parquet, or a file: -o topic.parquet"),
+            (Some(path), Some(extension)) => Failure::usage(format!(
+                "the extension .{extension} does not stand for an output format"
+            ))
+            .next(
+                "use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or name the format, such as --to \
+                 parquet",
+            )
+            .at(path),
+            _ => Failure::usage("the output format is missing")
+                .next("name a format, such as --to parquet, or a file, such as -o topic.parquet"),
         });
     };
     match kind.missing() {
-        Some(feature) => Err(Failure::not_built_in(&format!("does not write {}", kind.name()), feature)),
+        Some(feature) => Err(Failure::not_built_in(&format!("cannot write {}", kind.name()), feature)),
         None => Ok(kind),
     }
 }
@@ -282,8 +291,8 @@ pub(super) fn target(args: &Args, kind: Kind) -> Result<Target<'_>, Failure> {
     let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if !matches!(kind, Kind::Table(_)) && (slash || path.is_dir()) {
         let (kind, example) = (kind.name(), path.join("log").with_extension(kind.extension()));
-        return Err(Failure::usage(format!("{kind} is one file, and the output is a folder"))
-            .next(format!("name a file in it: -o {}", example.display()))
+        return Err(Failure::usage(format!("{kind} output is one file, but the output path is a folder"))
+            .next(format!("name a file in the folder: -o {}", example.display()))
             .at(path));
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
@@ -304,8 +313,10 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
     let joined = table && args.dialect.is_none_or(|dialect| dialect == CsvDialect::Plain);
     let join = &args.join;
     if !join.is_asked() && (!join.join.is_empty() || join.method.is_some() || join.tolerance.is_some()) {
-        return Err(Failure::usage("one table needs the times of its rows")
-            .next("those of a topic: --on TOPIC, or regular ones: --every 10ms"));
+        return Err(Failure::usage(
+            "--join, --method and --tolerance need the times of the rows of the joined table",
+        )
+        .next("use the times of a topic with --on TOPIC, or regular times with --every 10ms"));
     }
     // Each entry consists of three values: whether the user gave the option, whether the option
     // applies to the output format, and the name of the option.
@@ -314,7 +325,7 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
         (args.delimiter.is_some(), csv && !logger, "--delimiter"),
         (args.names.is_some(), (csv && !logger) || args.flatten, "--names"),
         (!args.topics.is_empty(), !logger, "--topics"),
-        (!args.window.is_open(), !logger, "a part of the time"),
+        (!args.window.is_open(), !logger, "a time range (-S, -E)"),
         (args.join.on.is_some(), joined, "--on"),
         (args.join.every.is_some(), joined, "--every"),
         (!args.join.join.is_empty(), joined, "--join"),
@@ -347,7 +358,7 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
                 _ => "",
             };
             let next = if logger {
-                "leave it out; to export a part of the log: rovelog slice first"
+                "leave it out; to export a part of the log, make the part with rovelog slice first"
             } else {
                 "leave it out"
             };

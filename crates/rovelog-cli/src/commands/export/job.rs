@@ -141,9 +141,11 @@ impl Job<'_> {
     pub(super) fn bag2(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
         let AnyLog::Rosbag(bag) = self.log else {
             let format = self.log.format().name;
-            return Err(Failure::usage(format!("bag2 is for ROS bags, not for {format}"))
-                .next("use MCAP, which the same viewers open: -o log.mcap")
-                .at(&self.input.path));
+            return Err(Failure::usage(format!(
+                "bag2 can only be written from ROS bags, but this is a {format} log"
+            ))
+            .next("write MCAP, which the same viewers can open: -o log.mcap")
+            .at(&self.input.path));
         };
         let mut options = Bag2Options::default();
         options.modernize = self.args.modernize;
@@ -155,7 +157,7 @@ impl Job<'_> {
                 let whole = matches!(error, ExportError::Format(_));
                 let failure = Failure::from(error).at(&self.input.path);
                 if whole {
-                    failure.next("keep it as it is, or export the bytes: --to ndjson")
+                    failure.next("keep the bag unchanged, or export its bytes with --to ndjson")
                 } else {
                     failure
                 }
@@ -168,15 +170,17 @@ impl Job<'_> {
         let AnyLog::Rld(log) = self.log else {
             let format = self.log.format().name;
             return Err(Failure::usage(format!(
-                "the RocketLogger dialect is for RLD logs, not for {format}"
+                "the RocketLogger dialect can only be written from RLD logs, but this is a {format} log"
             ))
-            .next("leave out --dialect: -o DIR --to csv")
+            .next("leave out --dialect, as in -o DIR --to csv")
             .at(&self.input.path));
         };
         if let Target::Folder(folder) = target {
-            return Err(Failure::usage("the RocketLogger dialect writes one file")
-                .next("name it: -o log.csv")
-                .at(folder));
+            return Err(Failure::usage(
+                "the RocketLogger dialect writes one file, but the output path is a folder",
+            )
+            .next("name a file: -o log.csv")
+            .at(folder));
         }
         let Some(path) = target.path() else {
             let written = logger_csv::write(log, style, self.context.out())?;
@@ -296,8 +300,8 @@ impl Job<'_> {
         // All paths are checked before the first file is written. If one of the files exists, the
         // folder remains unchanged.
         if let Some(path) = paths.iter().find(|path| !self.args.out.force && path.exists()) {
-            return Err(Failure::usage("the file of a topic already exists")
-                .next("name another folder, or replace existing files: --force")
+            return Err(Failure::usage("the output file for a topic already exists")
+                .next("name another folder, or use --force to replace existing files")
                 .at(path));
         }
         let folder = OutFolder::create(folder, self.args.out)?;
@@ -322,8 +326,8 @@ impl Job<'_> {
     fn one_topic(&self, kind: Table, topics: &[&Topic]) -> Failure {
         let name = kind.name();
         let topic = topics.first().map_or("NAME", |topic| topic.name.as_str());
-        Failure::usage(format!("a {name} file contains one topic, but {} are selected", topics.len()))
-            .next(format!("name a folder: -o DIR --to {name}; or a topic: --topics {topic}"))
+        Failure::usage(format!("a {name} file can contain only one topic, but {} are selected", topics.len()))
+            .next(format!("name a folder with -o DIR --to {name}, or one topic with --topics {topic}"))
             .at(&self.input.path)
     }
 }

@@ -43,7 +43,7 @@ impl Job<'_> {
         let args = &self.args.join;
         if let Target::Folder(folder) = target {
             return Err(Failure::usage("--on and --every write one file, but the output is a folder")
-                .next(format!("name a file in it: -o {}/joined.{}", folder.display(), kind.name())));
+                .next(format!("name a file in the folder: -o {}/joined.{}", folder.display(), kind.name())));
         }
         let mut done = Done::default();
         let topics = &decodable(self.log, topics.to_vec(), &mut done.losses)?[..];
@@ -60,7 +60,8 @@ impl Job<'_> {
                 let last = self.window.end.map_or(last, |end| end.saturating_sub(1));
                 let checked = check_regular_rows(&**self.log, first, last, step);
                 if let (Err(cause), false) = (checked, self.args.out.force) {
-                    let next = "name the time, -S and -E, a longer --every, or write them all: --force";
+                    let next = "give a time range with -S and -E or a longer --every, or write all rows \
+                                with --force";
                     return Err(here(Failure::usage(cause).next(next)));
                 }
                 (Base::Every { first, last, step }, topics)

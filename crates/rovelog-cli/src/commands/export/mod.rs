@@ -41,7 +41,7 @@ struct Document {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json]).map_err(|failure| {
-        failure.next("use -f text or -f json for what is printed; --to names the format of the file")
+        failure.next("use -f text or -f json for the printed messages, and --to for the format of the file")
     })?;
     let kind = kind_of(args)?;
     check_options(args, kind, context)?;
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         path: args.path(),
         is_file: args.path().is_some_and(|path| by_name(path).is_some()),
         extension: (!tables).then_some(kind.extension()),
-        folder: Some(format!("-o DIR/ --to {}; or print rows: rovelog cat -f csv", kind.name())),
+        folder: Some(format!("-o DIR/ --to {}; or print the rows with rovelog cat -f csv", kind.name())),
         out: args.out,
     };
     outputs.each(logs, context, |input, path| {

@@ -23,12 +23,12 @@ use crate::velodyne::VelodyneArgs;
 use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
-Compressed images are copied byte for byte; raw images become PNG files. Each revolution of a \
+Compressed images are copied byte for byte, and raw images become PNG files. Each revolution of a \
 Velodyne becomes one point cloud with x (forward), y (left), z (up), intensity, ring, and seconds \
-since the start of the revolution; kitti files have x, y, z and intensity only. las and laz files \
-store coordinates in tenths of a millimeter. An HDL-64E needs its calibration: if the log does not \
-contain it, name the db.xml of the sensor. The table index.csv lists every file with its time, \
-size and byte offset in the log.
+since the start of the revolution. kitti files have only x, y, z and intensity. las and laz files \
+store coordinates in tenths of a millimeter. An HDL-64E needs its calibration. If the log does not \
+contain it, name the db.xml of the sensor with --calibration. The table index.csv lists every file \
+with its time, size and byte offset in the log.
 
 Examples:
   rovelog extract drive.vel -o drive
@@ -45,10 +45,10 @@ pub(crate) struct Args {
     /// Output folder; created if it does not exist
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
-    /// Only images, clouds, or packets (Velodyne packets as a PCAP network capture)
+    /// Extract only images, clouds or packets (Velodyne packets as a PCAP network capture)
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     only: Option<What>,
-    /// Point cloud format: ply, pcd, las, laz, npz or kitti; default ply and pcd
+    /// Point cloud format: ply, pcd, las, laz, npz or kitti; default: both ply and pcd
     #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
     cloud: Option<cloud::Format>,
     #[command(flatten)]
@@ -167,7 +167,7 @@ fn unique_name(taken: &mut HashSet<String>, folder: &str, nanos: i64, extension:
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     if let Some((cloud, feature)) = args.cloud.and_then(|cloud| Some((cloud, cloud.missing()?))) {
-        return Err(Failure::not_built_in(&format!("does not write {}", cloud.name()), feature));
+        return Err(Failure::not_built_in(&format!("cannot write {}", cloud.name()), feature));
     }
     let input = args.log.input()?;
     let log = input.open(context)?;
@@ -187,7 +187,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     if let Some(option) = args.without_effect(&log) {
         return Err(here(
-            Failure::usage(format!("{option} applies to point clouds, and none are extracted"))
+            Failure::usage(format!("{option} applies only to point clouds, but none are extracted"))
                 .next(format!("leave {option} out")),
         ));
     }

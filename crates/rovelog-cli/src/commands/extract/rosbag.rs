@@ -52,7 +52,7 @@ impl Extraction<'_> {
     /// an image.
     fn picture_of(&mut self, topic: &Topic, record: &Record<'_>) -> Result<Option<Picture>, Failure> {
         let Ok(value) = record.value() else {
-            self.left_out(record, "its message cannot be decoded");
+            self.left_out(record, "the message cannot be decoded");
             return Ok(None);
         };
         match picture::of_message(&topic.type_name, &value)? {
@@ -74,7 +74,10 @@ impl Extraction<'_> {
     }
 
     fn left_out(&mut self, record: &Record<'_>, why: &str) {
-        let text = format!("the image of {} at byte {}: {why}", record.topic.name, record.offset);
+        let text = format!(
+            "the image of {} at byte {} cannot be extracted: {why}",
+            record.topic.name, record.offset
+        );
         self.context.notices.warn("images that cannot be extracted", &text);
         self.status = Status::Lost;
     }

@@ -24,7 +24,7 @@ use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 
 const MORE: &str = "\
-Scans the whole log once without decoding the payloads. Damaged logs are summarized too.
+The whole log is scanned once, without decoding its records. Damaged logs are summarized, too.
 
 Examples:
   rovelog info flight.ulg
@@ -42,13 +42,13 @@ const MAX_OUTSIDE: usize = 5;
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Print one line for each log, as -f csv does
+    /// Print a table with one line for each log
     #[arg(long, conflicts_with_all = ["get", "explain"])]
     brief: bool,
-    /// Print one value by its JSON key, e.g. start, format.name or topics.imu/0.count
+    /// Print only the value of this JSON key, such as start, format.name or topics.imu/0.count
     #[arg(long, value_name = "KEY")]
     get: Option<String>,
-    /// Explain inferred settings (size convention, units, time base) with the evidence
+    /// Show what was inferred from the data, such as units, and with which evidence
     #[arg(long)]
     explain: bool,
 }
@@ -197,7 +197,7 @@ fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
                 [&document, &document["details"]].map(|value| value.as_object().map(|fields| fields.keys()));
             let keys: Vec<_> = keys.into_iter().flatten().flatten().map(String::as_str).collect();
             let near = suggest(key, keys.into_iter(), "rovelog info -f json FILE");
-            Err(Failure::usage(format!("info has no key {key}")).next(near))
+            Err(Failure::usage(format!("the JSON output of info has no key {key}")).next(near))
         }
     }
 }
@@ -227,7 +227,11 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
 fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     let choices = survey.info.details.iter().find(|detail| detail.key == "choices");
     let Some(Value::List(choices)) = choices.map(|detail| &detail.value) else {
-        writeln!(out, "\nno inferred settings: {} logs define everything themselves", survey.format.name)?;
+        writeln!(
+            out,
+            "\nNothing was inferred, because {} logs define all settings themselves.",
+            survey.format.name
+        )?;
         return Ok(());
     };
     let lines: Vec<_> = choices
@@ -345,7 +349,7 @@ fn outside(survey: &Survey, times: &Times) -> Option<String> {
     };
     let mut lines: Vec<_> = shown.map(line).collect();
     if all > MAX_OUTSIDE {
-        lines.push(format!("and of {}", count((all - MAX_OUTSIDE) as u64, "more topic")));
+        lines.push(format!("and records of {}", count((all - MAX_OUTSIDE) as u64, "more topic")));
     }
     let (data, whole) = (info.data_duration()?, info.duration()?);
     if data != whole {
@@ -369,7 +373,7 @@ fn state(info: &LogInfo) -> String {
     match (info.state, ranges.last()) {
         (State::NotChecked, _) => {
             format!(
-                "not checked: {} of {} not read (--allow-remote-scan)",
+                "not checked, because {} of {} were not read (--allow-remote-scan reads all)",
                 size(info.unread),
                 size(info.size)
             )
@@ -388,7 +392,7 @@ fn state(info: &LogInfo) -> String {
 /// vehicle_gps_position/0 (offset 1779278199.687821 s)`.
 fn clock(info: &LogInfo, times: &Times) -> String {
     if info.start.or(info.end).is_none() && info.utc.is_none() {
-        return "unknown: no record has a time".to_owned();
+        return "unknown, because no record has a time".to_owned();
     }
     let mut text = times.clock().to_string();
     let Some(utc) = &info.utc else {

@@ -19,9 +19,10 @@ use crate::time_point::TimePoint;
 use model::{Param, is_calibration, parameters};
 
 const MORE: &str = "\
-The value of a parameter is its value at the start of the log; changes are listed after it. Two \
-logs are compared by these start values: ~ differs, - only in the first, + only in the second. \
-With names, or with more logs, the values are a table with a row for each log.
+Each parameter is shown with its value at the start of the log, followed by its changes. If two \
+logs are given, these start values are compared: ~ marks a parameter with different values, - one \
+that only the first log has, and + one that only the second log has. With parameter names or with \
+more logs, the output is a table with a row for each log.
 
 Examples:
   rovelog params flight.ulg
@@ -35,17 +36,18 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Names of parameters to show (`MC_ROLL_P`, 'MC_*_P'); and log files, folders and patterns
-    /// ('*.ulg'), or - for stdin. Two log files are compared
+    /// Parameters to show (`MC_ROLL_P`, 'MC_*_P'), and log files, folders and patterns ('*.ulg'),
+    /// or - for stdin. If two log files are given, they are compared
     #[arg(value_names = ["NAME", "FILE"], num_args = 0..)]
     words: Vec<PathBuf>,
-    /// Only parameters that differ from a default stored in the log, or that changed during the log
+    /// Show only parameters that differ from the default in the log or that changed during the log
     #[arg(long)]
     changed: bool,
-    /// Show the values that were active at this time: +10s, 112.5s, 12:01:05
+    /// Show the values that were active at this time, such as +10s, 112.5s or 12:01:05
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<TimePoint>,
-    /// Skip parameters that differ between any two vehicles: calibration, flight counters
+    /// Skip parameters that differ between any two vehicles, such as calibration and flight
+    /// counters
     #[arg(long)]
     ignore_calibration: bool,
 }
@@ -68,13 +70,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // table.
     let two_files = logs.len() == 2 && !logs.iter().any(|log| may_be_several(log));
     if (format == qgc || format == octave) && inputs.len() > 1 {
-        return Err(Failure::usage("this format is for the parameters of one log").next("name one log"));
+        return Err(Failure::usage("this output format can contain the parameters of one log only")
+            .next("name only one log"));
     }
     match inputs.as_slice() {
         [input] => one(input, &wanted, format, context),
         [a, b] if two_files && wanted.names.is_empty() => {
             if args.changed {
-                return Err(Failure::usage("--changed is for the parameters of one log").next("leave it out"));
+                return Err(
+                    Failure::usage("--changed cannot be used if two logs are compared").next("leave it out")
+                );
             }
             let ((log_a, params_a), (log_b, params_b)) = (wanted.read(a, context)?, wanted.read(b, context)?);
             let status = context.notices.end_of_log(log_a.as_log(), &a.path);
@@ -104,7 +109,7 @@ fn one(input: &Input, wanted: &Wanted<'_>, format: Format, context: &Context) ->
         let left_out = list::qgc(&params, context)?;
         for name in &left_out {
             let text =
-                format!("{name} is neither int32 nor float, which is all that QGroundControl supports");
+                format!("parameter {name} is left out, because QGroundControl supports only int32 and float");
             context.notices.warn("parameters that QGroundControl does not support", &text);
         }
         status = if left_out.is_empty() { status } else { status.max(Status::Lost) };
@@ -123,7 +128,7 @@ impl Wanted<'_> {
         let here = |failure: Failure| failure.at(&input.path);
         let mut params = parameters(&log).ok_or_else(|| {
             let text = format!("{} logs have no parameters", log.format().name);
-            here(Failure::usage(text).next("show the log: rovelog info FILE"))
+            here(Failure::usage(text).next("show a summary of the log: rovelog info FILE"))
         })?;
         let matches = |pattern: &Pattern| params.keys().any(|name| pattern.matches(name));
         if let Some(name) = self.names.iter().find(|pattern| !matches(pattern)).map(Pattern::as_str) {

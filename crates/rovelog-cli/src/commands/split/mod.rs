@@ -20,9 +20,9 @@ use plan::{Content, Part};
 
 const MORE: &str = "\
 Every part contains all definitions and info messages, and the parameters that are active at its \
-start. Empty parts are not written. The paths of the parts are printed to stdout. Parts of a power \
-log (RLD) are named like the logger names them, power.rld, power_p1.rld: opening the first part \
-opens all of them as one log.
+start. Empty parts are not written. The paths of the parts are printed to stdout. The parts of a \
+power log (RLD) are named as the logger names them: power.rld, power_p1.rld. If you open the first \
+part, all parts are read as one log.
 
 Examples:
   rovelog split flight.ulg -o parts --every 60s
@@ -40,16 +40,18 @@ pub(crate) struct Args {
     /// Output folder; created if it does not exist
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
-    /// One part per time window of this length, from the start of the log: 60s, 5m, 500ms
+    /// Write a part for each time window of this length, such as 60s, 5m or 500ms. The first window
+    /// starts at the start of the log
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     every: Option<i64>,
-    /// Parts in time order of at most this size: 1GB, 500MB, 64KiB
+    /// Write parts of at most this size, such as 1GB, 500MB or 64KiB, in time order
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     size: Option<u64>,
-    /// One part per topic that has records
+    /// Write a part for each topic that has records
     #[arg(long)]
     by_topic: bool,
-    /// ULog: one part per recording, if the file contains several; each has its own clock
+    /// ULog: write a part for each recording, if the file contains several recordings with clocks
+    /// of their own
     #[arg(long)]
     at_restart: bool,
     #[command(flatten)]
@@ -105,8 +107,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // folder remains unchanged.
     let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
     if let Some(path) = paths.chain(joined(parts.len())).find(|path| !args.out.force && path.exists()) {
-        return Err(Failure::usage("a part already exists")
-            .next("name another folder, or replace existing parts: --force")
+        return Err(Failure::usage("the output file for a part already exists")
+            .next("name another folder, or use --force to replace existing parts")
             .at(&path));
     }
     let folder = OutFolder::create(&args.output, args.out)?;
@@ -148,7 +150,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return Err(Failure::usage(
             "the folder contains a part of another log, which would be read as one of these parts",
         )
-        .next("remove it, or name another folder")
+        .next("remove this part, or name another folder")
         .at(&path));
     }
     folder.finish()?;

@@ -41,7 +41,8 @@ fn between(bounds: &[i64]) -> Vec<Part> {
 }
 
 fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
-    Failure::usage(format!("{parts} parts, more than the limit of {MAX_PARTS}")).next(next)
+    Failure::usage(format!("the log would be split into {parts} parts, but the limit is {MAX_PARTS}"))
+        .next(next)
 }
 
 /// Divides a log into time windows of `every` nanoseconds, counted from the start of the log.
@@ -53,7 +54,7 @@ pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Fail
     let (start, end) = data.filter(|(start, end)| start <= end).or_else(|| span(log)).unwrap_or((0, 0));
     let cuts = end.saturating_sub(start) / every;
     if usize::try_from(cuts).is_ok_and(|cuts| cuts >= MAX_PARTS) {
-        return Err(too_many(cuts + 1, "choose a longer span: --every 60s"));
+        return Err(too_many(cuts + 1, "choose a longer time, such as --every 60s"));
     }
     let bounds: Vec<_> = (1..=cuts)
         .map_while(|cut| cut.checked_mul(every).and_then(|after| start.checked_add(after)))
@@ -99,7 +100,7 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
                 bounds.push(time.nanos);
                 filled = 0;
                 if bounds.len() >= MAX_PARTS {
-                    return Err(too_many("more", "choose a larger size: --size 100MB"));
+                    return Err(too_many("more", "choose a larger size, such as --size 100MB"));
                 }
             }
         }
@@ -117,9 +118,12 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
         let (first, end) = (from.or(span(log).map(|(first, _)| first)), to.or(last.checked_add(1)));
         let middle = first.zip(end).map(|(first, end)| first.saturating_add(end.saturating_sub(first) / 2));
         let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MAX_PARTS) else {
-            let what = format!("data that belongs together is larger than {}", shown(size));
-            let why = format!("; each part starts with {} of definitions", shown(head));
-            return Err(Failure::usage(what + &why).next("choose a larger size: --size 100MB"));
+            let what = format!(
+                "the log cannot be split into parts of {}, because data that belongs together is larger",
+                shown(size)
+            );
+            let why = format!("; each part also starts with {} of definitions", shown(head));
+            return Err(Failure::usage(what + &why).next("choose a larger size, such as --size 100MB"));
         };
         bounds.insert(number, middle);
     }

@@ -33,20 +33,23 @@ use crate::times::span_text;
 use crate::window::{Window, WindowArgs, select_window, span};
 
 const MORE: &str = "\
-The first line is the health of the times: a gap is longer than three periods of a topic with a \
-steady rate. A field is stuck if 20 or more records in a row have one value, although nine of ten other \
-records change it. Statistics are computed in one pass; sums are exact. In power logs (RLD), a \
-current that was measured in a low and a high range is one field: the low range is used where it \
-is valid and has settled (--settle, --ranges). Energy needs a voltage for each current: name the \
-pairs with --power, unless the log has only one of each.
+The first line summarizes the time stamps. A gap is a pause that is longer than three periods of a \
+topic with a steady rate. A field is stuck if it keeps its value for 20 or more records, although \
+it usually changes in nine of ten records. Statistics are computed in one pass, and sums are \
+exact.
+
+In power logs (RLD), a current that was measured in a low and a high range is shown as one field. \
+The low range is used where it is valid and has settled (--settle, --ranges). To compute the \
+energy of a current, its voltage must be known. Name the pairs with --power, unless the log has \
+only one current and one voltage.
 
 Examples:
   rovelog stats flight.ulg --topics battery_status
   rovelog stats flight.ulg --timing            rate, jitter, gaps of topics
   rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
-  rovelog stats flight.ulg --fields 'norm(gyro_rad)'   of an expression
+  rovelog stats flight.ulg --fields 'norm(gyro_rad)'   computed values
   rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
-  rovelog stats power.rld --energy --by DI1,DI2      one section per state
+  rovelog stats power.rld --energy --by DI1,DI2      for each state
   rovelog stats power.rld --energy --above I1=0.005  I1 above 5 mA
   rovelog stats flight.ulg --topics cpuload -S +10s -E +20s";
 
@@ -62,7 +65,7 @@ pub(crate) struct Args {
     fields: FieldArgs,
     #[command(flatten)]
     window: WindowArgs,
-    /// Show the times of each topic instead: rate, jitter, gaps, falling and repeated times
+    /// Show the timing of each topic instead: rate, jitter, gaps, and times that repeat or go back
     #[arg(long, conflicts_with_all = ["fields", "energy", "power", "window", "by", "above"])]
     timing: bool,
     #[command(flatten)]
@@ -122,7 +125,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             rld_sections(reader, &topics, args, window, context, &mut power).map_err(here)?
         }
         other if args.power.is_asked() => {
-            let what = format!("{} logs have no charge and energy", other.format().name);
+            let what = format!("charge and energy cannot be computed for {} logs", other.format().name);
             let failure = Failure::usage(what);
             return Err(here(failure.next("leave out --energy, --power, --window, --by and --above")));
         }
@@ -143,7 +146,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         Some(first) => {
             derived = derived::lines(&args.fields, first, &*log, &topics, window).map_err(here)?;
         }
-        None => context.note(&format!("no rows: {}", args.power.missing_rows())),
+        None => context.note(&format!("there are no rows to show, because {}", args.power.missing_rows())),
     }
     let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
     let sections: Sections<'_> = Box::new(sections.map(|mut section| {
@@ -187,8 +190,11 @@ fn rld_sections<'p>(
     let others: Vec<&Topic> = topics.iter().filter(|topic| topic.name != rows.name).copied().collect();
     let has_rows = others.len() < topics.len();
     if args.power.is_asked() && !has_rows {
-        return Err(Failure::usage(format!("charge and energy are those of topic {}", rows.name))
-            .next("select it too, or leave out --topics"));
+        return Err(Failure::usage(format!(
+            "charge and energy are computed from topic {}, which is not selected",
+            rows.name
+        ))
+        .next("select this topic, too, or leave out --topics"));
     }
     let (mut further, mut losses) = (None, Vec::new());
     if !args.power.is_asked() && !others.is_empty() {

@@ -41,32 +41,34 @@ pub(super) struct PowerArgs {
     /// Power logs: show the charge of each current and the energy of each power
     #[arg(long)]
     energy: bool,
-    /// Power logs: compute this power, a voltage (or the difference of two) times a current;
+    /// Power logs: compute the power of this voltage and current, such as V1*I1 or (V2-V3)*I2;
     /// repeatable
     #[arg(long, value_name = "V*I")]
     power: Vec<String>,
-    /// Power logs: ignore low-range samples in this many rows next to a range switch; 0 uses the
-    /// range bits only
+    /// Power logs: ignore low-range samples within this many rows of a range switch; 0 uses all
+    /// samples that the range bits mark as valid
     #[arg(long, value_name = "ROWS", default_value_t = 5)]
     settle: u64,
-    /// Power logs: how to detect the valid range: bits (the logged range bits) or values (the
-    /// measured values; use it if rovelog check reports unreliable range bits)
+    /// Power logs: find the valid current range from the logged range bits (bits) or from the
+    /// measured values (values). Use values if rovelog check reports unreliable range bits
     #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits, hide_possible_values = true)]
     ranges: Ranges,
-    /// Power logs: one section per time window of this length, from the first row: 1s, 500ms, 1m
+    /// Power logs: show separate results for each time window of this length, such as 1s, 500ms or
+    /// 1m. The first window starts at the first row
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration, conflicts_with_all = ["by", "above"])]
     window: Option<i64>,
-    /// Align the windows to multiples of their length on the clock, not to the first row
+    /// With --window: start each window at a multiple of its length on the clock, instead of at the
+    /// first row
     #[arg(long, requires = "window")]
     clock: bool,
-    /// Power logs: one section per state of these binary channels
+    /// Power logs: show separate results for each state of these binary channels, such as DI1,DI2
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "above")]
     by: Vec<String>,
-    /// One section for each time a state occurs, instead of one per state
+    /// With --by: show separate results for each time a state occurs
     #[arg(long, requires = "by")]
     runs: bool,
-    /// Power logs: one section per period that starts at ENTER or above and ends below LEAVE,
-    /// e.g. I1=0.005,0.004
+    /// Power logs: show separate results for each period that starts when NAME reaches ENTER and
+    /// ends when it falls below LEAVE, such as I1=0.005,0.004
     #[arg(long, value_name = "NAME=ENTER[,LEAVE]")]
     above: Option<String>,
 }
@@ -84,8 +86,8 @@ impl PowerArgs {
     /// Describes the sections that the user requested, for the message that they contain no row.
     pub(super) fn missing_rows(&self) -> String {
         match &self.above {
-            Some(above) => format!("no value is {above} or more (--above)"),
-            None => "the log has no value there".to_owned(),
+            Some(above) => format!("no value reaches --above {above}"),
+            None => "the log has no values in these sections".to_owned(),
         }
     }
 }
@@ -236,8 +238,10 @@ fn events<'p, 'a: 'p>(
     above: &str,
     margin: u64,
 ) -> Result<Events<'p, 'a>, Failure> {
-    let usage =
-        || Failure::usage(format!("{above:?} is not NAME=ENTER[,LEAVE]")).next("for example I1=0.005,0.004");
+    let usage = || {
+        Failure::usage(format!("{above:?} does not have the form NAME=ENTER[,LEAVE]"))
+            .next("write, for example, I1=0.005,0.004")
+    };
     let (name, values) = above.split_once('=').ok_or_else(usage)?;
     let (enter, leave) = values.split_once(',').unwrap_or((values, values));
     let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(usage);
@@ -301,8 +305,8 @@ impl LineBuilder {
             let what = match names.first() {
                 Some(first) => {
                     format!(
-                        "energy cannot be computed, because the voltage of each current is unknown; \
-                         name the pairs: --power 'V1*{first}'"
+                        "energy cannot be computed, because it is unknown which voltage belongs to which \
+                         current; name the pairs, such as --power 'V1*{first}'"
                     )
                 }
                 None => "energy cannot be computed, because the log has no current in amperes".to_owned(),

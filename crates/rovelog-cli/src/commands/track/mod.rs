@@ -18,11 +18,11 @@ use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
 Without --topic, all instances of the first of these topics with a fix are used: \
-vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log \
-without a fix is an error (exit code 1); no empty file is written. Several logs make several files, in \
-a folder; with -f csv, one table.
+vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. If a log has \
+no fix, the command fails with exit code 1 and writes no file. Several logs are written to several \
+files in a folder or, with -f csv, to one table.
 
-VEL logs: fixes whose quality is an unknown number are kept without --min-fix only.
+VEL logs: a fix whose quality is an unknown number is kept, unless --min-fix is given.
 
 Examples:
   rovelog track flight.ulg -o flight.kml       for Google Earth
@@ -31,29 +31,30 @@ Examples:
   rovelog track flight.ulg -f csv > flight.csv every point with its quality
   rovelog track flights/ -o tracks/ --to kml   a file for each log";
 
-/// Export the track: KML, GPX, GeoJSON, or a table with -f csv
+/// Export the track as KML, GPX or GeoJSON, or as a table with -f csv
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Output file, format by extension
+    /// Output file; its extension selects the format: .kml, .gpx or .geojson
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Output format: kml, gpx or geojson
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Option<track::Format>,
-    /// Only this topic, or all its instances; repeatable
+    /// Use only this topic. A name without an instance number, such as imu, selects all instances;
+    /// repeatable
     #[arg(long, value_name = "NAME")]
     topic: Vec<String>,
     /// Minimum GPS fix: 2 (2D), 3 (3D, the default), 4 (differential), 5 or 6 (RTK)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=6))]
     min_fix: Option<u8>,
-    /// Keep points less than 0.1 s after the previous one
+    /// Also keep points that are less than 0.1 s after the previous point
     #[arg(long)]
     all: bool,
-    /// KML altitude mode: absolute (above sea level), relative (to the first point), clamp (to the
-    /// ground)
+    /// KML: altitudes are absolute (above sea level, the default), relative (to the first point) or
+    /// clamp (on the ground)
     #[arg(long, value_enum, value_name = "MODE", hide_possible_values = true)]
     altitude: Option<Heights>,
     #[command(flatten)]
@@ -158,7 +159,7 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     let asked = context.global.format;
     let format = args.to.or_else(|| by_name(args.output.as_deref()?));
     if args.altitude.is_some() && (asked != Format::Text || format.is_some_and(|f| f != track::Format::Kml)) {
-        return Err(Failure::usage("--altitude applies to KML only").next("leave --altitude out"));
+        return Err(Failure::usage("--altitude applies only to KML").next("leave out --altitude"));
     }
     if asked != Format::Text {
         if args.output.is_some() || args.to.is_some() {
@@ -172,11 +173,14 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     match (format, path) {
         (Some(format), Some(_)) => Ok(Target::File(format)),
         (Some(format), None) => Ok(Target::Stdout(format)),
-        (None, Some(path)) => Err(Failure::usage("unknown output format")
-            .next("use .kml, .gpx or .geojson, or name the format: --to kml")
-            .at(path)),
-        (None, None) => Err(Failure::usage("no output format")
-            .next("name a file: -o track.kml, or a format: --to gpx, or a table: -f csv")),
+        (None, Some(path)) => {
+            Err(Failure::usage("the extension of the output does not stand for a track format")
+                .next("use .kml, .gpx or .geojson, or name the format, such as --to kml")
+                .at(path))
+        }
+        (None, None) => Err(Failure::usage("the output format is missing").next(
+            "name a file, such as -o track.kml, or a format, such as --to gpx, or print a table with -f csv",
+        )),
     }
 }
 
@@ -203,14 +207,17 @@ fn write(
 fn no_fix_failure(tally: &Tally, args: &Args) -> Failure {
     let why = skipped_rows(tally);
     let cause = match why.as_str() {
-        "" => "no track: no topic contains positions".to_owned(),
-        why => format!("no track: of {}, {why}", count(tally.rows, "row")),
+        "" => "the log has no track, because no topic contains positions".to_owned(),
+        why => {
+            format!("the log has no track, because no point is left of {}: {why}", count(tally.rows, "row"))
+        }
     };
     let failure = Failure::failed(cause);
     if tally.without_fix > 0 && args.min_fix != Some(2) {
-        return failure.next("accept a 2D fix: --min-fix 2; or look at the rows: rovelog cat FILE");
+        return failure
+            .next("accept 2D fixes with --min-fix 2, or look at the records with rovelog cat FILE");
     }
-    failure.next("name a topic with positions: --topic NAME; list the topics: rovelog topics FILE")
+    failure.next("name a topic with positions (--topic NAME), or list the topics: rovelog topics FILE")
 }
 
 /// Lists how many rows were skipped for each reason, for example `160 without a fix, 3 without a
@@ -219,7 +226,7 @@ fn skipped_rows(tally: &Tally) -> String {
     let parts = [
         (tally.without_fix, "without a fix"),
         (tally.implausible, "without a position"),
-        (tally.undecodable, "not decodable"),
+        (tally.undecodable, "that cannot be decoded"),
         (tally.untimed, "without a time"),
         (tally.close, "closer than 0.1 s"),
     ];

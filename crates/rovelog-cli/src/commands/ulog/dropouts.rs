@@ -11,14 +11,15 @@ use crate::input::{Input, LogArgs};
 use crate::text::{count, escape};
 
 const MORE: &str = "\
-The loss of a topic is estimated from its rate and from the time between its last row before and \
-its first row after the dropout. Topics without a steady rate are not listed.
+The number of lost records is estimated from the rate of the topic and from the time between its \
+last record before the dropout and its first record after it. Topics without a steady rate are not \
+listed.
 
 Examples:
   rovelog ulog dropouts flight.ulg
   rovelog ulog dropouts flight.ulg -f json | jq '.dropouts[].topics[].missing'";
 
-/// List dropouts and the number of records each topic lost
+/// List dropouts and how many records each topic lost
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(super) struct Args {
@@ -90,12 +91,12 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         for loss in losses.iter().filter(|loss| loss.dropout == number) {
             let name = escape(&log.topics()[loss.topic.index()].name);
             let (gap, missing) = (loss.gap as f64 / 1e6, count(loss.missing, "record"));
-            writeln!(out, "  {name}: a gap of {gap:.1} ms, about {missing} missing")?;
+            writeln!(out, "  {name}: gap of {gap:.1} ms, about {missing} missing")?;
         }
         out.end_record()?;
     }
     if dropouts.is_empty() {
-        writeln!(out, "no dropouts")?;
+        writeln!(out, "the log has no dropouts")?;
     }
     out.flush()?;
     Ok(context.notices.end_of_log(log.as_log(), &input.path))

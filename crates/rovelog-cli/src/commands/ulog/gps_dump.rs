@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Extract the data sent to the receiver instead of the data it sent
     #[arg(long)]
     to_device: bool,
-    /// Receiver number
+    /// Number of the GPS receiver, starting at 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     instance: u8,
     #[command(flatten)]
@@ -54,8 +54,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // An empty output file would look like a success. When the error is returned, `out` is dropped,
     // which removes the file.
     if bytes == 0 {
-        return Err(Failure::usage(format!("no gps_dump data from receiver {}", args.instance))
-            .next("check that the log has the topic gps_dump: rovelog topics FILE")
+        return Err(Failure::usage(format!("the log has no gps_dump data of receiver {}", args.instance))
+            .next("check whether the log has the topic gps_dump: rovelog topics FILE")
             .at(&input.path));
     }
     out.finish()?;

@@ -9,7 +9,7 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::failure::Outcome;
 
-/// ULog only: dropouts, info messages, raw GPS traffic
+/// ULog only: show dropouts and info messages, extract raw GPS data
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

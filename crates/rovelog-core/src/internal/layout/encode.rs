@@ -43,7 +43,7 @@ impl Layout {
     pub fn encode(&self, record: &Value, out: &mut Vec<u8>) -> Result<(), Misfit> {
         let named = |why: &str| Misfit { path: self.schema.name.clone(), why: why.to_owned() };
         let Value::Struct(values) = record else {
-            return Err(named("its value is a struct with its fields"));
+            return Err(named("it must be a struct with its fields"));
         };
         for (i, (field, slot)) in self.fields().enumerate() {
             // Values are usually in the order of the layout, so a value rarely has to be searched
@@ -52,7 +52,7 @@ impl Layout {
                 Some((known, value)) if *known == field.name => Some(value),
                 _ => record.get(&field.name),
             };
-            let value = value.ok_or_else(|| Misfit::new("it has no value").within(&field.name))?;
+            let value = value.ok_or_else(|| Misfit::new("the value is missing").within(&field.name))?;
             let wanted = match slot.len {
                 Len::One => None,
                 Len::Fixed(len) => Some(u64::from(len)),
@@ -119,7 +119,7 @@ fn encode_field(
             Ok(())
         }
         Value::List(values) => {
-            Err(Misfit::new(format!("{} given for {len}", count(values.len(), "element"))))
+            Err(Misfit::new(format!("it has {}, but {len} are needed", count(values.len(), "element"))))
         }
         other => Err(misfit(other, "a list")),
     }
@@ -201,7 +201,7 @@ fn misfit(value: &Value, wanted: &str) -> Misfit {
         json.truncate((0..=40).rev().find(|at| json.is_char_boundary(*at)).unwrap_or(0));
         json.push_str("...");
     }
-    Misfit::new(format!("{json} is no value for {wanted}"))
+    Misfit::new(format!("{json} is not a valid value for {wanted}"))
 }
 
 #[cfg(test)]
@@ -268,30 +268,51 @@ mod tests {
     fn a_value_that_does_not_fit_is_rejected() {
         let short = Element::Scalar(Scalar::Int16);
         let list = |len| Value::List(vec![Value::Int(1, 16); len]);
-        assert_eq!(error(short.clone(), Len::Fixed(2), list(3)), "field: 3 elements given for 2");
-        assert_eq!(error(short.clone(), Len::Fixed(2), list(1)), "field: 1 element given for 2");
+        assert_eq!(
+            error(short.clone(), Len::Fixed(2), list(3)),
+            "field: it has 3 elements, but 2 are needed"
+        );
+        assert_eq!(error(short.clone(), Len::Fixed(2), list(1)), "field: it has 1 element, but 2 are needed");
         let bytes = |len| Value::Bytes(vec![0; len]);
         // A bytes value must be accepted only for a field of bytes or text.
         assert_eq!(
             error(short.clone(), Len::Fixed(2), bytes(4)),
-            r#"field: "AAAAAA==" is no value for a list"#
+            r#"field: "AAAAAA==" is not a valid value for a list"#
         );
-        assert_eq!(error(Element::Byte, Len::Fixed(2), bytes(3)), r#"field: "AAAA" is no value for a list"#);
-        assert_eq!(error(Element::Packed(2), Len::One, bytes(3)), r#"field: "AAAA" is no value for type"#);
-        assert_eq!(error(Element::Packed(2), Len::One, Value::Null), "field: null is no value for type");
-        assert_eq!(error(Element::WideBool, Len::One, Value::UInt(1, 8)), "field: 1 is no value for type");
+        assert_eq!(
+            error(Element::Byte, Len::Fixed(2), bytes(3)),
+            r#"field: "AAAA" is not a valid value for a list"#
+        );
+        assert_eq!(
+            error(Element::Packed(2), Len::One, bytes(3)),
+            r#"field: "AAAA" is not a valid value for type"#
+        );
+        assert_eq!(
+            error(Element::Packed(2), Len::One, Value::Null),
+            "field: null is not a valid value for type"
+        );
+        assert_eq!(
+            error(Element::WideBool, Len::One, Value::UInt(1, 8)),
+            "field: 1 is not a valid value for type"
+        );
         assert_eq!(
             error(Element::Char(TextDecoder::UTF8), Len::Fixed(2), text("abc")),
             "field: char[2] is too short for 3 bytes of text"
         );
         assert_eq!(
             error(Element::Char(TextDecoder::UTF8), Len::Fixed(2), Value::Null),
-            "field: null is no value for text"
+            "field: null is not a valid value for text"
         );
-        assert_eq!(error(Element::Time, Len::One, Value::Null), "field: null is no value for type");
+        assert_eq!(error(Element::Time, Len::One, Value::Null), "field: null is not a valid value for type");
         let half = Value::record([("sec", Value::UInt(1, 32))]);
-        assert_eq!(error(Element::Duration, Len::One, half), r#"field: {"sec":1} is no value for type"#);
-        assert_eq!(error(short, Len::One, Value::Int(40_000, 32)), "field: 40000 is no value for type");
+        assert_eq!(
+            error(Element::Duration, Len::One, half),
+            r#"field: {"sec":1} is not a valid value for type"#
+        );
+        assert_eq!(
+            error(short, Len::One, Value::Int(40_000, 32)),
+            "field: 40000 is not a valid value for type"
+        );
     }
 
     #[test]
@@ -299,16 +320,19 @@ mod tests {
         let point_of = |b| Value::record([("a", Value::UInt(1, 16)), ("b", b)]);
         let points = Value::List(vec![point_of(Value::Bool(true)), point_of(Value::Null)]);
         let element = Element::Struct(point());
-        assert_eq!(error(element.clone(), Len::Fixed(2), points), "field[1].b: null is no value for type");
+        assert_eq!(
+            error(element.clone(), Len::Fixed(2), points),
+            "field[1].b: null is not a valid value for type"
+        );
         assert_eq!(
             error(element.clone(), Len::One, point_of(Value::Null)),
-            "field.b: null is no value for type"
+            "field.b: null is not a valid value for type"
         );
         let half = Value::record([("a", Value::UInt(1, 16))]);
-        assert_eq!(error(element, Len::One, half), "field.b: it has no value");
+        assert_eq!(error(element, Len::One, half), "field.b: the value is missing");
         let layout = point();
         let error = |value: Value| layout.encode(&value, &mut Vec::new()).unwrap_err().to_string();
-        assert_eq!(error(Value::Null), "point: its value is a struct with its fields");
+        assert_eq!(error(Value::Null), "point: it must be a struct with its fields");
         let with =
             |name| Value::record([("a", Value::UInt(1, 16)), ("b", Value::Bool(true)), (name, Value::Null)]);
         let unknown = "point has no such field, or the field is given twice";
@@ -320,9 +344,9 @@ mod tests {
     fn a_long_value_is_cut_in_an_error() {
         let message = |value: String| error(Element::Byte, Len::One, Value::Text(value));
         let x = |n: usize| "x".repeat(n);
-        assert_eq!(message(x(38)), format!(r#"field: "{}" is no value for type"#, x(38)));
-        assert_eq!(message(x(39)), format!(r#"field: "{}... is no value for type"#, x(39)));
+        assert_eq!(message(x(38)), format!(r#"field: "{}" is not a valid value for type"#, x(38)));
+        assert_eq!(message(x(39)), format!(r#"field: "{}... is not a valid value for type"#, x(39)));
         // The message must not truncate the text inside a character.
-        assert_eq!(message(x(38) + "ü"), format!(r#"field: "{}... is no value for type"#, x(38)));
+        assert_eq!(message(x(38) + "ü"), format!(r#"field: "{}... is not a valid value for type"#, x(38)));
     }
 }

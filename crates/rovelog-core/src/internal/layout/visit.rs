@@ -33,7 +33,7 @@ pub enum DecodeError {
     Short(u64),
     /// The list that starts at this offset claims too many elements that have no bytes, such as
     /// structs without fields.
-    #[error("at byte {0} of the payload, an array claims more empty elements than are sensible")]
+    #[error("the array at byte {0} of the payload claims an implausible number of empty elements")]
     TooMany(u64),
 }
 

@@ -164,7 +164,12 @@ impl Extras for Rld<'_> {
         events.extend(kept.list().iter().map(|diagnostic| self.diagnostic_event(diagnostic)));
         let more = kept.total().saturating_sub(kept.list().len() as u64);
         if more > 0 {
-            events.push(self.event(None, 4, "more", &format!("{more} more of the same kinds")));
+            events.push(self.event(
+                None,
+                4,
+                "more",
+                &format!("{more} more problems of the same kinds are not listed"),
+            ));
         }
         events
     }
@@ -214,7 +219,8 @@ impl Extras for Rld<'_> {
         rows.into_iter()
             .map(|rows| {
                 format!(
-                    "/rld/samples is a min/mean/max envelope ({rows} samples each); --full writes every sample"
+                    "/rld/samples contains the minimum, mean and maximum of every {rows} samples; --full \
+                     writes every sample"
                 )
             })
             .collect()
