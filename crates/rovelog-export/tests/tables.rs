@@ -454,8 +454,8 @@ fn tables_with_very_many_columns_are_written_in_several_passes() {
 fn statistics_of_too_many_fields_are_rejected() {
     let count = |log: &AnyLog| {
         let jobs = TableOptions::default().jobs;
-        statistics(&**log, &Select::all(), jobs, &|_| (), &mut Vec::new())
-            .map(|topics| topics.iter().map(Vec::len).sum::<usize>())
+        statistics(&**log, &Select::all(), jobs, &|_| ())
+            .map(|result| result.fields.iter().map(Vec::len).sum::<usize>())
     };
     assert_eq!(count(&amplified(2)).unwrap(), 2 * 61_441);
     let error = count(&amplified(20)).unwrap_err();
@@ -497,8 +497,7 @@ fn messages_that_cannot_be_decoded_are_counted() {
             };
             let (_, losses) = written(&log, Kind::Csv, &TableOptions::default(), &select);
             assert_eq!(count(&losses), expected, "{name} {losses:?}");
-            let mut losses = Vec::new();
-            statistics(&*log, &select, Jobs::ONE, &|_| (), &mut losses).unwrap();
+            let losses = statistics(&*log, &select, Jobs::ONE, &|_| ()).unwrap().losses;
             assert_eq!(count(&losses), expected, "{name} {losses:?}");
             let topic = topics(&log)[0];
             let table = join(&*log, Base::Topic(topic), &[], &select, (JoinOptions::default(), &[])).unwrap();

@@ -131,7 +131,7 @@ pub use detect::{Detection, Sign, detect};
 pub use file::{is_address, refuse_device};
 pub use formats::*;
 #[cfg(feature = "arrow")]
-pub use health::health;
+pub use health::{health, health_with};
 #[cfg(feature = "mmap")]
 pub use mmap::{install_abort_handler, install_sigbus_handler};
 pub use open::{

@@ -166,6 +166,9 @@ impl Health {
 /// Computes the health of the timestamps of the selected records. `dropouts` are the time spans in
 /// which the recorder could not write, according to the log.
 ///
+/// `known` has the times of the topics that the caller has already read, by the index of the topic.
+/// It is empty, or has an entry for each topic.
+///
 /// # Errors
 /// Returns an error if the log cannot be read.
 #[cfg(feature = "arrow")]
@@ -173,32 +176,57 @@ pub fn of(
     log: &dyn crate::LogReader,
     select: &crate::Select,
     mut dropouts: Vec<Range<i64>>,
+    known: Vec<Option<Pace>>,
 ) -> crate::Result<Health> {
-    let paces = paces(log, select)?;
+    let paces = paces(log, select, known)?;
     dropouts.extend(witness::lost_spans(log, select)?);
     let end = log.info().span().map(|span| span.1.nanos);
     let end = end.map(|end| select.end.map_or(end, |window| end.min(window)));
     Ok(Health::new(&paces, end, &dropouts))
 }
 
-/// Collects the times of the selected records by topic. The times of each topic are in file order,
-/// or in time order if some of its records cannot be decoded.
+/// Collects the times of the selected records by topic, except for topics whose times are known.
+/// The times of each topic are in file order, or in time order if some of its records cannot be
+/// decoded.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read.
 #[cfg(feature = "arrow")]
-fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Result<Vec<Pace>> {
+fn paces(
+    log: &dyn crate::LogReader,
+    select: &crate::Select,
+    mut known: Vec<Option<Pace>>,
+) -> crate::Result<Vec<Pace>> {
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::Int64Type;
 
     use crate::{Error, ErrorKind, Select};
 
-    let mut paces = vec![Pace::default(); log.topics().len()];
+    known.resize(log.topics().len(), None);
+    // If records cannot be decoded, their times were not read. In a time window, fewer times than
+    // records are normal.
+    let is_all = select.start.is_none() && select.end.is_none();
+    for (pace, topic) in known.iter_mut().zip(log.topics()) {
+        pace.take_if(|pace| is_all && pace.count != topic.count);
+    }
+    let is_unread: Vec<bool> = known.iter().map(Option::is_none).collect();
+    let mut paces: Vec<_> = known.into_iter().map(Option::unwrap_or_default).collect();
+    let unread = log.topics().iter().filter(|topic| is_unread[topic.id.index()] && topic.count > 0);
+    let names: Vec<_> = unread.filter(|topic| select.keeps_topic(topic)).map(|topic| &*topic.name).collect();
+    if names.is_empty() {
+        return Ok(paces);
+    }
     // No field has an empty name, so this selection contains only the time column.
-    let columns = select.clone().with_fields([""]);
+    let mut columns = select.clone().with_fields([""]);
+    if is_unread.contains(&false) {
+        columns.topics = Select::topics(names).topics;
+    }
     for batch in log.batches(&columns) {
         let failed = |error: String| Error::new(log.format().id, ErrorKind::Malformed, None, error);
         let (topic, batch) = batch.map_err(|error| failed(error.to_string()))?;
+        if !is_unread[topic.index()] {
+            continue;
+        }
         let pace = &mut paces[topic.index()];
         let times = batch.column_by_name(crate::internal::columns::TIME_COLUMN);
         let times = times.ok_or_else(|| failed("a batch without times".to_owned()))?;
@@ -206,11 +234,11 @@ fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Result<Ve
     }
     // The records of some topics must be read instead of their columns: topics without columns,
     // topics with several rows per record, and topics with records that cannot be decoded. Topics
-    // of the last kind have fewer rows than records. In a time window, fewer rows are normal.
-    let is_all = select.start.is_none() && select.end.is_none();
+    // of the last kind have fewer rows than records.
     let rest = log.topics().iter().filter(|topic| {
         let rows = paces[topic.id.index()].count;
-        topic.count > 0 && (rows == 0 || rows > topic.count || is_all && rows < topic.count)
+        let is_incomplete = rows == 0 || rows > topic.count || is_all && rows < topic.count;
+        is_unread[topic.id.index()] && topic.count > 0 && is_incomplete
     });
     let rest: Vec<_> =
         rest.filter(|topic| select.keeps_topic(topic)).map(|topic| (topic.id, topic.name.clone())).collect();

@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::DataType;
+use rovelog::core::health::Pace;
 use rovelog::core::internal::parallel::{self, Jobs};
 use rovelog::{Error, ErrorKind, LogReader, Select, Topic};
 
@@ -21,9 +22,13 @@ use crate::leaf::{Bound, Leaf, Names, leaves};
 /// fit into the first-level cache.
 const BLOCK_ROWS: usize = 256;
 
-/// Statistics of a topic, which are created for its first batch.
+/// Statistics of a topic.
 #[derive(Default)]
-struct TopicStatistics(Option<Vec<Column>>);
+struct TopicStatistics {
+    /// The columns, which are known after the first batch.
+    columns: Option<Vec<Column>>,
+    pace: Pace,
+}
 
 /// A column of numbers.
 struct Column {
@@ -33,14 +38,14 @@ struct Column {
     exact: Option<(i128, i128)>,
 }
 
-/// Computes the statistics of the topics for which columns are suitable. The entries of all other
-/// topics are `None`.
+/// Computes the statistics and collects the times of the topics for which columns are suitable. The
+/// entries of all other topics are `None`.
 pub(super) fn statistics(
     log: &dyn LogReader,
     select: &Select,
     (jobs, progress): (Jobs, &Progress<'_>),
     losses: &mut Vec<Loss>,
-) -> rovelog::Result<Vec<Option<FieldStatistics>>> {
+) -> rovelog::Result<Vec<Option<(FieldStatistics, Pace)>>> {
     let topics = log.topics();
     let suitable: Vec<bool> =
         topics.iter().map(|topic| select.keeps_topic(topic) && has_suitable_columns(log, topic)).collect();
@@ -109,7 +114,9 @@ fn has_suitable_columns(log: &dyn LogReader, topic: &Topic) -> bool {
 impl TopicStatistics {
     /// Adds the rows of a batch.
     fn add(&mut self, batch: &RecordBatch) {
-        let columns = self.0.get_or_insert_with(|| {
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        times.iter().flatten().for_each(|nanos| self.pace.push(nanos));
+        let columns = self.columns.get_or_insert_with(|| {
             let leaves = leaves(&batch.schema(), Names::Bracket).into_iter().skip(1).filter(Leaf::is_number);
             leaves.map(|leaf| Column { leaf, statistics: Statistics::default(), exact: None }).collect()
         });
@@ -131,11 +138,11 @@ impl TopicStatistics {
         }
     }
 
-    /// Returns the statistics of all fields with at least one value.
-    fn finish(self) -> FieldStatistics {
-        let columns = self.0.unwrap_or_default().into_iter();
+    /// Returns the statistics of all fields with at least one value, and the times.
+    fn finish(self) -> (FieldStatistics, Pace) {
+        let columns = self.columns.unwrap_or_default().into_iter();
         let columns = columns.filter(|column| column.statistics.count + column.statistics.nan > 0);
-        columns.map(Column::finish).collect()
+        (columns.map(Column::finish).collect(), self.pace)
     }
 }
 

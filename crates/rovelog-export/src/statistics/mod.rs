@@ -8,8 +8,9 @@ mod number;
 mod records;
 mod running;
 
+use rovelog::core::health::Pace;
 use rovelog::core::internal::parallel::Jobs;
-use rovelog::{Error, ErrorKind, LogReader, Select};
+use rovelog::{Error, ErrorKind, LogReader, Select, Topic};
 
 use crate::{Loss, leaf};
 
@@ -20,11 +21,22 @@ pub use running::Statistics;
 /// occurred.
 pub type FieldStatistics = Vec<(String, Statistics)>;
 
+/// Statistics of the selected records of a log.
+#[derive(Debug, Default)]
+pub struct LogStatistics {
+    /// Statistics of each topic, by the index of the topic.
+    pub fields: Vec<FieldStatistics>,
+    /// Times of the topics for which they were read, by the index of the topic.
+    pub paces: Vec<Option<Pace>>,
+    /// Records that cannot be decoded.
+    pub losses: Vec<Loss>,
+}
+
 /// Function that is called with the approximate number of bytes of the log that are finished.
 pub type Progress<'a> = dyn Fn(u64) + 'a;
 
-/// Returns the statistics of all numeric fields in the selected records, with an entry for each
-/// topic of the log. Records that cannot be decoded are skipped and added to `losses`.
+/// Returns the statistics of all numeric fields in the selected records. Records that cannot be
+/// decoded are skipped.
 ///
 /// If `select.fields` is set, fields that are not selected may be missing in the result.
 ///
@@ -35,18 +47,17 @@ pub fn statistics(
     select: &Select,
     jobs: Jobs,
     progress: &Progress<'_>,
-    losses: &mut Vec<Loss>,
-) -> rovelog::Result<Vec<FieldStatistics>> {
+) -> rovelog::Result<LogStatistics> {
     check_field_count(log, select)?;
-    let mut finished = columns::statistics(log, select, (jobs, progress), losses)?;
-    let is_wanted = |index: usize| {
-        let topic = &log.topics()[index];
-        topic.count > 0 && select.keeps_topic(topic)
-    };
-    if (0..finished.len()).any(|index| finished[index].is_none() && is_wanted(index)) {
-        records::add(log, select, (jobs, progress), &mut finished, losses)?;
+    let mut losses = Vec::new();
+    let results = columns::statistics(log, select, (jobs, progress), &mut losses)?;
+    let (mut fields, paces): (Vec<_>, Vec<_>) = results.into_iter().map(Option::unzip).unzip();
+    let is_missing = |topic: &Topic| fields[topic.id.index()].is_none() && topic.count > 0;
+    if log.topics().iter().any(|topic| is_missing(topic) && select.keeps_topic(topic)) {
+        records::add(log, select, (jobs, progress), &mut fields, &mut losses)?;
     }
-    Ok(finished.into_iter().map(Option::unwrap_or_default).collect())
+    let fields = fields.into_iter().map(Option::unwrap_or_default).collect();
+    Ok(LogStatistics { fields, paces, losses })
 }
 
 /// Maximum number of fields of all topics. The statistics of a field need some hundred bytes. Real

@@ -13,8 +13,7 @@ use std::io::Write as _;
 
 use rovelog::rld_format::RldReader;
 use rovelog::{AnyLog, LogReader as _, Select, Topic};
-use rovelog_export::Loss;
-use rovelog_export::statistics::{Number, short};
+use rovelog_export::statistics::{LogStatistics, Number, short};
 use serde::{Serialize, Serializer};
 
 pub(super) use self::derived::lines as derived_lines;
@@ -111,16 +110,15 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let is_all = topics.len() == log.topics().len();
     let names = topics.iter().map(|topic| topic.name.clone());
     let select = if is_all { Select::all() } else { Select::topics(names) };
-    let health = rovelog::health(&log, &select.between(window.start, window.end))
-        .map_err(Failure::from)
-        .map_err(here)?;
-    let report = Report::new(&health, log.topics(), &times);
+    let select = select.between(window.start, window.end);
+    let health = |known| rovelog::health_with(&log, &select, known).map_err(Failure::from).map_err(here);
     if args.timing {
-        timing(&report, input, format, context)?;
+        let health = health(Vec::new())?;
+        timing(&Report::new(&health, log.topics(), &times), input, format, context)?;
         return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
     let mut power = None;
-    let (sections, losses): (Sections<'_>, _) = match &log {
+    let (sections, LogStatistics { losses, paces, .. }): (Sections<'_>, _) = match &log {
         AnyLog::Rld(reader) => {
             rld_sections(reader, &topics, args, window, context, &mut power).map_err(here)?
         }
@@ -131,8 +129,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         }
         other => {
             let means = (context.jobs(), &context.progress);
-            let (section, losses) = records::section(&**other, &topics, &args.fields, window, means)?;
-            (Box::new(std::iter::once(section)), losses)
+            let (section, result) = records::section(&**other, &topics, &args.fields, window, means)?;
+            (Box::new(std::iter::once(section)), result)
         }
     };
     // All sections have the same fields. The names given by the user are therefore checked against
@@ -165,19 +163,20 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             let file = input.name();
             let mut out = out;
             let sections = RefCell::new(sections);
-            let health = report.doc();
+            let health = health(paces)?;
+            let health = Report::new(&health, log.topics(), &times).doc();
             out.document(&Document { schema: "rovelog.stats/1", file, health, sections })?;
         }
         Format::Ndjson => ndjson(out, sections)?,
         Format::Csv => csv(out, sections)?,
-        _ => text(out, &report, sections)?,
+        _ => text(out, &Report::new(&health(paces)?, log.topics(), &times), sections)?,
     }
     let lost = context.notices.losses(&losses);
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
-/// Computes the statistics of a power log. Returns the sections of its rows, and the records that
-/// are missing in the statistics. The last section also contains the fields of the ambient sensors.
+/// Computes the statistics of a power log. Returns the sections of its rows, and the statistics of
+/// the ambient sensors. The last section also contains the fields of the ambient sensors.
 fn rld_sections<'p>(
     log: &'p RldReader,
     topics: &[&Topic],
@@ -185,7 +184,7 @@ fn rld_sections<'p>(
     window: Window,
     context: &Context,
     power: &'p mut Option<power::Power<'p>>,
-) -> Result<(Sections<'p>, Vec<Loss>), Failure> {
+) -> Result<(Sections<'p>, LogStatistics), Failure> {
     let rows = log.rows_topic();
     let others: Vec<&Topic> = topics.iter().filter(|topic| topic.name != rows.name).copied().collect();
     let has_rows = others.len() < topics.len();
@@ -196,28 +195,28 @@ fn rld_sections<'p>(
         ))
         .next("select this topic, too, or leave out --topics"));
     }
-    let (mut further, mut losses) = (None, Vec::new());
+    let (mut further, mut result) = (None, LogStatistics::default());
     if !args.power.is_asked() && !others.is_empty() {
         let means = (context.jobs(), &context.progress);
-        let (section, lost) = records::section(log, &others, &args.fields, window, means)?;
-        (further, losses) = (Some(section), lost);
+        let (section, others) = records::section(log, &others, &args.fields, window, means)?;
+        (further, result) = (Some(section), others);
     }
     if !has_rows {
-        return Ok((Box::new(further.into_iter()), losses));
+        return Ok((Box::new(further.into_iter()), result));
     }
     let power =
         power.insert(power::Power::new(log, &args.power, window, context.times(log.info())?, context)?);
     let mut sections = power.sections(&args.power)?.peekable();
     // If no row is within the time window, only the ambient sensors are shown.
     if sections.peek().is_none() {
-        return Ok((Box::new(further.into_iter()), losses));
+        return Ok((Box::new(further.into_iter()), result));
     }
     let mut more = further.map_or_else(Vec::new, |section| section.fields);
     let sections = sections.map(move |mut section| {
         section.fields.append(&mut more);
         section
     });
-    Ok((Box::new(sections), losses))
+    Ok((Box::new(sections), result))
 }
 
 fn ndjson(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use rovelog::core::internal::parallel::Jobs;
 use rovelog::{LogReader, Select, Topic};
-use rovelog_export::Loss;
-use rovelog_export::statistics::statistics;
+use rovelog_export::statistics::{LogStatistics, statistics};
 
 use super::section::{Line, Section};
 use crate::failure::Failure;
@@ -15,25 +14,23 @@ use crate::window::Window;
 
 /// Computes statistics for the numeric fields of `topics` within the time window. The lines are
 /// ordered by topic and field. Fields that `fields` does not select may be missing, because they
-/// are not read. Also returns the records that are missing in the statistics, because they cannot
-/// be decoded.
+/// are not read.
 pub(in crate::commands) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],
     fields: &FieldArgs,
     window: Window,
     (jobs, progress): (Jobs, &Progress),
-) -> Result<(Section, Vec<Loss>), Failure> {
+) -> Result<(Section, LogStatistics), Failure> {
     progress.start(Some(log.info().size));
     let mut select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
     if let Some(paths) = fields.paths(topics) {
         select = select.with_fields(paths);
     }
-    let mut losses = Vec::new();
-    let fields = statistics(log, &select, jobs, &|offset| progress.at(offset), &mut losses)?;
+    let result = statistics(log, &select, jobs, &|offset| progress.at(offset))?;
     let mut lines = Vec::new();
-    for (topic, fields) in log.topics().iter().zip(&fields) {
+    for (topic, fields) in log.topics().iter().zip(&result.fields) {
         let schema = topic.schema.iter().flat_map(|schema| &schema.fields);
         let units: HashMap<&str, &str> =
             schema.filter_map(|field| Some((&*field.name, field.unit.as_deref()?))).collect();
@@ -42,5 +39,5 @@ pub(in crate::commands) fn section(
             lines.push(Line::of(topic.name.clone(), name.clone(), unit, sums));
         }
     }
-    Ok((Section { fields: lines, ..Section::default() }, losses))
+    Ok((Section { fields: lines, ..Section::default() }, result))
 }
