@@ -325,7 +325,11 @@ impl Backend for BagReader {
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
         let connection = self.connections().get(topic.index())?;
-        let own = self.scanner.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
+        let own = self.scanner.tables.definitions.records.text_of(
+            &connection.topic,
+            &connection.ty,
+            &connection.md5,
+        );
         let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
         let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
         Some(String::from_utf8_lossy(text).into_owned())

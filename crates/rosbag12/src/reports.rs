@@ -101,9 +101,10 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
 }
 
 impl Section {
-    /// Reports problems of the index of this section. The section ends at offset `end`.
-    pub(crate) fn report(&self, end: u64, diagnostics: &mut Diagnostics) {
-        let head = self.bag_header_at.map_or(self.offset..self.first_record, |(at, end)| at..end);
+    /// Reports problems of the index of this section. The section ends at offset `end`. `why` lists
+    /// differences between the index and the messages that do not belong to a topic.
+    pub(crate) fn report(&self, end: u64, why: &[String], diagnostics: &mut Diagnostics) {
+        let head = self.bag_header_at.clone().unwrap_or(self.offset..self.first_record);
         match self.index {
             IndexState::Absent => {
                 diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
@@ -113,7 +114,7 @@ impl Section {
                 });
             }
             IndexState::Differs => {
-                let at = self.first_index_at.unwrap_or(end);
+                let at = self.records.first_at.unwrap_or(end);
                 diagnostics.push(&rules::INDEX_DIFFERS, at..end, || {
                     let wrong = self.index_topics.iter().filter(|topic| !topic.exact);
                     let wrong: Vec<_> = wrong
@@ -124,7 +125,7 @@ impl Section {
                             format!("{} ({entries}, {messages})", escape_bytes(&t.topic))
                         })
                         .collect();
-                    let wrong = wrong.iter().chain(&self.why).take(5).map(String::as_str).collect::<Vec<_>>();
+                    let wrong = wrong.iter().chain(why).take(5).map(String::as_str).collect::<Vec<_>>();
                     format!("the index does not match the messages: {}", wrong.join(", "))
                 });
             }
@@ -138,7 +139,7 @@ impl Section {
         // For a bag without messages, recorders store the end of the file as the index position.
         let right = match self.index {
             IndexState::Empty => Some(end),
-            _ => self.first_index_at,
+            _ => self.records.first_at,
         };
         if let (Some(pos), Some(right)) = (self.index_pos, right.map(|at| at - self.offset))
             && pos != right
@@ -159,7 +160,7 @@ impl Tables {
             return;
         }
         let name = &topic.name;
-        let at = stats.first_at..stats.first_at + 1;
+        let at = stats.times.first_at..stats.times.first_at + 1;
         if let Some((at, why)) = &connection.unusable {
             diagnostics.push(&rules::DEFINITION_UNUSABLE, *at..at + 1, || {
                 format!("the definition of {name} cannot be used: {why}")
@@ -198,15 +199,15 @@ impl Tables {
                 format!("{name} has the messages of another type on {}", escape_bytes(&connection.topic))
             });
         }
-        if connection.span().is_some_and(|(first, _)| first < stats.first) {
+        if connection.span().is_some_and(|(first, _)| first < stats.times.first) {
             diagnostics.push(&rules::FIRST_STAMP_LATE, at, || {
                 format!("{name}: the first message is not the earliest; librosbag refuses such a bag")
             });
         }
-        if let Some(at) = stats.zero_at {
+        if let Some(at) = stats.times.zero_at {
             diagnostics.push(&rules::STAMP_ZERO, at..at + 1, || format!("{name} has a message with time 0"));
         }
-        if let Some(at) = stats.odd_nsec_at {
+        if let Some(at) = stats.times.odd_nsec_at {
             diagnostics.push(&rules::STAMP_OUT_OF_RANGE, at..at + 1, || {
                 format!("{name} has a time with a second or more of nanoseconds")
             });
