@@ -115,7 +115,8 @@ impl BagReader {
             return Err(BagError::PartlyRead);
         }
         if by_index {
-            scanner.finish_from_index();
+            scanner.report_connections();
+            scanner.finish_topics();
         } else {
             scanner = begin()?;
             let late = scanner.read_all(&bytes, &mut index, options, &[]);

@@ -59,13 +59,26 @@ impl Scanner {
 
     /// Sets the final statistics of all topics, and reports problems of the topics.
     pub(crate) fn finish_topics(&mut self) {
+        let (is_by_index, unread) = (self.content.is_by_index, self.content.unread_span());
         for number in 0..self.tables.connections.len() {
             let id = u32::try_from(number).expect("connections are limited");
             self.tables.resolve(id);
             self.tables.publish(id);
+            let topic = &mut self.tables.topics[number];
+            if is_by_index {
+                // The index does not tell whether messages are in time order, and it does not
+                // contain payload sizes.
+                (topic.in_order, topic.bytes_known) = (topic.count < 2, topic.count == 0);
+            }
+            if unread.is_some() {
+                // A chunk info has the time span of the whole chunk, not of each topic.
+                (topic.first, topic.last) = (None, None);
+            }
             self.tables.report(number, &mut self.diagnostics);
         }
-        self.finish_times();
+        if !is_by_index {
+            self.finish_times();
+        }
     }
 
     /// Reports a range of bytes that is not read. `rule` is the diagnostic.

@@ -118,7 +118,7 @@ impl Scanner {
 
     /// Reports damaged connection data, and topics in the connection data that differ from the
     /// header. Each problem is reported at the first record of the connection.
-    pub(super) fn report_connections(&mut self) {
+    pub(crate) fn report_connections(&mut self) {
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
         for origin in &self.content.origins {
             let Some(record) = &origin.record else { continue };

@@ -230,27 +230,6 @@ impl Scanner {
         Some(())
     }
 
-    /// Sets the statistics of each topic of a bag that was opened by its index, and reports
-    /// problems of the topics.
-    pub(crate) fn finish_from_index(&mut self) {
-        self.report_connections();
-        let is_whole = self.content.unread_span().is_none();
-        for number in 0..self.tables.connections.len() {
-            let id = u32::try_from(number).expect("connections are limited");
-            self.tables.resolve(id);
-            self.tables.publish(id);
-            let topic = &mut self.tables.topics[number];
-            // The index does not tell whether messages are in time order, and it does not contain
-            // payload sizes.
-            (topic.in_order, topic.bytes_known) = (topic.count < 2, topic.count == 0);
-            if !is_whole {
-                // A chunk info has the time span of the whole chunk, not of each topic.
-                (topic.first, topic.last) = (None, None);
-            }
-            self.tables.report(number, &mut self.diagnostics);
-        }
-    }
-
     /// Adds the chunk at offset `at` if its header, index data and chunk info are consistent.
     /// Returns the offset of the next chunk.
     fn read_chunk_index(&mut self, window: Window<'_>, at: u64, number: usize) -> Option<u64> {
