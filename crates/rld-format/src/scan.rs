@@ -178,7 +178,7 @@ pub(crate) struct LogScan {
     /// Total size in bytes of all files of the log before the current file.
     base: u64,
     pub(crate) tracker: Tracker,
-    row_checks: RowChecks,
+    pub(crate) row_checks: RowChecks,
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -222,12 +222,10 @@ impl LogScan {
     }
 
     /// Checks the row with this number, which is stored at offset `at` in the current file.
-    #[inline]
     pub(crate) fn check_row(&mut self, number: u64, at: u64, bytes: &[u8]) {
-        if let Some(table) = self.table.as_ref().filter(|_| number < self.row_checks.until) {
-            let note = part_notes(&mut self.diagnostics, self.part);
-            self.row_checks.row(number, self.base + at, Row::new(bytes, table), note);
-        }
+        let Some(table) = &self.table else { return };
+        let note = part_notes(&mut self.diagnostics, self.part);
+        self.row_checks.row(number, self.base + at, Row::new(bytes, table), note);
     }
 
     /// Skips rows that are not read, so that they are not checked.

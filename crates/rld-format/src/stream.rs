@@ -230,9 +230,11 @@ impl<R: Read + Send> LogStream for RldStream<R> {
         topic.timed += u64::from(time.is_some());
         self.input.at += len as u64;
         let row = self.input.source.bytes(at, self.input.at);
-        self.scan.check_row(seq, at, row);
-        let LogScan { table, topic, .. } = &self.scan;
-        Ok(table.as_ref().map(|table| Record::new(topic, time, at, seq, row, table)))
+        if seq < self.scan.row_checks.until {
+            self.scan.check_row(seq, at, row);
+        }
+        let Some(table) = &self.scan.table else { return Ok(None) };
+        Ok(Some(Record::new(&self.scan.topic, time, at, seq, row, table)))
     }
 
     fn topics(&self) -> &[Topic] {
