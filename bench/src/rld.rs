@@ -56,8 +56,8 @@ fn copy_file(log: &str) -> Outcome {
     let log = open(log)?;
     let mut buffer = vec![1u8; 64 << 20];
     let mut copied = 0usize;
-    for (_, bytes, _) in log.parts() {
-        for chunk in bytes.chunks(buffer.len()) {
+    for part in log.parts() {
+        for chunk in part.bytes.chunks(buffer.len()) {
             buffer[..chunk.len()].copy_from_slice(chunk);
             copied += usize::from(buffer[chunk.len() / 2] != 0) + chunk.len();
         }

@@ -187,7 +187,7 @@ use rovelog_core::{
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
 pub use edit::Scrub;
 pub use error::RldError;
-pub use reader::{RldReader, Runs};
+pub use reader::{Part, RldReader, Runs};
 pub use row::Row;
 pub use schema::Channel;
 pub use state::AMBIENT;
@@ -335,12 +335,13 @@ impl Backend for RldReader {
     }
 
     fn unread(&self) -> Option<&Unread> {
-        Some(&self.unread)
+        self.parts.first().map(|part| &part.unread)
     }
 
     fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
         // If bytes are missing or were added, the offset of a row depends on the times of all
         // blocks before the row. So the ranges that are needed cannot be computed in advance.
-        (!self.is_suspect || self.unread.is_empty()).then(|| self.still_needed(select))
+        let is_whole = self.parts.first().is_none_or(|part| part.unread.is_empty());
+        (is_whole || !self.times.blocks.is_suspect()).then(|| self.still_needed(select))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use rovelog_core::internal::partial::{END, Ranges};
+use rovelog_core::internal::partial::{END, Ranges, Unread};
 use rovelog_core::{Result, Select};
 use zerocopy::FromBytes as _;
 
@@ -11,6 +11,7 @@ use crate::clock::ClockChange;
 use crate::header::HEADER_MAX;
 use crate::layout::Layout;
 use crate::reader::RldReader;
+use crate::row::Table;
 use crate::validate::{may_have_extra_word, validate};
 use crate::wire::{BLOCK_TIMES_LEN, LeadIn};
 
@@ -61,11 +62,11 @@ impl RldReader {
     /// are ranges of block times. When the times of all rows are known, these are the ranges of the
     /// selected rows.
     pub(crate) fn still_needed(&self, select: &Select) -> Vec<Range<u64>> {
-        let Some(table) = self.table.as_ref().filter(|_| !self.unread.is_empty()) else { return Vec::new() };
-        let layout = &table.layout;
+        let part = self.parts.first().filter(|part| !part.unread.is_empty());
+        let (Some(part), Some(Table { layout, .. })) = (part, &self.table) else { return Vec::new() };
         let is_whole = select.start.is_none() && select.end.is_none();
         if !is_whole {
-            let times = self.times_needed(layout);
+            let times = self.times_needed(layout, &part.unread);
             if !times.is_empty() {
                 return times;
             }
@@ -73,34 +74,33 @@ impl RldReader {
         let mut rows = self.rows_selected(select);
         let last = select.start.filter(|_| select.last_before).and_then(|start| self.last_before(start));
         rows.extend(last.map(|row| row..row + 1));
-        let Some(part) = self.parts.first() else { return Vec::new() };
         // If some ranges have not been fetched, opening does not skip blocks of a wrong length. So
         // each row is at the offset that follows from the header.
-        let ranges = rows.into_iter().map(|rows| rows.start..rows.end.min(part.rows));
+        let ranges = rows.into_iter().map(|rows| rows.start..rows.end.min(part.rows.end));
         let bytes = ranges.filter(|rows| rows.start < rows.end).map(|rows| {
             let block = layout.block_at(rows.start / layout.block_rows);
             block..layout.row_at(rows.end - 1) + layout.row as u64
         });
-        self.unread.missing(bytes)
+        part.unread.missing(bytes)
     }
 
     /// Returns the byte ranges of block times that must be fetched next to compute the times of
     /// rows. At first, these are the times of blocks spread evenly over the log. If the clocks and
     /// the rows advanced differently between two of these blocks, the block in the middle is
     /// fetched next, so that a gap is found by bisection.
-    fn times_needed(&self, layout: &Layout) -> Vec<Range<u64>> {
-        let Some(last) = layout.blocks(self.rows).checked_sub(1) else { return Vec::new() };
+    fn times_needed(&self, layout: &Layout, unread: &Unread) -> Vec<Range<u64>> {
+        let Some(last) = layout.blocks(self.rows()).checked_sub(1) else { return Vec::new() };
         let samples = (self.info.size / SPACING).clamp(SAMPLE_BLOCKS.0, SAMPLE_BLOCKS.1).min(last);
         let spread = (0..=samples).map(|i| block_times(layout, i * last / samples.max(1)));
-        let spread = self.unread.missing(spread);
+        let spread = unread.missing(spread);
         if !spread.is_empty() {
             return spread;
         }
-        let known = self.blocks.list.windows(2).filter(|pair| pair[1].change != ClockChange::Steady);
+        let known = self.times.blocks.list.windows(2).filter(|pair| pair[1].change != ClockChange::Steady);
         let between = known.filter_map(|pair| {
             let (before, behind) = (pair[0].row / layout.block_rows, pair[1].row / layout.block_rows);
             (behind - before > 1).then(|| block_times(layout, before.midpoint(behind)))
         });
-        self.unread.missing(between)
+        unread.missing(between)
     }
 }

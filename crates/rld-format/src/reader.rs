@@ -7,7 +7,7 @@ use rovelog_core::internal::order::{Blocks as OrderBlocks, InOrder, Place};
 use rovelog_core::internal::partial::Unread;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, Record, Select, Topic, TopicId};
 
-use crate::clock::{Blocks, ClockReport, TimeAxis, TimeBase, TimeMap, TimeOptions};
+use crate::clock::{ClockReport, LogTimes, TimeAxis, TimeBase, TimeMap, TimeOptions};
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::layout::{Layout, times_at};
@@ -28,35 +28,30 @@ pub struct RldReader {
     pub(crate) validated: Validated,
     /// Channels and layout of rows. `None` if the header does not allow rows to be located.
     pub(crate) table: Option<Table>,
-    pub(crate) blocks: Blocks,
-    /// Times of all rows, on the clock that the log uses.
-    pub(crate) times: TimeMap,
-    pub(crate) report: ClockReport,
-    pub(crate) rows: u64,
+    pub(crate) times: LogTimes,
     pub(crate) topics: Vec<Topic>,
     pub(crate) info: LogInfo,
     pub(crate) diagnostics: Diagnostics,
-    /// Byte ranges of the first file that have not been fetched.
-    pub(crate) unread: Unread,
-    /// True if some block times are invalid or earlier than those of the previous block. Bytes of
-    /// the file may then be missing or added.
-    pub(crate) is_suspect: bool,
     pub(crate) ambient: Option<Box<RldReader>>,
 }
 
 /// One file of a log.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
-    pub(crate) bytes: Bytes,
+#[non_exhaustive]
+pub struct Part {
+    /// Header of the file.
+    pub header: Header,
+    /// Bytes of the file.
+    pub bytes: Bytes,
+    /// Numbers of the rows in the file, counted from the start of the log.
+    pub rows: Range<u64>,
     /// Total size in bytes of all files of the log before this file.
     pub(crate) base: u64,
-    pub(crate) header: Header,
-    /// Number of the file's first row, counted from the start of the log.
-    pub(crate) row: u64,
-    pub(crate) rows: u64,
     /// Number of rows at the end of the file that the header does not count. Such rows are not
     /// read.
     pub(crate) left_out: u64,
+    /// Byte ranges that have not been fetched. Only the first file can have such ranges.
+    pub(crate) unread: Unread,
 }
 
 /// Rows of a file in consecutive blocks, without missing or added bytes between the blocks. An
@@ -98,8 +93,8 @@ impl RldReader {
     /// a second topic.
     #[must_use]
     pub fn with_ambient(mut self, mut ambient: Self) -> Self {
-        ambient.set_time_base(self.times.base);
-        if let Some(topic) = ambient.topics.pop() {
+        ambient.set_time_base(self.times.rows.base);
+        if let Some(topic) = ambient.topics.first().cloned() {
             let (id, name) = (TopicId(1), AMBIENT.to_owned());
             let mut added = Topic::new(id, name.clone(), name, topic.schema);
             (added.count, added.bytes, added.timed) = (topic.count, topic.bytes, topic.timed);
@@ -118,20 +113,20 @@ impl RldReader {
     /// Computes the times of all rows on the clock of `base`, and sets the start, the end and the
     /// UTC offset of the log.
     pub(crate) fn set_time_base(&mut self, base: TimeBase) {
-        let topic = &mut self.topics[0];
+        let (topic, times) = (&mut self.topics[0], &mut self.times);
         // Each row of an ambient file is a block of its own with stored times. So the times of rows
         // are interpolated between block times.
         let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
-        self.times = self.blocks.map(TimeOptions::new(axis, base));
-        topic.first = self.times.timestamp(0);
-        topic.last = self.rows.checked_sub(1).and_then(|row| self.times.timestamp(row));
-        topic.timed = self.times.pieces.iter().map(|piece| piece.end - piece.start).sum();
-        topic.in_order = self.times.is_ascending();
+        times.rows = times.blocks.map(TimeOptions::new(axis, base));
+        topic.first = times.rows.timestamp(0);
+        topic.last = topic.count.checked_sub(1).and_then(|row| times.rows.timestamp(row));
+        topic.timed = times.rows.pieces.iter().map(|piece| piece.end - piece.start).sum();
+        topic.in_order = times.rows.is_ascending();
         (self.info.start, self.info.end) = (topic.first, topic.last);
         self.info.utc = if base == TimeBase::Unix {
             None
         } else {
-            self.blocks.utc(&self.times, &self.blocks.map(TimeOptions::new(axis, TimeBase::Unix)))
+            times.blocks.utc(&times.rows, &times.blocks.map(TimeOptions::new(axis, TimeBase::Unix)))
         };
     }
 
@@ -155,9 +150,9 @@ impl RldReader {
         &self.validated.header
     }
 
-    /// Returns the header, the bytes and the range of row numbers of each file of the log.
-    pub fn parts(&self) -> impl Iterator<Item = (&Header, &Bytes, Range<u64>)> {
-        self.parts.iter().map(|part| (&part.header, &part.bytes, part.row..part.row + part.rows))
+    /// Returns the files of the log.
+    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter()
     }
 
     /// Returns the channels of the log. Binary channels come before analog channels.
@@ -184,7 +179,7 @@ impl RldReader {
 
     /// Returns the number of rows in the log.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.topics[0].count
     }
 
     /// Returns the row with this number in constant time. Returns `None` if there is no such row.
@@ -198,7 +193,7 @@ impl RldReader {
     /// of its first row, and the bytes of at most `at_most` consecutive rows that belong to the
     /// same block.
     pub fn runs(&self, rows: Range<u64>, at_most: u64) -> Runs<'_> {
-        Runs { reader: self, next: rows.start, end: rows.end.min(self.rows), at_most: at_most.max(1) }
+        Runs { reader: self, next: rows.start, end: rows.end.min(self.rows()), at_most: at_most.max(1) }
     }
 
     /// Returns the stored times of all blocks. Each item also has the number of the block's first
@@ -222,19 +217,19 @@ impl RldReader {
 
     /// Returns the gaps, clock steps and delays that were found in the block times.
     pub fn clock_report(&self) -> &ClockReport {
-        &self.report
+        &self.times.report
     }
 
     /// Computes the times of rows with these options.
     pub fn times(&self, options: TimeOptions) -> TimeMap {
-        self.blocks.map(options)
+        self.times.blocks.map(options)
     }
 
     /// Returns the times of records. They are on the Unix clock, with two exceptions: they are on
     /// the monotonic clock if the Unix clock was set during the log, or if
     /// [`ReadOptions::clock`](rovelog_core::ReadOptions::clock) selects the monotonic clock.
     pub fn record_times(&self) -> &TimeMap {
-        &self.times
+        &self.times.rows
     }
 
     /// Returns the rows that match both the time window and the byte range of blocks in a
@@ -281,10 +276,10 @@ impl RldReader {
     /// Returns the rows within the time window of a selection, as ascending ranges of row numbers.
     fn rows_within(&self, select: &Select) -> Vec<Range<u64>> {
         if select.start.is_none() && select.end.is_none() {
-            let all = 0..self.rows;
-            return if self.rows > 0 { vec![all] } else { Vec::new() };
+            let all = 0..self.rows();
+            return if all.is_empty() { Vec::new() } else { vec![all] };
         }
-        self.times.rows_between(select.start, select.end)
+        self.times.rows.rows_between(select.start, select.end)
     }
 
     /// Returns the channels and the layout of rows.
@@ -303,7 +298,7 @@ impl RldReader {
         let reader = if place.topic == 0 { self } else { self.ambient()? };
         let row = reader.row(place.seq)?;
         let table = reader.table.as_ref()?;
-        let time = reader.times.timestamp(place.seq);
+        let time = reader.times.rows.timestamp(place.seq);
         Some(Record::new(topic, time, place.offset, place.seq, row.bytes(), table))
     }
 
@@ -333,7 +328,7 @@ impl RldReader {
     /// Returns all rows as records in file order. Rows of the ambient file come last.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> {
         let rows = |topic: u32, reader: Option<&'_ Self>| {
-            (0..reader.map_or(0, |reader| reader.rows)).map(move |seq| (topic, seq))
+            (0..reader.map_or(0, Self::rows)).map(move |seq| (topic, seq))
         };
         let places = rows(0, Some(self)).chain(rows(1, self.ambient()));
         places.filter_map(|(topic, seq)| self.record_at(self.place(topic, seq)))
@@ -354,13 +349,13 @@ impl RldReader {
 
     /// Returns the number of the last row before the time `start`.
     pub(crate) fn last_before(&self, start: i64) -> Option<u64> {
-        self.times.rows_between(None, Some(start)).last().map(|rows| rows.end - 1)
+        self.times.rows.rows_between(None, Some(start)).last().map(|rows| rows.end - 1)
     }
 
     /// Returns the sort key of a row, which consists of its time and its offset.
     fn place(&self, topic: u32, row: u64) -> Place {
         let reader = if topic == 0 { self } else { self.ambient().unwrap_or(self) };
-        Place { time: sort_time(&reader.times, row), offset: reader.offset_of(row), topic, seq: row }
+        Place { time: sort_time(&reader.times.rows, row), offset: reader.offset_of(row), topic, seq: row }
     }
 }
 
@@ -413,15 +408,15 @@ impl<'a> Selected<'a> {
         let mut groups = Vec::new();
         let readers = [Some(reader), reader.ambient()].into_iter().flatten();
         for (topic, of) in reader.topics.iter().zip(readers).filter(|(topic, _)| select.keeps_topic(topic)) {
-            let reader = of;
+            let (reader, times) = (of, &of.times.rows);
             for rows in reader.rows_selected(select) {
                 let mut from = rows.start;
                 while from < rows.end {
                     // All rows of a group are on the same straight piece of the time map. So the
                     // first row has the minimum time and the last row the maximum.
-                    let piece = reader.times.piece(from).map_or(rows.end, |piece| piece.end);
+                    let piece = times.piece(from).map_or(rows.end, |piece| piece.end);
                     let to = rows.end.min(piece).min(from + MAX_GROUP_ROWS);
-                    let span = sort_time(&reader.times, from)..=sort_time(&reader.times, to - 1);
+                    let span = sort_time(times, from)..=sort_time(times, to - 1);
                     groups.push((topic.id.0, from..to, span));
                     from = to;
                 }

@@ -4,21 +4,22 @@
 use std::ops::Range;
 
 use rovelog_core::format::Companion;
+use rovelog_core::internal::partial::Unread;
 use rovelog_core::internal::scan::Window;
 use rovelog_core::{Bytes, Clock, Diagnostics, ReadOptions, Rule, Topic};
 
-use crate::clock::{self, Blocks, ClockChange, TimeBase, TimeOptions, Tracker};
+use crate::clock::{self, Blocks, ClockChange, LogTimes, TimeBase, TimeOptions, Tracker};
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::layout::{BlockRun, times_at};
 use crate::names;
 use crate::reader::{Part, RldReader, Segment};
-use crate::resync::{BlockScan, Step};
+use crate::resync::{BlockScan, LeftOut, Step};
 use crate::row::{Row, Table};
 use crate::state::{self, ReadResult};
-use crate::validate::{Validated, validate};
+use crate::validate::{Extent, Validated, validate};
 use crate::watch::RowChecks;
-use crate::wire::BLOCK_TIMES_LEN;
+use crate::wire::{BLOCK_TIMES_LEN, BlockTimes};
 
 /// Validates the header of a complete file in memory.
 pub(crate) fn validate_file(bytes: &[u8]) -> Result<Validated, RldError> {
@@ -81,7 +82,7 @@ impl RldReader {
         let mut opened = LogOpener::new(validated, options);
         opened.add_part(first, None);
         for (i, bytes) in parts.enumerate() {
-            let own = validate_part(&bytes, &opened.validated)
+            let own = validate_part(&bytes, &opened.scan.validated)
                 .map_err(|why| RldError::NotAPart { part: i + 1, why })?;
             opened.add_part(bytes, Some(own));
         }
@@ -166,124 +167,168 @@ fn part_notes(diagnostics: &mut Diagnostics, part: usize) -> impl FnMut(&'static
     }
 }
 
-/// State of opening a log, whose files are added one after the other.
-pub(crate) struct LogOpener {
+/// State of reading a log block by block, which the random-access reader and the stream share.
+#[derive(Debug)]
+pub(crate) struct LogScan {
+    /// Header of the first file.
     pub(crate) validated: Validated,
-    table: Option<Table>,
-    topic: Topic,
-    parts: Vec<Part>,
-    segments: Vec<Segment>,
-    blocks: Blocks,
-    tracker: Tracker,
-    row_checks: RowChecks,
-    diagnostics: Diagnostics,
-    /// Options for reading. The unread ranges in these options apply to the first file. Other files
-    /// are read completely.
-    options: ReadOptions,
-    is_suspect: bool,
-    rows: u64,
-    size: u64,
-    gaps: (u64, i128),
+    /// Channels and layout of rows. `None` if the header does not allow rows to be located.
+    pub(crate) table: Option<Table>,
+    /// Topic that contains the rows. It counts the rows that have been read so far.
+    pub(crate) topic: Topic,
+    /// Index of the current file in the list of the log's files.
+    part: usize,
+    /// Total size in bytes of all files of the log before the current file.
+    base: u64,
+    pub(crate) tracker: Tracker,
+    pub(crate) row_checks: RowChecks,
+    pub(crate) diagnostics: Diagnostics,
 }
 
-impl LogOpener {
+impl LogScan {
     pub(crate) fn new(validated: Validated, options: &ReadOptions) -> Self {
         let (table, topic) = state::topic(&validated);
-        let lead_in = &validated.header.lead_in;
-        let tracker = Tracker::new(lead_in);
-        let late = clock::latency(
-            validated.version.number,
-            lead_in.sample_rate.get(),
-            lead_in.data_block_size.get().into(),
-        );
-        let blocks = Blocks {
-            rate: lead_in.sample_rate.get(),
-            start: tracker.anchor().map(|anchor| anchor.realtime),
-            latency: i64::try_from(late).unwrap_or_default(),
-            list: Vec::new(),
-        };
-        let row_checks = RowChecks::new(&validated, table.as_ref());
+        let mut diagnostics = options.diagnostics();
+        for (rule, range, text) in &validated.notes {
+            diagnostics.push(rule, range.clone(), || text.clone());
+        }
         Self {
+            tracker: Tracker::new(&validated.header.lead_in),
+            row_checks: RowChecks::new(&validated, table.as_ref()),
             validated,
             table,
             topic,
-            parts: Vec::new(),
-            segments: Vec::new(),
-            blocks,
-            tracker,
-            row_checks,
-            diagnostics: options.diagnostics(),
-            options: options.clone(),
-            is_suspect: false,
-            rows: 0,
-            size: 0,
-            gaps: (0, 0),
+            part: 0,
+            base: 0,
+            diagnostics,
         }
+    }
+
+    /// Adds a diagnostic about a byte range of the current file.
+    fn note(&mut self, rule: &'static Rule, range: Range<u64>, text: String) {
+        let range = self.base + range.start..self.base + range.end;
+        part_notes(&mut self.diagnostics, self.part)(rule, range, text);
+    }
+
+    /// Adds a block of `rows` rows, whose times are stored at offset `at` in the current file.
+    pub(crate) fn add_block(&mut self, at: u64, block_times: &BlockTimes, rows: u64) -> ClockChange {
+        let note = part_notes(&mut self.diagnostics, self.part);
+        self.tracker.block(self.base + at, block_times, self.topic.count, rows, note)
+    }
+
+    /// Adds blocks that are left out, because their total length is wrong.
+    pub(crate) fn leave_out(&mut self, blocks: &LeftOut) {
+        self.note(&rules::BLOCK_LENGTH, blocks.range.clone(), blocks.text(self.topic.count));
+        self.diagnostics.count_missing(blocks.rows);
+        self.tracker.leave_out();
+        self.skip_unread_rows();
+    }
+
+    /// Checks the row with this number, which is stored at offset `at` in the current file.
+    pub(crate) fn check_row(&mut self, number: u64, at: u64, bytes: &[u8]) {
+        let Some(table) = &self.table else { return };
+        let note = part_notes(&mut self.diagnostics, self.part);
+        self.row_checks.row(number, self.base + at, Row::new(bytes, table), note);
+    }
+
+    /// Skips rows that are not read, so that they are not checked.
+    fn skip_unread_rows(&mut self) {
+        self.row_checks.skip_unread(part_notes(&mut self.diagnostics, self.part));
+    }
+
+    /// Adds the diagnostics that need all rows of the log.
+    pub(crate) fn end_rows(&mut self) {
+        self.row_checks.end(part_notes(&mut self.diagnostics, 0));
+    }
+
+    /// Adds diagnostics about the bytes of the current file that do not belong to any row.
+    pub(crate) fn add_extent(&mut self, extent: Extent) {
+        for (rule, range, text) in extent.notes {
+            self.note(rule, range, text);
+        }
+        self.diagnostics.count_missing(extent.missing);
+        self.diagnostics.count_left_out(extent.left_out);
+    }
+}
+
+/// State of opening a log, whose files are added one after the other.
+struct LogOpener {
+    scan: LogScan,
+    parts: Vec<Part>,
+    segments: Vec<Segment>,
+    blocks: Blocks,
+    /// Options for reading. The unread ranges in these options apply to the first file. Other files
+    /// are read completely.
+    options: ReadOptions,
+}
+
+impl LogOpener {
+    fn new(validated: Validated, options: &ReadOptions) -> Self {
+        let scan = LogScan::new(validated, options);
+        let (lead_in, version) = (&scan.validated.header.lead_in, scan.validated.version.number);
+        let rate = lead_in.sample_rate.get();
+        let late = clock::latency(version, rate, lead_in.data_block_size.get().into());
+        let blocks = Blocks {
+            rate,
+            start: scan.tracker.anchor().map(|anchor| anchor.realtime),
+            latency: i64::try_from(late).unwrap_or_default(),
+            list: Vec::new(),
+        };
+        Self { scan, parts: Vec::new(), segments: Vec::new(), blocks, options: options.clone() }
     }
 
     /// Adds a file to the log. `own` is the validated header of the file, or `None` for the first
     /// file, whose header has already been set.
-    pub(crate) fn add_part(&mut self, bytes: Bytes, own: Option<Validated>) {
-        let number = self.parts.len();
-        let base = self.size;
-        let len = bytes.len() as u64;
-        let notes = own.as_ref().map_or(&self.validated.notes, |own| &own.notes).clone();
-        let own = own.unwrap_or_else(|| self.validated.clone());
-        if own.header.channels == self.validated.header.channels {
-            for (rule, range, text) in &notes {
-                self.note(number, base, rule, range.clone(), text);
+    fn add_part(&mut self, bytes: Bytes, own: Option<Validated>) {
+        let unread = if own.is_none() { self.options.unread.clone() } else { Unread::default() };
+        match &own {
+            // The notes of the first file have already been added.
+            None => {}
+            Some(own) if own.header.channels == self.scan.validated.header.channels => {
+                for (rule, range, text) in &own.notes {
+                    self.scan.note(rule, range.clone(), text.clone());
+                }
             }
-        } else {
-            // The lead-in is valid, but the channel table after it is not. Releases 2.0.0-beta1 to
-            // 2.0.1 wrote such files.
-            let at = own.header.size() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
-            let text = "the channel table of this part is invalid".to_owned();
-            self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
+            Some(Validated { header, .. }) => {
+                // The lead-in is valid, but the channel table after it is not. Releases 2.0.0-beta1
+                // to 2.0.1 wrote such files.
+                let at = header.size() - crate::wire::CHANNEL_LEN * header.lead_in.channels();
+                let text = "the channel table of this part is invalid".to_owned();
+                self.scan.note(&rules::TABLE_FROM_FIRST, at..header.size(), text);
+            }
         }
-        let first = self.rows;
-        let part = Part { bytes, base, header: own.header.clone(), row: first, rows: 0, left_out: 0 };
-        let last = self.add_blocks(&part, number, &own);
+        let own = own.unwrap_or_else(|| self.scan.validated.clone());
+        let (len, first) = (bytes.len() as u64, self.scan.topic.count);
+        let header = own.header.clone();
+        let part = Part { header, bytes, rows: first..first, base: self.scan.base, left_out: 0, unread };
+        let last = self.add_blocks(&part, &own);
         let uncounted = if own.extra_rows == 0 { own.count_uncounted_rows(&part.bytes, &last) } else { 0 };
-        let extent = own.extent(len, &last, uncounted);
-        debug_assert_eq!(extent.rows, self.rows - first, "the scan has the rows of the file");
-        for (rule, range, text) in &extent.notes {
-            self.note(number, base, rule, range.clone(), text);
-        }
-        self.diagnostics.count_missing(extent.missing);
-        self.diagnostics.count_left_out(extent.left_out);
-        self.parts.push(Part { rows: extent.rows, left_out: extent.left_out, ..part });
-        self.size += len;
-    }
-
-    fn note(&mut self, part: usize, base: u64, rule: &'static Rule, range: Range<u64>, text: &str) {
-        self.diagnostics.push(rule, base + range.start..base + range.end, || {
-            if part == 0 { text.to_owned() } else { format!("part {part}: {text}") }
-        });
+        let (extent, rows) = (own.extent(len, &last, uncounted), first..self.scan.topic.count);
+        debug_assert_eq!(extent.rows, rows.end - first, "the scan has the rows of the file");
+        self.parts.push(Part { rows, left_out: extent.left_out, ..part });
+        self.scan.add_extent(extent);
+        self.scan.part += 1;
+        self.scan.base += len;
     }
 
     /// Adds the blocks of a file. Returns the run of blocks that contains the last block.
-    fn add_blocks(&mut self, part: &Part, number: usize, own: &Validated) -> BlockRun {
-        let is_whole = number > 0 || self.options.unread.is_empty();
-        let mut block_scan = BlockScan::new(own, is_whole);
-        let first = |at| Segment { part: number, at, row: self.rows, rows: 0 };
-        let mut segment = first(block_scan.run().at);
+    fn add_blocks(&mut self, part: &Part, own: &Validated) -> BlockRun {
+        let mut block_scan = BlockScan::new(own, part.unread.is_empty());
+        let (number, at, row) = (self.scan.part, block_scan.run().at, self.scan.topic.count);
+        let mut segment = Segment { part: number, at, row, rows: 0 };
         let window = Window::whole(&part.bytes);
         loop {
             match block_scan.next(window).unwrap_or(Step::End) {
                 Step::Block { at, rows } => {
-                    self.add_block(part, &segment, at, rows);
+                    self.add_block(part, at, rows);
                     segment.rows += rows;
-                    self.rows += rows;
+                    self.scan.topic.count += rows;
                 }
                 Step::LeftOut(blocks) => {
-                    let range = blocks.range.clone();
-                    self.note(number, part.base, &rules::BLOCK_LENGTH, range, &blocks.text(self.rows));
-                    self.diagnostics.count_missing(blocks.rows);
-                    self.tracker.leave_out();
-                    let diagnostics = &mut self.diagnostics;
-                    self.row_checks.skip_unread(part_notes(diagnostics, number));
+                    self.scan.leave_out(&blocks);
                     self.segments.push(segment);
-                    segment = Segment { at: blocks.range.end, row: self.rows, rows: 0, ..segment };
+                    let row = self.scan.topic.count;
+                    segment = Segment { at: blocks.range.end, row, rows: 0, ..segment };
                 }
                 Step::End => break,
             }
@@ -294,103 +339,56 @@ impl LogOpener {
     }
 
     /// Adds a block of `rows` rows at offset `at` from the start of the file.
-    fn add_block(&mut self, part: &Part, segment: &Segment, at: u64, rows: u64) {
-        let Some(table) = &self.table else { return };
+    fn add_block(&mut self, part: &Part, at: u64, rows: u64) {
+        let Some(row_len) = self.scan.table.as_ref().map(|table| table.layout.row as u64) else { return };
         let Some(block_times) = times_at(&part.bytes, at) else { return };
-        let layout = &table.layout;
-        let (number, first) = (segment.part, self.rows);
-        let is_unread = |range: Range<u64>| number == 0 && self.options.unread.touches(&range);
-        if is_unread(at..at + BLOCK_TIMES_LEN) {
-            self.tracker.skip_unread(rows);
+        if part.unread.touches(&(at..at + BLOCK_TIMES_LEN)) {
+            self.scan.tracker.skip_unread(rows);
             // The times of these rows are computed from the last block whose times have been read.
             if let Some(last) = self.blocks.list.last_mut() {
                 last.rows += rows;
             }
             return;
         }
-        let mut note = part_notes(&mut self.diagnostics, number);
-        let change = self.tracker.block(part.base + at, block_times, first, rows, &mut note);
-        for row in first..(first + rows).min(self.row_checks.until) {
-            let at = segment.row_at(layout, row);
-            if is_unread(at..at + layout.row as u64) {
-                self.row_checks.skip_unread(&mut note);
+        let first = self.scan.topic.count;
+        let change = self.scan.add_block(at, block_times, rows);
+        for row in first..(first + rows).min(self.scan.row_checks.until) {
+            let at = at + BLOCK_TIMES_LEN + (row - first) * row_len;
+            if part.unread.touches(&(at..at + row_len)) {
+                self.scan.skip_unread_rows();
                 break;
             }
-            let bytes = part.slice(at, at + layout.row as u64);
-            self.row_checks.row(row, part.base + at, Row::new(bytes, table), &mut note);
+            self.scan.check_row(row, at, part.slice(at, at + row_len));
         }
-        if let ClockChange::Gap { nanos, .. } = change {
-            self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
-        }
-        self.is_suspect |= matches!(change, ClockChange::Implausible | ClockChange::Backwards);
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
         self.blocks.list.push(clock::Block { row: first, rows, realtime, monotonic, change });
     }
 
-    pub(crate) fn finish(mut self) -> RldReader {
-        let diagnostics = &mut self.diagnostics;
-        self.row_checks.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let Self {
-            validated,
-            table,
-            mut topic,
-            parts,
-            segments,
-            blocks,
-            diagnostics,
-            options,
-            is_suspect,
-            rows,
-            size,
-            gaps,
-            ..
-        } = self;
-        let report = blocks.report();
-        topic.count = rows;
-        topic.bytes = rows * table.as_ref().map_or(0, |table| table.layout.row as u64);
-        let layout = table.as_ref().map(|table| &table.layout);
-        let result = ReadResult {
-            validated: &validated,
-            size,
-            rows,
-            blocks: segments
-                .iter()
-                .map(|segment| layout.map_or(0, |layout| layout.blocks(segment.rows)))
-                .sum(),
-            last_rows: segments
-                .last()
-                .map_or(0, |last| layout.map_or(0, |layout| state::last_rows(last.rows, layout.block_rows))),
+    fn finish(mut self) -> RldReader {
+        self.scan.end_rows();
+        let Self { mut scan, parts, segments, blocks, options } = self;
+        let layout = scan.table.as_ref().map(|table| &table.layout);
+        scan.topic.bytes = scan.topic.count * layout.map_or(0, |layout| layout.row as u64);
+        let last = segments.last().zip(layout);
+        let times = LogTimes { rows: blocks.map(TimeOptions::default()), report: blocks.report(), blocks };
+        let info = state::info(&ReadResult {
+            scan: &scan,
+            size: scan.base,
+            last_rows: last.map_or(0, |(last, layout)| state::last_rows(last.rows, layout.block_rows)),
             parts: parts.len(),
-            gaps,
             is_whole: options.unread.is_empty(),
-            first: None,
-            last: None,
-            diagnostics: &diagnostics,
-            report: Some(&report),
-        };
-        let info = state::info(&result);
+            report: Some(&times.report),
+        });
         let base = match options.clock {
             Some(Clock::Boot) => TimeBase::Monotonic,
             Some(Clock::Unix) => TimeBase::Unix,
-            _ => blocks.steadiest_time_base(),
+            _ => times.blocks.steadiest_time_base(),
         };
-        let mut reader = RldReader {
-            parts,
-            segments,
-            validated,
-            table,
-            times: blocks.map(TimeOptions::default()),
-            blocks,
-            report,
-            rows,
-            topics: vec![topic],
-            info,
-            diagnostics,
-            unread: options.unread,
-            is_suspect,
-            ambient: None,
-        };
+        let LogScan { validated, table, topic, diagnostics, .. } = scan;
+        let topics = vec![topic];
+        let mut reader =
+            RldReader { parts, segments, validated, table, times, topics, info, diagnostics, ambient: None };
         reader.set_time_base(base);
         reader.info.set_utc_start(options.utc_start);
         reader

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use rovelog_core::internal::text::count;
-use rovelog_core::{Detail, Diagnostics, LogInfo, Rule, State, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Detail, Diagnostics, LogInfo, Rule, State, Topic, TopicId, Value};
 
-use crate::clock::{ClockReport, TRUE_SECOND};
+use crate::clock::{ClockReport, Gaps, TRUE_SECOND};
 use crate::diagnostics as rules;
 use crate::row::Table;
+use crate::scan::LogScan;
 use crate::schema;
 use crate::validate::Validated;
 
@@ -21,20 +22,13 @@ pub const AMBIENT: &str = "ambient";
 /// Results of reading a log, from which the summary is created. Both
 /// [`RldReader`](crate::RldReader) and [`RldStream`](crate::RldStream) provide them.
 pub(crate) struct ReadResult<'a> {
-    pub(crate) validated: &'a Validated,
+    pub(crate) scan: &'a LogScan,
     pub(crate) size: u64,
-    pub(crate) rows: u64,
-    pub(crate) blocks: u64,
     /// Number of rows in the last block.
     pub(crate) last_rows: u64,
     pub(crate) parts: usize,
-    /// Number of gaps, and total duration of the gaps in nanoseconds.
-    pub(crate) gaps: (u64, i128),
     /// True if the times of all blocks have been read.
     pub(crate) is_whole: bool,
-    pub(crate) first: Option<Timestamp>,
-    pub(crate) last: Option<Timestamp>,
-    pub(crate) diagnostics: &'a Diagnostics,
     pub(crate) report: Option<&'a ClockReport>,
 }
 
@@ -62,12 +56,11 @@ pub(crate) fn last_rows(rows: u64, size: u64) -> u64 {
 
 /// Creates the summary of a log.
 pub(crate) fn info(result: &ReadResult<'_>) -> LogInfo {
-    let mut info = LogInfo::new(result.validated.version.number.to_string(), result.size);
+    let LogScan { validated, topic, diagnostics, .. } = result.scan;
+    let mut info = LogInfo::new(validated.version.number.to_string(), result.size);
     info.dialect = Some("rocketlogger");
-    apply_diagnostics(&mut info, result.diagnostics);
-    info.start = result.first;
-    info.end = result.last;
-    info.records = result.rows;
+    apply_diagnostics(&mut info, diagnostics);
+    (info.start, info.end, info.records) = (topic.first, topic.last, topic.count);
     info.details = details(result);
     info
 }
@@ -93,7 +86,8 @@ pub(crate) fn true_rate(rate: u16) -> f64 {
 }
 
 fn details(result: &ReadResult<'_>) -> Vec<Detail> {
-    let lead_in = &result.validated.header.lead_in;
+    let LogScan { validated, topic, tracker, .. } = result.scan;
+    let (lead_in, rows, blocks) = (&validated.header.lead_in, topic.count, tracker.blocks);
     let mut details = Vec::new();
     let rate = lead_in.sample_rate.get();
     details.push(Detail::new(
@@ -110,8 +104,8 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
     let last = result.last_rows;
     // True if all blocks but the last are full. In a split recording, blocks in the middle can be
     // short, because each part can end with a short block.
-    let full = result.rows - last == result.blocks.saturating_sub(1).saturating_mul(size);
-    let text = match result.blocks {
+    let full = rows - last == blocks.saturating_sub(1).saturating_mul(size);
+    let text = match blocks {
         0 => "none".to_owned(),
         n if !full => format!("{n} of at most {size}, last {last}"),
         n if last == size => format!("{n} x {size}"),
@@ -121,24 +115,24 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
         "blocks",
         text,
         Value::record([
-            ("count", Value::count(result.blocks)),
+            ("count", Value::count(blocks)),
             ("rows", Value::count(size)),
             ("last_rows", Value::count(last)),
         ]),
     ));
     // Charge and energy are sums over rows, and each row lasts one true sampling period. This
     // detail is the total duration of these periods.
-    let measured = crate::clock::span(result.rows, rate);
-    if let (Ok(measured), true) = (i64::try_from(measured), rate > 0 && result.rows > 0) {
+    let measured = crate::clock::span(rows, rate);
+    if let (Ok(measured), true) = (i64::try_from(measured), rate > 0 && rows > 0) {
         let seconds = rovelog_core::time::Seconds;
         let row = i64::try_from(crate::clock::span(1, rate)).unwrap_or(i64::MAX);
         details.push(Detail::new(
             "measured",
-            format!("{} s, {} rows of {} s", seconds(measured), result.rows, seconds(row)),
+            format!("{} s, {rows} rows of {} s", seconds(measured), seconds(row)),
             Value::record([("duration_ns", Value::Int(measured, 64))]),
         ));
     }
-    let (gaps, nanos) = result.gaps;
+    let Gaps { count: gaps, nanos } = tracker.gaps;
     let gap_text = match gaps {
         _ if !result.is_whole => "not checked".to_owned(),
         0 => "none".to_owned(),
@@ -158,8 +152,8 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
     let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
     let gaps = Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]);
     details.push(Detail::new("gaps", gap_text, if result.is_whole { gaps } else { Value::Null }));
-    details.push(channels(result.validated));
-    let comment = result.validated.header.comment_text();
+    details.push(channels(validated));
+    let comment = validated.header.comment_text();
     let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
     if !comment.is_empty() {
         details.push(Detail::new("comment", shown, Value::Text(comment)));
@@ -172,7 +166,7 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
         // used only for rows before the first valid block time.
         details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
     }
-    details.push(Detail::hidden("software", Value::Text(result.validated.version.software.to_owned())));
+    details.push(Detail::hidden("software", Value::Text(validated.version.software.to_owned())));
     details.extend(result.report.filter(|_| result.is_whole).map(|report| clock(report, true_rate(rate))));
     details
 }

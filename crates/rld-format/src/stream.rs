@@ -20,15 +20,13 @@ use rovelog_core::{
 };
 use zerocopy::FromBytes;
 
-use crate::clock::{ClockChange, TimeBase, Tracker, follows, is_plausible};
-use crate::diagnostics as rules;
+use crate::clock::{TimeBase, follows, is_plausible};
 use crate::error::RldError;
 use crate::resync::{BlockScan, Step};
-use crate::row::{Row, Table};
+use crate::scan::LogScan;
 use crate::schema::Channel;
 use crate::state::{self, ReadResult};
-use crate::validate::{Validated, validate};
-use crate::watch::RowChecks;
+use crate::validate::validate;
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, Header};
 
 /// An input stream with a read position.
@@ -82,23 +80,13 @@ impl<R: Read> Input<R> {
 #[derive(Debug)]
 pub struct RldStream<R> {
     input: Input<R>,
-    validated: Validated,
-    table: Option<Table>,
-    topics: [Topic; 1],
-    tracker: Tracker,
+    scan: LogScan,
     base: TimeBase,
-    row_checks: RowChecks,
     block_scan: BlockScan,
     /// Upper bound for the number of rows in the current block that have not been returned yet.
     left: u64,
     /// Times of the last block that was read.
     block_times: Option<BlockTimes>,
-    diagnostics: Diagnostics,
-    rows: u64,
-    blocks: u64,
-    first: Option<i64>,
-    last: Option<i64>,
-    gaps: (u64, i128),
     done: bool,
 }
 
@@ -114,49 +102,29 @@ impl<R: Read> RldStream<R> {
                 Ok(validated) => validated.map(Ok),
                 Err(error) => Ok(Err(error)),
             })?;
-        let mut diagnostics = options.diagnostics();
-        for (rule, range, text) in &validated.notes {
-            diagnostics.push(rule, range.clone(), || text.clone());
-        }
-        let (table, topic) = state::topic(&validated);
-        Ok(Self {
-            input: Input { source, at: validated.header.size() },
-            tracker: Tracker::new(&validated.header.lead_in),
-            base: if options.clock == Some(Clock::Boot) { TimeBase::Monotonic } else { TimeBase::Unix },
-            row_checks: RowChecks::new(&validated, table.as_ref()),
-            block_scan: BlockScan::new(&validated, true),
-            left: 0,
-            block_times: None,
-            validated,
-            table,
-            topics: [topic],
-            diagnostics,
-            rows: 0,
-            blocks: 0,
-            first: None,
-            last: None,
-            gaps: (0, 0),
-            done: false,
-        })
+        let (at, block_scan) = (validated.header.size(), BlockScan::new(&validated, true));
+        let scan = LogScan::new(validated, options);
+        let base = if options.clock == Some(Clock::Boot) { TimeBase::Monotonic } else { TimeBase::Unix };
+        let input = Input { source, at };
+        Ok(Self { input, scan, base, block_scan, left: 0, block_times: None, done: false })
     }
 
     /// Returns the header.
     pub fn header(&self) -> &Header {
-        &self.validated.header
+        &self.scan.validated.header
     }
 
     /// Returns the channels of the log. Binary channels come before analog channels.
     pub fn channels(&self) -> &[Channel] {
-        &self.validated.channels
+        &self.scan.validated.channels
     }
 
     /// Returns whether there is another row. If this is the first row of a block, the times of the
     /// block are read.
     fn has_row(&mut self) -> Result<bool, RldError> {
-        let Some(table) = &self.table else { return Ok(false) };
-        let row = table.layout.row as u64;
+        let Some(table) = &self.scan.table else { return Ok(false) };
         if self.left > 0 {
-            return Ok(self.input.need(row)?);
+            return Ok(self.input.need(table.layout.row as u64)?);
         }
         loop {
             match self.step()? {
@@ -166,12 +134,7 @@ impl<R: Read> RldStream<R> {
                     return Ok(true);
                 }
                 Step::LeftOut(blocks) => {
-                    let diagnostics = &mut self.diagnostics;
-                    let text = blocks.text(self.rows);
-                    diagnostics.push(&rules::BLOCK_LENGTH, blocks.range.clone(), || text);
-                    diagnostics.count_missing(blocks.rows);
-                    self.tracker.leave_out();
-                    self.row_checks.skip_unread(|rule, range, text| diagnostics.push(rule, range, || text));
+                    self.scan.leave_out(&blocks);
                     self.input.at = blocks.range.end;
                 }
                 Step::End => return Ok(false),
@@ -195,15 +158,8 @@ impl<R: Read> RldStream<R> {
         let Some(block_times) = self.input.block_times(0)? else { return Ok(()) };
         // The last block may have fewer rows than a full block. This is only known at the end of
         // the block, and the times of its rows do not depend on it.
-        let rows = u64::from(self.validated.header.lead_in.data_block_size.get());
-        let diagnostics = &mut self.diagnostics;
-        let change = self.tracker.block(self.input.at, &block_times, self.rows, rows, |rule, range, text| {
-            diagnostics.push(rule, range, || text);
-        });
-        if let ClockChange::Gap { nanos, .. } = change {
-            self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
-        }
-        self.blocks += 1;
+        let rows = u64::from(self.header().lead_in.data_block_size.get());
+        self.scan.add_block(self.input.at, &block_times, rows);
         self.block_times = Some(block_times);
         self.input.at += BLOCK_TIMES_LEN;
         Ok(())
@@ -212,10 +168,10 @@ impl<R: Read> RldStream<R> {
     /// Skips the rows at the end of the input that the header does not count, and returns their
     /// number. Stops at a block whose times do not continue those of the previous block.
     fn skip_uncounted_rows(&mut self) -> Result<u64, RldError> {
-        let Some(layout) = self.validated.full_block_layout() else { return Ok(0) };
+        let Some(layout) = self.scan.validated.full_block_layout() else { return Ok(0) };
         let (block_rows, row) = (layout.block_rows, layout.row);
         let mut rows = 0;
-        if self.validated.declared != Some(self.rows + self.block_scan.run().left_out) {
+        if self.scan.validated.declared != Some(self.scan.topic.count + self.block_scan.run().left_out) {
             return Ok(rows);
         }
         while let Some(block_times) = self.input.block_times(0)? {
@@ -242,15 +198,10 @@ impl<R: Read> RldStream<R> {
         self.done = true;
         let uncounted = self.skip_uncounted_rows()?;
         self.input.skip_up_to(u64::MAX)?;
-        let diagnostics = &mut self.diagnostics;
-        self.row_checks.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let extent = self.validated.extent(self.input.at, &self.block_scan.run(), uncounted);
-        debug_assert_eq!(extent.rows, self.rows, "the stream ends where the slice does");
-        for (rule, range, text) in extent.notes {
-            self.diagnostics.push(rule, range, || text);
-        }
-        self.diagnostics.count_missing(extent.missing);
-        self.diagnostics.count_left_out(extent.left_out);
+        self.scan.end_rows();
+        let extent = self.scan.validated.extent(self.input.at, &self.block_scan.run(), uncounted);
+        debug_assert_eq!(extent.rows, self.scan.topic.count, "the stream ends where the slice does");
+        self.scan.add_extent(extent);
         Ok(())
     }
 }
@@ -265,57 +216,46 @@ impl<R: Read + Send> LogStream for RldStream<R> {
             self.end()?;
             return Ok(None);
         }
-        let Some(table) = &self.table else { return Ok(None) };
-        let (seq, at, len) = (self.rows, self.input.at, table.layout.row);
-        let time = self.tracker.time(seq, self.base);
-        self.rows += 1;
+        let LogScan { table, topic, tracker, .. } = &mut self.scan;
+        let (seq, at, len) = (topic.count, self.input.at, table.as_ref().map_or(0, |table| table.layout.row));
+        let nanos = tracker.time(seq, self.base);
+        let time = nanos.map(|nanos| Timestamp::new(nanos, self.base.clock()));
         self.left -= 1;
         if seq == 0 {
-            self.first = time;
+            topic.first = time;
         }
-        let topic = &mut self.topics[0];
-        topic.in_order &= time.is_none() || time >= self.last;
-        self.last = time;
-        (topic.count, topic.bytes) = (self.rows, topic.bytes + len as u64);
+        topic.in_order &= nanos.is_none() || nanos >= topic.last.map(|last| last.nanos);
+        topic.last = time;
+        (topic.count, topic.bytes) = (seq + 1, topic.bytes + len as u64);
         topic.timed += u64::from(time.is_some());
-        let clock = self.base.clock();
-        let stamp = |time: Option<i64>| time.map(|nanos| Timestamp::new(nanos, clock));
-        (topic.first, topic.last) = (stamp(self.first), stamp(self.last));
         self.input.at += len as u64;
         let row = self.input.source.bytes(at, self.input.at);
-        if seq < self.row_checks.until {
-            let diagnostics = &mut self.diagnostics;
-            let note = |rule, range, text| diagnostics.push(rule, range, || text);
-            self.row_checks.row(seq, at, Row::new(row, table), note);
+        if seq < self.scan.row_checks.until {
+            self.scan.check_row(seq, at, row);
         }
-        Ok(Some(Record::new(&self.topics[0], stamp(time), at, seq, row, table)))
+        let Some(table) = &self.scan.table else { return Ok(None) };
+        Ok(Some(Record::new(&self.scan.topic, time, at, seq, row, table)))
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.topics
+        std::slice::from_ref(&self.scan.topic)
     }
 
     fn info(&self) -> LogInfo {
         state::info(&ReadResult {
-            is_whole: true,
-            validated: &self.validated,
+            scan: &self.scan,
             size: self.input.source.window().end(),
-            rows: self.rows,
-            blocks: self.blocks,
             last_rows: state::last_rows(
-                self.rows,
-                self.validated.header.lead_in.data_block_size.get().into(),
+                self.scan.topic.count,
+                self.header().lead_in.data_block_size.get().into(),
             ),
             parts: 1,
-            gaps: self.gaps,
-            first: self.topics[0].first,
-            last: self.topics[0].last,
-            diagnostics: &self.diagnostics,
+            is_whole: true,
             report: None,
         })
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.diagnostics
+        &self.scan.diagnostics
     }
 }

@@ -11,9 +11,9 @@ pub(crate) fn usage(log: &RldReader) -> Vec<Usage> {
     let mut tally = UsageTally::default();
     let files = [Some(log), log.ambient()];
     for (log, topic) in files.into_iter().flatten().zip(log.topics()) {
-        for (header, bytes, rows) in log.parts() {
-            let rows = rows.end - rows.start;
-            tally.add("file header", None, header.size().min(bytes.len() as u64));
+        for part in log.parts() {
+            let rows = part.rows.end - part.rows.start;
+            tally.add("file header", None, part.header.size().min(part.bytes.len() as u64));
             if let Ok(layout) = log.layout() {
                 let blocks = rows.div_ceil(layout.block_rows.max(1));
                 tally.add_all("block times", Some(topic.id), blocks, blocks * BLOCK_TIMES_LEN);

@@ -324,7 +324,7 @@ fn a_shift_affects_only_its_part_of_a_split_log() {
     };
     let (whole, log) = (parts(false), parts(true));
     assert_eq!((whole.rows(), log.rows(), log.parts().count()), (12 * ROWS, 11 * ROWS, 3));
-    let ranges: Vec<_> = log.parts().map(|(_, _, rows)| rows).collect();
+    let ranges: Vec<_> = log.parts().map(|part| part.rows.clone()).collect();
     assert_eq!(ranges, [0..80, 80..140, 140..220]);
     let known = known(&whole);
     for record in log.records_in_file_order() {

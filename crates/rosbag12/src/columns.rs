@@ -15,6 +15,7 @@ use rovelog_core::{LogReader, Select, Topic, TopicId};
 use crate::definitions::Definition;
 use crate::error::BagError;
 use crate::index::Cursor;
+use crate::message::MessageRef;
 use crate::reader::BagReader;
 use crate::tables::Connection;
 use crate::v2;
@@ -60,7 +61,7 @@ impl BagReader {
         }
         let mut batches = self.batches(&select.clone().with_fields(Vec::<String>::new()));
         batches.by_ref().for_each(drop);
-        let counts = self.topics().iter().map(|topic| topic.id).zip(batches.undecodable);
+        let counts = self.topics().iter().map(|topic| topic.id).zip(batches.rows.undecodable);
         counts.filter(|(_, count)| *count > 0).collect()
     }
 }
@@ -131,25 +132,64 @@ impl<'a> TopicBuilder<'a> {
     }
 }
 
-/// Iterator over record batches of several topics. All rows of a batch belong to one topic.
-pub struct ColumnBatches<'a> {
+/// Rows of all topics that have not been returned yet.
+struct Rows<'a> {
     reader: &'a BagReader,
     /// Selection of the caller: topics and times of the messages that are read.
     select: Select,
-    /// The topic that is read. `None` if all selected topics are read.
-    only: Option<TopicId>,
     /// By index of the topic, true if the topic is read. The list is filled when the first row is
     /// read. Filling it takes time, and a caller that needs only the schema should not wait.
     wanted: Vec<bool>,
-    /// By index of the topic, the rows that have not been returned yet. `None` if no row of the
-    /// topic was read so far.
+    /// By index of the topic, the rows of the next batch. `None` if no row of the topic was read so
+    /// far.
     builders: Vec<Option<Box<TopicBuilder<'a>>>>,
     /// Number of payload bytes in all builders.
     held: usize,
     /// By index of the topic, the number of messages that cannot be decoded.
     undecodable: Vec<u64>,
-    /// Finished batches that have not been returned yet.
+    /// Finished batches.
     ready: VecDeque<Result<(TopicId, RecordBatch), ArrowError>>,
+}
+
+impl Rows<'_> {
+    /// Adds a message as a row, if the message is selected.
+    #[inline]
+    fn push(&mut self, message: &MessageRef, payload: &[u8]) {
+        let (topic, time, reader) = (message.connection as usize, message.time(), self.reader);
+        if !self.wanted[topic] || !self.select.keeps_time(time) {
+            return;
+        }
+        let builder = &mut self.builders[topic];
+        if builder.is_none() {
+            *builder = TopicBuilder::new(reader, &self.select, &reader.topics()[topic]).map(Box::new);
+        }
+        if let Some(builder) = builder {
+            if !builder.push(payload, time) {
+                self.undecodable[topic] += 1;
+                reader.has_undecodable.store(true, Ordering::Relaxed);
+            }
+            self.held += payload.len();
+            if builder.rows.rows() >= BATCH_ROWS || builder.bytes >= BATCH_BYTES {
+                self.ready.push_back(builder.finish());
+            }
+        }
+    }
+
+    /// Finishes the batches of all builders that have rows.
+    fn finish(&mut self) {
+        for builder in self.builders.iter_mut().flatten().filter(|builder| builder.rows.rows() > 0) {
+            self.ready.push_back(builder.finish());
+        }
+        self.held = 0;
+    }
+}
+
+/// Iterator over record batches of several topics. All rows of a batch belong to one topic.
+pub struct ColumnBatches<'a> {
+    /// Rows of the scanned part of the bag.
+    rows: Rows<'a>,
+    /// The topic that is read. `None` if all selected topics are read.
+    only: Option<TopicId>,
     /// Blocks of records that have not been scanned yet. Used before V2.0.
     blocks: std::ops::Range<usize>,
     /// Cursor over the block of records that is being scanned. Used before V2.0.
@@ -162,102 +202,64 @@ pub struct ColumnBatches<'a> {
 
 impl<'a> ColumnBatches<'a> {
     fn new(reader: &'a BagReader, select: &Select, only: Option<TopicId>) -> Self {
-        Self {
+        let rows = Rows {
             reader,
             select: select.clone(),
-            only,
             wanted: Vec::new(),
             builders: Vec::new(),
             held: 0,
             undecodable: Vec::new(),
             ready: VecDeque::new(),
-            blocks: 0..reader.index.blocks.blocks().len(),
-            cursor: None,
-            pass: None,
-            flushed: false,
-        }
+        };
+        let blocks = 0..reader.index.blocks.blocks().len();
+        Self { rows, only, blocks, cursor: None, pass: None, flushed: false }
     }
 
     /// Scans the next part of the bag. Returns false at the end of the bag.
     fn advance(&mut self) -> bool {
-        let reader = self.reader;
-        if self.wanted.is_empty() {
-            let wants = |topic: &Topic| {
-                self.only.map_or_else(|| self.select.keeps_topic(topic), |only| only == topic.id)
-            };
-            self.wanted = reader.topics().iter().map(wants).collect();
-            self.builders.resize_with(self.wanted.len(), || None);
-            self.undecodable.resize(self.wanted.len(), 0);
+        let Self { rows, only, blocks, cursor, pass, .. } = self;
+        let (reader, select) = (rows.reader, &rows.select);
+        if rows.wanted.is_empty() {
+            let wants =
+                |topic: &Topic| only.map_or_else(|| select.keeps_topic(topic), |only| only == topic.id);
+            rows.wanted = reader.topics().iter().map(wants).collect();
+            rows.builders.resize_with(rows.wanted.len(), || None);
+            rows.undecodable.resize(rows.wanted.len(), 0);
             if reader.is_chunked() {
-                self.pass = Some(v2::ChunkPass::new(reader, &self.wanted, &self.select));
+                *pass = Some(v2::ChunkPass::new(reader, &rows.wanted, select));
             }
         }
         // If many topics have few rows each, their rows together use too much memory. Return them
         // early.
-        if self.held >= ALL_BYTES {
-            self.hand_out();
+        if rows.held >= ALL_BYTES {
+            rows.finish();
         }
-        let (wanted, builders, held, select, ready, undecodable) = (
-            &self.wanted,
-            &mut self.builders,
-            &mut self.held,
-            &self.select,
-            &mut self.ready,
-            &mut self.undecodable,
-        );
-        let mut take = |connection: u32, time: i64, payload: &[u8]| {
-            let topic = connection as usize;
-            if !wanted[topic] || !select.keeps_time(time) {
-                return;
-            }
-            if builders[topic].is_none() {
-                builders[topic] = TopicBuilder::new(reader, select, &reader.topics()[topic]).map(Box::new);
-            }
-            if let Some(builders) = &mut builders[topic] {
-                if !builders.push(payload, time) {
-                    undecodable[topic] += 1;
-                    reader.has_undecodable.store(true, Ordering::Relaxed);
-                }
-                *held += payload.len();
-                if builders.rows.rows() >= BATCH_ROWS || builders.bytes >= BATCH_BYTES {
-                    ready.push_back(builders.finish());
-                }
-            }
-        };
-        if let Some(pass) = &mut self.pass {
-            return pass.chunk(|_, message, payload| take(message.connection, message.time(), payload));
+        if let Some(pass) = pass {
+            return pass.chunk(|_, message, payload| rows.push(&message, payload));
         }
-        if self.cursor.is_none() {
+        if cursor.is_none() {
             let is_wanted = |number: &usize| {
                 let index = &reader.index.blocks;
                 let block = &index.blocks()[*number];
                 let span = block.mark.range();
-                select.keeps_block(block.start)
-                    && span.is_some_and(|span| select.keeps_span(*span.start(), *span.end()))
-                    && index.has_any(*number, wanted)
+                rows.select.keeps_block(block.start)
+                    && span.is_some_and(|span| rows.select.keeps_span(*span.start(), *span.end()))
+                    && index.has_any(*number, &rows.wanted)
             };
-            let Some(block) = self.blocks.clone().find(is_wanted) else { return false };
-            self.blocks.start = block + 1;
-            self.cursor = Some(reader.cursor(reader.index.blocks.bytes_of(block)));
+            let Some(block) = blocks.clone().find(is_wanted) else { return false };
+            blocks.start = block + 1;
+            *cursor = Some(reader.cursor(reader.index.blocks.bytes_of(block)));
         }
-        let Some(cursor) = &mut self.cursor else { return false };
-        let more = cursor.messages(cursor.at + STRIDE, |message| {
-            take(message.connection, message.time(), message.payload(&reader.bytes));
+        let Some(part) = cursor else { return false };
+        let more = part.messages(part.at + STRIDE, |message| {
+            rows.push(&message, message.payload(&reader.bytes));
         });
         if !more {
             // The cursor has reached the end of its block, so the next call starts with the next
             // block.
-            self.cursor = None;
+            *cursor = None;
         }
         true
-    }
-
-    /// Finishes the batches of all builders that have rows.
-    fn hand_out(&mut self) {
-        for builders in self.builders.iter_mut().flatten().filter(|builders| builders.rows.rows() > 0) {
-            self.ready.push_back(builders.finish());
-        }
-        self.held = 0;
     }
 }
 
@@ -266,14 +268,14 @@ impl Iterator for ColumnBatches<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(batch) = self.ready.pop_front() {
+            if let Some(batch) = self.rows.ready.pop_front() {
                 return Some(batch);
             }
             if self.flushed {
                 return None;
             }
             if !self.advance() {
-                self.hand_out();
+                self.rows.finish();
                 self.flushed = true;
             }
         }

@@ -106,11 +106,11 @@ enum TextSource {
 /// Type name and text of a definition, which are the key of compiled definitions.
 type TypeAndText = (Arc<[u8]>, Arc<[u8]>);
 
-/// All message definitions that are available for a bag.
+/// All definition records of a bag that differ in topic, type, md5 sum or text.
 #[derive(Debug, Default)]
-pub(crate) struct Definitions {
-    /// All definition records of the bag that differ in topic, type, md5 sum or text.
-    records: Vec<Record>,
+pub(crate) struct DefinitionRecords {
+    /// All records, in the order in which they were found.
+    list: Vec<Record>,
     /// Map from a topic name to the indices of its definition records.
     by_topic: HashMap<Box<[u8]>, Vec<usize>>,
     /// Map from the type and text of a definition to the index of the first record with both.
@@ -122,45 +122,28 @@ pub(crate) struct Definitions {
     /// Map from a type name to the definition record that contains the text of this type, and the
     /// range of this text in the record.
     own_text: HashMap<String, (usize, Range<usize>)>,
-    /// Map from a type name to the definition that the caller has provided for this type.
-    layouts: BTreeMap<String, Vec<u8>>,
-    /// Maximum nesting depth of types in a definition.
-    nesting: usize,
-    /// Setting for decoding texts in messages.
-    pub(crate) decoding: TextDecoding,
-    /// Results of compiling definitions. Each result has the number of definition records at the
-    /// time of compiling.
-    compiled: HashMap<TextSource, (usize, Result<Compiled, DefinitionError>)>,
-    /// Total size in bytes of the definition texts that were parsed or searched so far. It is
-    /// limited, so that a hostile bag cannot make opening slow.
-    used: u64,
-    /// Total size in bytes of all definitions in the bag.
+    /// Total size in bytes of all texts in the records.
     bytes: u64,
 }
 
-/// Result of looking up the definition of a topic. The first part is the definition, or the reason
-/// why there is none. The second part is set if the bag defines the topic, but this definition
-/// cannot be used: the offset of the definition and the reason.
-pub(crate) type Lookup = (Result<Arc<Definition>, Option<DefinitionError>>, Option<(u64, DefinitionError)>);
-
-impl Definitions {
-    pub(crate) fn new(options: &BagOptions) -> Self {
-        let decoding = TextDecoding::new(options.read.text_encoding);
-        let (layouts, nesting) = (options.layouts.clone(), options.read.limits.nesting);
-        Self { layouts, nesting, decoding, ..Self::default() }
+impl DefinitionRecords {
+    /// Returns the number of records.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
     }
 
-    /// Adds a definition record of the bag. Returns whether an equal record was not added before.
-    pub(crate) fn take(&mut self, topic: &[u8], ty: &[u8], md5: &[u8], text: &[u8], at: u64) -> bool {
+    /// Adds a definition record of the bag, unless an equal record was added before.
+    pub(crate) fn add(&mut self, topic: &[u8], ty: &[u8], md5: &[u8], text: &[u8], at: u64) {
         let text = &text[..text.len().min(MAX_TEXT)];
         let same = |index: &usize| {
-            let record = &self.records[*index];
+            let record = &self.list[*index];
             (&*record.ty, &*record.md5, &*record.text) == (ty, md5, text)
         };
         if self.by_topic.get(topic).is_some_and(|records| records.iter().any(same)) {
-            return false;
+            return;
         }
-        let number = self.records.len();
+        let number = self.list.len();
         for (map, key) in [(&mut self.by_topic, topic), (&mut self.by_md5, md5), (&mut self.by_type, ty)] {
             // When a definition is looked up, only the first records with the same key are tried.
             let list = map.entry(key.into()).or_default();
@@ -185,33 +168,76 @@ impl Definitions {
         let same = *self.by_text.entry((Arc::clone(&ty), Arc::clone(&text))).or_insert(number);
         // Thousands of topics may have the same definition, so records with equal definitions share
         // its text.
-        let shared = self.records.get(same);
+        let shared = self.list.get(same);
         let (ty, text) = shared.map_or((ty, text), |first| (Arc::clone(&first.ty), Arc::clone(&first.text)));
         let md5 =
             shared.filter(|first| *first.md5 == *md5).map_or(md5.into(), |first| Arc::clone(&first.md5));
-        self.records.push(Record { topic: topic.into(), ty, md5, text, same, at });
-        true
+        self.list.push(Record { topic: topic.into(), ty, md5, text, same, at });
+    }
+
+    /// Returns the text of a type, if a record contains it.
+    fn own_text(&self, name: &str) -> Option<&[u8]> {
+        let (record, range) = self.own_text.get(name)?;
+        self.list[*record].text.get(range.clone())
+    }
+
+    /// Returns the text of the definition record that has this topic, type and md5 sum, as stored.
+    pub(crate) fn text_of(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&[u8]> {
+        let record = |index: &usize| &self.list[*index];
+        let same = |record: &&Record| (&*record.topic, &*record.ty, &*record.md5) == (topic, ty, md5);
+        self.by_topic.get(topic)?.iter().map(record).find(same).map(|record| &*record.text)
+    }
+}
+
+/// All message definitions that are available for a bag.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    /// Definition records of the bag.
+    pub(crate) records: DefinitionRecords,
+    /// Map from a type name to the definition that the caller has provided for this type.
+    layouts: BTreeMap<String, Vec<u8>>,
+    /// Maximum nesting depth of types in a definition.
+    nesting: usize,
+    /// Setting for decoding texts in messages.
+    pub(crate) decoding: TextDecoding,
+    /// Results of compiling definitions. Each result has the number of definition records at the
+    /// time of compiling.
+    compiled: HashMap<TextSource, (usize, Result<Compiled, DefinitionError>)>,
+    /// Total size in bytes of the definition texts that were parsed or searched so far. It is
+    /// limited, so that a hostile bag cannot make opening slow.
+    used: u64,
+}
+
+/// Result of looking up the definition of a topic. The first part is the definition, or the reason
+/// why there is none. The second part is set if the bag defines the topic, but this definition
+/// cannot be used: the offset of the definition and the reason.
+pub(crate) type Lookup = (Result<Arc<Definition>, Option<DefinitionError>>, Option<(u64, DefinitionError)>);
+
+impl Definitions {
+    pub(crate) fn new(options: &BagOptions) -> Self {
+        let decoding = TextDecoding::new(options.read.text_encoding);
+        let (layouts, nesting) = (options.layouts.clone(), options.read.limits.nesting);
+        Self { layouts, nesting, decoding, ..Self::default() }
     }
 
     /// Returns the definition that decodes the messages of a topic.
     pub(crate) fn find(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Lookup {
-        let mut unusable = None;
-        let mut why = None;
+        let (mut unusable, mut why, records) = (None, None, &self.records);
         let list =
             |map: &HashMap<Box<[u8]>, Vec<usize>>, key: &[u8]| map.get(key).cloned().unwrap_or_default();
-        let of_topic = list(&self.by_topic, topic).into_iter().filter(|index| {
-            let record = &self.records[*index];
+        let of_topic = list(&records.by_topic, topic).into_iter().filter(|index| {
+            let record = &records.list[*index];
             (&*record.ty, &*record.md5) == (ty, md5)
         });
         // The md5 sum `*` matches any definition, so it cannot identify a definition.
-        let by_sum = if md5.len() == 32 { list(&self.by_md5, md5) } else { Vec::new() };
+        let by_sum = if md5.len() == 32 { list(&records.by_md5, md5) } else { Vec::new() };
         let candidates: Vec<_> = of_topic
             .map(|index| (Source::Topic, index))
             .chain(by_sum.into_iter().map(|index| (Source::SameMd5, index)))
-            .chain(list(&self.by_type, ty).into_iter().map(|index| (Source::SameType, index)))
+            .chain(list(&records.by_type, ty).into_iter().map(|index| (Source::SameType, index)))
             .collect();
         for (source, index) in candidates {
-            let record = &self.records[index];
+            let record = &self.records.list[index];
             let (at, ty, text) = (record.at, Arc::clone(&record.ty), Arc::clone(&record.text));
             match self.definition(TextSource::Record(record.same), source, &ty, text, md5) {
                 Ok(found) => return (Ok(found), unusable),
@@ -281,7 +307,7 @@ impl Definitions {
     /// failure, compiling is tried again if definition records were added since, until the limit on
     /// parsed texts is reached.
     fn compile(&mut self, of: TextSource, name: &str, text: &[u8]) -> Result<Compiled, DefinitionError> {
-        let budget = MAX_OTHER_TEXT + 8 * self.bytes;
+        let budget = MAX_OTHER_TEXT + 8 * self.records.bytes;
         match self.compiled.get(&of) {
             Some((_, Ok(compiled))) => return Ok(compiled.clone()),
             // No definition record was added since the failure, so compiling would fail again.
@@ -308,18 +334,8 @@ impl Definitions {
 
     /// Returns the text of a type. The text comes from the bag, the catalogue or the caller.
     fn own_text(&self, name: &str) -> Option<Vec<u8>> {
-        let from_bag = || {
-            let (record, range) = self.own_text.get(name)?;
-            self.records[*record].text.get(range.clone()).map(<[u8]>::to_vec)
-        };
-        let from_layout = || Some(FullText::split(self.layouts.get(name)?).root.to_vec());
-        from_bag().or_else(|| known(name).map(|text| text.as_bytes().to_vec())).or_else(from_layout)
-    }
-
-    /// Returns the text of the definition record that has this topic, type and md5 sum, as stored.
-    pub(crate) fn text_of(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&[u8]> {
-        let record = |index: &usize| &self.records[*index];
-        let same = |record: &&Record| (&*record.topic, &*record.ty, &*record.md5) == (topic, ty, md5);
-        self.by_topic.get(topic)?.iter().map(record).find(same).map(|record| &*record.text)
+        let from_layout = || Some(FullText::split(self.layouts.get(name)?).root);
+        let text = self.records.own_text(name).or_else(|| known(name).map(str::as_bytes));
+        text.or_else(from_layout).map(<[u8]>::to_vec)
     }
 }

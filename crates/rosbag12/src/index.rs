@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         };
         if let Some(found) = found {
             self.after = found.shape;
-            let message = found.message(at, shapes.list[found.shape as usize].source.connection);
+            let message = found.message(at, shapes.list[found.shape as usize].connection);
             self.at = message.end();
             return Some(RecordRef { at, end: self.at, message: Some(message) });
         }

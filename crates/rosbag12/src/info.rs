@@ -9,7 +9,7 @@ use crate::definitions::Source;
 use crate::diagnostics as rules;
 use crate::scan::Scanner;
 use crate::sections::{IndexState, Section};
-use crate::tables::Connection;
+use crate::tables::{Connection, Publisher};
 use crate::v2::wire::{Chunk, ChunkInfo, Connection as Connection2};
 use crate::version::Version;
 use crate::wire::{BagHeader, Data, Definition, Index};
@@ -50,13 +50,14 @@ impl Scanner {
     /// because messages have time 0 until the clock of a simulation starts.
     fn starts(&self) -> Option<i64> {
         let connections = || self.tables.connections.iter();
-        let above_0 = connections().filter_map(|c| c.stats.min_above_0).min();
+        let above_0 = connections().filter_map(|c| c.stats.times.min_above_0).min();
         above_0.or_else(|| connections().filter_map(Connection::span).map(|(min, _)| min).min())
     }
 
     /// Computes the time span of the data, and reports messages outside of this time span.
     pub(crate) fn finish_times(&mut self) {
-        let mut times: Vec<_> = self.tables.connections.iter().map(|c| c.stats.times.intervals()).collect();
+        let mut times: Vec<_> =
+            self.tables.connections.iter().map(|c| c.stats.times.intervals.intervals()).collect();
         // Messages have time 0 until the clock of a simulation starts. Such times are not part of
         // the time span.
         if self.starts() > Some(0) {
@@ -174,23 +175,20 @@ impl Scanner {
     /// name publishers.
     pub(crate) fn publishers(&self, is_selected: impl Fn(u32) -> bool) -> BTreeMap<u32, Publishers> {
         let mut counts: BTreeMap<u32, Publishers> = BTreeMap::new();
-        let mut add = |connection: u32, latching: bool, name: Option<String>, count: u64| {
-            if (latching || name.is_some()) && is_selected(connection) {
+        let mut add = |connection: u32, Publisher { latching, callerid }: &Publisher, count: u64| {
+            if (*latching || callerid.is_some()) && is_selected(connection) {
                 let publishers = counts.entry(connection).or_default();
-                publishers.latched += if latching { count } else { 0 };
-                if let Some(name) = name {
-                    *publishers.by_name.entry(name).or_default() += count;
+                publishers.latched += if *latching { count } else { 0 };
+                if let Some(name) = callerid {
+                    *publishers.by_name.entry(name.clone()).or_default() += count;
                 }
             }
         };
         for origin in self.content.origins.iter().filter(|origin| origin.count > 0) {
-            let publisher = &origin.publisher;
-            add(origin.connection, publisher.latching, publisher.callerid.clone(), origin.count);
+            add(origin.connection, &origin.publisher, origin.count);
         }
         for shape in &self.tables.shapes.list {
-            let name = shape.source.callerid.and_then(|id| self.tables.callerids.get(id as usize));
-            let name = name.map(|name| escape_bytes(name));
-            add(shape.source.connection, shape.source.latching, name, shape.count);
+            add(shape.connection, &shape.publisher, shape.count);
         }
         counts
     }

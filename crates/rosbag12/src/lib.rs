@@ -302,8 +302,7 @@ impl Backend for BagReader {
 
     fn read_records<'a>(&'a self, select: &Select) -> Records<'a> {
         if self.is_chunked() {
-            let mut records = self.chunked_by_time(select);
-            return Box::new(std::iter::from_fn(move || records.next_or_error()));
+            return Box::new(self.chunked_by_time(select));
         }
         Box::new(self.places(select).map(|place| Ok(self.record_at(place)?)))
     }
@@ -325,7 +324,8 @@ impl Backend for BagReader {
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
         let connection = self.connections().get(topic.index())?;
-        let own = self.scanner.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
+        let records = &self.scanner.tables.definitions.records;
+        let own = records.text_of(&connection.topic, &connection.ty, &connection.md5);
         let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
         let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
         Some(String::from_utf8_lossy(text).into_owned())

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use rovelog_core::internal::scan::{NeedMore, Window};
 
+use crate::tables::ConnectionName;
 use crate::version::Version;
 use crate::wire::OldStamp;
 
@@ -14,21 +15,13 @@ const MAX_LINE: u64 = 64 << 10;
 /// Maximum number of topics in the table of a V1.0 bag.
 const MAX_TOPICS: u64 = 65_536;
 
-/// A topic in the table of a V1.0 or V0 bag.
-#[derive(Clone, Debug)]
-struct TableTopic {
-    topic: Vec<u8>,
-    md5: Vec<u8>,
-    ty: Vec<u8>,
-}
-
 /// Table of topics at the start of a V1.0 or V0 bag.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     /// Topics in the order of the table.
-    topics: Vec<TableTopic>,
+    topics: Vec<ConnectionName>,
     /// Map from a topic name to the index of the first topic with this name.
-    by_name: HashMap<Vec<u8>, usize>,
+    by_name: HashMap<Box<[u8]>, usize>,
 }
 
 /// A message record of a bag before V1.2.
@@ -161,13 +154,13 @@ pub(crate) fn table(
             let Line::Text(text, behind) = line(window, at)? else { return Ok(None) };
             (*slot, at) = (text, behind);
         }
-        let [topic, md5, ty] = lines.map(<[u8]>::to_vec);
-        if !is_md5(&md5) {
+        let [topic, md5, ty] = lines;
+        if !is_md5(md5) {
             return Ok(None);
         }
         // If a topic name occurs twice, the first topic with this name is used.
-        table.by_name.entry(topic.clone()).or_insert(table.topics.len());
-        table.topics.push(TableTopic { topic, md5, ty });
+        table.by_name.entry(topic.into()).or_insert(table.topics.len());
+        table.topics.push(ConnectionName::new(topic, ty, md5));
     }
     Ok(Some((table, at)))
 }

@@ -1,9 +1,10 @@
 //! Position of a scan of a bag before V2.0.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use crate::message::MessageRef;
 use crate::old::Table;
+use crate::tables::Tallies;
 use crate::validate::Search;
 
 /// Type of the record before the current position of the scan.
@@ -64,15 +65,13 @@ pub(crate) struct Position {
     pub(crate) last_shape: u32,
     /// Damage at the current position. `None` if no damage is being skipped.
     pub(crate) damage: Option<DamagedRange>,
-    /// Indices of the connections that have messages in the current section (bag within the file).
-    pub(crate) section_connections: Vec<u32>,
-    /// Map from a topic to the number of the last section (bag within the file) that defines the
-    /// topic.
-    pub(crate) defined_in: HashMap<Box<[u8]>, usize>,
+    /// By index of the connection, the count and checksum of the messages in the current section
+    /// (bag within the file), for comparison with the index of the section.
+    pub(crate) tallies: Tallies,
+    /// Topics that the current section (bag within the file) defines.
+    pub(crate) defined_topics: HashSet<Box<[u8]>>,
     /// Table of topics at the start of a V1.0 or V0 bag.
     pub(crate) table: Table,
-    /// True if the file was copied in text mode, which has damaged the line ends.
-    pub(crate) text_mode: bool,
     /// True after the version line was read.
     pub(crate) started: bool,
     /// True after the end of the file was reached.

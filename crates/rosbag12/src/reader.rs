@@ -9,7 +9,6 @@ use rovelog_core::error::changed;
 use rovelog_core::internal::layout::Layout;
 use rovelog_core::internal::order::{self, Blocks, Place};
 use rovelog_core::internal::scan::{Scan as _, Window};
-use rovelog_core::internal::text::escape_bytes;
 use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;
@@ -116,7 +115,8 @@ impl BagReader {
             return Err(BagError::PartlyRead);
         }
         if by_index {
-            scanner.finish_from_index();
+            scanner.report_connections();
+            scanner.finish_topics();
         } else {
             scanner = begin()?;
             let late = scanner.read_all(&bytes, &mut index, options, &[]);
@@ -192,7 +192,7 @@ impl BagReader {
                 && header.topic == topic
             {
                 for entry in IndexEntry::all_of(data) {
-                    let pos = section.message_offset(entry.pos.get());
+                    let pos = section.records.message_offset(entry.pos.get());
                     *counts.entry((entry.sec.get(), entry.nsec.get(), pos)).or_default() += 1;
                 }
             }
@@ -321,7 +321,7 @@ impl BagReader {
             return None;
         }
         let (_, data) = Head::of(self.bytes.get(usize::try_from(offset).ok()?..)?)?;
-        Some(Publisher { latching: data.latching == Some(b"1"), callerid: data.callerid.map(escape_bytes) })
+        Some(Publisher::of_fields(data.latching, data.callerid))
     }
 
     /// Reads a complete record that the scan at opening has found.

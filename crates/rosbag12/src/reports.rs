@@ -59,13 +59,26 @@ impl Scanner {
 
     /// Sets the final statistics of all topics, and reports problems of the topics.
     pub(crate) fn finish_topics(&mut self) {
+        let (is_by_index, unread) = (self.content.is_by_index, self.content.unread_span());
         for number in 0..self.tables.connections.len() {
             let id = u32::try_from(number).expect("connections are limited");
             self.tables.resolve(id);
             self.tables.publish(id);
+            let topic = &mut self.tables.topics[number];
+            if is_by_index {
+                // The index does not tell whether messages are in time order, and it does not
+                // contain payload sizes.
+                (topic.in_order, topic.bytes_known) = (topic.count < 2, topic.count == 0);
+            }
+            if unread.is_some() {
+                // A chunk info has the time span of the whole chunk, not of each topic.
+                (topic.first, topic.last) = (None, None);
+            }
             self.tables.report(number, &mut self.diagnostics);
         }
-        self.finish_times();
+        if !is_by_index {
+            self.finish_times();
+        }
     }
 
     /// Reports a range of bytes that is not read. `rule` is the diagnostic.
@@ -101,9 +114,10 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
 }
 
 impl Section {
-    /// Reports problems of the index of this section. The section ends at offset `end`.
-    pub(crate) fn report(&self, end: u64, diagnostics: &mut Diagnostics) {
-        let head = self.bag_header_at.map_or(self.offset..self.first_record, |(at, end)| at..end);
+    /// Reports problems of the index of this section. The section ends at offset `end`. `why` lists
+    /// differences between the index and the messages that do not belong to a topic.
+    pub(crate) fn report(&self, end: u64, why: &[String], diagnostics: &mut Diagnostics) {
+        let head = self.bag_header_at.clone().unwrap_or(self.offset..self.first_record);
         match self.index {
             IndexState::Absent => {
                 diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
@@ -115,7 +129,7 @@ impl Section {
                 });
             }
             IndexState::Differs => {
-                let at = self.first_index_at.unwrap_or(end);
+                let at = self.records.first_at.unwrap_or(end);
                 diagnostics.push(&rules::INDEX_DIFFERS, at..end, || {
                     let wrong = self.index_topics.iter().filter(|topic| !topic.exact);
                     let wrong: Vec<_> = wrong
@@ -126,7 +140,7 @@ impl Section {
                             format!("{} ({entries}, {messages})", escape_bytes(&t.topic))
                         })
                         .collect();
-                    let wrong = wrong.iter().chain(&self.why).take(5).map(String::as_str).collect::<Vec<_>>();
+                    let wrong = wrong.iter().chain(why).take(5).map(String::as_str).collect::<Vec<_>>();
                     format!("the index does not match the messages: {}", wrong.join(", "))
                 });
             }
@@ -140,7 +154,7 @@ impl Section {
         // For a bag without messages, recorders store the end of the file as the index position.
         let right = match self.index {
             IndexState::Empty => Some(end),
-            _ => self.first_index_at,
+            _ => self.records.first_at,
         };
         if let (Some(pos), Some(right)) = (self.index_pos, right.map(|at| at - self.offset))
             && pos != right
@@ -163,7 +177,7 @@ impl Tables {
             return;
         }
         let name = &topic.name;
-        let at = stats.first_at..stats.first_at + 1;
+        let at = stats.times.first_at..stats.times.first_at + 1;
         if let Some((at, why)) = &connection.unusable {
             diagnostics.push(&rules::DEFINITION_UNUSABLE, *at..at + 1, || {
                 format!("the definition of {name} cannot be used: {why}")
@@ -205,16 +219,16 @@ impl Tables {
                 )
             });
         }
-        if connection.span().is_some_and(|(first, _)| first < stats.first) {
+        if connection.span().is_some_and(|(first, _)| first < stats.times.first) {
             diagnostics.push(&rules::FIRST_STAMP_LATE, at, || {
                 format!("the first message of {name} is not its earliest; librosbag refuses such a bag")
             });
         }
-        if let Some(at) = stats.zero_at {
+        if let Some(at) = stats.times.zero_at {
             diagnostics
                 .push(&rules::STAMP_ZERO, at..at + 1, || format!("topic {name} has a message with time 0"));
         }
-        if let Some(at) = stats.odd_nsec_at {
+        if let Some(at) = stats.times.odd_nsec_at {
             diagnostics.push(&rules::STAMP_OUT_OF_RANGE, at..at + 1, || {
                 format!("topic {name} has a time whose nanoseconds are a second or more")
             });

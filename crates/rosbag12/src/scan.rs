@@ -4,7 +4,7 @@
 //! the window is too short, it requests more bytes. Every byte of the file belongs to exactly one
 //! step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::layout::Fit;
@@ -21,9 +21,9 @@ use crate::old::{self, OldProbe, OldRecord};
 use crate::options::BagOptions;
 use crate::position::{DamagedRange, LastRecord, Position, TimeOrder};
 use crate::sections::{MAX_SECTIONS, Section};
-use crate::shapes::{Head, MatchedHeader, MessageSource};
+use crate::shapes::{Head, MatchedHeader};
 use crate::start;
-use crate::tables::{Tables, Tally, fit};
+use crate::tables::{Publisher, Tables, Tally, fit};
 use crate::v2;
 use crate::validate::{Probe, ProbedRecord, Search, crossing_chain, follows, probe};
 use crate::version::{self, Version, VersionLine};
@@ -190,31 +190,28 @@ impl Scanner {
         self.tables.shapes.follow(self.position.last_shape, found.shape);
         self.position.last_shape = found.shape;
         self.ops[usize::from(Data::OP)] += 1;
-        let number = self.tables.shapes.list[found.shape as usize].source.connection;
+        let number = self.tables.shapes.list[found.shape as usize].connection;
         // A definition record that was found since the last message may give a better definition.
         self.tables.resolve(number);
         let shape = &mut self.tables.shapes.list[found.shape as usize];
         shape.count += 1;
         let connection = &mut self.tables.connections[number as usize];
         let stats = &mut connection.stats;
-        stats.latched += u64::from(shape.source.latching);
+        stats.latched += u64::from(shape.publisher.latching);
         let seq = stats.count;
         let time = stats.message(at, found.len as usize, found.sec, found.nsec);
         self.order.add(time);
         let section = self.sections.last_mut().expect("there is always a section");
         let pos = at - section.offset;
-        if stats.in_section.count == 0 {
-            self.position.section_connections.push(number);
-        }
         // The messages are compared with the index by the sum of their hashes, so that they need
         // not be stored.
-        stats.in_section.add(found.sec, found.nsec, pos);
+        self.position.tallies.add(number, found.sec, found.nsec, pos);
         // The first index entry of a topic has the position of the definition record before the
         // message. Record which message belongs to this definition.
         if let LastRecord::Definition { at: definition, end } = self.position.last
             && end == at
         {
-            section.message_after_definition.insert(definition - section.offset, pos);
+            section.records.message_after_definition.insert(definition - section.offset, pos);
         }
         let message = MessageRef { seq, ..found.message(at, number) };
         let fit = fit(connection, payload);
@@ -344,7 +341,7 @@ impl Scanner {
                     });
                 }
                 section.index_pos = Some(header.index_pos.get());
-                section.bag_header_at = Some((at, record.data_at));
+                section.bag_header_at = Some(at..record.data_at);
                 if data.is_empty() {
                     self.position.last = LastRecord::BareBagHeader { at };
                 }
@@ -353,13 +350,13 @@ impl Scanner {
                 let section = self.sections.last_mut().expect("there is always a section");
                 let (ver, count) = (index.ver.get(), index.count.get());
                 if ver != 0 || !is_list_of::<IndexEntry>(data, count) {
-                    section.unusable = true;
+                    section.records.is_unusable = true;
                     self.diagnostics.push(&rules::INDEX_UNUSABLE, at..end, || {
                         let (entries, bytes) = (text::count(count, "entry"), text::count(data.len(), "byte"));
                         format!("the index record has version {ver} and {entries} in {bytes}")
                     });
                 }
-                section.index_record(at, index.topic, data);
+                section.records.add(at, index.topic, data);
             }
             Header::Data(_) | Header::Unknown(_) => {
                 self.diagnostics
@@ -377,19 +374,15 @@ impl Scanner {
                 format!("a definition record has {} of data, which is ignored", text::count(data, "byte"))
             });
         }
-        if self.tables.definitions.take(topic, ty, md5, def, at) {
-            self.tables.defined += 1;
-        }
+        self.tables.definitions.records.add(topic, ty, md5, def, at);
         let number = self.tables.connection(topic, ty, md5);
         // A topic may be defined once in each section (bag within the file).
-        if self.position.defined_in.insert(topic.into(), self.sections.len()) == Some(self.sections.len()) {
+        if !self.position.defined_topics.insert(topic.into()) {
             self.diagnostics.push(&rules::DEFINITION_REPEATED, at..end, || {
                 format!("topic {} already has a definition", escape_bytes(topic))
             });
         }
-        if let Some(number) = number
-            && self.tables.connections[number as usize].stats.in_section.count > 0
-        {
+        if number.is_some_and(|number| self.position.tallies.has_messages(number)) {
             self.diagnostics.push(&rules::DEFINITION_LATE, at..end, || {
                 format!("messages of {} come before the definition of the topic", escape_bytes(topic))
             });
@@ -402,10 +395,9 @@ impl Scanner {
     fn intern(&mut self, bytes: &[u8]) -> Option<MatchedHeader> {
         let (head, data) = Head::of(bytes)?;
         let connection = self.tables.connection(data.topic, data.ty, data.md5)?;
-        let callerid = data.callerid.map(|name| self.tables.callerid(name));
-        let latching = data.latching == Some(b"1");
         self.tables.resolve(connection);
-        self.tables.shapes.intern(bytes, head, || Some(MessageSource { connection, latching, callerid }))
+        let publisher = || Publisher::of_fields(data.latching, data.callerid);
+        self.tables.shapes.intern(bytes, head, connection, publisher)
     }
 
     fn old_step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
@@ -426,9 +418,7 @@ impl Scanner {
         let head = Head::old(usize::try_from(record.lines).expect("within the bytes at hand"));
         let found = self.tables.connection(record.topic, record.ty, record.md5).and_then(|connection| {
             self.tables.resolve(connection);
-            self.tables
-                .shapes
-                .intern(bytes, head, || Some(MessageSource { connection, ..MessageSource::default() }))
+            self.tables.shapes.intern(bytes, head, connection, Publisher::default)
         });
         match found {
             Some(found) => Step::Message(self.count_message(found, &bytes[found.head as usize..])),
@@ -445,11 +435,11 @@ impl Scanner {
         // A copy in text mode changes every LF to CR LF. There must be at least three line ends in
         // the next 64 KiB, and all except the first must be CR LF. The first line end may belong to
         // the damaged record, so it does not count.
-        if self.line.crlf && !self.position.text_mode && self.sections.len() == 1 {
+        let is_reported = || self.diagnostics.counts().contains_key(rules::TEXT_MODE_COPY.code);
+        if self.line.crlf && self.sections.len() == 1 && !is_reported() {
             let bytes = window.upto(self.position.at, 64 << 10)?;
             let ends = || bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i);
             if ends().count() >= 3 && ends().skip(1).all(|i| bytes[i - 1] == b'\r') {
-                self.position.text_mode = true;
                 let len = self.line.len;
                 self.diagnostics.push(&rules::TEXT_MODE_COPY, 0..len, || {
                     "the file was copied in text mode, which damaged it; copy it again in binary mode"
@@ -524,11 +514,10 @@ impl Scanner {
             return None;
         }
         let section = self.sections.last_mut()?;
-        if section.index_offsets.is_none() {
-            let named = IndexOffsets::of(window, section.offset, section.first_record, section.index_pos);
-            section.index_offsets = Some(Box::new(named));
-        }
-        section.index_offsets.as_mut()?.next(window, start)
+        let offsets = section.records.offsets.get_or_insert_with(|| {
+            Box::new(IndexOffsets::of(window, section.offset, section.first_record, section.index_pos))
+        });
+        offsets.next(window, start)
     }
 
     fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
@@ -546,18 +535,14 @@ impl Scanner {
         }
         // Only the connections of this section are visited, so that the time is linear even if the
         // file has many sections.
-        let with_messages = std::mem::take(&mut self.position.section_connections);
+        self.position.defined_topics = HashSet::new();
         let mut messages: BTreeMap<&[u8], Tally> = BTreeMap::new();
-        for number in &with_messages {
-            let connection = &self.tables.connections[*number as usize];
-            messages.entry(&connection.topic).or_default().join(connection.stats.in_section);
+        for (number, tally) in self.position.tallies.drain() {
+            messages.entry(&self.tables.connections[number as usize].topic).or_default().join(tally);
         }
         let section = self.sections.last_mut().expect("there is always a section");
         section.compare_index(&messages);
-        for number in with_messages {
-            self.tables.connections[number as usize].stats.in_section = Tally::default();
-        }
-        section.report(end, &mut self.diagnostics);
+        section.report(end, &[], &mut self.diagnostics);
     }
 
     /// Completes the tables and reports at the end of the file.

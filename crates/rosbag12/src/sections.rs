@@ -3,6 +3,7 @@
 //! has several sections.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use crate::index_offsets::IndexOffsets;
 use crate::tables::Tally;
@@ -81,29 +82,46 @@ pub struct Section {
     /// Result of comparing the index with the messages, by topic name in ascending order. Empty if
     /// the section has no index.
     pub index_topics: Vec<IndexTopic>,
-    /// Offsets of the start and the end of the bag header record.
-    pub(crate) bag_header_at: Option<(u64, u64)>,
+    /// Byte range of the header of the bag header record.
+    pub(crate) bag_header_at: Option<Range<u64>>,
+    /// Index records of the section.
+    pub(crate) records: IndexRecords,
+}
+
+/// Index records of a section (a bag within the file).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IndexRecords {
     /// Offset in the file of the first index record.
-    pub(crate) first_index_at: Option<u64>,
+    pub(crate) first_at: Option<u64>,
+    /// True if an index record is invalid, or if another index precedes the index of the section.
+    pub(crate) is_unusable: bool,
+    /// Map from a topic name to the count and checksum of its index entries. Used before V2.0, until
+    /// the index is compared with the messages.
+    by_topic: BTreeMap<Vec<u8>, Tally>,
     /// Map from the position of a definition record to the position of the message that directly
     /// follows the definition.
     pub(crate) message_after_definition: HashMap<u64, u64>,
-    /// Index records that have not been compared with the messages yet.
-    records: Vec<IndexRecord>,
-    /// True if an index record is invalid, or if another index precedes the index of the section.
-    pub(crate) unusable: bool,
-    /// Descriptions of the differences between the index and the messages. Used only for V2.0.
-    pub(crate) why: Vec<String>,
     /// Message offsets that the index lists. They are read only if the section is damaged.
-    pub(crate) index_offsets: Option<Box<IndexOffsets>>,
+    pub(crate) offsets: Option<Box<IndexOffsets>>,
 }
 
-#[derive(Clone, Debug)]
-struct IndexRecord {
-    /// Topic name as stored in the index record.
-    topic: Vec<u8>,
-    /// Count and checksum of the index entries.
-    entries: Tally,
+impl IndexRecords {
+    /// Returns the position of the message to which an index entry with position `pos` refers. The
+    /// first entry of a topic refers to the definition record, so the position of the message after
+    /// the definition is returned.
+    pub(crate) fn message_offset(&self, pos: u64) -> u64 {
+        self.message_after_definition.get(&pos).copied().unwrap_or(pos)
+    }
+
+    /// Adds an index record, which is compared with the messages at the end of the section.
+    pub(crate) fn add(&mut self, at: u64, topic: &[u8], data: &[u8]) {
+        self.first_at.get_or_insert(at);
+        let mut entries = Tally::default();
+        for entry in IndexEntry::all_of(data) {
+            entries.add(entry.sec.get(), entry.nsec.get(), self.message_offset(entry.pos.get()));
+        }
+        self.by_topic.entry(topic.to_vec()).or_default().join(entries);
+    }
 }
 
 impl Section {
@@ -116,63 +134,34 @@ impl Section {
             index: IndexState::Absent,
             index_topics: Vec::new(),
             bag_header_at: None,
-            first_index_at: None,
-            message_after_definition: HashMap::new(),
-            records: Vec::new(),
-            unusable: false,
-            why: Vec::new(),
-            index_offsets: None,
+            records: IndexRecords::default(),
         }
-    }
-
-    /// Returns the position of the message to which an index entry with position `pos` refers. The
-    /// first entry of a topic refers to the definition record, so the position of the message after
-    /// the definition is returned.
-    pub(crate) fn message_offset(&self, pos: u64) -> u64 {
-        self.message_after_definition.get(&pos).copied().unwrap_or(pos)
-    }
-
-    /// Adds an index record, which is compared with the messages at the end of the section.
-    pub(crate) fn index_record(&mut self, at: u64, topic: &[u8], data: &[u8]) {
-        self.first_index_at.get_or_insert(at);
-        let mut entries = Tally::default();
-        for entry in IndexEntry::all_of(data) {
-            entries.add(entry.sec.get(), entry.nsec.get(), self.message_offset(entry.pos.get()));
-        }
-        self.records.push(IndexRecord { topic: topic.to_vec(), entries });
     }
 
     /// Compares the index with the messages, by topic. `messages` has the count and checksum of the
     /// messages of each topic.
     pub(crate) fn compare_index(&mut self, messages: &BTreeMap<&[u8], Tally>) {
         let any = messages.values().any(|tally| tally.count > 0);
-        if self.records.is_empty() {
+        // The map is taken out of the section to free its memory, because a file may have many
+        // sections.
+        let mut indexed = std::mem::take(&mut self.records.by_topic);
+        if indexed.is_empty() {
             self.index = if any { IndexState::Absent } else { IndexState::Empty };
             return;
         }
-        let mut indexed: BTreeMap<&[u8], Tally> = BTreeMap::new();
-        for record in &self.records {
-            indexed.entry(&record.topic).or_default().join(record.entries);
-        }
-        let mut exact = !self.unusable;
+        let mut exact = !self.records.is_unusable;
         // A topic that has messages but no index record must be reported too.
         for topic in messages.iter().filter(|(_, tally)| tally.count > 0).map(|(topic, _)| topic) {
-            indexed.entry(topic).or_default();
+            indexed.entry(topic.to_vec()).or_default();
         }
-        for (topic, entries) in &indexed {
-            let in_scan = messages.get(topic).copied().unwrap_or_default();
-            let same = *entries == in_scan;
+        for (topic, entries) in indexed {
+            let in_scan = messages.get(&*topic).copied().unwrap_or_default();
+            let same = entries == in_scan;
             exact &= same;
-            self.index_topics.push(IndexTopic {
-                topic: topic.to_vec(),
-                entries: entries.count,
-                in_scan: in_scan.count,
-                exact: same,
-            });
+            let (entries, in_scan) = (entries.count, in_scan.count);
+            self.index_topics.push(IndexTopic { topic, entries, in_scan, exact: same });
         }
         self.index = if exact { IndexState::Exact } else { IndexState::Differs };
-        // Free the memory, because a file may have many sections.
-        self.records = Vec::new();
     }
 }
 

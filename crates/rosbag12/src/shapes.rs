@@ -12,22 +12,11 @@ use zerocopy::FromBytes;
 
 use crate::headers::Fields;
 use crate::message::MessageRef;
+use crate::tables::Publisher;
 use crate::wire::{Data, Header, OldStamp, RecordHead};
 
 /// Size in bytes of a length field, and of the seconds or nanoseconds of the time.
 const LEN: usize = size_of::<U32Le>();
-
-/// Connection and publisher to which a message header refers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MessageSource {
-    /// Index of the connection that the header names.
-    pub(crate) connection: u32,
-    /// True if the publisher is latching, that is, if it sends its last message to every new
-    /// subscriber.
-    pub(crate) latching: bool,
-    /// Index of the publisher's node name. `None` if the header names no publisher.
-    pub(crate) callerid: Option<u32>,
-}
 
 /// The bytes that equal message headers have in common. Only the time differs.
 #[derive(Debug)]
@@ -41,8 +30,10 @@ pub(crate) struct Shape {
     nsec_at: usize,
     /// Offsets of the seconds and nanoseconds, in ascending order.
     holes: [usize; 2],
-    /// Connection and publisher of the messages with this header.
-    pub(crate) source: MessageSource,
+    /// Index of the connection that the header names.
+    pub(crate) connection: u32,
+    /// Publisher that the header names.
+    pub(crate) publisher: Publisher,
     /// Number of messages with this header.
     pub(crate) count: u64,
     /// Index of the shape that the next message had the last time. The next message probably has
@@ -160,18 +151,18 @@ impl Shapes {
     }
 
     /// Returns the message at the start of `bytes` like [`look_up`](Self::look_up). If no shape
-    /// matches, a new shape is added. `add` returns the connection and the publisher of the new
-    /// shape, or `None` to reject the message.
+    /// matches, a new shape is added, for the connection with index `connection` and the publisher
+    /// that `publisher` returns.
     pub(crate) fn intern(
         &mut self,
         bytes: &[u8],
         head: Head,
-        add: impl FnOnce() -> Option<MessageSource>,
+        connection: u32,
+        publisher: impl FnOnce() -> Publisher,
     ) -> Option<MatchedHeader> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut matched = self.look_up(bytes, head, &mut scratch);
         if matched.is_none() && head.zeroed(bytes, &mut scratch).is_some() {
-            let source = add()?;
             let number = u32::try_from(self.list.len()).ok()?;
             let template: Box<[u8]> = scratch.as_slice().into();
             let (sec_at, nsec_at) = (head.sec_at, head.nsec_at);
@@ -180,7 +171,8 @@ impl Shapes {
                 sec_at,
                 nsec_at,
                 holes: [sec_at.min(nsec_at), sec_at.max(nsec_at)],
-                source,
+                connection,
+                publisher: publisher(),
                 count: 0,
                 next: number,
             };
@@ -303,8 +295,8 @@ mod tests {
         let mut shapes = Shapes::default();
         let (a, b) = (record("/topic/number/one/a", 1), record("/topic/number/one/b", 2));
         assert!(shapes.find(&a, 0).is_none());
-        assert_eq!(shapes.intern(&a, head(&a), || Some(MessageSource::default())).unwrap().shape, 0);
-        assert_eq!(shapes.intern(&b, head(&b), || Some(MessageSource::default())).unwrap().shape, 1);
+        assert_eq!(shapes.intern(&a, head(&a), 0, Publisher::default).unwrap().shape, 0);
+        assert_eq!(shapes.intern(&b, head(&b), 0, Publisher::default).unwrap().shape, 1);
         let later = record("/topic/number/one/a", 9);
         let found = shapes.find(&later, 1).unwrap();
         assert_eq!((found.shape, found.sec, found.nsec, found.len), (0, 9, 7, 2));

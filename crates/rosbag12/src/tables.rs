@@ -66,7 +66,7 @@ impl Connection {
     /// Returns the lowest and highest message time in nanoseconds. Returns `None` if no messages
     /// were read.
     pub fn span(&self) -> Option<(i64, i64)> {
-        self.stats.span.range().map(RangeInclusive::into_inner)
+        self.stats.times.span.range().map(RangeInclusive::into_inner)
     }
 }
 
@@ -77,31 +77,35 @@ pub(crate) struct Stats {
     pub(crate) count: u64,
     /// Total size in bytes of the payloads.
     pub(crate) bytes: u64,
-    /// Time of the first message in the file, in nanoseconds.
-    pub(crate) first: i64,
-    /// Time of the last message in the file, in nanoseconds.
-    pub(crate) last: i64,
-    /// Lowest and highest message time in nanoseconds.
-    pub(crate) span: Span,
-    /// Lowest message time above 0, in nanoseconds.
-    pub(crate) min_above_0: Option<i64>,
-    /// Intervals of time in which the connection has messages.
-    pub(crate) times: Spread,
     /// Number of messages from latching publishers, that is, from publishers that send their last
     /// message to every new subscriber.
     pub(crate) latched: u64,
+    /// Times of the messages.
+    pub(crate) times: MessageTimes,
+    /// Number of the last index block that has messages of the connection. The first block has
+    /// number 1.
+    pub(crate) block: u32,
+}
+
+/// Times of the messages of a connection, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MessageTimes {
+    /// Time of the first message in the file.
+    pub(crate) first: i64,
     /// Offset of the first message.
     pub(crate) first_at: u64,
+    /// Time of the last message in the file.
+    pub(crate) last: i64,
+    /// Lowest and highest message time.
+    pub(crate) span: Span,
+    /// Lowest message time above 0.
+    pub(crate) min_above_0: Option<i64>,
+    /// Intervals of time in which the connection has messages.
+    pub(crate) intervals: Spread,
     /// Offset of the first message with time 0.
     pub(crate) zero_at: Option<u64>,
     /// Offset of the first message whose nanoseconds value is one second or more.
     pub(crate) odd_nsec_at: Option<u64>,
-    /// Number of the last index block that has messages of the connection. The first block has
-    /// number 1.
-    pub(crate) block: u32,
-    /// Count and checksum of the messages in the current section (bag within the file), for
-    /// comparison with the index of the section.
-    pub(crate) in_section: Tally,
 }
 
 /// Count and checksum of a set of index entries. The checksum does not depend on the order of the
@@ -132,28 +136,73 @@ impl Tally {
     }
 }
 
+/// Tallies of the messages in the current section (bag within the file) or in the current chunk,
+/// by index of the connection or of the origin.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies {
+    /// By index, the tally of the messages. The list ends after the largest index used so far.
+    list: Vec<Tally>,
+    /// Indices that have messages.
+    used: Vec<u32>,
+}
+
+impl Tallies {
+    /// Adds a message at position `pos` to the tally with index `number`.
+    #[inline]
+    pub(crate) fn add(&mut self, number: u32, sec: u32, nsec: u32, pos: u64) {
+        let place = number as usize;
+        if place >= self.list.len() {
+            self.list.resize(place + 1, Tally::default());
+        }
+        let tally = &mut self.list[place];
+        if tally.count == 0 {
+            self.used.push(number);
+        }
+        tally.add(sec, nsec, pos);
+    }
+
+    /// Returns whether messages were added to the tally with index `number`.
+    pub(crate) fn has_messages(&self, number: u32) -> bool {
+        self.list.get(number as usize).is_some_and(|tally| tally.count > 0)
+    }
+
+    /// Removes all tallies, and returns them with their indices. The time does not depend on the
+    /// number of indices without messages.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u32, Tally)> {
+        self.used.drain(..).map(|number| (number, std::mem::take(&mut self.list[number as usize])))
+    }
+}
+
 impl Stats {
     /// Adds a message to the statistics, and returns the message time in nanoseconds.
     #[inline]
     pub(crate) fn message(&mut self, at: u64, len: usize, sec: u32, nsec: u32) -> i64 {
-        let time = nanos(sec, nsec);
+        let (time, times) = (nanos(sec, nsec), &mut self.times);
         if self.count == 0 {
-            (self.first, self.first_at) = (time, at);
+            (times.first, times.first_at) = (time, at);
         }
         self.count += 1;
         self.bytes += len as u64;
-        self.last = time;
-        self.span.add(time);
-        self.times.push(time, at);
+        times.last = time;
+        times.span.add(time);
+        times.intervals.push(time, at);
         if time > 0 {
-            self.min_above_0 = Some(self.min_above_0.map_or(time, |min| min.min(time)));
+            times.add_above_0(time);
         } else {
-            self.zero_at = self.zero_at.or(Some(at));
+            times.zero_at = times.zero_at.or(Some(at));
         }
         if nsec >= 1_000_000_000 {
-            self.odd_nsec_at = self.odd_nsec_at.or(Some(at));
+            times.odd_nsec_at = times.odd_nsec_at.or(Some(at));
         }
         time
+    }
+}
+
+impl MessageTimes {
+    /// Adds a message time above 0.
+    #[inline]
+    pub(crate) fn add_above_0(&mut self, time: i64) {
+        self.min_above_0 = Some(self.min_above_0.map_or(time, |min| min.min(time)));
     }
 }
 
@@ -187,12 +236,6 @@ pub(crate) struct Tables {
     pub(crate) shapes: Shapes,
     /// Message definitions in the bag.
     pub(crate) definitions: Definitions,
-    /// Number of different definition records in the bag.
-    pub(crate) defined: usize,
-    /// Node names of publishers.
-    pub(crate) callerids: Vec<Box<[u8]>>,
-    /// Map from the node name of a publisher to its index in `callerids`.
-    callerid_numbers: HashMap<Box<[u8]>, u32>,
     /// Map from topic, type and md5 sum to the index of the connection.
     by_key: HashMap<ConnectionName, u32>,
     /// Topic names that are in use. Each topic gets a unique name.
@@ -208,9 +251,6 @@ impl Tables {
             connections: Vec::new(),
             shapes: Shapes::default(),
             definitions: Definitions::new(options),
-            defined: 0,
-            callerids: Vec::new(),
-            callerid_numbers: HashMap::new(),
             by_key: HashMap::new(),
             names: UniqueNames::default(),
             clock,
@@ -270,23 +310,11 @@ impl Tables {
         self.connections.get(self.number(topic, ty, md5)? as usize)
     }
 
-    /// Returns the index of the publisher with the node name `name`. A name that does not exist is
-    /// added.
-    pub(crate) fn callerid(&mut self, name: &[u8]) -> u32 {
-        if let Some(number) = self.callerid_numbers.get(name) {
-            return *number;
-        }
-        let number = u32::try_from(self.callerids.len()).unwrap_or(u32::MAX);
-        self.callerids.push(name.into());
-        self.callerid_numbers.insert(name.into(), number);
-        number
-    }
-
     /// Looks up the definition of a connection again, if definitions were added since the last
     /// lookup.
     #[inline]
     pub(crate) fn resolve(&mut self, number: u32) {
-        if self.connections[number as usize].resolved_with != self.defined {
+        if self.connections[number as usize].resolved_with != self.definitions.records.len() {
             self.find_definition(number);
         }
     }
@@ -294,7 +322,7 @@ impl Tables {
     #[cold]
     fn find_definition(&mut self, number: u32) {
         let connection = &mut self.connections[number as usize];
-        connection.resolved_with = self.defined;
+        connection.resolved_with = self.definitions.records.len();
         // The definition of the connection's own topic is the best possible definition, so no other
         // definition is searched.
         if connection.definition().is_some_and(|d| d.source == crate::definitions::Source::Topic) {
@@ -313,8 +341,8 @@ impl Tables {
         let (topic, stats) = (&mut self.topics[number as usize], &self.connections[number as usize].stats);
         (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.count);
         let time = |nanos| (stats.count > 0).then_some(Timestamp::new(nanos, self.clock));
-        (topic.first, topic.last) = (time(stats.first), time(stats.last));
-        topic.in_order = stats.times.is_ascending();
+        (topic.first, topic.last) = (time(stats.times.first), time(stats.times.last));
+        topic.in_order = stats.times.intervals.is_ascending();
     }
 
     /// Returns the layout that decodes a payload. Returns `None` if it is not certain that a
@@ -382,6 +410,11 @@ pub struct Publisher {
 }
 
 impl Publisher {
+    /// Creates a publisher from the fields `latching` and `callerid` of a header.
+    pub(crate) fn of_fields(latching: Option<&[u8]>, callerid: Option<&[u8]>) -> Self {
+        Self { latching: latching == Some(b"1"), callerid: callerid.map(escape_bytes) }
+    }
+
     /// Creates a latching publisher. V1.2 bags record only latching publishers.
     pub fn latching(callerid: impl Into<String>) -> Self {
         Self { latching: true, callerid: Some(callerid.into()) }

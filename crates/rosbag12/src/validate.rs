@@ -57,14 +57,6 @@ pub(crate) enum Probe<'a> {
     Bad(Option<u64>),
 }
 
-/// Result of testing whether the head of a record (header and length fields) starts at an offset.
-enum Head<'a> {
-    /// A valid head of a record. The data of the record need not be in the window.
-    Good(ProbedRecord<'a>),
-    Cut,
-    Bad(Option<u64>),
-}
-
 /// Size in bytes of each length field in a record.
 pub(crate) const LEN: u64 = FIELD_LEN as u64;
 
@@ -81,27 +73,29 @@ pub(crate) const MORE_THAN_OP: u32 = OP_ONLY + 1;
 /// Minimum size in bytes of a header field: a name of one character, and `=`.
 const MIN_FIELD: u32 = 2;
 
-fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
+/// Tests whether the head of a record (header and length fields) starts at offset `at`. The data of
+/// the record need not be in the window.
+fn head(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> {
     // Fewer than the four bytes of the header length are left in the file.
-    let Some(len) = window.view::<U32Le>(at)? else { return Ok(Head::Cut) };
+    let Some(len) = window.view::<U32Le>(at)? else { return Ok(Probe::Cut) };
     let len = len.get();
     if !(OP_ONLY..=MAX_HEADER).contains(&len) {
-        return Ok(Head::Bad(None));
+        return Ok(Probe::Bad(None));
     }
     let end = at + LEN + u64::from(len);
     let Some(header) = window.slice(at + LEN, end)? else {
         let rest = window.upto(at + LEN, u64::from(len))?;
-        return Ok(if is_beginning(rest, len) { Head::Cut } else { Head::Bad(None) });
+        return Ok(if is_beginning(rest, len) { Probe::Cut } else { Probe::Bad(None) });
     };
     let parsed = Fields::read(header).and_then(|fields| Some((Header::interpret(&fields)?, fields)));
     let data_len = window.view::<U32Le>(end)?;
     let data = data_len.map(|len| (end + LEN, end + LEN + u64::from(len.get())));
     Ok(match (parsed, data) {
         (Some(((header, corrected_op), Fields { duplicates, unknown, .. })), Some((data_at, end))) => {
-            Head::Good(ProbedRecord { header, corrected_op, duplicates, unknown, data_at, end })
+            Probe::Good(ProbedRecord { header, corrected_op, duplicates, unknown, data_at, end })
         }
-        (Some(_), None) => Head::Cut,
-        (None, data) => Head::Bad(data.map(|(_, end)| end)),
+        (Some(_), None) => Probe::Cut,
+        (None, data) => Probe::Bad(data.map(|(_, end)| end)),
     })
 }
 
@@ -132,12 +126,8 @@ pub(crate) fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
 /// Tests whether a record starts at offset `at`.
 pub(crate) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> {
     Ok(match head(window, at)? {
-        Head::Good(found) => match window.slice(at, found.end)? {
-            Some(_) => Probe::Good(found),
-            None => Probe::Cut,
-        },
-        Head::Cut => Probe::Cut,
-        Head::Bad(claimed) => Probe::Bad(claimed),
+        Probe::Good(found) if window.slice(at, found.end)?.is_none() => Probe::Cut,
+        found => found,
     })
 }
 
@@ -147,7 +137,7 @@ pub(crate) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if window.eof && at >= window.end() {
         return Ok(at == window.end());
     }
-    Ok(!matches!(head(window, at)?, Head::Bad(_)) || version::at(window, at)?.is_some())
+    Ok(!matches!(head(window, at)?, Probe::Bad(_)) || version::at(window, at)?.is_some())
 }
 
 /// Returns whether the bytes at offset `at` are the first bytes of a version line.
@@ -178,7 +168,7 @@ fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if !may_start(window, at, MAX_HEADER)? {
         return Ok(false);
     }
-    let Head::Good(found) = head(window, at)? else { return Ok(false) };
+    let Probe::Good(found) = head(window, at)? else { return Ok(false) };
     let may_be = match found.header {
         Header::Unknown(_) => false,
         Header::Index(index) => wire::list_len::<IndexEntry>(index.count.get()) == found.end - found.data_at,

@@ -8,6 +8,7 @@
 mod accumulate;
 mod currents;
 mod events;
+mod group;
 mod levels;
 mod stats;
 mod windows;

@@ -35,6 +35,15 @@ pub(crate) struct Blocks {
     pub(crate) latency: i64,
 }
 
+/// The block times of a log, and the results of computing with them.
+#[derive(Clone, Debug)]
+pub(crate) struct LogTimes {
+    pub(crate) blocks: Blocks,
+    /// Times of all rows, on the clock that the log uses.
+    pub(crate) rows: TimeMap,
+    pub(crate) report: ClockReport,
+}
+
 /// A gap in a log, in which the logger lost rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
@@ -108,6 +117,13 @@ struct Line {
 }
 
 impl Blocks {
+    /// Returns whether some block times are invalid or earlier than those of the previous block.
+    /// Bytes of the file may then be missing or added.
+    pub(crate) fn is_suspect(&self) -> bool {
+        let is_wrong = |change| matches!(change, ClockChange::Implausible | ClockChange::Backwards);
+        self.list.iter().any(|block| is_wrong(block.change))
+    }
+
     /// Returns the segments as ranges of block indices. The blocks of a segment have no gap between
     /// them.
     fn segments(&self) -> Vec<std::ops::Range<usize>> {

@@ -7,9 +7,11 @@ mod track;
 
 pub(crate) use axis::Piece;
 pub use axis::{TimeAxis, TimeBase, TimeMap, TimeOptions};
-pub(crate) use fit::{Block, Blocks};
+pub(crate) use fit::{Block, Blocks, LogTimes};
 pub use fit::{ClockReport, Gap, Residuals};
-pub(crate) use track::{ClockChange, Tracker, blocks_between, follows, follows_on_both_clocks, is_plausible};
+pub(crate) use track::{
+    ClockChange, Gaps, Tracker, blocks_between, follows, follows_on_both_clocks, is_plausible,
+};
 
 /// True duration in nanoseconds of the rows that nominally last one second. Each row takes
 /// 3136/3125 of its nominal duration.

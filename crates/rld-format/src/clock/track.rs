@@ -114,9 +114,20 @@ pub(crate) struct Anchor {
     pub(crate) monotonic: i64,
 }
 
+/// Gaps in a log, in which the logger lost rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gaps {
+    pub(crate) count: u64,
+    /// Total duration in nanoseconds.
+    pub(crate) nanos: i128,
+}
+
 /// Tracks the block times of a log to detect gaps and changes of the clocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracker {
+    /// Number of blocks so far, without those that are left out.
+    pub(crate) blocks: u64,
+    pub(crate) gaps: Gaps,
     rate: u16,
     block_rows: u64,
     before: Option<PreviousBlock>,
@@ -143,6 +154,8 @@ impl Tracker {
         let start = (-MAX_SEC..MAX_SEC).contains(&sec) && (-SECOND..SECOND).contains(&nsec) && sec != 0;
         let anchor = start.then(|| Anchor { row: 0, realtime: sec * SECOND + nsec, monotonic: 0 });
         Self {
+            blocks: 0,
+            gaps: Gaps::default(),
             rate: lead_in.sample_rate.get(),
             block_rows: lead_in.data_block_size.get().into(),
             before: None,
@@ -164,6 +177,7 @@ impl Tracker {
     /// have advanced differently at the next block, this is not reported, because the change may
     /// have been at any of the skipped blocks.
     pub(crate) fn skip_unread(&mut self, rows: u64) {
+        self.blocks += 1;
         if let Some(before) = &mut self.before {
             before.rows += rows;
             self.between = Skipped::Passed;
@@ -180,6 +194,7 @@ impl Tracker {
         rows: u64,
         mut note: impl FnMut(&'static Rule, Range<u64>, String),
     ) -> ClockChange {
+        self.blocks += 1;
         let range = at..at + BLOCK_TIMES_LEN;
         if !is_plausible(block_times) {
             if !self.implausible {
@@ -209,6 +224,10 @@ impl Tracker {
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
         let change = self.compare(realtime, monotonic);
+        if let ClockChange::Gap { nanos, .. } = change {
+            self.gaps.count += 1;
+            self.gaps.nanos += i128::from(nanos);
+        }
         let is_next = self.between == Skipped::Nothing;
         self.between = Skipped::Nothing;
         match change {

@@ -104,10 +104,7 @@ impl RldReader {
             Builder::Bit(bit) => [Some(bit), column.valid],
             _ => [column.valid, None],
         };
-        let mut bytes: Vec<usize> = columns.iter().flat_map(wanted).flatten().map(|bit| bit / 8).collect();
-        bytes.sort_unstable();
-        bytes.dedup();
-        let words = bytes.iter().map(|byte| byte / 4).max().map_or(0, |last| last + 1);
+        let bits = Bitmaps::new(columns.iter().flat_map(wanted).flatten());
         let times = match options.times {
             Times::Records => Some(self.record_times().clone()),
             Times::Chosen(times) => times.map(|times| self.times(times)),
@@ -119,9 +116,7 @@ impl RldReader {
             columns,
             merged,
             merger: Merger::default(),
-            bytes,
-            maps: HashMap::new(),
-            words: vec![Vec::new(); words],
+            bits,
             times,
             ranges: self.rows_selected(select).into(),
             batch_rows: options.batch_rows.max(1) as u64,
@@ -162,6 +157,53 @@ fn metadata_of(index: usize, channel: &Channel, all: &[Channel], physical: bool)
     metadata(pairs)
 }
 
+/// Builder of the bitmaps of binary channels.
+#[derive(Debug)]
+struct Bitmaps {
+    /// Indices of the bytes of a row's bit words that contain bits of the selected channels. Byte i
+    /// contains the bits of the channels 8 i to 8 i + 7.
+    bytes: Vec<usize>,
+    /// For each word of 32 channels, the words of the rows in the current batch.
+    words: Vec<Vec<u32>>,
+    /// Bitmaps of the current batch by index of the binary channel.
+    maps: HashMap<usize, Buffer>,
+}
+
+impl Bitmaps {
+    /// Creates a builder for the channels with the indices `bits`.
+    fn new(bits: impl Iterator<Item = usize>) -> Self {
+        let mut bytes: Vec<usize> = bits.map(|bit| bit / 8).collect();
+        bytes.sort_unstable();
+        bytes.dedup();
+        let words = bytes.last().map_or(0, |last| last / 4 + 1);
+        Self { bytes, words: vec![Vec::new(); words], maps: HashMap::new() }
+    }
+
+    /// Adds rows of `row` bytes to the current batch.
+    fn copy(&mut self, rows: &[u8], row: usize) {
+        for (i, words) in self.words.iter_mut().enumerate() {
+            bits::copy_words(rows, row, 4 * i, words);
+        }
+    }
+
+    /// Builds the bitmaps of the current batch, and starts the next batch.
+    fn transpose(&mut self) {
+        self.maps.clear();
+        let mut maps: [Vec<u8>; 8] = Default::default();
+        for byte in &self.bytes {
+            let Some(words) = self.words.get(byte / 4) else { continue };
+            for map in &mut maps {
+                map.reserve(words.len().div_ceil(8));
+            }
+            bits::transpose(words, u32::try_from(byte % 4 * 8).unwrap_or_default(), &mut maps);
+            for (k, map) in maps.iter_mut().enumerate() {
+                self.maps.insert(8 * byte + k, Buffer::from_vec(std::mem::take(map)));
+            }
+        }
+        self.words.iter_mut().for_each(Vec::clear);
+    }
+}
+
 /// Iterator over the rows of a log, which returns them as Arrow record batches.
 #[derive(Debug)]
 pub struct RldBatches<'a> {
@@ -170,12 +212,7 @@ pub struct RldBatches<'a> {
     columns: Vec<Column>,
     merged: Vec<MergedColumn>,
     merger: Merger,
-    /// Indices of the bytes of a row's bit words that contain bits of the selected channels. Byte i
-    /// contains the bits of the channels 8 i to 8 i + 7.
-    bytes: Vec<usize>,
-    /// Bitmaps of the current batch by index of the binary channel.
-    maps: HashMap<usize, Buffer>,
-    words: Vec<Vec<u32>>,
+    bits: Bitmaps,
     times: Option<(TimeMap, ReusableBuffer)>,
     /// Rows that have not been returned yet, as ranges of row numbers.
     ranges: VecDeque<Range<u64>>,
@@ -198,22 +235,20 @@ impl RldBatches<'_> {
         let count = usize::try_from(rows.end - rows.start)
             .map_err(|e| ArrowError::InvalidArgumentError(e.to_string()))?;
         let row = self.reader.table.as_ref().map_or(1, |table| table.layout.row);
-        self.words.iter_mut().for_each(Vec::clear);
         for (_, bytes) in self.reader.runs(rows.clone(), GROUP) {
-            for (i, words) in self.words.iter_mut().enumerate() {
-                bits::copy_words(bytes, row, 4 * i, words);
-            }
+            self.bits.copy(bytes, row);
             for column in &mut self.columns {
                 column.builder.copy(bytes, row);
             }
         }
-        self.transpose_bits();
+        self.bits.transpose();
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len() + 1);
         if let Some((map, buffer)) = &mut self.times {
             arrays.push(times(map, buffer, rows.clone(), count));
         }
         for column in &mut self.columns {
-            let bits = |bit: usize| self.maps.get(&bit).map(|map| BooleanBuffer::new(map.clone(), 0, count));
+            let bits =
+                |bit: usize| self.bits.maps.get(&bit).map(|map| BooleanBuffer::new(map.clone(), 0, count));
             let nulls = column.valid.and_then(bits).map(NullBuffer::new);
             arrays.push(match &mut column.builder {
                 Builder::Bit(bit) => {
@@ -236,21 +271,6 @@ impl RldBatches<'_> {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
-    }
-
-    fn transpose_bits(&mut self) {
-        self.maps.clear();
-        let mut maps: [Vec<u8>; 8] = Default::default();
-        for byte in &self.bytes {
-            let Some(words) = self.words.get(byte / 4) else { continue };
-            for map in &mut maps {
-                map.reserve(words.len().div_ceil(8));
-            }
-            bits::transpose(words, u32::try_from(byte % 4 * 8).unwrap_or_default(), &mut maps);
-            for (k, map) in maps.iter_mut().enumerate() {
-                self.maps.insert(8 * byte + k, Buffer::from_vec(std::mem::take(map)));
-            }
-        }
     }
 }
 

@@ -162,7 +162,7 @@ impl RldReader {
     /// row inside a block of the new file, the block's later rows get UTC from before this step.
     fn rows_before_step(&self, rows: &Range<u64>) -> u64 {
         let size = self.table.as_ref().map_or(1, |table| table.layout.block_rows.max(1));
-        let steps = self.blocks.list.iter().filter(|block| block.change.step() != 0);
+        let steps = self.times.blocks.list.iter().filter(|block| block.change.step() != 0);
         let inside = steps.filter(|block| rows.start < block.row && block.row < rows.end);
         let early = |row: u64| row.next_multiple_of(size).min(rows.end - rows.start) - row;
         inside.map(|block| early(block.row - rows.start)).sum()
@@ -170,8 +170,8 @@ impl RldReader {
 
     /// Returns the first row after each gap within `rows`.
     fn gaps_inside(&self, rows: Range<u64>) -> impl Iterator<Item = u64> {
-        let from = self.blocks.list.partition_point(|block| block.row < rows.start);
-        let blocks = self.blocks.list[from..].iter().take_while(move |block| block.row < rows.end);
+        let from = self.times.blocks.list.partition_point(|block| block.row < rows.start);
+        let blocks = self.times.blocks.list[from..].iter().take_while(move |block| block.row < rows.end);
         let is_gap = |change| matches!(change, ClockChange::Gap { .. } | ClockChange::Backwards);
         blocks.filter(move |block| is_gap(block.change)).map(|block| block.row)
     }

@@ -110,6 +110,12 @@ pub(crate) struct BlockScan {
     run: BlockRun,
     /// Times of the first block that was not left out.
     first: Option<BlockTimes>,
+    resync: Resync,
+}
+
+/// State of the searches for blocks after bytes that are missing or were added.
+#[derive(Clone, Debug)]
+struct Resync {
     /// The last block whose times continue those of earlier blocks. Later block times are compared
     /// with those of this block.
     reference: Option<TimedBlock>,
@@ -121,6 +127,22 @@ pub(crate) struct BlockScan {
     /// Possible blocks whose times continue those of `reference`, but that no later block has
     /// confirmed yet.
     candidates: Vec<TimedBlock>,
+}
+
+impl Resync {
+    fn new() -> Self {
+        Self { reference: None, budget: INITIAL_BUDGET, searched_until: 0, candidates: Vec::new() }
+    }
+
+    /// Adds the offsets that may be searched for `bytes` bytes that were read.
+    fn add_budget(&mut self, bytes: u64) {
+        self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
+    }
+
+    /// Sets the block with which later block times are compared.
+    fn set_reference(&mut self, block: TimedBlock) {
+        *self = Self { reference: Some(block), budget: self.budget, ..Self::new() };
+    }
 }
 
 /// A block with valid times.
@@ -149,10 +171,7 @@ impl BlockScan {
             before: 0,
             run: BlockRun::from(at),
             first: None,
-            reference: None,
-            budget: INITIAL_BUDGET,
-            searched_until: 0,
-            candidates: Vec::new(),
+            resync: Resync::new(),
         }
     }
 
@@ -176,7 +195,7 @@ impl BlockScan {
             && self.counted.is_none_or(|counted| self.before < counted)
             && let Some(left_out) = self.check(window, period)?
         {
-            self.add_budget(left_out.range.end - left_out.range.start);
+            self.resync.add_budget(left_out.range.end - left_out.range.start);
             self.at = left_out.range.end;
             self.before += left_out.rows;
             self.run =
@@ -189,20 +208,8 @@ impl BlockScan {
         self.first = self.first.or(window.view::<BlockTimes>(at)?.copied());
         self.at += self.layout.block;
         self.before += self.layout.block_rows;
-        self.add_budget(self.layout.block);
+        self.resync.add_budget(self.layout.block);
         Ok(Step::Block { at, rows })
-    }
-
-    /// Adds the offsets that may be searched for `bytes` bytes that were read.
-    fn add_budget(&mut self, bytes: u64) {
-        self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
-    }
-
-    /// Sets the block with which later block times are compared.
-    fn set_reference(&mut self, block: TimedBlock) {
-        self.reference = Some(block);
-        self.searched_until = 0;
-        self.candidates.clear();
     }
 
     fn number(&self) -> u64 {
@@ -230,8 +237,8 @@ impl BlockScan {
         if is_plausible(times) {
             let there = TimedBlock { at: next, number: number + 1, times: *times };
             let continues = |block: &TimedBlock| blocks_between(&block.times, times, period).is_some();
-            if self.reference.is_none() || own.iter().chain(&self.reference).any(continues) {
-                self.set_reference(there);
+            if self.resync.reference.is_none() || own.iter().chain(&self.resync.reference).any(continues) {
+                self.resync.set_reference(there);
             }
             return Ok(None);
         }
@@ -245,7 +252,7 @@ impl BlockScan {
             return Ok(None);
         }
         let blocks = resumed.number - number;
-        self.set_reference(resumed);
+        self.resync.set_reference(resumed);
         Ok(Some(LeftOut {
             range: self.at..resumed.at,
             expected: blocks * self.layout.block,
@@ -326,15 +333,15 @@ impl BlockScan {
         let ranges = self.ranges();
         let end = ranges[2].end;
         // Offsets that were already searched with the same reference block are skipped.
-        let ranges = ranges.map(|range| range.start.max(self.searched_until)..range.end);
-        if self.budget < ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum() {
+        let ranges = ranges.map(|range| range.start.max(self.resync.searched_until)..range.end);
+        if self.resync.budget < ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum() {
             return Ok(None);
         }
         let until = end + 2 * self.layout.block + BLOCK_TIMES_LEN;
         if !window.eof && window.end() < until {
             return Err(NeedMore(until));
         }
-        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut candidates = std::mem::take(&mut self.resync.candidates);
         candidates.retain(|candidate| {
             candidate.number > self.number() && candidate.at >= self.at + BLOCK_TIMES_LEN
         });
@@ -343,7 +350,7 @@ impl BlockScan {
             let bytes = window.slice(range.start.min(to), to)?.unwrap_or_default();
             let len = usize::try_from(BLOCK_TIMES_LEN).expect("small");
             for (at, bytes) in (range.start..).zip(bytes.windows(len)) {
-                self.budget = self.budget.saturating_sub(1);
+                self.resync.budget = self.resync.budget.saturating_sub(1);
                 let Some(times) = BlockTimes::ref_from_bytes(bytes).ok().filter(|times| is_plausible(times))
                 else {
                     continue;
@@ -366,7 +373,7 @@ impl BlockScan {
                 }
             }
         }
-        (self.searched_until, self.candidates) = (end, candidates);
+        (self.resync.searched_until, self.resync.candidates) = (end, candidates);
         Ok(None)
     }
 
@@ -407,7 +414,7 @@ impl BlockScan {
             let later = candidate.number > self.number();
             later && self.counted.is_none_or(|counted| candidate.number < self.layout.blocks(counted))
         };
-        for reference in [own, self.reference].iter().flatten() {
+        for reference in [own, self.resync.reference].iter().flatten() {
             let candidate =
                 blocks_between(&reference.times, times, period).map(|blocks| of(reference.number + blocks));
             let candidate = candidate
@@ -416,7 +423,7 @@ impl BlockScan {
                 return Ok(candidate);
             }
         }
-        if self.reference.is_some_and(|reference| !follows(&reference.times, times)) {
+        if self.resync.reference.is_some_and(|reference| !follows(&reference.times, times)) {
             return Ok(None);
         }
         let blocks = ((at - self.at + self.layout.block / 2) / self.layout.block).max(1);

@@ -60,9 +60,10 @@ fn a_stream_buffers_the_search_ranges() {
 #[test]
 fn searches_are_limited_by_the_bytes_read() {
     let budget = |budget| {
-        let mut scan = BlockScan { budget, ..scan(20, 100_000) };
+        let mut scan = scan(20, 100_000);
+        scan.resync.budget = budget;
         scan.search(Window::whole(&bytes(70_000, &[])), None, PERIOD).unwrap();
-        (scan.searched_until, scan.budget)
+        (scan.resync.searched_until, scan.resync.budget)
     };
     assert_eq!((budget(65_841), budget(65_840)), ((65_961, 0), (0, 65_840)));
 
@@ -73,16 +74,18 @@ fn searches_are_limited_by_the_bytes_read() {
     after_search.search(Window::whole(&log), Some(timed_block(HEADER, 0)), PERIOD).unwrap();
     let Ok(Step::LeftOut(left_out)) = scan.next(Window::whole(&log)) else { panic!("it is short") };
     assert_eq!((left_out.range, left_out.rows), (HEADER..HEADER + BLOCK - 3, 20));
-    assert_eq!(scan.budget, after_search.budget + 2 * (BLOCK - 3));
+    assert_eq!(scan.resync.budget, after_search.resync.budget + 2 * (BLOCK - 3));
     assert!(matches!(scan.next(Window::whole(&log)), Ok(Step::Block { .. })));
-    assert_eq!(scan.budget, after_search.budget + 2 * (BLOCK - 3) + 2 * BLOCK);
-    assert_eq!(scan.reference.map(|reference| reference.number), Some(2), "the last block that was found");
+    assert_eq!(scan.resync.budget, after_search.resync.budget + 2 * (BLOCK - 3) + 2 * BLOCK);
+    let last = scan.resync.reference;
+    assert_eq!(last.map(|reference| reference.number), Some(2), "the last block that was found");
 }
 
 #[test]
 fn candidates_get_block_numbers() {
     let of_times = |log: &[(u64, BlockTimes)], own, reference, before, counted| {
-        let mut scan = BlockScan { before, reference, ..scan(20, counted) };
+        let mut scan = BlockScan { before, ..scan(20, counted) };
+        scan.resync.reference = reference;
         scan.at += before / 20 * BLOCK;
         let log_bytes = bytes(3000, log);
         let (at, times) = log[0];
@@ -107,9 +110,10 @@ fn candidates_get_block_numbers() {
 fn candidates_are_kept_until_a_later_one_confirms_them() {
     let search = |candidates: Vec<TimedBlock>, second: u64| {
         let log = bytes(70_000, &[(second, times(2 * PERIOD))]);
-        let mut scan = BlockScan { candidates, ..scan(20, 100_000) };
+        let mut scan = scan(20, 100_000);
+        scan.resync.candidates = candidates;
         let found = scan.search(Window::whole(&log), Some(timed_block(HEADER, 0)), PERIOD).unwrap();
-        (found.map(|found| found.at), scan.candidates, scan.searched_until)
+        (found.map(|found| found.at), scan.resync.candidates, scan.resync.searched_until)
     };
     let second = HEADER + 2 * BLOCK - 4;
     let of_place = |at, number| search(vec![TimedBlock { number, ..timed_block(at, 1) }], second).0;

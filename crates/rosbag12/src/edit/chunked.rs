@@ -16,7 +16,6 @@ use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::message::usize_of;
 use crate::reader::BagReader;
-use crate::sections::IndexState;
 use crate::v2::wire::ConnectionHeader;
 use crate::v2::{self, Compression, HeadReader, MessageMerge, NewConnection, OriginRecord, Writer};
 use crate::version::Version;
@@ -213,13 +212,7 @@ impl BagReader {
             &rules::CONNECTION_DAMAGED,
             &rules::ZEROS_BEFORE_INDEX,
         ];
-        let counts = self.diagnostics().counts();
-        self.info().lost.losses == 0
-            && self.scanner.line.text == "#ROSBAG V2.0"
-            && !self.scanner.line.crlf
-            && wrong.iter().all(|rule| !counts.contains_key(rule.code))
-            && matches!(self.sections(), [section]
-                if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())
+        self.is_as_recorded("#ROSBAG V2.0", &wrong)
     }
 
     /// Writes all messages of the bag to a V2.0 bag with an index. Returns the size of the new bag

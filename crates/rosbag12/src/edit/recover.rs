@@ -6,7 +6,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::{Detail, LogReader, Recovery, Value};
+use rovelog_core::{Detail, LogReader, Recovery, Rule, Value};
 
 use super::chunked;
 use super::lost::{LostMessage, named};
@@ -164,15 +164,21 @@ impl BagReader {
         }
         let wrong =
             [&rules::OP_DAMAGED, &rules::INDEX_POS_WRONG, &rules::RAW_PADDING, &rules::TEXT_MODE_COPY];
-        let counts = self.diagnostics().counts();
         self.version() == Version::V1_2
-            && self.info().lost.losses == 0
-            && self.scanner.line.text == "#ROSRECORD V1.2"
+            && self.is_as_recorded("#ROSRECORD V1.2", &wrong)
+            && self.is_indexed_as_recorded()
+    }
+
+    /// Returns whether the bag has this version line, one section with a right index, no losses, and
+    /// no diagnostics of the rules `wrong`.
+    pub(super) fn is_as_recorded(&self, line: &str, wrong: &[&Rule]) -> bool {
+        let counts = self.diagnostics().counts();
+        self.info().lost.losses == 0
+            && self.scanner.line.text == line
             && !self.scanner.line.crlf
             && wrong.iter().all(|rule| !counts.contains_key(rule.code))
             && matches!(self.sections(), [section]
                 if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())
-            && self.is_indexed_as_recorded()
     }
 
     /// Writes all valid messages to a new bag with an index. The reference readers accept the new

@@ -45,10 +45,8 @@ impl Scanner {
         let stated = ConnectionHeader::read(data).unwrap_or_default();
         let (ty, md5) = (stated.ty.unwrap_or_default(), stated.md5sum.unwrap_or(b"*"));
         let connection = self.tables.connection(topic, ty, md5)?;
-        if let Some(text) = stated.message_definition
-            && self.tables.definitions.take(topic, ty, md5, text, at)
-        {
-            self.tables.defined += 1;
+        if let Some(text) = stated.message_definition {
+            self.tables.definitions.records.add(topic, ty, md5, text, at);
         }
         if let Some(other) = content.ids.declared.get(&(section, conn))
             && let Some(other) = &content.origins[*other as usize].record
@@ -58,8 +56,7 @@ impl Scanner {
                 format!("connection {conn} of {topic} was declared before for {before}, with different data")
             });
         }
-        let callerid = stated.callerid.map(escape_bytes);
-        let publisher = Publisher { latching: stated.latching == Some(b"1"), callerid };
+        let publisher = Publisher::of_fields(stated.latching, stated.callerid);
         let record = OriginRecord {
             topic: topic.into(),
             data: data.into(),
@@ -122,7 +119,7 @@ impl Scanner {
 
     /// Reports damaged connection data, and topics in the connection data that differ from the
     /// header. Each problem is reported at the first record of the connection.
-    pub(super) fn report_connections(&mut self) {
+    pub(crate) fn report_connections(&mut self) {
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
         for origin in &self.content.origins {
             let Some(record) = &origin.record else { continue };
@@ -229,11 +226,7 @@ impl Scanner {
         let time = stats.message(extent.file_offset(at), payload.len(), sec, nsec);
         self.order.add(time);
         let position = &mut self.content.position;
-        let tally = &mut position.tallies[origin as usize];
-        if tally.count == 0 {
-            position.origins.push(origin);
-        }
-        tally.add(sec, nsec, at);
+        position.tallies.add(origin, sec, nsec, at);
         position.span = Some(position.span.map_or((time, time), |(min, max)| (min.min(time), max.max(time))));
         let fit = fit(connection, payload);
         // Payloads are checked while scanning, so that damaged payloads are reported even if no
@@ -302,9 +295,8 @@ impl Scanner {
         let position = &mut content.position;
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         let mut tallies: BTreeMap<u32, Tally> = BTreeMap::new();
-        for number in position.origins.drain(..) {
+        for (number, tally) in position.tallies.drain() {
             let origin = &content.origins[number as usize];
-            let tally = std::mem::take(&mut position.tallies[number as usize]);
             *counts.entry(origin.connection).or_default() += tally.count;
             tallies.entry(origin.id).or_default().join(tally);
         }

@@ -13,7 +13,7 @@ use super::compression::Compression;
 use super::scan::{ChunkExtent, LengthSource};
 use super::wire::{ConnectionHeader, IndexEntry};
 use crate::message::usize_of;
-use crate::tables::{Connection, MAX_CONNECTIONS, Publisher, Tally};
+use crate::tables::{Connection, MAX_CONNECTIONS, Publisher, Tallies, Tally};
 use crate::validate::are_damaged;
 
 /// Connection ids below this value are always stored in a list. Larger ids are stored in the list
@@ -378,9 +378,7 @@ pub(crate) struct Position {
     pub(crate) chunk: usize,
     /// By index of the origin, the count and checksum of the messages in the current chunk, for
     /// comparison with the index data.
-    pub(crate) tallies: Vec<Tally>,
-    /// Indices of the origins that have messages in the current chunk.
-    pub(crate) origins: Vec<u32>,
+    pub(crate) tallies: Tallies,
     /// Lowest and highest message time in the current chunk.
     pub(crate) span: Option<(i64, i64)>,
 }
@@ -490,7 +488,6 @@ impl Content {
         let (count, index_count, index_differs) = (0, 0, false);
         let origin = Origin { section, id, connection, publisher, record, count, index_count, index_differs };
         self.origins.push(origin);
-        self.position.tallies.push(Tally::default());
         Some(number)
     }
 

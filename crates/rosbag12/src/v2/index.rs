@@ -80,11 +80,11 @@ impl Scanner {
             if let Some(said) = header.filter(|said| *said != real) {
                 why.push(format!("the bag header states {} connections and {} chunks", said.0, said.1));
             }
-            let pos = section.first_index_at.map(|at| at - section.offset);
+            let pos = section.records.first_at.map(|at| at - section.offset);
             if section.index_pos != pos {
                 why.push("the bag header states another index position".to_owned());
             }
-            if section.unusable {
+            if section.records.is_unusable {
                 why.push("another index comes before it".to_owned());
             }
             section.index = if content.is_encrypted() {
@@ -104,8 +104,7 @@ impl Scanner {
             if infos > 0 {
                 section.index_topics = topics.into_values().collect();
             }
-            section.why = why;
-            section.report(end, &mut self.diagnostics);
+            section.report(end, &why, &mut self.diagnostics);
         }
     }
 
@@ -231,27 +230,6 @@ impl Scanner {
         Some(())
     }
 
-    /// Sets the statistics of each topic of a bag that was opened by its index, and reports
-    /// problems of the topics.
-    pub(crate) fn finish_from_index(&mut self) {
-        self.report_connections();
-        let is_whole = self.content.unread_span().is_none();
-        for number in 0..self.tables.connections.len() {
-            let id = u32::try_from(number).expect("connections are limited");
-            self.tables.resolve(id);
-            self.tables.publish(id);
-            let topic = &mut self.tables.topics[number];
-            // The index does not tell whether messages are in time order, and it does not contain
-            // payload sizes.
-            (topic.in_order, topic.bytes_known) = (topic.count < 2, topic.count == 0);
-            if !is_whole {
-                // A chunk info has the time span of the whole chunk, not of each topic.
-                (topic.first, topic.last) = (None, None);
-            }
-            self.tables.report(number, &mut self.diagnostics);
-        }
-    }
-
     /// Adds the chunk at offset `at` if its header, index data and chunk info are consistent.
     /// Returns the offset of the next chunk.
     fn read_chunk_index(&mut self, window: Window<'_>, at: u64, number: usize) -> Option<u64> {
@@ -332,19 +310,19 @@ impl Scanner {
         let entries = IndexEntry::all_of(data);
         let stats = &mut self.tables.connections[origin.connection as usize].stats;
         let (first, last) = (entries.first()?.time.nanos(), entries.last()?.time.nanos());
+        let times = &mut stats.times;
         if stats.count == 0 {
-            (stats.first, stats.first_at) = (first, at);
+            (times.first, times.first_at) = (first, at);
         }
         stats.count += entries.len() as u64;
         stats.latched += if origin.publisher.latching { entries.len() as u64 } else { 0 };
-        stats.last = last;
-        stats.span.add(first);
-        stats.span.add(last);
+        times.last = last;
+        times.span.add(first);
+        times.span.add(last);
         // In a simulation, messages have time 0 until the simulated clock starts.
         let above_0 = entries.partition_point(|entry| entry.time.nanos() == 0);
         if let Some(entry) = entries.get(above_0) {
-            let time = entry.time.nanos();
-            stats.min_above_0 = Some(stats.min_above_0.map_or(time, |min| min.min(time)));
+            times.add_above_0(entry.time.nanos());
         }
         Some((first, last))
     }

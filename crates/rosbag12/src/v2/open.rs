@@ -121,7 +121,7 @@ impl Scanner {
         let of_section = |of: u32| of as usize == number;
         let chunks = content.chunks.iter().filter(|chunk| of_section(chunk.section)).count();
         let infos = content.infos.iter().filter(|info| of_section(info.section)).count();
-        section.first_index_at == Some(end)
+        section.records.first_at == Some(end)
             && section.index_pos.and_then(|pos| pos.checked_add(section.offset)) == Some(end)
             && chunks > 0
             && chunks == infos
@@ -164,8 +164,8 @@ impl Scanner {
     /// messages were appended.
     fn report_old_index(&mut self, at: u64) {
         let section = self.sections.last_mut().expect("there is always a section");
-        if let Some(old) = section.first_index_at.take() {
-            section.unusable = true;
+        if let Some(old) = section.records.first_at.take() {
+            section.records.is_unusable = true;
             self.diagnostics.push(&rules::OLD_INDEX, old..at, || {
                 format!("the index at byte {old} is outdated, because the chunk at byte {at} follows it")
             });
@@ -191,7 +191,7 @@ impl Scanner {
                     });
                 }
                 section.index_pos = Some(header.index_pos.get());
-                section.bag_header_at = Some((at, found.data_at));
+                section.bag_header_at = Some(at..found.data_at);
                 let words = |bytes: Option<&[u8]>| {
                     rovelog_core::internal::text::escape_bytes(bytes.unwrap_or_default())
                 };
@@ -229,7 +229,7 @@ impl Scanner {
                 }
             }
             Header::ChunkInfo(info) => {
-                section.first_index_at.get_or_insert(at);
+                section.records.first_at.get_or_insert(at);
                 let key = (content.position.section, info.chunk_pos.get());
                 content.info_at_offset.insert(key, content.infos.len());
                 let entries = ConnectionCount::all_of(data).iter();
@@ -240,7 +240,7 @@ impl Scanner {
                 content.infos.push(Info { section: key.0, span, counts });
             }
             Header::Connection(record) => {
-                section.first_index_at.get_or_insert(at);
+                section.records.first_at.get_or_insert(at);
                 let conn = record.conn.get();
                 content.ids.indexed.insert((content.position.section, conn));
                 let head = window.slice(at, found.data_at).ok().flatten().unwrap_or_default();

@@ -64,8 +64,60 @@ struct Next {
     time: i64,
     /// Index of the chunk that contains the message.
     chunk: usize,
-    /// Index of the chunk in [`MessageMerge::active`].
+    /// Index of the chunk in [`ActiveChunks::slots`].
     slot: usize,
+}
+
+/// Chunks in memory whose messages have not all been returned yet.
+#[derive(Default)]
+struct ActiveChunks {
+    /// All chunks in memory. An entry is `None` after all messages of its chunk have been returned.
+    slots: Vec<Option<ActiveChunk>>,
+    /// Size in bytes of all chunks in memory, for comparison with `max_held`.
+    held: usize,
+    /// Maximum value of `held`. Above this value, chunks in memory are reduced to their next
+    /// messages.
+    max_held: usize,
+    /// Next message of each chunk in memory.
+    queue: BinaryHeap<Reverse<Next>>,
+}
+
+impl ActiveChunks {
+    fn put(&mut self, slot: usize, chunk: ActiveChunk) {
+        self.held += chunk.bytes();
+        self.slots[slot] = Some(chunk);
+    }
+
+    fn take(&mut self, slot: usize) -> Option<ActiveChunk> {
+        let chunk = self.slots[slot].take()?;
+        self.held -= chunk.bytes();
+        Some(chunk)
+    }
+
+    /// Adds a loaded chunk and its first message. `pending` are its messages, of which there must be
+    /// at least one. Returns the index of the chunk in `slots`.
+    fn add(&mut self, loaded: LoadedChunk, pending: Vec<MessageRef>) -> usize {
+        let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.queue.push(Reverse(Next { time: pending[0].time(), chunk: loaded.number, slot }));
+        self.put(slot, ActiveChunk { loaded, pending, next: 0, is_partial: false, last: None });
+        slot
+    }
+
+    /// Returns the index of the chunk to reduce to its next messages, if the chunks occupy too much
+    /// memory. This is the chunk whose next message has the latest time, because it is needed last.
+    fn to_shrink(&self) -> Option<usize> {
+        if self.held <= self.max_held {
+            return None;
+        }
+        let next = |(slot, chunk): (usize, &Option<ActiveChunk>)| {
+            let chunk = chunk.as_ref().filter(|chunk| !chunk.is_partial)?;
+            Some((chunk.pending[chunk.next].time(), slot))
+        };
+        self.slots.iter().enumerate().filter_map(next).max().map(|(_, slot)| slot)
+    }
 }
 
 /// Iterator that merges the messages of several chunks in time order or file order.
@@ -87,29 +139,22 @@ pub(crate) struct MessageMerge<'a> {
     /// Records of the loaded chunks whose op (record type) is unknown. Collected only if
     /// `with_head` is true.
     unknown_records: Vec<Vec<u8>>,
-    /// Chunks in memory. An entry is `None` after all messages of its chunk have been returned.
-    active: Vec<Option<ActiveChunk>>,
-    /// Size in bytes of all chunks in `active`, for comparison with `max_held`.
-    held: usize,
-    /// Maximum value of `held`. Above this value, chunks in memory are reduced to their next
-    /// messages.
-    max_held: usize,
-    /// Next message of each chunk in memory.
-    queue: BinaryHeap<Reverse<Next>>,
-    /// Records before the start of the selected time window, in reverse order. The iterator returns
-    /// these records before all others.
-    before_window: Vec<Record<'a>>,
+    /// Chunks in memory.
+    active: ActiveChunks,
 }
 
 impl BagReader {
     /// Returns the selected records in time order. If the selection keeps the last record of a
-    /// topic before the time window, these records come first.
-    pub(crate) fn chunked_by_time<'a>(&'a self, select: &Select) -> MessageMerge<'a> {
-        let mut all = MessageMerge::new(self, select, false, false);
-        if let Some(start) = select.start.filter(|_| select.last_before) {
-            all.before_window = last_before(self, &self.wanted_before(select, false), start, false);
-        }
-        all
+    /// topic before the time window, these records come first. After the last record, an error is
+    /// returned if the index lists messages that the chunks do not contain.
+    pub(crate) fn chunked_by_time<'a>(
+        &'a self,
+        select: &Select,
+    ) -> impl Iterator<Item = Result<Record<'a>>> + use<'a> {
+        let mut merge = MessageMerge::new(self, select, false, false);
+        let last = |start| last_before(self, &self.wanted_before(select, false), start, false);
+        let before = select.start.filter(|_| select.last_before).map_or_else(Vec::new, last);
+        before.into_iter().map(Ok).chain(std::iter::from_fn(move || merge.next_or_error()))
     }
 
     /// Returns the records before the selected time window that a slice of the bag keeps: the last
@@ -121,8 +166,7 @@ impl BagReader {
     pub(crate) fn records_before(&self, select: &Select) -> (Vec<Record<'_>>, u64) {
         let Some(start) = select.start else { return (Vec::new(), 0) };
         let of_topics = last_before(self, &self.wanted_before(select, false), start, true).len();
-        let mut records = last_before(self, &self.wanted_before(select, true), start, true);
-        records.reverse();
+        let records = last_before(self, &self.wanted_before(select, true), start, true);
         let latched = (records.len() - of_topics) as u64;
         (records, latched)
     }
@@ -148,6 +192,7 @@ impl<'a> MessageMerge<'a> {
             // order.
             plan.sort_by_key(|number| (chunks[*number].messages.span, *number));
         }
+        let max_held = usize_of(reader.options.read.limits.unpacked / ACTIVE_SHARE);
         Self {
             reader,
             loader: reader.loader(plan),
@@ -157,17 +202,13 @@ impl<'a> MessageMerge<'a> {
             in_file_order,
             with_head,
             unknown_records: Vec::new(),
-            active: Vec::new(),
-            held: 0,
-            max_held: usize_of(reader.options.read.limits.unpacked / ACTIVE_SHARE),
-            queue: BinaryHeap::new(),
-            before_window: Vec::new(),
+            active: ActiveChunks { max_held, ..ActiveChunks::default() },
         }
     }
 
     /// Returns the next record. After the last record, returns an error if the index lists messages
     /// that the chunks do not contain.
-    pub(crate) fn next_or_error(&mut self) -> Option<Result<Record<'a>>> {
+    fn next_or_error(&mut self) -> Option<Result<Record<'a>>> {
         if let Some(record) = self.next() {
             return Some(Ok(record));
         }
@@ -178,7 +219,7 @@ impl<'a> MessageMerge<'a> {
     /// all messages in memory.
     fn must_load(&self) -> bool {
         let Some(number) = self.loader.peek() else { return false };
-        let Some(Reverse(next)) = self.queue.peek() else { return true };
+        let Some(Reverse(next)) = self.active.queue.peek() else { return true };
         let span = self.reader.scanner.content.chunks[number].messages.span;
         !self.in_file_order && span.is_some_and(|(first, _)| (first, number) < (next.time, next.chunk))
     }
@@ -226,40 +267,16 @@ impl<'a> MessageMerge<'a> {
         if pending.is_empty() {
             return self.loader.recycle(loaded);
         }
-        let place = self.active.iter().position(Option::is_none).unwrap_or(self.active.len());
-        if place == self.active.len() {
-            self.active.push(None);
-        }
-        self.hold(place, loaded, pending);
-        while self.held > self.max_held {
-            // Reduce the chunk whose next message has the latest time, because this chunk is needed
-            // last.
-            let is_complete =
-                |place: &usize| self.active[*place].as_ref().filter(|active| !active.is_partial);
-            let next = |active: &ActiveChunk| active.pending[active.next].time();
-            let all = 0..self.active.len();
-            let last = all.filter_map(|place| is_complete(&place).map(|active| (next(active), place))).max();
-            let Some((_, place)) = last else { break };
-            self.shrink(place);
-        }
-    }
-
-    /// Stores a loaded chunk at index `place` of `active`, and adds its first message to the queue.
-    fn hold(&mut self, place: usize, loaded: LoadedChunk, pending: Vec<MessageRef>) {
-        if let Some(first) = pending.first() {
-            let (time, chunk, slot) = (first.time(), loaded.number, place);
-            self.queue.push(Reverse(Next { time, chunk, slot }));
-            let active = ActiveChunk { loaded, pending, next: 0, is_partial: false, last: None };
-            self.held += active.bytes();
-            self.active[place] = Some(active);
+        self.active.add(loaded, pending);
+        while let Some(slot) = self.active.to_shrink() {
+            self.shrink(slot);
         }
     }
 
     /// Reduces a chunk in memory to its next messages. The chunk is loaded again later for the
     /// remaining messages.
-    fn shrink(&mut self, place: usize) {
-        let Some(ActiveChunk { loaded, pending, next, .. }) = self.active[place].take() else { return };
-        self.held -= loaded.held_bytes() + pending.capacity() * size_of::<MessageRef>();
+    fn shrink(&mut self, slot: usize) {
+        let Some(ActiveChunk { loaded, pending, next, .. }) = self.active.take(slot) else { return };
         let (mut kept, mut bytes) = (Vec::new(), 0);
         for message in &pending[next..] {
             bytes += message.payload_len as usize + size_of::<MessageRef>();
@@ -275,9 +292,7 @@ impl<'a> MessageMerge<'a> {
         // `held` includes the unused capacity of vectors. Unused capacity would cause more
         // reductions than necessary.
         kept.shrink_to_fit();
-        let active = ActiveChunk { loaded: copy, pending: kept, next: 0, is_partial: true, last };
-        self.held += active.bytes();
-        self.active[place] = Some(active);
+        self.active.put(slot, ActiveChunk { loaded: copy, pending: kept, next: 0, is_partial: true, last });
     }
 
     /// Returns the next record of the chunks in memory. Returns `None` if no messages are left in
@@ -285,9 +300,9 @@ impl<'a> MessageMerge<'a> {
     fn pop(&mut self) -> Option<Record<'a>> {
         // Replacing the top of the heap in place reorders the heap once. A pop and a push would
         // reorder it twice.
-        let mut head = self.queue.peek_mut()?;
+        let mut head = self.active.queue.peek_mut()?;
         let Reverse(Next { chunk, slot, .. }) = *head;
-        let active = self.active[slot].as_mut()?;
+        let active = self.active.slots[slot].as_mut()?;
         let record = active.loaded.record(self.reader, &active.pending[active.next], self.with_head);
         active.next += 1;
         if let Some(next) = active.pending.get(active.next) {
@@ -301,18 +316,20 @@ impl<'a> MessageMerge<'a> {
 
     /// Frees a chunk in memory after its last message was returned. If the chunk was reduced to its
     /// next messages, loads it again for the remaining messages.
-    fn finish(&mut self, place: usize, number: usize) {
-        let Some(done) = self.active[place].take() else { return };
-        self.held -= done.bytes();
+    fn finish(&mut self, slot: usize, number: usize) {
+        let Some(done) = self.active.take(slot) else { return };
         self.loader.recycle(done.loaded);
         let Some(last) = done.last else { return };
         let Some(loaded) = self.reader.loader(vec![number]).load() else { return };
         let mut pending = self.pending(&loaded);
         // Skip the messages that the reduced chunk has already returned.
         pending.drain(..pending.partition_point(|message| self.key(message) <= last));
-        self.hold(place, loaded, pending);
-        if self.held > self.max_held {
-            self.shrink(place);
+        if pending.is_empty() {
+            return;
+        }
+        let slot = self.active.add(loaded, pending);
+        if self.active.held > self.active.max_held {
+            self.shrink(slot);
         }
     }
 }
@@ -321,9 +338,6 @@ impl<'a> Iterator for MessageMerge<'a> {
     type Item = Record<'a>;
 
     fn next(&mut self) -> Option<Record<'a>> {
-        if let Some(record) = self.before_window.pop() {
-            return Some(record);
-        }
         while self.must_load() {
             self.load();
         }
@@ -361,7 +375,7 @@ impl BagReader {
     }
 }
 
-/// Returns the last record before `start` of each wanted topic and publisher, in descending order.
+/// Returns the last record before `start` of each wanted topic and publisher, in ascending order.
 /// If a record is the last record of its topic and also of its publisher, it is returned once.
 fn last_before<'a>(
     reader: &'a BagReader,
@@ -413,5 +427,5 @@ fn last_before<'a>(
     // A record may be the last record of its topic and also of its publisher. The map by position
     // of the record removes such duplicates.
     let last: BTreeMap<_, _> = last.into_values().collect();
-    last.into_values().rev().collect()
+    last.into_values().collect()
 }

@@ -58,7 +58,8 @@ impl Hint {
     }
 }
 
-/// Index data of a chunk. The index data are parsed only if the chunk is damaged.
+/// Index data of a chunk, and state of the searches for indexed messages. The index data are parsed
+/// only if the chunk is damaged.
 #[derive(Debug, Default)]
 pub(crate) struct Hints<'a> {
     /// Index data records of the chunk.
@@ -72,6 +73,14 @@ pub(crate) struct Hints<'a> {
     read: OnceCell<Vec<Hint>>,
     /// Connection ids that have index entries.
     conns: OnceCell<BTreeSet<u32>>,
+    /// Distance in bytes between the records and their indexed offsets. Positive if bytes were
+    /// added before the records, negative if bytes are missing.
+    shift: i64,
+    /// Number of index entries that all searches so far have examined. This number is limited, to
+    /// bound the time of damaged chunks.
+    checked_count: usize,
+    /// Arguments and result of the last call of [`ChunkRecords::is_any_indexed`].
+    last_search: Option<IndexSearch>,
 }
 
 impl<'a> Hints<'a> {
@@ -97,8 +106,14 @@ impl<'a> Hints<'a> {
     }
 
     /// Returns the number of index entries whose expected offset is below `place`.
-    fn first_at_or_after(&self, place: u64, shift: i64) -> usize {
-        self.all().partition_point(|hint| hint.place(shift) < signed(place))
+    fn first_at_or_after(&self, place: u64) -> usize {
+        self.all().partition_point(|hint| hint.place(self.shift) < signed(place))
+    }
+
+    /// Returns whether the searches in this chunk have reached their limit. Without a limit, a
+    /// chunk with damage in every message would take quadratic time.
+    fn have_searched_enough(&self) -> bool {
+        self.checked_count > MAX_SEARCHES * self.all().len().max(MIN_HINTS)
     }
 
     /// Returns whether the index data have any entry for the connection id `conn`.
@@ -135,14 +150,6 @@ pub(crate) struct ChunkRecords<'a> {
     known_lost: Option<&'a [Range<u64>]>,
     /// Offset of the next record in the chunk.
     at: usize,
-    /// Distance in bytes between the records and their indexed offsets. Positive if bytes were
-    /// added before the records, negative if bytes are missing.
-    shift: i64,
-    /// Number of index entries that all searches so far have examined. This number is limited, to
-    /// bound the time of damaged chunks.
-    checked_count: usize,
-    /// Arguments and result of the last call of [`is_any_indexed`](Self::is_any_indexed).
-    last_search: Option<IndexSearch>,
     /// Offset and corrected op (record type) of the last record, if its stored op was damaged.
     corrected_op: Option<(usize, u8)>,
 }
@@ -171,18 +178,7 @@ impl<'a> ChunkRecords<'a> {
         template: Option<Template>,
     ) -> Self {
         let hints = Hints { len: hints.len.max(data.len() as u64), ..hints };
-        Self {
-            data,
-            hints,
-            template,
-            declared_len,
-            known_lost: None,
-            at: 0,
-            shift: 0,
-            checked_count: 0,
-            last_search: None,
-            corrected_op: None,
-        }
+        Self { data, hints, template, declared_len, known_lost: None, at: 0, corrected_op: None }
     }
 
     /// Moves the iterator to offset `at` of the chunk.
@@ -353,10 +349,10 @@ impl<'a> ChunkRecords<'a> {
     /// `payload_end`.
     fn find_by_index(&mut self, from: u64, limit: u64, payload_end: u64) -> Result<Option<u64>, NeedMore> {
         let mut search = Search::from(from);
-        let mut number = self.hints.first_at_or_after(from, self.shift);
+        let mut number = self.hints.first_at_or_after(from);
         loop {
             let hint = self.hints.all().get(number).copied();
-            let place = hint.map_or(limit, |hint| hint.place(self.shift).cast_unsigned().min(limit));
+            let place = hint.map_or(limit, |hint| hint.place(self.hints.shift).cast_unsigned().min(limit));
             while let Some(start) = search.run_to(self.window(), place, starts)? {
                 if self.leads_to_indexed(start, payload_end)? {
                     return Ok(Some(start));
@@ -375,23 +371,23 @@ impl<'a> ChunkRecords<'a> {
     fn is_any_indexed(&mut self, from: u64) -> bool {
         // The last result is reused. Otherwise wrong index entries would be examined again for each
         // damaged record, which takes quadratic time.
-        if let Some(last) = self.last_search
-            && last.shift == self.shift
+        if let Some(last) = self.hints.last_search
+            && last.shift == self.hints.shift
             && last.from <= from
             && last.found.is_none_or(|place| from <= place)
         {
             return last.found.is_some();
         }
-        let hints = &self.hints.all()[self.hints.first_at_or_after(from, self.shift)..];
-        let places = hints.iter().map(|hint| (hint.place(self.shift).cast_unsigned(), hint.conn));
+        let (hints, shift) = (&self.hints.all()[self.hints.first_at_or_after(from)..], self.hints.shift);
+        let places = hints.iter().map(|hint| (hint.place(shift).cast_unsigned(), hint.conn));
         let mut checked_count = 0;
         let found =
             places.inspect(|_| checked_count += 1).find(|(place, conn)| self.is_message_at(*place, *conn));
         // A new shift invalidates the last result, so the examined entries count toward the limit
         // of all searches.
-        self.checked_count += checked_count;
+        self.hints.checked_count += checked_count;
         let found = found.map(|(place, _)| place);
-        self.last_search = Some(IndexSearch { from, shift: self.shift, found });
+        self.hints.last_search = Some(IndexSearch { from, shift, found });
         found.is_some()
     }
 
@@ -421,10 +417,10 @@ impl<'a> ChunkRecords<'a> {
         // to the first message whose connection has index entries.
         let mut at = start;
         let conn = loop {
-            if self.has_searched_enough() {
+            if self.hints.have_searched_enough() {
                 return Ok(false);
             }
-            self.checked_count += 1;
+            self.hints.checked_count += 1;
             let Probe::Good(found) = probe(self.window(), at)? else {
                 // If no later message is indexed, records of connections without index data are
                 // accepted.
@@ -439,10 +435,10 @@ impl<'a> ChunkRecords<'a> {
             }
         };
         let hints = self.hints.all();
-        let (before, behind) = hints.split_at(self.hints.first_at_or_after(at, self.shift));
+        let (before, behind) = hints.split_at(self.hints.first_at_or_after(at));
         let mut before = before.iter().rev().take(MAX_NEARBY).peekable();
         let mut behind = behind.iter().take(MAX_NEARBY).peekable();
-        let distance = |hint: &&Hint| hint.place(self.shift).abs_diff(signed(at));
+        let distance = |hint: &&Hint| hint.place(self.hints.shift).abs_diff(signed(at));
         // Try the nearest index entries first, because damage more likely removes few bytes than
         // many.
         let nearest = std::iter::from_fn(|| match (before.peek(), behind.peek()) {
@@ -450,21 +446,18 @@ impl<'a> ChunkRecords<'a> {
             (_, None) => before.next(),
             _ => behind.next(),
         });
+        let (mut checked_count, mut shift) = (0, None);
         for hint in nearest {
-            self.checked_count += 1;
-            let shift = signed(at) - i64::from(hint.offset);
-            if hint.conn == conn && (shift == self.shift || self.follows_index(at, shift)?) {
-                self.shift = shift;
-                return Ok(true);
+            checked_count += 1;
+            let own = signed(at) - i64::from(hint.offset);
+            if hint.conn == conn && (own == self.hints.shift || self.follows_index(at, own)?) {
+                shift = Some(own);
+                break;
             }
         }
-        Ok(false)
-    }
-
-    /// Returns whether the searches in this chunk have reached their limit. Without a limit, a
-    /// chunk with damage in every message would take quadratic time.
-    fn has_searched_enough(&self) -> bool {
-        self.checked_count > MAX_SEARCHES * self.hints.all().len().max(MIN_HINTS)
+        self.hints.checked_count += checked_count;
+        self.hints.shift = shift.unwrap_or(self.hints.shift);
+        Ok(shift.is_some())
     }
 
     /// Returns whether the messages from offset `start` on match the index, if the offsets in the
