@@ -28,11 +28,9 @@ pub struct Subscription {
     pub multi_id: u8,
     /// Layout of the topic's rows, or the reason why they cannot be decoded.
     pub(crate) layout: Result<Arc<Layout>, Undecodable>,
-    /// Offset of the end of the 'A' message that contains the subscription.
-    pub(crate) end_offset: u64,
-    /// Offset from which rows of the topic can be decoded. It is after `end_offset` if the format
-    /// was defined after the subscription.
-    pub(crate) decodable_from: u64,
+    /// Offset of the end of the format, if the format was defined after the subscription. Rows
+    /// before this offset cannot be decoded.
+    pub(crate) defined_late: Option<u64>,
     /// Definition text of the topic's format, or `None` if the format is not defined.
     pub format: Option<Arc<str>>,
     /// True if the subscription was ended by an 'R' message.
@@ -353,7 +351,7 @@ impl Definitions {
             let layout = self.lay_out(series, &self.topics[series as usize].type_name.clone());
             let subscription = &mut self.subscriptions[series as usize];
             subscription.layout = layout;
-            subscription.decodable_from = end;
+            subscription.defined_late = Some(end);
             subscription.format = self.formats.text(&self.topics[series as usize].type_name).cloned();
             self.topics[series as usize].schema =
                 subscription.layout.as_ref().ok().map(|layout| Arc::clone(layout.record.schema()));
@@ -445,8 +443,7 @@ impl Definitions {
             msg_id,
             multi_id,
             layout,
-            end_offset: range.end,
-            decodable_from: range.end,
+            defined_late: None,
             format,
             unsubscribed: false,
             time_noted: false,

@@ -78,6 +78,33 @@ impl Boundary {
     }
 }
 
+/// Starts of the recordings in a file, as seen by a scan.
+#[derive(Debug, Default)]
+pub(crate) struct Boundaries {
+    /// Starts of all recordings except the first, as found by an earlier scan. Empty during the
+    /// first scan.
+    pub(crate) list: Vec<Boundary>,
+    /// Number of entries in `list` that the scan has passed.
+    entered: usize,
+}
+
+impl Boundaries {
+    /// Returns the offset of the next start, or `u64::MAX` if there is none.
+    #[inline]
+    pub(crate) fn next_at(&self) -> u64 {
+        self.list.get(self.entered).map_or(u64::MAX, |next| next.at)
+    }
+
+    /// Sets the clock for the recordings that start at or before the offset `at`.
+    #[inline]
+    pub(crate) fn enter(&mut self, at: u64, clock: &mut LogClock) {
+        while let Some(next) = self.list.get(self.entered).filter(|next| next.at <= at) {
+            next.enter(clock);
+            self.entered += 1;
+        }
+    }
+}
+
 /// Returns the header of another log at the offset `at`, or `None` if the bytes there do not start
 /// with the magic number.
 pub(crate) fn header_at(window: Window<'_>, at: u64) -> Result<Option<FileHeader>, NeedMore> {

@@ -58,7 +58,7 @@ impl<R: Read> UlogStream<R> {
 
     fn start(input: R, options: &ReadOptions, search: Search) -> Result<Self, UlogError> {
         let (source, scan) = Source::start(input, |window| Scanner::start(window, options, search))?;
-        Ok(Self { stream: Stream { source, scan }, summary: Summary::new() })
+        Ok(Self { stream: Stream { source, scan }, summary: Summary::new(options.utc_start) })
     }
 
     /// Returns the next row or message in file order, or `None` at the end of the input.
