@@ -22,7 +22,7 @@ use crate::error::UlogError;
 use crate::flags::flag_bits;
 use crate::index::{Cursor, Era, Index, MessageRef, message_at, row_bytes};
 use crate::locate::{Search, Start};
-use crate::parameters::{Parameters, Section, infos, multi_infos};
+use crate::parameters::{Description, Parameters, Section, infos, multi_infos};
 use crate::row::Row;
 use crate::scan::{Scanner, Step};
 use crate::sessions::{self, Boundary, Session, SessionDetector, SessionStats};
@@ -375,30 +375,28 @@ impl UlogReader {
     /// Returns the parameters with their changes and defaults.
     pub fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
-        for (at, message, section) in self.descriptions() {
-            parameters.add(&message, at, section);
-        }
+        self.descriptions().for_each(|description| parameters.add(description));
         parameters
     }
 
     /// Returns the values of the information messages by name. If a name occurs several times, the
     /// last value is returned.
     pub fn infos(&self) -> BTreeMap<String, Value> {
-        infos(self.descriptions().map(|(_, message, _)| message), &self.definitions().formats)
+        infos(self.descriptions().map(|description| description.message), &self.definitions().formats)
     }
 
     /// Returns the values of the multi information messages by name. Each name has one or more
     /// lists of values in file order.
     pub fn multi_infos(&self) -> BTreeMap<String, Vec<Vec<Value>>> {
-        multi_infos(self.descriptions().map(|(_, message, _)| message), &self.definitions().formats)
+        multi_infos(self.descriptions().map(|description| description.message), &self.definitions().formats)
     }
 
-    /// Returns the messages with information, parameters and defaults in file order. Each message
-    /// is returned with its offset and the section of the log that contains it.
-    pub(crate) fn descriptions(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
+    /// Returns the messages with information, parameters and defaults in file order.
+    pub(crate) fn descriptions(&self) -> impl Iterator<Item = Description<'_>> + '_ {
         self.scanned().descriptions.iter().filter_map(|(at, section)| {
             let (header, payload) = message_at(&self.bytes, *at)?;
-            Some((*at, Message::parse(header.msg_type, payload)?, *section))
+            let message = Message::parse(header.msg_type, payload)?;
+            Some(Description { at: *at, message, section: *section })
         })
     }
 

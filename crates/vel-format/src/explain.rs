@@ -46,14 +46,14 @@ impl Summary {
         let version = format!("{}.{}", header.major.get(), header.minor.get());
         let mut info = LogInfo::new(version, size);
         let at = |nanos| Timestamp::new(nanos, Clock::LogStart);
-        (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
+        (info.start, info.end) = self.topics.span().map(|(first, last)| (at(first), at(last))).unzip();
         info.data.clone_from(&self.data);
         info.utc = meaning.gps.utc.as_ref().map(UtcFit::offset);
-        info.records = self.topics.iter().map(|topic| topic.count).sum();
+        info.records = self.topics.list.iter().map(|topic| topic.count).sum();
         info.set_state(&scanner.diagnostics, &rules::CUT);
         info.at_least = info.unread > 0;
         info.details = self.details(scanner, state, meaning, size);
-        info.set_utc_start(scanner.utc_start);
+        info.set_utc_start(self.utc_start);
         info
     }
 
@@ -95,8 +95,12 @@ impl Summary {
     }
 
     fn unknown_detail(&self) -> Option<Detail> {
-        let mut unknown: Vec<_> =
-            self.raws.keys().filter(|key| self.decoder.types.find(key.0, key.1).is_none()).collect();
+        let mut unknown: Vec<_> = self
+            .topics
+            .raws
+            .keys()
+            .filter(|key| self.topics.decoder.types.find(key.0, key.1).is_none())
+            .collect();
         unknown.sort_unstable();
         if unknown.is_empty() {
             return None;
@@ -148,7 +152,7 @@ impl Summary {
     }
 
     fn laser_detail(&self) -> Option<Detail> {
-        let mut names: Vec<String> = self.lasers.keys().map(|name| text(name).into_owned()).collect();
+        let mut names: Vec<String> = self.topics.lasers.keys().map(|name| text(name).into_owned()).collect();
         names.sort_unstable();
         let value = Value::List(names.iter().map(|name| Value::Text(name.clone())).collect());
         (!names.is_empty()).then(|| Detail::hidden("laser_scanners", value))
@@ -194,7 +198,7 @@ fn choices(
 fn size_rule(scanner: &Scanner) -> Choice {
     let evidence = scanner.start.evidence;
     if evidence.scanned == 0 {
-        return Choice::new("size_rule", scanner.rule.name(), "there is no message".to_owned(), true);
+        return Choice::new("size_rule", scanner.rule().name(), "there is no message".to_owned(), true);
     }
     let ends = if evidence.ends || evidence.marked { ", up to the end of the log" } else { "" };
     let why = format!(
@@ -202,7 +206,7 @@ fn size_rule(scanner: &Scanner) -> Choice {
         count(evidence.scanned, "message"),
         evidence.exact
     );
-    Choice::new("size_rule", scanner.rule.name(), why, evidence.exact == 0)
+    Choice::new("size_rule", scanner.rule().name(), why, evidence.exact == 0)
 }
 
 fn marker(counts: &Counts) -> Choice {

@@ -1,8 +1,10 @@
 //! Check of the index of a log against its messages. Section 3.3 of the VEL specification describes
 //! the index.
 
-use crate::locate::LogStart;
 use rovelog_core::internal::text::count;
+
+use crate::locate::LogStart;
+use crate::message::Message;
 
 /// The time from which the index of a log counts seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub(crate) struct IndexCheck {
     claimed: u32,
     behind: bool,
     started: bool,
+    /// Offset of the end of the last message.
+    end: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -75,12 +79,15 @@ impl IndexCheck {
             behind: start.found == crate::locate::LocatedBy::AfterIndex
                 && start.entries.len() == start.claimed as usize,
             started: false,
+            end: start.first,
         }
     }
 
     /// Compares the index entries for the next message in file order.
     #[inline]
-    pub(crate) fn message(&mut self, entries: &[i64], at: u64, millis: f64) {
+    pub(crate) fn message(&mut self, entries: &[i64], message: &Message<'_>) {
+        let (at, millis) = (message.offset, message.header.timestamp.get());
+        self.end = at + message.wire_len();
         if !self.started {
             self.started = true;
             self.origins[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
@@ -102,8 +109,8 @@ impl IndexCheck {
         }
     }
 
-    /// Returns the result of the comparison. `end` is the offset at which the messages end.
-    pub(crate) fn finish(&self, entries: &[i64], end: u64) -> IndexState {
+    /// Returns the result of the comparison.
+    pub(crate) fn finish(&self, entries: &[i64]) -> IndexState {
         if self.claimed == 0 {
             return IndexState::Absent;
         }
@@ -114,8 +121,8 @@ impl IndexCheck {
         // Entries for seconds after the last message must have the offset at which the messages
         // end.
         let rest = |check: &OriginCheck| {
-            let found = entries[check.next..].iter().position(|entry| u64::try_from(*entry) != Ok(end));
-            found.map(|i| (check.next + i, end))
+            let found = entries[check.next..].iter().position(|entry| u64::try_from(*entry) != Ok(self.end));
+            found.map(|i| (check.next + i, self.end))
         };
         let verdicts = self.origins.iter().map(|check| (check.origin, check.wrong.or_else(|| rest(check))));
         let mut wrong = Vec::new();

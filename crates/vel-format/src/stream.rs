@@ -53,7 +53,7 @@ impl<R: Read> VelStream<R> {
             Err(StartError::Refused(error)) => Ok(Err(error)),
             Err(StartError::Need(need)) => Err(need),
         })?;
-        let summary = Summary::new(&scanner);
+        let summary = Summary::new(&scanner, options.utc_start);
         Ok(Self { stream: Stream { source, scan: scanner }, summary, finished: false })
     }
 
@@ -78,8 +78,8 @@ impl<R: Read> VelStream<R> {
         };
         let data = view(self.stream.source.window(), at, end, nanos).data;
         let time = Some(Timestamp::new(nanos, Clock::LogStart));
-        let topic = &self.summary.topics[series as usize];
-        Ok(Some(Record::new(topic, time, at, seq, data, &self.summary.decoder)))
+        let topic = &self.summary.topics.list[series as usize];
+        Ok(Some(Record::new(topic, time, at, seq, data, &self.summary.topics.decoder)))
     }
 }
 
@@ -93,7 +93,7 @@ impl<R: Read + Send> LogStream for VelStream<R> {
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.summary.topics
+        &self.summary.topics.list
     }
 
     fn info(&self) -> LogInfo {

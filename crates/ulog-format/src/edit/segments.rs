@@ -38,6 +38,16 @@ const COMPARISONS: usize = 1 << 18;
 /// Maximum number of earlier parts that are searched for the last time of a topic.
 const LOOK_BACK: usize = 16;
 
+/// A row of the log.
+struct SegmentRow {
+    /// Offset of the row in the file.
+    at: u64,
+    /// Number of the row's topic.
+    series: u32,
+    /// Time of the row in microseconds. `None` if it is missing, 0, or in the first row of a topic.
+    time: Option<u64>,
+}
+
 /// A row whose time can be used to detect jumps.
 #[derive(Clone, Copy)]
 struct Timed {
@@ -93,8 +103,8 @@ struct SegmentSplitter {
 }
 
 impl SegmentSplitter {
-    /// Adds the next row of the log. `time` is `None` if the row has no usable time.
-    fn row(&mut self, at: u64, series: u32, time: Option<u64>) {
+    /// Adds the next row of the log.
+    fn row(&mut self, SegmentRow { at, series, time }: SegmentRow) {
         match (time, self.rows.back_mut()) {
             (Some(time), _) => {
                 self.rows.push_back(Timed { at, series, time, others: 0 });
@@ -315,11 +325,11 @@ impl UlogReader {
         }
         let len = self.bytes().len() as u64;
         let mut splitter = SegmentSplitter::default();
-        for (at, series, time) in self.timed_rows() {
-            while let Some(end) = lost.next_if(|end| *end <= at) {
+        for row in self.segment_rows() {
+            while let Some(end) = lost.next_if(|end| *end <= row.at) {
                 splitter.end(end);
             }
-            splitter.row(at, series, time);
+            splitter.row(row);
         }
         // Damage after the last row also ends a part. The last part ends at the end of the file.
         lost.filter(|end| *end < len).for_each(|end| splitter.end(end));
@@ -353,7 +363,7 @@ impl UlogReader {
 
     /// Sets the start and end times of the segments.
     fn set_times(&self, segments: &mut [Segment]) {
-        let mut rows = self.timed_rows().filter_map(|(at, _, time)| Some((at, time?))).peekable();
+        let mut rows = self.segment_rows().filter_map(|row| Some((row.at, row.time?))).peekable();
         for segment in segments {
             let mut ends = SegmentTimes::default();
             while let Some((_, time)) = rows.next_if(|(at, _)| *at < segment.range.end) {
@@ -365,9 +375,8 @@ impl UlogReader {
         }
     }
 
-    /// Returns the offset, the topic number and the usable time of each row. The time is `None` if
-    /// it is missing, 0, or in the first row of a topic.
-    fn timed_rows(&self) -> impl Iterator<Item = (u64, u32, Option<u64>)> + '_ {
+    /// Returns the rows of the log in file order.
+    fn segment_rows(&self) -> impl Iterator<Item = SegmentRow> + '_ {
         let mut started = vec![false; self.definitions().subscriptions().len()];
         self.cursor().filter_map(move |msg| {
             let row = msg.row?;
@@ -378,7 +387,7 @@ impl UlogReader {
                 RowMicros::At(micros @ 1..) if !first => Some(micros),
                 _ => None,
             };
-            Some((msg.at, row.series, time))
+            Some(SegmentRow { at: msg.at, series: row.series, time })
         })
     }
 }

@@ -38,7 +38,7 @@ use crate::clock::{LogClock, RowMicros};
 use crate::definitions::RowShape;
 use crate::error::UlogError;
 use crate::index::MessageRef;
-use crate::parameters::Section;
+use crate::parameters::{Description, Section};
 use crate::reader::UlogReader;
 use crate::scan::RowInfo;
 use crate::schema::FormatText;
@@ -268,7 +268,7 @@ impl<'a> ParametersInForce<'a> {
     fn at(start: i64, log: &'a UlogReader) -> Self {
         let (mut initial, mut defaults) = (HashMap::new(), HashMap::new());
         let mut parameters = Self::default();
-        for (at, message, section) in log.descriptions() {
+        for Description { at, message, section } in log.descriptions() {
             let (part, time) = match (message, section) {
                 (Message::Parameter(part), Section::Data(time)) => (part, time),
                 (Message::Parameter(part), Section::Definitions) => {
