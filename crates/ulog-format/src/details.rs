@@ -53,7 +53,7 @@ impl Summary {
         let unknown = (0..=255).filter(|msg_type| !kind::ALL.contains(msg_type));
         let types = kind::ALL.into_iter().chain(unknown);
         let by_type = types.filter_map(|msg_type| {
-            let n = if msg_type == kind::DATA { rows } else { self.counts.types[usize::from(msg_type)] };
+            let n = if msg_type == kind::DATA { rows } else { *self.counts.types.get(&msg_type)? };
             (n > 0).then(|| (msg_type.escape_ascii().to_string(), Value::count(n)))
         });
         details.push(Detail::hidden("message_types", Value::record(by_type.collect::<Vec<_>>())));

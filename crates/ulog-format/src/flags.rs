@@ -29,9 +29,10 @@ pub(crate) fn flag_bits(bytes: &[u8]) -> Option<&FlagBits> {
 }
 
 /// Starts of appended data, as listed in the flag bits of the current log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct AppendedData {
-    /// Offset of the first message in the current log. If the log has flag bits, they are there.
+    /// Offset of the first message in the current log. If the log has flag bits, this is the flag
+    /// bits message.
     pub(crate) flag_bits_at: u64,
     /// Offsets at which appended data starts, as far as the scan has reached them.
     pub(crate) reached: Vec<u64>,
@@ -43,19 +44,10 @@ pub(crate) struct AppendedData {
 }
 
 impl AppendedData {
-    pub(crate) fn new(flag_bits_at: u64) -> Self {
-        Self { flag_bits_at, reached: Vec::new(), candidates: Vec::new(), confirmed: None }
-    }
-
     /// Returns the next offset at which appended data may start.
     #[inline]
     pub(crate) fn next(&self) -> Option<u64> {
         self.candidates.first().copied()
-    }
-
-    /// Removes the offsets up to `at`, because the scan continues there.
-    pub(crate) fn skip_to(&mut self, at: u64) {
-        self.candidates.retain(|candidate| *candidate > at);
     }
 
     /// Updates the offsets when the scan has reached the offset `at`. If the scan has passed an

@@ -13,7 +13,7 @@ use rovelog_core::internal::index::{Index as Blocks, Skips, Span};
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::scan::{PREFETCH_DISTANCE, RowInfo, Scanner, plain_row, plain_time};
-use crate::sessions::Boundary;
+use crate::sessions::Boundaries;
 use crate::wire::{Data, Dropout, HEADER_LEN, MSG_ID_LEN, Message, MessageHeader, kind};
 
 /// Times of the rows in a block of the log.
@@ -93,12 +93,13 @@ pub(crate) struct Index {
     /// For each topic, flags that show which time classes ([`Era`]) its rows have.
     pub(crate) topic_eras: Vec<[bool; 3]>,
     /// Starts of the recordings in the file, except the first.
-    pub(crate) boundaries: Vec<Boundary>,
+    pub(crate) boundaries: Boundaries,
 }
 
 /// Change of the shape of a topic's rows at an offset of the log.
 #[derive(Clone, Copy, Debug)]
 struct ShapeChange {
+    /// Offset of the change.
     at: u64,
     /// Number of the topic.
     series: u32,
@@ -158,7 +159,7 @@ impl Index {
             let shape = RowShape::of(series, &definitions.topics[series as usize].type_name, subscription);
             let (at, msg_id) = (subscription.offset, subscription.msg_id);
             let change = ShapeChange { at, series, msg_id, is_subscription: true, shape };
-            if let Some(at) = subscription.defined_late {
+            if let Some(at) = subscription.decodable_from {
                 // The rows between the subscription and the format cannot be decoded (rule D21 of
                 // docs/formats/ulog.md).
                 let blank = RowShape { flags: RowShape::UNDECODABLE, ..shape };
@@ -197,9 +198,8 @@ pub(crate) struct Cursor<'a> {
     changes: &'a [ShapeChange],
     /// Row shapes of the subscribed topics at the current offset, by message id.
     shapes: Shapes,
-    /// Number of recordings that started before the current offset, not counting the first
-    /// recording.
-    entered: usize,
+    /// Starts of the recordings, of which the cursor has passed some.
+    boundaries: Boundaries,
     pub(crate) clock: LogClock,
 }
 
@@ -254,12 +254,13 @@ impl<'a> Cursor<'a> {
         let end = all.get(blocks.end).map_or(index.blocks.end(), |next| next.start);
         let first = &all[blocks.start];
         let mut clock = LogClock::new(first.mark.now).until(index.data_end);
-        let entered = index.boundaries.partition_point(|boundary| boundary.at < first.start);
+        let mut boundaries = index.boundaries.clone();
+        boundaries.entered = boundaries.list.partition_point(|boundary| boundary.at < first.start);
         // The recording that contains the block may have another clock than the first recording.
-        if let Some(last) = entered.checked_sub(1) {
-            clock.shift = index.boundaries[last].shift;
+        if let Some(last) = boundaries.entered.checked_sub(1) {
+            clock.shift = boundaries.list[last].shift;
         }
-        Self { entered, ..Self::from(data, index, first.start, end, clock) }
+        Self { boundaries, ..Self::from(data, index, first.start, end, clock) }
     }
 
     /// Moves the start of the cursor to the first message of the log. The first block starts at the
@@ -271,8 +272,8 @@ impl<'a> Cursor<'a> {
 
     fn from(data: &'a [u8], index: &'a Index, at: u64, end: u64, clock: LogClock) -> Self {
         let skips = index.blocks.skips_from(at);
-        let (changes, shapes) = (&index.changes[..], Shapes::default());
-        Self { data, index, at, end, skips, changes, shapes, entered: 0, clock }
+        let (shapes, boundaries) = (Shapes::default(), index.boundaries.clone());
+        Self { data, index, at, end, skips, changes: &index.changes, shapes, boundaries, clock }
     }
 }
 
@@ -292,16 +293,9 @@ impl<'a> Cursor<'a> {
             }
             self.changes = later;
         }
-        let mut stop = self.changes.first().map_or(skip, |change| skip.min(change.at));
-        while let Some(next) = self.index.boundaries.get(self.entered) {
-            if next.at > self.at {
-                stop = stop.min(next.at);
-                break;
-            }
-            next.enter(&mut self.clock);
-            self.entered += 1;
-        }
-        stop
+        self.boundaries.enter(self.at, &mut self.clock);
+        let stop = self.changes.first().map_or(skip, |change| skip.min(change.at));
+        stop.min(self.boundaries.next_at())
     }
 
     /// Returns the message at the current offset, and moves the cursor to the end of this message.

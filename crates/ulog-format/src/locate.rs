@@ -46,13 +46,6 @@ pub(crate) struct Start {
     pub(crate) damage: Option<String>,
 }
 
-impl Start {
-    /// Returns `true` if the file starts with a valid header.
-    pub(crate) fn is_intact(&self) -> bool {
-        self.damage.is_none()
-    }
-}
-
 /// Finds the header and the first message of the log. `window` must start at the start of the file.
 pub(crate) fn locate(window: Window<'_>, search: Search) -> Result<Result<Start, UlogError>, NeedMore> {
     let head = window.upto(0, FLAG_BITS_AT)?;

@@ -25,7 +25,7 @@ use crate::locate::{Search, Start};
 use crate::parameters::{Description, Parameters, Section, infos, multi_infos};
 use crate::row::Row;
 use crate::scan::{Scanner, Step};
-use crate::sessions::{self, Boundary, Session, SessionDetector, SessionStats};
+use crate::sessions::{self, Boundaries, Boundary, Session, SessionDetector, SessionStats};
 use crate::state::Summary;
 use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
 
@@ -61,7 +61,7 @@ struct EarlierScan {
     data: Option<DataSpan>,
     detector: SessionDetector,
     /// Starts of the recordings in the file, except the first.
-    boundaries: Vec<Boundary>,
+    boundaries: Boundaries,
     /// True if the times of all recordings are moved to the clock of the first recording.
     is_aligned: bool,
 }
@@ -77,7 +77,7 @@ impl Scanned {
     fn new(bytes: &[u8], options: &ReadOptions, start: impl Fn() -> Scanner) -> Self {
         let mut first = Self::scan(bytes, options, start(), &EarlierScan::default());
         let mut known = first.sessions();
-        if !known.boundaries.is_empty() {
+        if !known.boundaries.list.is_empty() {
             // The index of the first scan is freed before the second scan builds its index.
             drop(first);
             first = Self::scan(bytes, options, start(), &known);
@@ -111,7 +111,8 @@ impl Scanned {
             start: session.header.map_or(session.first.unwrap_or(0), |header| header.timestamp.get()),
             shift: shifts.as_ref().map_or(0, |shifts| shifts[number]),
         };
-        let boundaries = detector.sessions.iter().enumerate().skip(1).map(boundary).collect();
+        let list = detector.sessions.iter().enumerate().skip(1).map(boundary).collect();
+        let boundaries = Boundaries { list, entered: 0 };
         EarlierScan { data: None, boundaries, is_aligned: shifts.is_some(), detector }
     }
 
@@ -122,7 +123,7 @@ impl Scanned {
         if let Some(end) = data.as_ref().and_then(|data| u64::try_from(data.end.nanos / 1000).ok()) {
             scanner.clock = scanner.clock.until(end);
         }
-        scanner.boundaries.list.clone_from(&known.boundaries);
+        scanner.boundaries = known.boundaries.clone();
         let mut summary = Summary::new(options.utc_start);
         (summary.detector, summary.is_aligned) = (known.detector.clone(), known.is_aligned);
         // Log time at the start of the log, which applies to the rows before the first timestamp.
@@ -185,24 +186,19 @@ impl Scanned {
                     }
                     Step::SecondHeader { at, end, header } => {
                         index.blocks.skip(at..end);
-                        summary.start_log(at, header, log_end(&scanner));
+                        summary.start_log(at, header, scanner.clock.end_micros());
                     }
                     Step::End => break,
                 }
             }
         }
         index.finish(&scanner.definitions, bytes.len() as u64);
-        index.boundaries.clone_from(&known.boundaries);
+        index.boundaries = known.boundaries.clone();
         index.topic_eras = summary.eras(start, scanner.definitions.topics.len());
         summary.finish(&mut scanner, data);
         let info = summary.info(&scanner, bytes.len() as u64);
         Self { scanner, index, info, descriptions, summary }
     }
-}
-
-/// Returns the latest log time of a scan in microseconds, or 0 if there is none.
-fn log_end(scanner: &Scanner) -> u64 {
-    scanner.clock.end().and_then(|end| u64::try_from(end.nanos / 1000).ok()).unwrap_or(0)
 }
 
 /// Creates a scanner for the log in `bytes`, which must contain the whole log.
@@ -317,7 +313,7 @@ impl UlogReader {
 
     /// Returns the starts of the recordings in the file, except the first.
     pub(crate) fn boundaries(&self) -> &[Boundary] {
-        &self.index().boundaries
+        &self.index().boundaries.list
     }
 
     /// Returns the number of microseconds that are added to the stored times of rows at the offset

@@ -112,17 +112,6 @@ impl Position {
         self.last_row = Some(LastRow { at, end, series });
         self.at = end;
     }
-
-    /// Moves the position to the start of a byte range of a log that was fetched in part.
-    ///
-    /// After bytes that were not fetched, the offset of the next message is unknown. The scan
-    /// treats this as damage and searches for the first valid message.
-    fn enter(&mut self, part: PartBounds) {
-        self.part = part;
-        let Some(at) = part.start else { return };
-        let damage = Some(Damage { start: at, invalid: None, scan: Scan::from(at) });
-        *self = Self { at, damage, last_row: None, part };
-    }
 }
 
 /// Results of lookahead that later steps need.
@@ -177,7 +166,7 @@ impl Scanner {
             lookahead: Lookahead::default(),
             definitions: Definitions::new(&options.limits, TextDecoding::new(options.text_encoding)),
             clock: LogClock::new(header.timestamp.get()),
-            appended: AppendedData::new(first),
+            appended: AppendedData { flag_bits_at: first, ..AppendedData::default() },
             boundaries: Boundaries::default(),
             deviations: Deviations::default(),
             diagnostics: options.diagnostics(),
@@ -199,9 +188,15 @@ impl Scanner {
     }
 
     /// Enters a byte range of a log that was fetched in part.
+    ///
+    /// After bytes that were not fetched, the offset of the next message is unknown. The scan
+    /// treats this as damage and searches for the first valid message.
     pub(crate) fn enter(&mut self, part: PartBounds) {
-        self.position.enter(part);
-        self.appended.skip_to(part.start.unwrap_or(0));
+        self.position.part = part;
+        let Some(at) = part.start else { return };
+        self.appended.candidates.retain(|candidate| *candidate > at);
+        let damage = Some(Damage { start: at, invalid: None, scan: Scan::from(at) });
+        self.position = Position { at, damage, last_row: None, part };
     }
 
     /// Returns `true` if the scan has passed the header of another log in the file (rule D41 of

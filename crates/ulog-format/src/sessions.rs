@@ -11,6 +11,7 @@
 //! If one of the rows had the time 100.1 s, the row with 2 s would have been a stale value instead.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rovelog_core::internal::scan::{NeedMore, Window};
 use rovelog_core::internal::text::count;
@@ -78,14 +79,14 @@ impl Boundary {
     }
 }
 
-/// Starts of the recordings in a file, as seen by a scan.
-#[derive(Debug, Default)]
+/// Starts of the recordings in a file, and the position of a scan among them.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Boundaries {
     /// Starts of all recordings except the first, as found by an earlier scan. Empty during the
     /// first scan.
-    pub(crate) list: Vec<Boundary>,
+    pub(crate) list: Arc<[Boundary]>,
     /// Number of entries in `list` that the scan has passed.
-    entered: usize,
+    pub(crate) entered: usize,
 }
 
 impl Boundaries {

@@ -108,10 +108,10 @@ impl Stats {
 }
 
 /// Numbers of the messages that are not rows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct MessageCounts {
     /// Number of messages by type, without rows.
-    pub(crate) types: [u64; 256],
+    pub(crate) types: BTreeMap<u8, u64>,
     /// Number of console messages by severity, from 0 (emergency) to 7 (debug).
     pub(crate) levels: [u64; 8],
     /// Number of parameters with an initial value.
@@ -148,18 +148,9 @@ pub(crate) struct Summary {
 
 impl Summary {
     pub(crate) fn new(utc_start: Option<i64>) -> Self {
-        let counts = MessageCounts {
-            types: [0; 256],
-            levels: [0; 8],
-            parameters: 0,
-            changes: 0,
-            dropouts: 0,
-            dropped_millis: 0,
-            longest_millis: 0,
-        };
         Self {
             stats: Vec::new(),
-            counts,
+            counts: MessageCounts::default(),
             facts: BTreeMap::new(),
             gps: GpsClock::default(),
             boot_times: vec![None],
@@ -186,20 +177,13 @@ impl Summary {
     /// This function is called for each row that is earlier than the previous row of its topic, and
     /// for all rows while the detection is active.
     #[cold]
-    pub(crate) fn detect_session(
-        &mut self,
-        series: u32,
-        at: u64,
-        micros: Option<u64>,
-        clock: u64,
-        fell: bool,
-    ) {
+    pub(crate) fn detect_session(&mut self, series: u32, at: u64, micros: Option<u64>, now: u64, fell: bool) {
         if self.detector.is_active {
             let is_first = self.stats(series).timed <= 1;
             self.detector.row(micros, is_first);
         }
         if let Some(micros) = micros.filter(|_| fell && !self.is_known()) {
-            self.detector.time_decreased(at, micros, clock, self.records().saturating_sub(1));
+            self.detector.time_decreased(at, micros, now, self.records().saturating_sub(1));
         }
     }
 
@@ -257,7 +241,7 @@ impl Summary {
     /// Counts a message that is not a row.
     pub(crate) fn message(&mut self, msg_type: u8, message: &Message<'_>, in_data: bool) {
         let counts = &mut self.counts;
-        counts.types[usize::from(msg_type)] += 1;
+        *counts.types.entry(msg_type).or_default() += 1;
         match *message {
             Message::Info(info) => {
                 self.boot_time(info);

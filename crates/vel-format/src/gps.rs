@@ -134,14 +134,8 @@ pub struct GpsMeaning {
 }
 
 impl GpsMeaning {
-    /// Creates the meaning of positions whose unit is the default.
-    fn assumed(evidence: String) -> Self {
-        Self { evidence, assumed: true, ..Self::default() }
-    }
-
-    /// Creates the meaning of positions whose unit was inferred.
-    fn inferred(unit: AngleUnit, evidence: String) -> Self {
-        Self { unit, evidence, ..Self::default() }
+    fn new(unit: AngleUnit, evidence: String, assumed: bool) -> Self {
+        Self { unit, evidence, assumed, utc: None }
     }
 }
 
@@ -205,9 +199,12 @@ fn infer_unit(usable: &[&Fix]) -> GpsMeaning {
         .filter(|unit| usable.iter().map(place).all(|(lat, lon)| unit.allows(lat, lon)))
         .collect();
     match possible[..] {
-        _ if usable.is_empty() => GpsMeaning::assumed("no usable position".to_owned()),
-        [] => GpsMeaning::assumed("no unit fits all positions".to_owned()),
-        [only] => GpsMeaning::inferred(only, format!("the only unit that fits {} positions", usable.len())),
+        _ if usable.is_empty() => GpsMeaning::new(AngleUnit::Degrees, "no usable position".to_owned(), true),
+        [] => GpsMeaning::new(AngleUnit::Degrees, "no unit fits all positions".to_owned(), true),
+        [only] => {
+            let why = format!("the only unit that fits {} positions", usable.len());
+            GpsMeaning::new(only, why, false)
+        }
         _ => by_distance(usable, &possible),
     }
 }
@@ -231,11 +228,12 @@ fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> GpsMeaning {
     let others = (0..possible.len()).filter(|i| *i != best).map(|i| errors[i]).fold(f64::INFINITY, f64::min);
     if path < 1.0 || errors[best] * 2.0 > others {
         let why = if path < 1.0 { "the vehicle hardly moves" } else { "the speed does not decide" };
-        return GpsMeaning::assumed(format!("{} units fit; {why}", possible.len()));
+        let why = format!("{} units fit; {why}", possible.len());
+        return GpsMeaning::new(AngleUnit::Degrees, why, true);
     }
     let why =
         format!("the distance between fixes differs by {:.1} m from {path:.0} m by speed", errors[best]);
-    GpsMeaning::inferred(possible[best], why)
+    GpsMeaning::new(possible[best], why, false)
 }
 
 /// Returns the distance between two positions in meters, on a sphere.

@@ -56,7 +56,6 @@ pub(crate) struct IndexCheck {
     origins: Vec<OriginCheck>,
     claimed: u32,
     behind: bool,
-    started: bool,
     /// Offset of the end of the last message.
     end: u64,
 }
@@ -64,7 +63,8 @@ pub(crate) struct IndexCheck {
 #[derive(Clone, Debug)]
 struct OriginCheck {
     origin: IndexOrigin,
-    start_ms: f64,
+    /// Time of the first message in milliseconds, for the origin that it determines.
+    start_ms: Option<f64>,
     next: usize,
     /// Number of the first wrong entry, and the correct value of this entry.
     wrong: Option<(usize, u64)>,
@@ -72,13 +72,12 @@ struct OriginCheck {
 
 impl IndexCheck {
     pub(crate) fn new(start: &LogStart) -> Self {
-        let check = |origin| OriginCheck { origin, start_ms: 0.0, next: 0, wrong: None };
+        let check = |origin| OriginCheck { origin, start_ms: None, next: 0, wrong: None };
         Self {
             origins: vec![check(IndexOrigin::FirstMessage), check(IndexOrigin::ProgramStart)],
             claimed: start.claimed,
             behind: start.found == crate::locate::LocatedBy::AfterIndex
                 && start.entries.len() == start.claimed as usize,
-            started: false,
             end: start.first,
         }
     }
@@ -88,18 +87,16 @@ impl IndexCheck {
     pub(crate) fn message(&mut self, entries: &[i64], message: &Message<'_>) {
         let (at, millis) = (message.offset, message.header.timestamp.get());
         self.end = at + message.wire_len();
-        if !self.started {
-            self.started = true;
-            self.origins[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
-        }
+        self.origins[0].start_ms.get_or_insert(if millis.is_finite() { millis } else { 0.0 });
         // A message without a finite time is ignored, because no index entry can refer to it.
         if !millis.is_finite() {
             return;
         }
         for check in &mut self.origins {
+            let start_ms = check.start_ms.unwrap_or(0.0);
             while check.wrong.is_none()
                 && check.next < entries.len()
-                && millis >= check.start_ms + 1000.0 * check.next as f64
+                && millis >= start_ms + 1000.0 * check.next as f64
             {
                 if u64::try_from(entries[check.next]) != Ok(at) {
                     check.wrong = Some((check.next, at));

@@ -16,7 +16,7 @@ use crate::indexing::IndexState;
 use crate::locate::StartError;
 use crate::message::{Kind, Message, Payload, SizeRule};
 use crate::scan::{ScanOptions, Scanner, Step, view};
-use crate::state::{Meaning, Summary};
+use crate::state::{Conclusions, Meaning, Summary};
 use crate::topics::RecordType;
 use crate::wire::{FileHeader, HEADER_LEN, MessageHeader, TERMINATOR_LEN};
 
@@ -57,8 +57,7 @@ pub struct VelReader {
     /// Byte ranges of the file that have not been fetched.
     pub(crate) unread: Unread,
     pub(crate) summary: Summary,
-    index: IndexState,
-    meaning: Meaning,
+    conclusions: Conclusions,
     pub(crate) info: LogInfo,
 }
 
@@ -115,8 +114,8 @@ impl VelReader {
                 }
             }
         }
-        let (index, meaning) = summary.finish(&mut scanner);
-        let info = summary.info(&scanner, &index, &meaning, bytes.len() as u64);
+        let conclusions = summary.finish(&mut scanner);
+        let info = summary.info(&scanner, &conclusions, bytes.len() as u64);
         Ok(Self {
             bytes,
             scanner,
@@ -124,8 +123,7 @@ impl VelReader {
             parts,
             unread: options.unread.clone(),
             summary,
-            index,
-            meaning,
+            conclusions,
             info,
         })
     }
@@ -142,7 +140,7 @@ impl VelReader {
 
     /// Returns the result of comparing the log's index with its messages.
     pub fn index(&self) -> &IndexState {
-        &self.index
+        &self.conclusions.index
     }
 
     /// Returns the stored index entries. Empty if the number of entries is invalid.
@@ -153,12 +151,12 @@ impl VelReader {
     /// Returns the meaning of the numbers in this log, such as their units, as inferred from the
     /// log.
     pub fn meaning(&self) -> &Meaning {
-        &self.meaning
+        &self.conclusions.meaning
     }
 
     /// Returns every setting that was inferred from this log, with the evidence for it.
     pub fn choices(&self) -> Vec<Choice> {
-        self.summary.choices(&self.scanner, &self.index, &self.meaning)
+        self.summary.choices(&self.scanner, &self.conclusions)
     }
 
     /// Returns all position messages in file order, including those that cannot be used.

@@ -88,9 +88,9 @@ enum Task {
     /// Reads the next message.
     Read,
     /// Searches for a message after damage.
-    PassDamage(DamageSearch),
+    SearchAfterDamage(DamageSearch),
     /// Searches for a message after an end mark.
-    PassEndMark(TailSearch),
+    SearchAfterEndMark(TailSearch),
     /// Returns [`Step::End`], because the scan has ended.
     End,
 }
@@ -119,12 +119,12 @@ impl Scan for Scanner {
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         match self.task {
             Task::End => return Ok(Step::End),
-            Task::PassEndMark(tail) => return self.scan_tail(window, tail),
+            Task::SearchAfterEndMark(tail) => return self.scan_tail(window, tail),
             _ if self.at < self.start.first => {
                 let (at, end) = (self.at, self.start.first);
                 return Ok(self.report_loss(at, end, &rules::LOST));
             }
-            Task::PassDamage(damage) => return self.search(window, damage),
+            Task::SearchAfterDamage(damage) => return self.search(window, damage),
             Task::Read => {}
         }
         let at = self.at;
@@ -166,7 +166,8 @@ impl Scan for Scanner {
 
     fn needed_from(&self) -> u64 {
         match self.task {
-            Task::PassDamage(DamageSearch { next, .. }) | Task::PassEndMark(TailSearch { next, .. }) => next,
+            Task::SearchAfterDamage(DamageSearch { next, .. })
+            | Task::SearchAfterEndMark(TailSearch { next, .. }) => next,
             Task::Read | Task::End => self.at,
         }
     }
@@ -199,7 +200,7 @@ impl Scanner {
         self.seams = seams;
         let Some(at) = seams.start else { return };
         self.at = at;
-        self.task = Task::PassDamage(DamageSearch { start: at, next: at, cut: false });
+        self.task = Task::SearchAfterDamage(DamageSearch { start: at, next: at, cut: false });
     }
 
     /// Returns the meaning of the size fields in this log.
@@ -285,7 +286,7 @@ impl Scanner {
     /// Searches for the next valid message after a damaged range.
     fn search(&mut self, window: Window<'_>, mut damage: DamageSearch) -> Result<Step, NeedMore> {
         let found = self.validator(window).find_next(&mut damage.next, u64::MAX);
-        self.task = Task::PassDamage(damage);
+        self.task = Task::SearchAfterDamage(damage);
         let found = found?;
         self.task = Task::Read;
         Ok(match found {
@@ -328,7 +329,7 @@ impl Scanner {
     // A size of 0xFFFFFFFF would be 4 GiB, so no valid message starts with the bytes of an end
     // mark.
     fn scan_tail(&mut self, window: Window<'_>, tail: TailSearch) -> Result<Step, NeedMore> {
-        self.task = Task::PassEndMark(tail);
+        self.task = Task::SearchAfterEndMark(tail);
         let TailSearch { mark, mut next, noise } = tail;
         let start = mark + TERMINATOR_LEN;
         if noise {
@@ -344,12 +345,12 @@ impl Scanner {
             return Ok(Step::Terminator { at: mark });
         }
         let found = self.validator(window).find_next(&mut next, u64::MAX);
-        self.task = Task::PassEndMark(TailSearch { next, ..tail });
+        self.task = Task::SearchAfterEndMark(TailSearch { next, ..tail });
         if let Some(found) = found? {
             self.task = Task::Read;
             return Ok(self.report_loss(mark, found, &rules::LOST));
         }
-        self.task = Task::PassEndMark(TailSearch { noise: true, ..tail });
+        self.task = Task::SearchAfterEndMark(TailSearch { noise: true, ..tail });
         Ok(Step::Terminator { at: mark })
     }
 

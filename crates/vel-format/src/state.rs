@@ -57,6 +57,14 @@ pub struct Meaning {
     pub velodyne: Option<Sensor>,
 }
 
+/// Conclusions from all messages of a log.
+#[derive(Debug)]
+pub(crate) struct Conclusions {
+    /// Result of comparing the index of the log with its messages.
+    pub(crate) index: IndexState,
+    pub(crate) meaning: Meaning,
+}
+
 impl Summary {
     pub(crate) fn new(scanner: &Scanner, utc_start: Option<i64>) -> Self {
         Self {
@@ -113,14 +121,19 @@ impl Summary {
         Some((series, self.topics.count(series, message)))
     }
 
-    /// Returns the result of comparing the index of the log with its messages.
-    pub(crate) fn index_state(&self, scanner: &Scanner) -> IndexState {
-        self.check.finish(&scanner.start.entries)
+    /// Returns the conclusions from the messages that were added so far.
+    pub(crate) fn conclusions(&self, scanner: &Scanner) -> Conclusions {
+        let meaning = Meaning {
+            gps: gps::infer(&self.fixes),
+            pose: self.poses.infer(),
+            velodyne: model::detect_samples(&self.packets),
+        };
+        Conclusions { index: self.check.finish(&scanner.start.entries), meaning }
     }
 
     /// Completes the summary at the end of the log. This checks the index, infers the meaning of
     /// numbers, and reports the problems that can only be known at the end.
-    pub(crate) fn finish(&mut self, scanner: &mut Scanner) -> (IndexState, Meaning) {
+    pub(crate) fn finish(&mut self, scanner: &mut Scanner) -> Conclusions {
         let times: Vec<_> = self.topics.times.iter().map(Spread::intervals).collect();
         // If only some byte ranges of the log were fetched, the time range of their messages is not
         // that of the whole log.
@@ -133,29 +146,20 @@ impl Summary {
         if let Some(data) = &self.data {
             data.apply_to(&times, &mut self.topics.list, &mut scanner.diagnostics);
         }
-        let state = match self.index_state(scanner) {
-            IndexState::Good(_) | IndexState::Rebuilt(_) if !is_whole => IndexState::NotChecked,
-            state => state,
-        };
-        if let IndexState::Rebuilt(why) = &state {
+        let mut conclusions = self.conclusions(scanner);
+        if !is_whole && matches!(conclusions.index, IndexState::Good(_) | IndexState::Rebuilt(_)) {
+            conclusions.index = IndexState::NotChecked;
+        }
+        if let IndexState::Rebuilt(why) = &conclusions.index {
             let index = size_of::<FileHeader>() as u64..scanner.start.index_end.max(INDEX_AT);
             scanner.diagnostics.push(&rules::INDEX_REBUILT, index, || why.clone());
         }
-        let meaning = self.meaning();
-        for (at, days) in meaning.gps.utc.iter().flat_map(|utc| &utc.unwrapped) {
+        for (at, days) in conclusions.meaning.gps.utc.iter().flat_map(|utc| &utc.unwrapped) {
             let message = *at..at + HEADER_LEN + size_of::<GpsData>() as u64;
             scanner.diagnostics.push(&rules::DATE_UNWRAPPED, message, || {
                 format!("the date of this position differs by {days} days from the dates of the others")
             });
         }
-        (state, meaning)
-    }
-
-    pub(crate) fn meaning(&self) -> Meaning {
-        Meaning {
-            gps: gps::infer(&self.fixes),
-            pose: self.poses.infer(),
-            velodyne: model::detect_samples(&self.packets),
-        }
+        conclusions
     }
 }

@@ -49,14 +49,14 @@ impl Decode for Decoder {
 }
 
 /// The topics of a log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct TopicTable {
     pub(crate) list: Vec<Topic>,
     pub(crate) decoder: Decoder,
     /// Times of the messages of each topic.
     pub(crate) times: Vec<Spread>,
     names: UniqueNames,
-    /// Topic of each kind of message, in the order of [`Kind::ALL`].
+    /// Topic of each kind of message, by the number of the [`Kind`].
     plain: [Option<u32>; 6],
     /// Topic of messages of unknown types that have no topic of their own.
     others: Option<u32>,
@@ -68,23 +68,10 @@ pub(crate) struct TopicTable {
     pub(crate) raws: HashMap<(u32, i32), u32>,
 }
 
-fn slot_of(kind: Kind) -> usize {
-    Kind::ALL.iter().position(|known| *known == kind).unwrap_or_default()
-}
-
 impl TopicTable {
     pub(crate) fn new(types: &Arc<Types>) -> Self {
-        Self {
-            list: Vec::new(),
-            decoder: Decoder { record_types: Vec::new(), types: Arc::clone(types) },
-            times: Vec::new(),
-            names: UniqueNames::default(),
-            plain: [None; 6],
-            others: None,
-            images: HashMap::new(),
-            lasers: HashMap::new(),
-            raws: HashMap::new(),
-        }
+        let decoder = Decoder { record_types: Vec::new(), types: Arc::clone(types) };
+        Self { decoder, ..Self::default() }
     }
 
     /// Counts a message of a topic. Returns the number of the message within the topic.
@@ -118,38 +105,29 @@ impl TopicTable {
     ) -> u32 {
         let Some(payload) = payload else { return self.undescribed(message, notes) };
         let kind = payload.kind();
+        let known = match payload {
+            Payload::Image(image) => self.images.get(&image.source.get()),
+            Payload::Laser(laser) => self.lasers.get(&*laser.sensor_name),
+            _ => self.plain[kind as usize].as_ref(),
+        };
+        if let Some(series) = known {
+            return *series;
+        }
         match payload {
-            Payload::Image(image) => {
+            Payload::Image(image) if self.has_free_topic(message, notes) => {
                 let source = image.source.get();
-                if let Some(series) = self.images.get(&source) {
-                    return *series;
-                }
-                if self.has_free_topic(message, notes) {
-                    let series = self.add_kind(&format!("ImageM/{source}"), kind);
-                    self.images.insert(source, series);
-                    return series;
-                }
+                let series = self.add_kind(&format!("ImageM/{source}"), kind);
+                *self.images.entry(source).or_insert(series)
             }
-            Payload::Laser(laser) => {
-                if let Some(series) = self.lasers.get(&*laser.sensor_name) {
-                    return *series;
-                }
-                if self.has_free_topic(message, notes) {
-                    let name = laser_topic(&laser.sensor_name);
-                    let series = self.add_kind(&name, kind);
-                    self.lasers.insert((*laser.sensor_name).into(), series);
-                    return series;
-                }
+            Payload::Laser(laser) if self.has_free_topic(message, notes) => {
+                let series = self.add_kind(&laser_topic(&laser.sensor_name), kind);
+                *self.lasers.entry((*laser.sensor_name).into()).or_insert(series)
             }
-            _ => {}
+            _ => {
+                let series = self.plain[kind as usize].unwrap_or_else(|| self.add_kind(kind.name(), kind));
+                *self.plain[kind as usize].insert(series)
+            }
         }
-        let slot = slot_of(kind);
-        if let Some(series) = self.plain[slot] {
-            return series;
-        }
-        let series = self.add_kind(kind.name(), kind);
-        self.plain[slot] = Some(series);
-        series
     }
 
     /// Returns whether another topic can be added. If the limit is reached, reports this in a
@@ -172,18 +150,12 @@ impl TopicTable {
             return *series;
         }
         if !self.has_free_topic(message, notes) {
-            if let Some(others) = self.others {
-                return others;
-            }
-            let others = self.add(SHARED_TOPIC, None, SHARED_TOPIC);
-            self.others = Some(others);
-            return others;
+            let others = self.others.unwrap_or_else(|| self.add(SHARED_TOPIC, None, SHARED_TOPIC));
+            return *self.others.insert(others);
         }
-        let name = match self.decoder.types.find(key.0, key.1) {
-            Some(declared) => declared.name().to_owned(),
-            None => raw_topic(key.0, key.1),
-        };
         let record_type = self.decoder.types.find(key.0, key.1).cloned();
+        let declared = record_type.as_ref().map(|declared| declared.name().to_owned());
+        let name = declared.unwrap_or_else(|| raw_topic(key.0, key.1));
         let series = self.add(&name, record_type, &name);
         self.raws.insert(key, series);
         series

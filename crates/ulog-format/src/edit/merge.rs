@@ -126,8 +126,6 @@ struct Source<'a> {
     initial: Vec<Info<'a>>,
     /// True if the data section of the log has started.
     in_data: bool,
-    /// True if the initial parameters of the log were written.
-    started: bool,
 }
 
 /// Changes to be made to the rows of a topic during a merge.
@@ -148,7 +146,7 @@ impl Source<'_> {
     }
 }
 
-/// The merged log. It is checked that a reader would accept its messages.
+/// Writer of the merged log, with the state for checking that a reader would accept the log.
 struct Output<W: Write> {
     writer: UlogWriter<W>,
     guard: UnknownGuard,
@@ -228,7 +226,6 @@ impl<'a, W: Write> Merge<'a, W> {
                 rows: rows.collect(),
                 initial: Vec::new(),
                 in_data: false,
-                started: false,
             };
             source.step();
             sources.push(source);
@@ -307,12 +304,8 @@ impl<'a, W: Write> Merge<'a, W> {
                     // `boot_time_utc_us` does not apply to them. A reader would compute wrong UTC
                     // from it (rule U2 of docs/formats/ulog.md).
                     [Message::Info(part)] if self.sources[number].shift != 0 && name(part) == BOOT_TIME => {
-                        self.leave_out(
-                            "information",
-                            part.key,
-                            number,
-                            "its times are on the clock of another log",
-                        );
+                        let why = "its times are on the clock of another log";
+                        self.leave_out("information", part.key, number, why);
                     }
                     _ => {
                         let new = known.compare(messages);
@@ -373,6 +366,7 @@ impl<'a, W: Write> Merge<'a, W> {
             return self.row(number, &row, msg.row_bytes());
         }
         let Some(message) = msg.message() else { return Ok(()) };
+        self.sources[number].in_data |= message.is_data();
         match message {
             // Messages of these types were written with the definitions.
             Message::FlagBits(_)
@@ -383,10 +377,7 @@ impl<'a, W: Write> Merge<'a, W> {
             // Subscriptions were already written with the ids of the merged log. An unsubscription
             // is not copied, because it would end a topic that other logs share. The remaining data
             // messages cannot be decoded.
-            Message::Subscription(_) | Message::Unsubscription(_) | Message::Data(_) => {
-                self.sources[number].in_data = true;
-                Ok(())
-            }
+            Message::Subscription(_) | Message::Unsubscription(_) | Message::Data(_) => Ok(()),
             Message::Parameter(part) => {
                 // Initial values of parameters were written with the definitions.
                 if !self.sources[number].in_data {
@@ -411,10 +402,7 @@ impl<'a, W: Write> Merge<'a, W> {
                 self.clock.dropout(dropout.duration);
                 self.out.write(&message)
             }
-            Message::Sync(_) => {
-                self.sources[number].in_data = true;
-                self.out.write(&message)
-            }
+            Message::Sync(_) => self.out.write(&message),
             Message::Unknown { .. } => self.unknown(number, msg, &message),
         }
     }
@@ -444,9 +432,6 @@ impl<'a, W: Write> Merge<'a, W> {
     /// changes (rule M6 of docs/formats/ulog.md).
     fn start_data(&mut self, number: usize) -> Result<(), UlogError> {
         self.sources[number].in_data = true;
-        if std::mem::replace(&mut self.sources[number].started, true) {
-            return Ok(());
-        }
         for part in std::mem::take(&mut self.sources[number].initial) {
             if self.current_parameters.insert(name(part), part) != Some(part) {
                 self.out.write(&Message::Parameter(part))?;

@@ -102,7 +102,7 @@ pub(crate) fn recover(
     let unchanged = plan.lost == log.cut_before_appended()
         && plan.stale.is_empty()
         && flags_agree
-        && log.scanner().start.is_intact();
+        && log.scanner().start.damage.is_none();
     if unchanged {
         let len = log.bytes().len() as u64;
         plan = Plan::default();

@@ -24,6 +24,7 @@ use rovelog_core::Segment;
 
 use crate::clock::RowMicros;
 use crate::reader::UlogReader;
+use crate::scan::RowInfo;
 
 /// Number of rows on each side of a position whose median times are compared.
 const WINDOW: usize = 8;
@@ -37,16 +38,6 @@ const COMPARISONS: usize = 1 << 18;
 
 /// Maximum number of earlier parts that are searched for the last time of a topic.
 const LOOK_BACK: usize = 16;
-
-/// A row of the log.
-struct SegmentRow {
-    /// Offset of the row in the file.
-    at: u64,
-    /// Number of the row's topic.
-    series: u32,
-    /// Time of the row in microseconds. `None` if it is missing, 0, or in the first row of a topic.
-    time: Option<u64>,
-}
 
 /// A row whose time can be used to detect jumps.
 #[derive(Clone, Copy)]
@@ -103,11 +94,11 @@ struct SegmentSplitter {
 }
 
 impl SegmentSplitter {
-    /// Adds the next row of the log.
-    fn row(&mut self, SegmentRow { at, series, time }: SegmentRow) {
-        match (time, self.rows.back_mut()) {
+    /// Adds the next row of the log, which is at the offset `at`.
+    fn row(&mut self, at: u64, row: RowInfo) {
+        match (row.time.micros(), self.rows.back_mut()) {
             (Some(time), _) => {
-                self.rows.push_back(Timed { at, series, time, others: 0 });
+                self.rows.push_back(Timed { at, series: row.series, time, others: 0 });
                 self.find_jumps();
             }
             (None, Some(last)) => last.others += 1,
@@ -325,11 +316,11 @@ impl UlogReader {
         }
         let len = self.bytes().len() as u64;
         let mut splitter = SegmentSplitter::default();
-        for row in self.segment_rows() {
-            while let Some(end) = lost.next_if(|end| *end <= row.at) {
+        for (at, row) in self.timed_rows() {
+            while let Some(end) = lost.next_if(|end| *end <= at) {
                 splitter.end(end);
             }
-            splitter.row(row);
+            splitter.row(at, row);
         }
         // Damage after the last row also ends a part. The last part ends at the end of the file.
         lost.filter(|end| *end < len).for_each(|end| splitter.end(end));
@@ -363,7 +354,7 @@ impl UlogReader {
 
     /// Sets the start and end times of the segments.
     fn set_times(&self, segments: &mut [Segment]) {
-        let mut rows = self.segment_rows().filter_map(|row| Some((row.at, row.time?))).peekable();
+        let mut rows = self.timed_rows().filter_map(|(at, row)| Some((at, row.time.micros()?))).peekable();
         for segment in segments {
             let mut ends = SegmentTimes::default();
             while let Some((_, time)) = rows.next_if(|(at, _)| *at < segment.range.end) {
@@ -375,19 +366,19 @@ impl UlogReader {
         }
     }
 
-    /// Returns the rows of the log in file order.
-    fn segment_rows(&self) -> impl Iterator<Item = SegmentRow> + '_ {
+    /// Returns the offset, the topic and the time of each row. The row has no time if the time is 0,
+    /// or if the row is the first of its topic.
+    fn timed_rows(&self) -> impl Iterator<Item = (u64, RowInfo)> + '_ {
         let mut started = vec![false; self.definitions().subscriptions().len()];
         self.cursor().filter_map(move |msg| {
-            let row = msg.row?;
+            let mut row = msg.row?;
             // The first row of a topic often contains a value that was published long before the
             // log started, so its time is not used.
             let first = !std::mem::replace(&mut started[row.series as usize], true);
-            let time = match row.time {
-                RowMicros::At(micros @ 1..) if !first => Some(micros),
-                _ => None,
-            };
-            Some(SegmentRow { at: msg.at, series: row.series, time })
+            if first || row.time.micros() == Some(0) {
+                row.time = RowMicros::None;
+            }
+            Some((msg.at, row))
         })
     }
 }

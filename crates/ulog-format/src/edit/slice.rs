@@ -153,7 +153,7 @@ pub(crate) fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> R
     // the flag bits explain these losses. Other losses are not copied.
     let all = select.topics.is_none() && select.start.is_none() && select.end.is_none();
     if all
-        && log.scanner().start.is_intact()
+        && log.scanner().start.damage.is_none()
         && log.diagnostics().ledger().losses == log.cut_before_appended().len() as u64
     {
         let report = parts(log, select, std::io::sink())?;
@@ -269,25 +269,22 @@ impl<'a> ParametersInForce<'a> {
         let (mut initial, mut defaults) = (HashMap::new(), HashMap::new());
         let mut parameters = Self::default();
         for Description { at, message, section } in log.descriptions() {
-            let (part, time) = match (message, section) {
-                (Message::Parameter(part), Section::Data(time)) => (part, time),
+            match (message, section) {
                 (Message::Parameter(part), Section::Definitions) => {
                     initial.extend(part.parse_key().map(|key| (key.name, part)));
-                    continue;
+                }
+                (Message::Parameter(part), Section::Data(time))
+                    if time.is_none_or(|time| time.nanos < start) =>
+                {
+                    let end = at + HEADER_LEN + 1 + (part.key.len() + part.value.len()) as u64;
+                    parameters.changes.extend(part.parse_key().map(|key| (key.name, at..end)));
                 }
                 (Message::DefaultParameter(DefaultParameter { default_types, info }), _) => {
                     if let Some(key) = info.parse_key() {
                         *defaults.entry(key.name).or_insert(0) |= default_types;
                     }
-                    continue;
                 }
-                _ => continue,
-            };
-            if time.is_none_or(|time| time.nanos < start)
-                && let Some(key) = part.parse_key()
-            {
-                let end = at + HEADER_LEN + 1 + (part.key.len() + part.value.len()) as u64;
-                parameters.changes.insert(key.name, at..end);
+                _ => {}
             }
         }
         // A log with defaults omits the defaults that equal the initial value. The initial values
@@ -320,16 +317,6 @@ impl<'a> ParametersInForce<'a> {
         ranges.sort_unstable_by_key(|range| range.start);
         ranges
     }
-}
-
-/// Formats in the current session of a slice.
-#[derive(Default)]
-struct SliceFormats<'a> {
-    /// Names of the formats written to the slice so far.
-    defined: HashSet<&'a str>,
-    /// Offsets of the format messages that were moved before a subscription. `None` if no format
-    /// was moved.
-    moved: Option<HashSet<u64>>,
 }
 
 /// Writer of a slice.
@@ -374,7 +361,11 @@ struct Slice<'a, W> {
     log: &'a UlogReader,
     rows: RowSelection<'a>,
     parameters: ParametersInForce<'a>,
-    formats: SliceFormats<'a>,
+    /// Names of the formats written to the slice so far.
+    defined: HashSet<&'a str>,
+    /// Offsets of the format messages that were moved before a subscription. `None` if no format
+    /// was moved.
+    moved_formats: Option<HashSet<u64>>,
     /// True if the data section of the slice has started.
     in_data: bool,
     /// The clock that a reader of the slice would have. It is `None` if no selected topic has
@@ -396,8 +387,17 @@ impl<'a, W: Write> Slice<'a, W> {
         };
         let bytes = Splice::new([&**log.bytes()]);
         let output = Output { bytes, out, guard: UnknownGuard::default() };
-        let formats = SliceFormats::default();
-        Self { log, rows, parameters, formats, in_data: false, clock: None, output, report }
+        Self {
+            log,
+            rows,
+            parameters,
+            defined: HashSet::new(),
+            moved_formats: None,
+            in_data: false,
+            clock: None,
+            output,
+            report,
+        }
     }
 
     /// Writes the header and the flag bits of the slice.
@@ -430,7 +430,8 @@ impl<'a, W: Write> Slice<'a, W> {
         }
         self.begin_data()?;
         self.in_data = false;
-        self.formats = SliceFormats::default();
+        self.defined.clear();
+        self.moved_formats = None;
         self.output.copy(boundary.at..boundary.first())
     }
 
@@ -451,10 +452,13 @@ impl<'a, W: Write> Slice<'a, W> {
         }
         let Some(message) = msg.message() else { return Ok(false) };
         let inside = self.rows.select.keeps_time(place);
+        if message.is_data() {
+            self.begin_data()?;
+        }
         Ok(match message {
             Message::Format(format) => {
-                self.formats.defined.extend(format_name(&format));
-                !self.formats.moved.as_ref().is_some_and(|early| early.contains(&msg.at))
+                self.defined.extend(format_name(&format));
+                !self.moved_formats.as_ref().is_some_and(|early| early.contains(&msg.at))
             }
             Message::Info(_) | Message::MultiInfo(_) | Message::DefaultParameter(_) => true,
             Message::Parameter(part) => {
@@ -469,46 +473,36 @@ impl<'a, W: Write> Slice<'a, W> {
                 false
             }
             Message::Subscription(subscription) => {
-                self.begin_data()?;
                 let series = ids.subscribe(self.log, msg.at, subscription.msg_id);
                 let kept = series.is_some_and(|series| self.rows.topics[series]);
-                let defined = subscription.name().is_some_and(|name| self.formats.defined.contains(name));
-                if kept && !defined && self.formats.moved.is_none() {
+                let defined = subscription.name().is_some_and(|name| self.defined.contains(name));
+                if kept && !defined && self.moved_formats.is_none() {
                     self.define_early()?;
                 }
                 kept
             }
             Message::Unsubscription(wire::Unsubscription { msg_id }) => {
-                self.begin_data()?;
                 // If the id was never subscribed, this unsubscription does not belong to any topic,
                 // so it is kept.
                 ids.series.get(&msg_id).is_none_or(|series| self.rows.topics[*series])
             }
             Message::LoggedString(LoggedString { timestamp, .. })
             | Message::TaggedString(TaggedString { timestamp, .. }) => {
-                self.begin_data()?;
                 let micros = timestamp.saturating_add(self.log.shift_at(msg.at));
                 let inside = self.rows.select.keeps_time(nanos(micros));
                 self.report.texts += u64::from(inside);
                 inside
             }
             Message::Dropout(wire::Dropout { duration: millis }) => {
-                self.begin_data()?;
                 self.report.dropouts += u64::from(inside);
                 if let Some(clock) = self.clock.as_mut().filter(|_| inside) {
                     clock.dropout(millis);
                 }
                 inside
             }
-            Message::Sync(_) => {
-                self.begin_data()?;
-                inside
-            }
+            Message::Sync(_) => inside,
             // The row cannot be decoded, because it has no usable subscription.
-            Message::Data(_) => {
-                self.begin_data()?;
-                false
-            }
+            Message::Data(_) => false,
             Message::Unknown { .. } => !self.in_data || inside,
             Message::FlagBits(_) => false,
         })
@@ -537,12 +531,12 @@ impl<'a, W: Write> Slice<'a, W> {
         let mut early = HashSet::new();
         for msg in self.log.cursor() {
             let Some(Message::Format(format)) = msg.message() else { continue };
-            if format_name(&format).is_some_and(|name| self.formats.defined.insert(name)) {
+            if format_name(&format).is_some_and(|name| self.defined.insert(name)) {
                 early.insert(msg.at);
                 self.output.copy_message(&msg)?;
             }
         }
-        self.formats.moved = Some(early);
+        self.moved_formats = Some(early);
         Ok(())
     }
 

@@ -101,36 +101,20 @@ impl Quantity {
 struct CoordinateFields {
     latitude: Quantity,
     longitude: Quantity,
-}
-
-impl CoordinateFields {
-    /// Returns the latitude and the longitude in a row in degrees, or `None` if they are
-    /// implausible.
-    fn read(&self, row: &Row<'_>) -> Option<(f64, f64)> {
-        let latitude = self.latitude.read(row).filter(|degrees| degrees.abs() <= 90.0)?;
-        let longitude = self.longitude.read(row).filter(|degrees| degrees.abs() <= 180.0)?;
-        (latitude.abs() + longitude.abs() > 0.0).then_some((latitude, longitude))
-    }
-}
-
-/// The fields that state whether a receiver has a fix.
-#[derive(Clone, Copy, Debug)]
-struct FixFields {
-    /// Type of the fix.
-    fix_type: Option<Place>,
-    /// True if the coordinates are valid.
+    /// False if the receiver has no coordinates.
     valid: Option<Place>,
 }
 
-impl FixFields {
-    /// Returns the type of the fix in a row, or `None` if the topic has no fix types.
-    ///
-    /// # Errors
-    /// Returns an error if the type is less than `min_fix`, or if the coordinates are not valid.
-    fn read(&self, row: &Row<'_>, min_fix: u8) -> Result<Option<u8>, NoPosition> {
-        let fix = self.fix_type.and_then(|place| row.read::<u8>(place));
-        let is_invalid = self.valid.and_then(|place| row.read::<bool>(place)) == Some(false);
-        if is_invalid || fix.is_some_and(|fix| fix < min_fix) { Err(NoPosition::NoFix) } else { Ok(fix) }
+impl CoordinateFields {
+    /// Returns the latitude and the longitude in a row in degrees.
+    fn read(&self, row: &Row<'_>) -> Result<(f64, f64), NoPosition> {
+        if self.valid.and_then(|place| row.read::<bool>(place)) == Some(false) {
+            return Err(NoPosition::NoFix);
+        }
+        let latitude = self.latitude.read(row).filter(|degrees| degrees.abs() <= 90.0);
+        let longitude = self.longitude.read(row).filter(|degrees| degrees.abs() <= 180.0);
+        let coordinates = latitude.zip(longitude).filter(|(lat, lon)| lat.abs() + lon.abs() > 0.0);
+        coordinates.ok_or(NoPosition::Implausible)
     }
 }
 
@@ -141,7 +125,7 @@ pub struct PositionFields {
     coordinates: CoordinateFields,
     altitude_msl: Option<Quantity>,
     altitude_ellipsoid: Option<Quantity>,
-    fix: FixFields,
+    fix: Option<Place>,
     satellites: Option<Place>,
     hdop: Option<Place>,
     eph: Option<Place>,
@@ -169,9 +153,6 @@ impl PositionFields {
             // `latitude_deg` is a double. Development versions of 2026 name it `latitude`.
             latitude: quantity(&["latitude_deg", "latitude", "lat"], 1e7)?,
             longitude: quantity(&["longitude_deg", "longitude", "lon"], 1e7)?,
-        };
-        let fix = FixFields {
-            fix_type: field(&["fix_type"], Scalar::UInt8),
             valid: field(&["lat_lon_valid"], Scalar::Bool),
         };
         Some(Self {
@@ -183,7 +164,7 @@ impl PositionFields {
                 &["altitude_ellipsoid_m", "altitude_ellipsoid", "alt_ellipsoid"],
                 1e3,
             ),
-            fix,
+            fix: field(&["fix_type"], Scalar::UInt8),
             satellites: field(&["satellites_used"], Scalar::UInt8),
             hdop: field(&["hdop"], Scalar::Float32),
             eph: field(&["eph"], Scalar::Float32),
@@ -201,8 +182,11 @@ impl PositionFields {
     /// Returns an error if the fix type is too low or the coordinates are implausible. For example,
     /// PX4 logs the coordinates 0, 0 with an altitude of -17 m before the first fix.
     pub fn position(&self, row: &Row<'_>, min_fix: u8) -> Result<Position, NoPosition> {
-        let fix = self.fix.read(row, min_fix.max(MIN_FIX))?;
-        let (latitude, longitude) = self.coordinates.read(row).ok_or(NoPosition::Implausible)?;
+        let fix = self.fix.and_then(|place| row.read::<u8>(place));
+        if fix.is_some_and(|fix| fix < min_fix.max(MIN_FIX)) {
+            return Err(NoPosition::NoFix);
+        }
+        let (latitude, longitude) = self.coordinates.read(row)?;
         let float = |place: Option<Place>| {
             place.and_then(|place| row.read::<f32>(place)).filter(|value| value.is_finite())
         };

@@ -38,7 +38,7 @@ pub(super) struct Bank {
     far: Row,
     /// Correction of near distances.
     near: NearCorrection,
-    /// Position of each laser relative to the center of the sensor.
+    /// Correction for the position of each laser in the sensor.
     offset: LaserOffset,
     /// Constants for correcting intensities: focal distance, slope, minimum and maximum.
     intensity: [Row; 4],
@@ -57,7 +57,7 @@ struct NearCorrection {
     along: [Row; 2],
 }
 
-/// Effects in meters of the distance of each laser from the center of the sensor.
+/// Corrections in meters for the position of each laser in the sensor.
 #[derive(Clone, Debug)]
 struct LaserOffset {
     /// Amount by which the vertical offset shortens the distance over ground.

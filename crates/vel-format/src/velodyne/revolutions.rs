@@ -52,7 +52,10 @@ pub struct Revolutions<'a> {
     cuts: CutFinder,
     /// Time of the last packet in nanoseconds.
     last_time: i64,
-    points: PointBuffer,
+    /// Buffer for points, which is reused. Its first `filled` points belong to the current
+    /// revolution.
+    points: Vec<Point>,
+    filled: usize,
     /// Number of the next revolution.
     number: u32,
     /// Start of the current revolution. `None` before its first point.
@@ -127,28 +130,6 @@ impl CutFinder {
     }
 }
 
-/// Buffer for points, which is reused for all revolutions.
-#[derive(Default)]
-struct PointBuffer {
-    /// The first `filled` points belong to the current revolution.
-    points: Vec<Point>,
-    filled: usize,
-    /// True if the points were returned. They are removed at the next call.
-    returned: bool,
-}
-
-impl PointBuffer {
-    /// Returns the unused part of the buffer. It has room for all points of a packet, because the
-    /// decoder writes to a slice.
-    fn free(&mut self) -> &mut [Point] {
-        if self.points.len() < self.filled + POINTS_OF_PACKET {
-            let len = (2 * self.points.len()).max(64 * POINTS_OF_PACKET);
-            self.points.resize(len, Point::default());
-        }
-        &mut self.points[self.filled..]
-    }
-}
-
 impl VelReader {
     /// Returns the calibration that an HDL-64E sends in the status bytes of its packets. Returns
     /// `None` for other models, or if the log does not contain the complete calibration.
@@ -214,7 +195,8 @@ impl VelReader {
             decoder,
             cuts: CutFinder { cut: cut % 36_000, last_azimuth: None },
             last_time: i64::MIN,
-            points: PointBuffer::default(),
+            points: Vec::new(),
+            filled: 0,
             number: 0,
             current: None,
         })
@@ -231,9 +213,6 @@ impl Revolutions<'_> {
     /// until the next call.
     #[expect(clippy::should_implement_trait, reason = "what is handed out borrows from the buffer")]
     pub fn next(&mut self) -> Option<Revolution<'_>> {
-        if std::mem::take(&mut self.points.returned) {
-            self.points.filled = 0;
-        }
         loop {
             let Some(packet) = self.packets.packet() else {
                 // The revolution at the end of the log is incomplete, so it is returned as partial.
@@ -254,7 +233,7 @@ impl Revolutions<'_> {
         if block == 0 {
             let paused = time.saturating_sub(self.last_time).abs() > MAX_PAUSE;
             let is_long = |current: &RevolutionStart| {
-                time.saturating_sub(current.nanos) >= LONGEST.0 || self.points.filled >= LONGEST.1
+                time.saturating_sub(current.nanos) >= LONGEST.0 || self.filled >= LONGEST.1
             };
             let ended = self.current.filter(|current| paused || is_long(current));
             self.last_time = time;
@@ -270,7 +249,13 @@ impl Revolutions<'_> {
         let current = *self.current.get_or_insert(RevolutionStart { nanos: time, offset, partial: true });
         let since_start = i32::try_from(time.saturating_sub(current.nanos)).unwrap_or(i32::MAX);
         let blocks = block..end.unwrap_or(12);
-        self.points.filled += self.decoder.blocks(packet, blocks, since_start, self.points.free());
+        // The decoder writes to a slice. So the buffer must have room for all points of a packet.
+        if self.points.len() < self.filled + POINTS_OF_PACKET {
+            let len = (2 * self.points.len()).max(64 * POINTS_OF_PACKET);
+            self.points.resize(len, Point::default());
+        }
+        let free = &mut self.points[self.filled..];
+        self.filled += self.decoder.blocks(packet, blocks, since_start, free);
         let Some(end) = end else {
             self.decoder.end_packet(packet);
             (self.packets.packet, self.packets.block) = (number + 1, 0);
@@ -283,14 +268,13 @@ impl Revolutions<'_> {
         self.current = Some(RevolutionStart { nanos, offset, partial: false });
         // If the first block of the log is at the separating azimuth, there is no revolution before
         // this block.
-        (self.points.filled > 0).then_some(current)
+        (self.filled > 0).then_some(current)
     }
 
     fn take_revolution(&mut self, start: RevolutionStart) -> Revolution<'_> {
-        self.points.returned = true;
-        let number = self.number;
+        let (number, filled) = (self.number, std::mem::take(&mut self.filled));
         self.number += 1;
         let RevolutionStart { nanos, offset, partial } = start;
-        Revolution { number, nanos, offset, partial, points: &self.points.points[..self.points.filled] }
+        Revolution { number, nanos, offset, partial, points: &self.points[..filled] }
     }
 }
