@@ -251,11 +251,8 @@ impl Summary {
             // ignored.
             Message::Parameter(_) if self.boot_times.len() > 1 => {}
             Message::Parameter(parameter) => {
-                if in_data {
-                    counts.changes += 1
-                } else {
-                    counts.parameters += 1
-                }
+                let count = if in_data { &mut counts.changes } else { &mut counts.parameters };
+                *count += 1;
                 self.fact(parameter);
             }
             Message::LoggedString(wire::LoggedString { log_level, .. })

@@ -368,16 +368,17 @@ impl<'a, W: Write> Merge<'a, W> {
         let Some(message) = msg.message() else { return Ok(()) };
         self.sources[number].in_data |= message.is_data();
         match message {
-            // Messages of these types were written with the definitions.
+            // Messages of the first six types were written with the definitions. An unsubscription
+            // is not copied, because it would end a topic that other logs share. The remaining data
+            // messages cannot be decoded.
             Message::FlagBits(_)
             | Message::Format(_)
             | Message::Info(_)
             | Message::MultiInfo(_)
-            | Message::DefaultParameter(_) => Ok(()),
-            // Subscriptions were already written with the ids of the merged log. An unsubscription
-            // is not copied, because it would end a topic that other logs share. The remaining data
-            // messages cannot be decoded.
-            Message::Subscription(_) | Message::Unsubscription(_) | Message::Data(_) => Ok(()),
+            | Message::DefaultParameter(_)
+            | Message::Subscription(_)
+            | Message::Unsubscription(_)
+            | Message::Data(_) => Ok(()),
             Message::Parameter(part) => {
                 // Initial values of parameters were written with the definitions.
                 if !self.sources[number].in_data {

@@ -501,10 +501,9 @@ impl<'a, W: Write> Slice<'a, W> {
                 inside
             }
             Message::Sync(_) => inside,
-            // The row cannot be decoded, because it has no usable subscription.
-            Message::Data(_) => false,
             Message::Unknown { .. } => !self.in_data || inside,
-            Message::FlagBits(_) => false,
+            // A row here cannot be decoded, because it has no usable subscription.
+            Message::FlagBits(_) | Message::Data(_) => false,
         })
     }
 
