@@ -187,11 +187,13 @@ impl Index {
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     data: &'a [u8],
-    index: &'a Index,
     /// Offset in the file of the next message.
     pub(crate) at: u64,
     /// Offset in the file at which the cursor stops.
     end: u64,
+    /// Offset up to which messages can be read without calling
+    /// [`apply_changes`](Self::apply_changes).
+    stop: u64,
     /// Damaged byte ranges that the cursor skips.
     skips: Skips<'a>,
     /// Changes of the row shapes that the cursor has not reached yet.
@@ -265,15 +267,14 @@ impl<'a> Cursor<'a> {
 
     /// Moves the start of the cursor to the first message of the log. The first block starts at the
     /// first row, so the definitions before this row are not part of any block.
-    pub(crate) fn after_the_header(self) -> Self {
-        let skips = self.index.blocks.skips_from(self.index.first);
-        Self { at: self.index.first, skips, ..self }
+    pub(crate) fn after_the_header(self, index: &'a Index) -> Self {
+        Self { at: index.first, skips: index.blocks.skips_from(index.first), ..self }
     }
 
     fn from(data: &'a [u8], index: &'a Index, at: u64, end: u64, clock: LogClock) -> Self {
         let skips = index.blocks.skips_from(at);
         let (shapes, boundaries) = (Shapes::default(), index.boundaries.clone());
-        Self { data, index, at, end, skips, changes: &index.changes, shapes, boundaries, clock }
+        Self { data, at, end, stop: 0, skips, changes: &index.changes, shapes, boundaries, clock }
     }
 }
 
@@ -285,17 +286,18 @@ impl<'a> Cursor<'a> {
     /// messages before this offset use the definitions that are in effect now.
     fn apply_changes(&mut self) -> u64 {
         let skip = self.skips.step_over(&mut self.at, self.end);
-        while let Some((change, later)) = self.changes.split_first()
-            && change.at <= self.at
-        {
+        let mut stop = skip;
+        while let Some((change, later)) = self.changes.split_first() {
+            if change.at > self.at {
+                stop = stop.min(change.at);
+                break;
+            }
             if change.is_subscription || self.shapes.get(change.msg_id).series == change.series {
                 self.shapes.put(change.msg_id, change.shape);
             }
             self.changes = later;
         }
-        self.boundaries.enter(self.at, &mut self.clock);
-        let stop = self.changes.first().map_or(skip, |change| skip.min(change.at));
-        stop.min(self.boundaries.next_at())
+        stop.min(self.boundaries.enter(self.at, &mut self.clock))
     }
 
     /// Returns the message at the current offset, and moves the cursor to the end of this message.
@@ -396,7 +398,9 @@ impl<'a> Iterator for Cursor<'a> {
     type Item = MessageRef<'a>;
 
     fn next(&mut self) -> Option<MessageRef<'a>> {
-        self.apply_changes();
+        if self.at >= self.stop {
+            self.stop = self.apply_changes();
+        }
         if self.at < self.end { self.message() } else { None }
     }
 }

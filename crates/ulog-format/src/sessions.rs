@@ -96,13 +96,18 @@ impl Boundaries {
         self.list.get(self.entered).map_or(u64::MAX, |next| next.at)
     }
 
-    /// Sets the clock for the recordings that start at or before the offset `at`.
+    /// Sets the clock for the recordings that start at or before the offset `at`. Returns the
+    /// offset of the next start, or `u64::MAX` if there is none.
     #[inline]
-    pub(crate) fn enter(&mut self, at: u64, clock: &mut LogClock) {
-        while let Some(next) = self.list.get(self.entered).filter(|next| next.at <= at) {
+    pub(crate) fn enter(&mut self, at: u64, clock: &mut LogClock) -> u64 {
+        while let Some(next) = self.list.get(self.entered) {
+            if next.at > at {
+                return next.at;
+            }
             next.enter(clock);
             self.entered += 1;
         }
+        u64::MAX
     }
 }
 
