@@ -14,7 +14,7 @@ impl Scanner {
     /// Processes a message whose content agrees with its type. Updates the definitions and the
     /// clock, and reports deviations from the specification.
     pub(crate) fn accept(&mut self, at: u64, end: u64, msg_type: u8, message: &Message<'_>) -> Step {
-        self.at = end;
+        self.position.at = end;
         self.definitions.apply(at, end, message, &mut self.diagnostics);
         match *message {
             Message::Data(data) => {
@@ -30,13 +30,13 @@ impl Scanner {
                 if time == RowMicros::OutOfRange {
                     self.definitions.note_range(at, shape.series, &mut self.diagnostics);
                 }
-                self.last_row = Some((at, end, shape.series));
+                self.position.pass_row(at, end, shape.series);
                 return Step::Row { at, end, shape, time, before };
             }
             Message::Dropout(dropout) => self.clock.dropout(dropout.duration),
             // The flag bits of the first log in the file were applied before the scan started.
-            Message::FlagBits(FlagBitsMessage { flags, .. }) if self.is_second_log => {
-                self.add_appended_offsets(&flags);
+            Message::FlagBits(FlagBitsMessage { flags, .. }) if self.is_second_log() => {
+                self.appended.add(&flags, &mut self.diagnostics);
             }
             Message::LoggedString(LoggedString { log_level: level, .. })
             | Message::TaggedString(TaggedString { log_level: level, .. })
@@ -65,11 +65,9 @@ impl Scanner {
             }
             Message::MultiInfo(MultiInfo { is_continued, info: part }) => {
                 let Some(key) = part.parse_key() else { return Step::Message { at, end, msg_type } };
-                self.deviations.value(at..end, key, part);
                 // A list consists of many messages with the same key, so each key is checked only
                 // once.
-                if !self.multi_names.contains(key.name) {
-                    self.multi_names.insert(key.name.into());
+                if self.deviations.multi_info(at..end, key, part) {
                     self.note_key(at..end, key);
                     if is_continued != 0 {
                         self.diagnostics.push(&rules::CONTINUED_WITHOUT_FIRST, at..end, || {
@@ -98,7 +96,7 @@ impl Scanner {
     /// Rows without a usable subscription are lost. Unknown messages are not interpreted, but they
     /// are kept for copies of the log. See rules D4, D20 and D21 of docs/formats/ulog.md.
     pub(crate) fn skip(&mut self, at: u64, end: u64, msg_type: u8, message: &Message<'_>) -> Step {
-        self.at = end;
+        self.position.at = end;
         self.definitions.apply(at, end, message, &mut self.diagnostics);
         match *message {
             Message::Data(data) => {

@@ -139,10 +139,15 @@ impl LogClock {
         self.narrow.clear();
     }
 
+    /// Returns the latest log time of all sessions in microseconds.
+    pub(crate) fn end_micros(&self) -> u64 {
+        self.latest.max(self.now)
+    }
+
     /// Returns the latest log time of all sessions as a timestamp, or `None` if it does not fit
     /// into nanoseconds.
     pub(crate) fn end(&self) -> Option<Timestamp> {
-        Timestamp::from_micros(self.latest.max(self.now), self.clock)
+        Timestamp::from_micros(self.end_micros(), self.clock)
     }
 
     /// Returns `true` if the time of a row equals its stored timestamp.

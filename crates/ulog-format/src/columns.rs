@@ -221,8 +221,7 @@ impl Indexed<'_> {
                 return false;
             };
             self.blocks.start = block + 1;
-            self.cursor =
-                Some(Cursor::blocks(&reader.bytes, reader.index(), reader.definitions(), block..block + 1));
+            self.cursor = Some(Cursor::blocks(&reader.bytes, reader.index(), block..block + 1));
         }
         let Some(cursor) = &mut self.cursor else { return false };
         let more = cursor.rows(cursor.at + STRIDE, |at, row| {

@@ -28,11 +28,9 @@ pub struct Subscription {
     pub multi_id: u8,
     /// Layout of the topic's rows, or the reason why they cannot be decoded.
     pub(crate) layout: Result<Arc<Layout>, Undecodable>,
-    /// Offset of the end of the 'A' message that contains the subscription.
-    pub(crate) end_offset: u64,
-    /// Offset from which rows of the topic can be decoded. It is after `end_offset` if the format
-    /// was defined after the subscription.
-    pub(crate) decodable_from: u64,
+    /// Offset from which rows of the topic can be decoded, if the format was defined after the
+    /// subscription.
+    pub(crate) decodable_from: Option<u64>,
     /// Definition text of the topic's format, or `None` if the format is not defined.
     pub format: Option<Arc<str>>,
     /// True if the subscription was ended by an 'R' message.
@@ -282,26 +280,18 @@ impl Definitions {
     /// Updates the definitions with a valid message. Deviations from the specification are added to
     /// `notes`.
     pub(crate) fn apply(&mut self, at: u64, end: u64, message: &Message<'_>, notes: &mut Diagnostics) {
+        self.in_data |= message.is_data();
         match *message {
             Message::Format(wire::Format { format }) => self.define(at, end, format, notes),
             Message::Info(info) => self.formats.detect_px4(info),
-            Message::Subscription(subscription) => {
-                self.in_data = true;
-                self.subscribe(at..end, subscription, notes);
-            }
+            Message::Subscription(subscription) => self.subscribe(at..end, subscription, notes),
             Message::Unsubscription(wire::Unsubscription { msg_id }) => {
-                self.in_data = true;
                 let shape = self.shapes.get(msg_id);
                 if shape.usable() {
                     self.shapes.slot(msg_id).flags |= RowShape::NOTE;
                     self.subscriptions[shape.series as usize].unsubscribed = true;
                 }
             }
-            Message::LoggedString(_)
-            | Message::TaggedString(_)
-            | Message::Sync(_)
-            | Message::Dropout(_)
-            | Message::Data(_) => self.in_data = true,
             _ => {}
         }
     }
@@ -361,7 +351,7 @@ impl Definitions {
             let layout = self.lay_out(series, &self.topics[series as usize].type_name.clone());
             let subscription = &mut self.subscriptions[series as usize];
             subscription.layout = layout;
-            subscription.decodable_from = end;
+            subscription.decodable_from = Some(end);
             subscription.format = self.formats.text(&self.topics[series as usize].type_name).cloned();
             self.topics[series as usize].schema =
                 subscription.layout.as_ref().ok().map(|layout| Arc::clone(layout.record.schema()));
@@ -459,8 +449,7 @@ impl Definitions {
             msg_id,
             multi_id,
             layout,
-            end_offset: range.end,
-            decodable_from: range.end,
+            decodable_from: None,
             format,
             unsubscribed: false,
             time_noted: false,

@@ -4,7 +4,7 @@ use rovelog_core::{Detail, Value};
 
 use crate::px4::words;
 use crate::scan::Scanner;
-use crate::state::Summary;
+use crate::state::{MessageCounts, Summary};
 use crate::wire::kind;
 
 impl Summary {
@@ -26,8 +26,8 @@ impl Summary {
         let checked = |detail: Detail| {
             if is_whole { detail } else { Detail::new(detail.key, "not checked", Value::Null) }
         };
-        details.push(checked(self.dropouts()));
-        let (initial, changed) = (self.parameters, self.changes);
+        details.push(checked(self.counts.dropouts()));
+        let (initial, changed) = (self.counts.parameters, self.counts.changes);
         let text = match changed {
             _ if !is_whole => format!("{initial}; changes not checked"),
             0 => initial.to_string(),
@@ -41,10 +41,10 @@ impl Summary {
                 ("changed", if is_whole { Value::count(changed) } else { Value::Null }),
             ]),
         ));
-        details.push(checked(self.console()));
-        if !scanner.appended.is_empty() {
-            let offsets = scanner.appended.iter().map(|offset| Value::count(*offset)).collect();
-            let text = match scanner.appended.len() {
+        details.push(checked(self.counts.console()));
+        if !scanner.appended.reached.is_empty() {
+            let offsets = scanner.appended.reached.iter().map(|offset| Value::count(*offset)).collect();
+            let text = match scanner.appended.reached.len() {
                 1 => "1 section".to_owned(),
                 n => format!("{n} sections"),
             };
@@ -53,7 +53,7 @@ impl Summary {
         let unknown = (0..=255).filter(|msg_type| !kind::ALL.contains(msg_type));
         let types = kind::ALL.into_iter().chain(unknown);
         let by_type = types.filter_map(|msg_type| {
-            let n = if msg_type == kind::DATA { rows } else { self.messages[usize::from(msg_type)] };
+            let n = if msg_type == kind::DATA { rows } else { *self.counts.types.get(&msg_type)? };
             (n > 0).then(|| (msg_type.escape_ascii().to_string(), Value::count(n)))
         });
         details.push(Detail::hidden("message_types", Value::record(by_type.collect::<Vec<_>>())));
@@ -128,7 +128,9 @@ impl Summary {
         }
         joined("system", &parts)
     }
+}
 
+impl MessageCounts {
     fn dropouts(&self) -> Detail {
         let seconds = self.dropped_millis as f64 / 1000.0;
         let text = match self.dropouts {

@@ -47,6 +47,8 @@ impl Tally {
 pub(crate) struct Deviations {
     /// Names that occurred in information messages so far.
     infos: HashSet<Box<str>>,
+    /// Names that occurred in multi information messages so far.
+    multi_infos: HashSet<Box<str>>,
     /// Information messages whose name occurred before.
     repeated: Tally,
     /// Information values whose size contradicts the type in their key.
@@ -67,15 +69,22 @@ impl Deviations {
         self.value(range, key, part);
     }
 
+    /// Checks a multi information message. Returns `true` if it is the first message with its name.
+    pub(crate) fn multi_info(&mut self, range: Range<u64>, key: Key<'_>, part: Info<'_>) -> bool {
+        self.value(range, key, part);
+        !self.multi_infos.contains(key.name) && self.multi_infos.insert(key.name.into())
+    }
+
     /// Starts another log in the same file. The information messages of this log may repeat the
     /// keys of the previous log.
     pub(crate) fn restart(&mut self) {
         self.infos.clear();
+        self.multi_infos.clear();
     }
 
     /// Checks that the size of an information value matches the type in its key. The specification
     /// says: "`value` contains the data as described by `key`."
-    pub(crate) fn value(&mut self, range: Range<u64>, key: Key<'_>, part: Info<'_>) {
+    fn value(&mut self, range: Range<u64>, key: Key<'_>, part: Info<'_>) {
         let Some(ty) = key.type_name() else { return };
         match ty.fits_value(part.value.len()) {
             Some(false) => self.lengths.add(range, || format!("{ty} {}", key.name)),

@@ -13,7 +13,7 @@ use rovelog_core::internal::index::{Index as Blocks, Skips, Span};
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::scan::{PREFETCH_DISTANCE, RowInfo, Scanner, plain_row, plain_time};
-use crate::sessions::Boundary;
+use crate::sessions::Boundaries;
 use crate::wire::{Data, Dropout, HEADER_LEN, MSG_ID_LEN, Message, MessageHeader, kind};
 
 /// Times of the rows in a block of the log.
@@ -86,22 +86,36 @@ pub(crate) struct Index {
     data_end: u64,
     /// Offset of the first message in the file.
     first: u64,
-    /// Changes of the active subscriptions in file order. Each entry consists of an offset, a topic
-    /// number and the shape of the topic's rows from this offset on.
-    active: Vec<(u64, u32, RowShape)>,
+    /// Changes of the row shapes in file order.
+    changes: Vec<ShapeChange>,
     /// Row shapes by topic number.
     shapes: Vec<RowShape>,
     /// For each topic, flags that show which time classes ([`Era`]) its rows have.
     pub(crate) topic_eras: Vec<[bool; 3]>,
     /// Starts of the recordings in the file, except the first.
-    pub(crate) boundaries: Vec<Boundary>,
+    pub(crate) boundaries: Boundaries,
+}
+
+/// Change of the shape of a topic's rows at an offset of the log.
+#[derive(Clone, Copy, Debug)]
+struct ShapeChange {
+    /// Offset of the change.
+    at: u64,
+    /// Number of the topic.
+    series: u32,
+    msg_id: u16,
+    /// True if the topic is subscribed here. Any other change applies only if no other topic was
+    /// subscribed under the id in the meantime.
+    is_subscription: bool,
+    /// Shape of the rows from this offset on.
+    shape: RowShape,
 }
 
 impl Index {
     /// Creates the index for a scan of the whole log by `scanner`. `log_start` is the log time at
     /// the start, in microseconds.
     pub(crate) fn new(log_start: u64, scanner: &Scanner) -> Self {
-        Self { log_start, data_end: scanner.clock.data_end, first: scanner.first, ..Self::default() }
+        Self { log_start, data_end: scanner.clock.data_end, first: scanner.start.first, ..Self::default() }
     }
 
     /// Returns the class of a time in nanoseconds.
@@ -143,20 +157,28 @@ impl Index {
         self.blocks.finish(end);
         for (series, subscription) in (0..).zip(&definitions.subscriptions) {
             let shape = RowShape::of(series, &definitions.topics[series as usize].type_name, subscription);
-            // If the format is defined after the subscription, the rows between the two cannot be
-            // decoded (rule D21 of docs/formats/ulog.md).
-            let blank = RowShape { flags: RowShape::UNDECODABLE, ..shape };
-            if subscription.decodable_from > subscription.end_offset {
-                self.active.push((subscription.offset, series, blank));
-                self.active.push((subscription.decodable_from, series, shape));
+            let (at, msg_id) = (subscription.offset, subscription.msg_id);
+            let change = ShapeChange { at, series, msg_id, is_subscription: true, shape };
+            if let Some(at) = subscription.decodable_from {
+                // The rows between the subscription and the format cannot be decoded (rule D21 of
+                // docs/formats/ulog.md).
+                let blank = RowShape { flags: RowShape::UNDECODABLE, ..shape };
+                self.changes.push(ShapeChange { shape: blank, ..change });
+                self.changes.push(ShapeChange { at, is_subscription: false, ..change });
             } else {
-                self.active.push((subscription.offset, series, shape));
+                self.changes.push(change);
             }
             self.shapes.push(shape);
         }
-        let vacated = definitions.vacated.iter().map(|(at, series)| (*at, *series, RowShape::VACANT));
-        self.active.extend(vacated);
-        self.active.sort_unstable_by_key(|(at, ..)| *at);
+        let vacant = |(at, series): &(u64, u32)| ShapeChange {
+            at: *at,
+            series: *series,
+            msg_id: definitions.subscriptions[*series as usize].msg_id,
+            is_subscription: false,
+            shape: RowShape::VACANT,
+        };
+        self.changes.extend(definitions.vacated.iter().map(vacant));
+        self.changes.sort_unstable_by_key(|change| change.at);
     }
 }
 
@@ -165,21 +187,21 @@ impl Index {
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     data: &'a [u8],
-    index: &'a Index,
-    definitions: &'a Definitions,
     /// Offset in the file of the next message.
     pub(crate) at: u64,
     /// Offset in the file at which the cursor stops.
     end: u64,
+    /// Offset up to which messages can be read without calling
+    /// [`apply_changes`](Self::apply_changes).
+    stop: u64,
     /// Damaged byte ranges that the cursor skips.
     skips: Skips<'a>,
-    /// Number of entries in `index.active` that the cursor has applied.
-    active: usize,
+    /// Changes of the row shapes that the cursor has not reached yet.
+    changes: &'a [ShapeChange],
     /// Row shapes of the subscribed topics at the current offset, by message id.
     shapes: Shapes,
-    /// Number of recordings that started before the current offset, not counting the first
-    /// recording.
-    entered: usize,
+    /// Starts of the recordings, of which the cursor has passed some.
+    boundaries: Boundaries,
     pub(crate) clock: LogClock,
 }
 
@@ -223,53 +245,36 @@ pub(crate) enum Visited<'a> {
 
 impl<'a> Cursor<'a> {
     /// Creates a cursor over all messages of the log.
-    pub(crate) fn all(
-        data: &'a [u8],
-        index: &'a Index,
-        definitions: &'a Definitions,
-        start_time: u64,
-    ) -> Self {
+    pub(crate) fn all(data: &'a [u8], index: &'a Index, start_time: u64) -> Self {
         let clock = LogClock::new(start_time).until(index.data_end);
-        Self::from(data, index, definitions, index.first, index.blocks.end(), clock)
+        Self::from(data, index, index.first, index.blocks.end(), clock)
     }
 
     /// Creates a cursor over a range of blocks of the log.
-    pub(crate) fn blocks(
-        data: &'a [u8],
-        index: &'a Index,
-        definitions: &'a Definitions,
-        blocks: Range<usize>,
-    ) -> Self {
+    pub(crate) fn blocks(data: &'a [u8], index: &'a Index, blocks: Range<usize>) -> Self {
         let all = index.blocks.blocks();
         let end = all.get(blocks.end).map_or(index.blocks.end(), |next| next.start);
         let first = &all[blocks.start];
         let mut clock = LogClock::new(first.mark.now).until(index.data_end);
-        let entered = index.boundaries.partition_point(|boundary| boundary.at < first.start);
+        let mut boundaries = index.boundaries.clone();
+        boundaries.entered = boundaries.list.partition_point(|boundary| boundary.at < first.start);
         // The recording that contains the block may have another clock than the first recording.
-        if let Some(last) = entered.checked_sub(1) {
-            clock.shift = index.boundaries[last].shift;
+        if let Some(last) = boundaries.entered.checked_sub(1) {
+            clock.shift = boundaries.list[last].shift;
         }
-        Self { entered, ..Self::from(data, index, definitions, first.start, end, clock) }
+        Self { boundaries, ..Self::from(data, index, first.start, end, clock) }
     }
 
     /// Moves the start of the cursor to the first message of the log. The first block starts at the
     /// first row, so the definitions before this row are not part of any block.
-    pub(crate) fn after_the_header(self) -> Self {
-        let skips = self.index.blocks.skips_from(self.index.first);
-        Self { at: self.index.first, skips, ..self }
+    pub(crate) fn after_the_header(self, index: &'a Index) -> Self {
+        Self { at: index.first, skips: index.blocks.skips_from(index.first), ..self }
     }
 
-    fn from(
-        data: &'a [u8],
-        index: &'a Index,
-        definitions: &'a Definitions,
-        at: u64,
-        end: u64,
-        clock: LogClock,
-    ) -> Self {
+    fn from(data: &'a [u8], index: &'a Index, at: u64, end: u64, clock: LogClock) -> Self {
         let skips = index.blocks.skips_from(at);
-        let shapes = Shapes::default();
-        Self { data, index, definitions, at, end, skips, active: 0, shapes, entered: 0, clock }
+        let (shapes, boundaries) = (Shapes::default(), index.boundaries.clone());
+        Self { data, at, end, stop: 0, skips, changes: &index.changes, shapes, boundaries, clock }
     }
 }
 
@@ -281,27 +286,18 @@ impl<'a> Cursor<'a> {
     /// messages before this offset use the definitions that are in effect now.
     fn apply_changes(&mut self) -> u64 {
         let skip = self.skips.step_over(&mut self.at, self.end);
-        while let Some((at, series, shape)) =
-            self.index.active.get(self.active).filter(|(at, ..)| *at <= self.at)
-        {
-            let subscription = &self.definitions.subscriptions[*series as usize];
-            // A format that is defined after its subscription applies only if no other topic was
-            // subscribed under the id in the meantime.
-            if *at == subscription.offset || self.shapes.get(subscription.msg_id).series == *series {
-                self.shapes.put(subscription.msg_id, *shape);
-            }
-            self.active += 1;
-        }
-        let mut stop = self.index.active.get(self.active).map_or(skip, |(at, ..)| skip.min(*at));
-        while let Some(next) = self.index.boundaries.get(self.entered) {
-            if next.at > self.at {
-                stop = stop.min(next.at);
+        let mut stop = skip;
+        while let Some((change, later)) = self.changes.split_first() {
+            if change.at > self.at {
+                stop = stop.min(change.at);
                 break;
             }
-            next.enter(&mut self.clock);
-            self.entered += 1;
+            if change.is_subscription || self.shapes.get(change.msg_id).series == change.series {
+                self.shapes.put(change.msg_id, change.shape);
+            }
+            self.changes = later;
         }
-        stop
+        stop.min(self.boundaries.enter(self.at, &mut self.clock))
     }
 
     /// Returns the message at the current offset, and moves the cursor to the end of this message.
@@ -402,7 +398,9 @@ impl<'a> Iterator for Cursor<'a> {
     type Item = MessageRef<'a>;
 
     fn next(&mut self) -> Option<MessageRef<'a>> {
-        self.apply_changes();
+        if self.at >= self.stop {
+            self.stop = self.apply_changes();
+        }
         if self.at < self.end { self.message() } else { None }
     }
 }

@@ -50,6 +50,14 @@ pub(crate) enum Section {
     Data(Option<Timestamp>),
 }
 
+/// A message with information, a parameter or a default.
+pub(crate) struct Description<'a> {
+    /// Offset of the message in the file.
+    pub(crate) at: u64,
+    pub(crate) message: Message<'a>,
+    pub(crate) section: Section,
+}
+
 /// Returns the name and the value in an information or parameter message. If the type of the value
 /// is not a basic type, the value is returned as bytes.
 fn entry(part: Info<'_>, decoding: &TextDecoding) -> Option<(String, Value)> {
@@ -81,8 +89,8 @@ impl Parameters {
     }
 
     /// Adds a 'P' (parameter) or 'Q' (default) message. Messages must be added in file order.
-    pub(crate) fn add(&mut self, message: &Message<'_>, offset: u64, section: Section) {
-        match *message {
+    pub(crate) fn add(&mut self, Description { at: offset, message, section }: Description<'_>) {
+        match message {
             Message::Parameter(part) => {
                 let Some((name, value)) = entry(part, &TextDecoding::default()) else { return };
                 match section {

@@ -83,7 +83,7 @@ impl<'a> Part<'a> {
 
     fn cursor(&self) -> Cursor<'a> {
         let (data, index) = (self.reader.bytes(), self.reader.index());
-        let cursor = Cursor::blocks(data, index, &self.reader.scanner().definitions, self.blocks.clone());
-        if self.blocks.start == 0 { cursor.after_the_header() } else { cursor }
+        let cursor = Cursor::blocks(data, index, self.blocks.clone());
+        if self.blocks.start == 0 { cursor.after_the_header(index) } else { cursor }
     }
 }

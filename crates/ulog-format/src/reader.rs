@@ -19,12 +19,13 @@ use crate::clock::{LogClock, is_time_of};
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
+use crate::flags::flag_bits;
 use crate::index::{Cursor, Era, Index, MessageRef, message_at, row_bytes};
-use crate::locate::Search;
-use crate::parameters::{Parameters, Section, infos, multi_infos};
+use crate::locate::{Search, Start};
+use crate::parameters::{Description, Parameters, Section, infos, multi_infos};
 use crate::row::Row;
 use crate::scan::{Scanner, Step};
-use crate::sessions::{self, Boundary, Session, SessionDetector, SessionStats};
+use crate::sessions::{self, Boundaries, Boundary, Session, SessionDetector, SessionStats};
 use crate::state::Summary;
 use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
 
@@ -35,10 +36,7 @@ use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, leve
 #[derive(Debug)]
 pub struct UlogReader {
     pub(crate) bytes: Bytes,
-    header: FileHeader,
-    flags: Option<FlagBits>,
-    /// Offset of the first message in the file.
-    first: u64,
+    start: Start,
     search: Search,
     options: ReadOptions,
     scanned: OnceLock<Scanned>,
@@ -63,7 +61,7 @@ struct EarlierScan {
     data: Option<DataSpan>,
     detector: SessionDetector,
     /// Starts of the recordings in the file, except the first.
-    boundaries: Vec<Boundary>,
+    boundaries: Boundaries,
     /// True if the times of all recordings are moved to the clock of the first recording.
     is_aligned: bool,
 }
@@ -76,13 +74,13 @@ impl Scanned {
     /// - If stale times after the end of the data have advanced the log time, another scan ignores
     ///   them. A log that has timestamps of fewer than 64 bits is not scanned again. Its times
     ///   depend on the log time, and a pipe computes them before it knows the end of the data.
-    fn new(bytes: &[u8], unread: &Unread, start: impl Fn() -> Scanner) -> Self {
-        let mut first = Self::scan(bytes, unread, start(), &EarlierScan::default());
+    fn new(bytes: &[u8], options: &ReadOptions, start: impl Fn() -> Scanner) -> Self {
+        let mut first = Self::scan(bytes, options, start(), &EarlierScan::default());
         let mut known = first.sessions();
-        if !known.boundaries.is_empty() {
+        if !known.boundaries.list.is_empty() {
             // The index of the first scan is freed before the second scan builds its index.
             drop(first);
-            first = Self::scan(bytes, unread, start(), &known);
+            first = Self::scan(bytes, options, start(), &known);
         }
         let Some(data) = first.info.data.clone() else { return first };
         let ends = first.info.end.is_none_or(|end| end.nanos <= data.end.nanos);
@@ -92,7 +90,7 @@ impl Scanned {
         let end = first.info.end;
         drop(first);
         known.data = Some(data);
-        let mut again = Self::scan(bytes, unread, start(), &known);
+        let mut again = Self::scan(bytes, options, start(), &known);
         again.info.end = end;
         again
     }
@@ -113,31 +111,34 @@ impl Scanned {
             start: session.header.map_or(session.first.unwrap_or(0), |header| header.timestamp.get()),
             shift: shifts.as_ref().map_or(0, |shifts| shifts[number]),
         };
-        let boundaries = detector.sessions.iter().enumerate().skip(1).map(boundary).collect();
+        let list = detector.sessions.iter().enumerate().skip(1).map(boundary).collect();
+        let boundaries = Boundaries { list, entered: 0 };
         EarlierScan { data: None, boundaries, is_aligned: shifts.is_some(), detector }
     }
 
     /// Scans the log once. If the log was fetched in part, each fetched byte range is scanned as a
     /// separate window.
-    fn scan(bytes: &[u8], unread: &Unread, mut scanner: Scanner, known: &EarlierScan) -> Self {
+    fn scan(bytes: &[u8], options: &ReadOptions, mut scanner: Scanner, known: &EarlierScan) -> Self {
         let data = known.data.clone();
         if let Some(end) = data.as_ref().and_then(|data| u64::try_from(data.end.nanos / 1000).ok()) {
             scanner.clock = scanner.clock.until(end);
         }
-        scanner.boundaries.clone_from(&known.boundaries);
-        let mut summary = Summary::with_sessions(known.detector.clone(), known.is_aligned);
+        scanner.boundaries = known.boundaries.clone();
+        let mut summary = Summary::new(options.utc_start);
+        (summary.detector, summary.is_aligned) = (known.detector.clone(), known.is_aligned);
         // Log time at the start of the log, which applies to the rows before the first timestamp.
         let start = scanner.clock.now;
         let mut index = Index::new(start, &scanner);
         let mut descriptions = Vec::new();
-        for (window, seams) in unread.windows(bytes) {
+        for (window, seams) in options.unread.windows(bytes) {
             scanner.enter(seams);
             loop {
                 scanner.rows(window, |_, row| {
                     let stats = summary.stats(row.series);
                     index.row(row.at, row.series, row.micros, row.before, stats.seen());
-                    if stats.row(row.at, row.len, Some(row.micros)) || summary.detector.is_active {
-                        summary.detect_session(row.series, row.at, Some(row.micros), row.before);
+                    let fell = stats.row(row.at, row.len, Some(row.micros));
+                    if fell || summary.detector.is_active {
+                        summary.detect_session(row.series, row.at, Some(row.micros), row.before, fell);
                     }
                 });
                 // The window contains all bytes that are available, so the scanner cannot request
@@ -167,7 +168,7 @@ impl Scanned {
                             msg_type,
                             kind::INFO | kind::MULTI_INFO | kind::PARAMETER | kind::DEFAULT_PARAMETER
                         );
-                        if is_description && !scanner.is_second_log {
+                        if is_description && !scanner.is_second_log() {
                             let section = if in_data {
                                 Section::Data(scanner.clock.now())
                             } else {
@@ -185,24 +186,19 @@ impl Scanned {
                     }
                     Step::SecondHeader { at, end, header } => {
                         index.blocks.skip(at..end);
-                        summary.start_log(at, header, log_end(&scanner));
+                        summary.start_log(at, header, scanner.clock.end_micros());
                     }
                     Step::End => break,
                 }
             }
         }
         index.finish(&scanner.definitions, bytes.len() as u64);
-        index.boundaries.clone_from(&known.boundaries);
+        index.boundaries = known.boundaries.clone();
         index.topic_eras = summary.eras(start, scanner.definitions.topics.len());
         summary.finish(&mut scanner, data);
         let info = summary.info(&scanner, bytes.len() as u64);
         Self { scanner, index, info, descriptions, summary }
     }
-}
-
-/// Returns the latest log time of a scan in microseconds, or 0 if there is none.
-fn log_end(scanner: &Scanner) -> u64 {
-    scanner.clock.end().and_then(|end| u64::try_from(end.nanos / 1000).ok()).unwrap_or(0)
 }
 
 /// Creates a scanner for the log in `bytes`, which must contain the whole log.
@@ -235,10 +231,9 @@ impl UlogReader {
     }
 
     fn with(bytes: Bytes, options: &ReadOptions, search: Search) -> Result<Self, UlogError> {
-        let scanner = start(&bytes, options, search)?;
-        let (header, flags, first) = (scanner.header, scanner.flags, scanner.first);
+        let start = start(&bytes, options, search)?.start;
         let options = options.clone();
-        Ok(Self { bytes, header, flags, first, search, options, scanned: OnceLock::new() })
+        Ok(Self { bytes, start, search, options, scanned: OnceLock::new() })
     }
 
     /// Returns the byte ranges of the file that were not read.
@@ -253,7 +248,7 @@ impl UlogReader {
     }
 
     fn scanned(&self) -> &Scanned {
-        self.scanned.get_or_init(|| Scanned::new(&self.bytes, &self.options.unread, || self.start()))
+        self.scanned.get_or_init(|| Scanned::new(&self.bytes, &self.options, || self.start()))
     }
 
     pub(crate) fn summary(&self) -> &LogInfo {
@@ -276,18 +271,18 @@ impl UlogReader {
 
     /// Returns the offset of the first message in the file. It is 16, unless the header is damaged.
     pub(crate) fn first(&self) -> u64 {
-        self.first
+        self.start.first
     }
 
     /// Returns the header of the file. If the header is damaged, the result contains the stored
     /// start time if this time is plausible, otherwise 0.
     pub fn header(&self) -> &FileHeader {
-        &self.header
+        &self.start.header
     }
 
     /// Returns the flag bits, or `None` if the log has none.
     pub fn flag_bits(&self) -> Option<&FlagBits> {
-        self.flags.as_ref()
+        flag_bits(self.bytes.get(usize::try_from(self.start.first).ok()?..)?)
     }
 
     /// Returns the recordings in the file, if there are several.
@@ -300,7 +295,7 @@ impl UlogReader {
         let utcs = summary.offsets(self.scanner());
         let session = |((range, tally), utc): ((Range<u64>, &SessionStats), _)| {
             let is_first = tally.at == 0;
-            let header = if is_first { Some(self.header) } else { tally.header };
+            let header = if is_first { Some(self.start.header) } else { tally.header };
             let start = header.map_or(0, |header| header.timestamp.get());
             let clock = LogClock::new(start).clock;
             let first = if is_first { Some(start) } else { tally.first };
@@ -318,7 +313,7 @@ impl UlogReader {
 
     /// Returns the starts of the recordings in the file, except the first.
     pub(crate) fn boundaries(&self) -> &[Boundary] {
-        &self.index().boundaries
+        &self.index().boundaries.list
     }
 
     /// Returns the number of microseconds that are added to the stored times of rows at the offset
@@ -331,7 +326,7 @@ impl UlogReader {
 
     /// Returns the offsets in the file at which appended data starts. There are at most three.
     pub fn appended_offsets(&self) -> &[u64] {
-        &self.scanner().appended
+        &self.scanner().appended.reached
     }
 
     /// Returns the formats, the subscriptions and the layouts of the topics.
@@ -376,30 +371,28 @@ impl UlogReader {
     /// Returns the parameters with their changes and defaults.
     pub fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
-        for (at, message, section) in self.descriptions() {
-            parameters.add(&message, at, section);
-        }
+        self.descriptions().for_each(|description| parameters.add(description));
         parameters
     }
 
     /// Returns the values of the information messages by name. If a name occurs several times, the
     /// last value is returned.
     pub fn infos(&self) -> BTreeMap<String, Value> {
-        infos(self.descriptions().map(|(_, message, _)| message), &self.definitions().formats)
+        infos(self.descriptions().map(|description| description.message), &self.definitions().formats)
     }
 
     /// Returns the values of the multi information messages by name. Each name has one or more
     /// lists of values in file order.
     pub fn multi_infos(&self) -> BTreeMap<String, Vec<Vec<Value>>> {
-        multi_infos(self.descriptions().map(|(_, message, _)| message), &self.definitions().formats)
+        multi_infos(self.descriptions().map(|description| description.message), &self.definitions().formats)
     }
 
-    /// Returns the messages with information, parameters and defaults in file order. Each message
-    /// is returned with its offset and the section of the log that contains it.
-    pub(crate) fn descriptions(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
+    /// Returns the messages with information, parameters and defaults in file order.
+    pub(crate) fn descriptions(&self) -> impl Iterator<Item = Description<'_>> + '_ {
         self.scanned().descriptions.iter().filter_map(|(at, section)| {
             let (header, payload) = message_at(&self.bytes, *at)?;
-            Some((*at, Message::parse(header.msg_type, payload)?, *section))
+            let message = Message::parse(header.msg_type, payload)?;
+            Some(Description { at: *at, message, section: *section })
         })
     }
 
@@ -427,7 +420,7 @@ impl UlogReader {
 
     /// Returns a cursor over all messages of the log.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor::all(&self.bytes, self.index(), &self.scanner().definitions, self.header.timestamp.get())
+        Cursor::all(&self.bytes, self.index(), self.start.header.timestamp.get())
     }
 
     fn record<'a>(
@@ -561,8 +554,7 @@ impl Blocks for RowsOf<'_> {
         for (series, before) in reader.index().blocks.before(block) {
             rows[*series as usize] = *before;
         }
-        let definitions = &reader.scanner().definitions;
-        let mut cursor = Cursor::blocks(&reader.bytes, reader.index(), definitions, block..block + 1);
+        let mut cursor = Cursor::blocks(&reader.bytes, reader.index(), block..block + 1);
         cursor.rows(u64::MAX, |offset, row| {
             let series = row.series as usize;
             let time = row.time.in_order(row.now);

@@ -31,25 +31,23 @@
 //! If the size at byte 114 is overwritten instead, the same bytes are lost with the rule `gap`,
 //! because the claimed end of the message is somewhere else.
 
-use std::collections::HashSet;
-
 use rovelog_core::internal::layout::TextDecoding;
 use rovelog_core::internal::partial::PartBounds;
 use rovelog_core::internal::scan::{self, NeedMore, Window};
 use rovelog_core::internal::text::count;
 use rovelog_core::{Diagnostics, ReadOptions, Rule, field_range};
-use zerocopy::FromBytes;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::Definitions;
 use crate::deviations::Deviations;
 use crate::diagnostics as rules;
 use crate::error::UlogError;
+use crate::flags::{AppendedData, flag_bits};
 use crate::locate::{Search, Start, locate};
-use crate::sessions::{Boundary, header_at};
+use crate::sessions::{Boundaries, header_at};
 pub(crate) use crate::step::{PlainRow, ROW_AT, RowInfo, Step, plain_row, plain_time};
 use crate::validate::{FREE_DEFINITIONS, Scan, TYPE_AT, Validator, Verdict, why_no_format};
-use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message, MessageHeader, kind};
+use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message, MessageHeader};
 
 /// Distance in bytes from the current row to the byte that is loaded into the processor's cache in
 /// advance. Otherwise, the scan would wait for memory at most rows.
@@ -84,56 +82,70 @@ struct InvalidMessage {
     why: Option<String>,
 }
 
+/// The last row that was found.
+#[derive(Clone, Copy, Debug)]
+struct LastRow {
+    at: u64,
+    end: u64,
+    /// Number of the row's topic.
+    series: u32,
+}
+
+/// Position of a scan in the file.
+#[derive(Debug, Default)]
+pub(crate) struct Position {
+    /// Offset in the file at which the next step starts.
+    pub(crate) at: u64,
+    /// Lost range at `at` whose end has not been found yet.
+    damage: Option<Damage>,
+    /// If damage directly follows this row, a diagnostic names the row, because the damage may have
+    /// started inside it.
+    last_row: Option<LastRow>,
+    /// Boundaries of the byte range that is scanned, if the log was fetched in part.
+    part: PartBounds,
+}
+
+impl Position {
+    /// Moves the position to the end of a row.
+    #[inline]
+    pub(crate) fn pass_row(&mut self, at: u64, end: u64, series: u32) {
+        self.last_row = Some(LastRow { at, end, series });
+        self.at = end;
+    }
+}
+
+/// Results of lookahead that later steps need.
+#[derive(Debug, Default)]
+struct Lookahead {
+    /// Number of bytes of definitions that lookahead has parsed. They are limited, because a
+    /// hostile log could make lookahead parse them again and again.
+    parsed_bytes: u64,
+    /// Offset up to which unverifiable messages can be skipped, because lookahead has found
+    /// verifiable messages after them.
+    skippable: u64,
+}
+
+impl Lookahead {
+    /// Returns the number of bytes of definitions that lookahead may parse at the offset `at`.
+    fn budget(&self, at: u64) -> u64 {
+        (FREE_DEFINITIONS + DEFINITIONS_PER_BYTE * at).saturating_sub(self.parsed_bytes)
+    }
+}
+
 /// State of a scan, with the definitions and the problems found so far.
 #[derive(Debug)]
 pub(crate) struct Scanner {
-    pub(crate) header: FileHeader,
-    /// Offset of the header, or of the first message if the header is missing. The bytes before
-    /// this offset are lost.
-    pub(crate) header_at: u64,
-    /// Offset of the first message in the file.
-    pub(crate) first: u64,
-    /// True if the file starts with a valid header.
-    pub(crate) is_intact: bool,
-    /// True if the scan has passed the header of another log in the file (rule D41 of
-    /// docs/formats/ulog.md).
-    pub(crate) is_second_log: bool,
-    pub(crate) flags: Option<FlagBits>,
+    /// Start of the first log in the file. The bytes before its header are lost.
+    pub(crate) start: Start,
+    pub(crate) position: Position,
+    lookahead: Lookahead,
     pub(crate) definitions: Definitions,
-    pub(crate) diagnostics: Diagnostics,
     pub(crate) clock: LogClock,
-    /// Offsets at which appended data starts, as far as the scan has reached them.
-    pub(crate) appended: Vec<u64>,
-    /// Offset in the file at which the next step starts.
-    pub(crate) at: u64,
-    /// Offsets of appended data in the flag bits that the scan has not reached yet, in ascending
-    /// order.
-    pub(crate) candidates: Vec<u64>,
-    /// An offset among `candidates` at which messages were found. It is stored so that the offset
-    /// is not checked again.
-    confirmed_candidate: Option<u64>,
-    damage: Option<Damage>,
-    /// Start, end and topic number of the last row. If damage directly follows this row, a
-    /// diagnostic names the row, because the damage may have started inside it.
-    pub(crate) last_row: Option<(u64, u64, u32)>,
-    /// Offset up to which unverifiable messages can be skipped. It was found by a lookahead, which
-    /// has found verifiable messages after them.
-    skippable: u64,
-    /// Names of the multi information messages found so far.
-    pub(crate) multi_names: HashSet<Box<str>>,
+    pub(crate) appended: AppendedData,
+    /// Starts of the recordings in the file except the first, as found by an earlier scan.
+    pub(crate) boundaries: Boundaries,
     pub(crate) deviations: Deviations,
-    /// Unix time at the start of the data, or `None` if the user has not stated it.
-    pub(crate) utc_start: Option<i64>,
-    /// Number of bytes of definitions that lookahead has parsed. They are limited, because a
-    /// hostile log could make lookahead parse them again and again.
-    lookahead_bytes: u64,
-    /// Boundaries of the byte range that is scanned, if the log was fetched in part.
-    seams: PartBounds,
-    /// Starts of the recordings in the file except the first, as found by an earlier scan. Empty
-    /// during the first scan.
-    pub(crate) boundaries: Vec<Boundary>,
-    /// Number of entries in `boundaries` that the scan has passed.
-    entered: usize,
+    pub(crate) diagnostics: Diagnostics,
 }
 
 impl Scanner {
@@ -144,53 +156,33 @@ impl Scanner {
         options: &ReadOptions,
         search: Search,
     ) -> Result<Result<Self, UlogError>, NeedMore> {
-        let Start { header, at, first, damage } = match locate(window, search)? {
+        let start = match locate(window, search)? {
             Ok(start) => start,
             Err(error) => return Ok(Err(error)),
         };
+        let Start { header, at, first, .. } = start;
         let mut scanner = Self {
-            header,
-            header_at: at,
-            first,
-            is_intact: damage.is_none(),
-            is_second_log: false,
-            flags: None,
+            position: Position { at: if at > 0 { 0 } else { first }, ..Position::default() },
+            lookahead: Lookahead::default(),
             definitions: Definitions::new(&options.limits, TextDecoding::new(options.text_encoding)),
-            diagnostics: options.diagnostics(),
-            utc_start: options.utc_start,
             clock: LogClock::new(header.timestamp.get()),
-            appended: Vec::new(),
-            at: if at > 0 { 0 } else { first },
-            candidates: Vec::new(),
-            confirmed_candidate: None,
-            damage: None,
-            last_row: None,
-            skippable: 0,
-            multi_names: HashSet::new(),
+            appended: AppendedData { flag_bits_at: first, ..AppendedData::default() },
+            boundaries: Boundaries::default(),
             deviations: Deviations::default(),
-            lookahead_bytes: 0,
-            seams: PartBounds::default(),
-            boundaries: Vec::new(),
-            entered: 0,
+            diagnostics: options.diagnostics(),
+            start,
         };
-        if let Some(damage) = damage {
-            scanner.diagnostics.push(&rules::DAMAGED_HEADER, at..first.max(at + 1), || damage);
+        if let Some(damage) = &scanner.start.damage {
+            scanner.diagnostics.push(&rules::DAMAGED_HEADER, at..first.max(at + 1), || damage.clone());
         } else if header.version > 1 {
             scanner.diagnostics.push(&rules::UNKNOWN_VERSION, field_range!(0, FileHeader, version), || {
                 format!("the file version is {}, but is read as version 1", header.version)
             });
         }
-        let head = window.upto(first, FLAGS_LEN)?;
-        if let Ok((message, rest)) = MessageHeader::ref_from_prefix(head) {
-            // The specification says: "A parser must not assume a fixed length of this message". So
-            // flag bits may be longer than the known fields.
-            let long_enough = usize::from(message.msg_size.get()) >= size_of::<FlagBits>();
-            if let (kind::FLAG_BITS, true, Ok((flags, _))) =
-                (message.msg_type, long_enough, FlagBits::ref_from_prefix(rest))
-                && let Err(error) = scanner.apply_flags(flags)
-            {
-                return Ok(Err(error));
-            }
+        if let Some(flags) = flag_bits(window.upto(first, FLAGS_LEN)?)
+            && let Err(error) = scanner.apply_flags(flags)
+        {
+            return Ok(Err(error));
         }
         Ok(Ok(scanner))
     }
@@ -199,24 +191,30 @@ impl Scanner {
     ///
     /// After bytes that were not fetched, the offset of the next message is unknown. The scan
     /// treats this as damage and searches for the first valid message.
-    pub(crate) fn enter(&mut self, seams: PartBounds) {
-        self.seams = seams;
-        let Some(at) = seams.start else { return };
-        self.candidates.retain(|candidate| *candidate > at);
-        (self.at, self.last_row) = (at, None);
-        self.damage = Some(Damage { start: at, invalid: None, scan: Scan::from(at) });
+    pub(crate) fn enter(&mut self, part: PartBounds) {
+        self.position.part = part;
+        let Some(at) = part.start else { return };
+        self.appended.candidates.retain(|candidate| *candidate > at);
+        let damage = Some(Damage { start: at, invalid: None, scan: Scan::from(at) });
+        self.position = Position { at, damage, last_row: None, part };
+    }
+
+    /// Returns `true` if the scan has passed the header of another log in the file (rule D41 of
+    /// docs/formats/ulog.md).
+    pub(crate) fn is_second_log(&self) -> bool {
+        self.appended.flag_bits_at != self.start.first
     }
 
     /// Returns the offset that no message may cross. It is the start of the next appended data, or
     /// the end of the file.
     fn limit(&self, window: &Window<'_>) -> u64 {
         let end = if window.eof { window.end() } else { u64::MAX };
-        self.candidates.first().map_or(end, |candidate| end.min(*candidate))
+        self.appended.next().map_or(end, |next| end.min(next))
     }
 
     fn validator<'w>(&'w self, window: Window<'w>, limit: u64) -> Validator<'w> {
-        let budget = (FREE_DEFINITIONS + DEFINITIONS_PER_BYTE * self.at).saturating_sub(self.lookahead_bytes);
-        Validator::new(window, &self.definitions, limit, budget).with_flag_bits(self.first..self.first + 1)
+        let (budget, first) = (self.lookahead.budget(self.position.at), self.appended.flag_bits_at);
+        Validator::new(window, &self.definitions, limit, budget).with_flag_bits(first..first + 1)
     }
 
     /// Removes `limit` from the offsets of appended data if no messages start there (rule D29 of
@@ -225,19 +223,19 @@ impl Scanner {
     /// Returns `true` if the offset was removed. The caller must then validate again with the next
     /// limit.
     fn remove_false_limit(&mut self, window: Window<'_>, limit: u64) -> Result<bool, NeedMore> {
-        if self.candidates.first() != Some(&limit) || self.confirmed_candidate == Some(limit) {
+        if self.appended.next() != Some(limit) || self.appended.confirmed == Some(limit) {
             return Ok(false);
         }
         let end = if window.eof { window.end() } else { u64::MAX };
-        let next = self.candidates.get(1).map_or(end, |next| end.min(*next));
+        let next = self.appended.candidates.get(1).map_or(end, |next| end.min(*next));
         // An offset at the end of the file is valid too. The specification tells a writer to store
         // the offset before the data is appended, so the appended data may be empty.
         if limit == end || self.validator(window, next).starts(limit)? {
-            self.confirmed_candidate = Some(limit);
+            self.appended.confirmed = Some(limit);
             return Ok(false);
         }
-        self.candidates.remove(0);
-        self.ignore_offset(limit);
+        self.appended.candidates.remove(0);
+        self.appended.ignore(limit, &mut self.diagnostics);
         Ok(true)
     }
 
@@ -249,14 +247,13 @@ impl Scanner {
     /// variables.
     #[inline]
     pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(&Definitions, PlainRow)) {
-        if self.damage.is_some() || !self.clock.is_plain() {
+        if self.position.damage.is_some() || !self.clock.is_plain() {
             return;
         }
-        let next = self.boundaries.get(self.entered).map_or(u64::MAX, |next| next.at);
-        let limit = self.limit(&window).min(window.end()).min(next);
+        let limit = self.limit(&window).min(window.end()).min(self.boundaries.next_at());
         let Ok(len) = usize::try_from(limit.saturating_sub(window.base)) else { return };
         let data = &window.data[..len];
-        let Ok(mut at) = usize::try_from(self.at - window.base) else { return };
+        let Ok(mut at) = usize::try_from(self.position.at - window.base) else { return };
         let shapes = &self.definitions.shapes;
         let Some((mut shape, mut end)) = plain_row(shapes, data, at) else { return };
         let (mut now, data_end) = (self.clock.now, self.clock.data_end);
@@ -291,39 +288,31 @@ impl Scanner {
         std::hint::black_box(prefetched);
         self.clock.now = now;
         if let Some((at, end, series)) = last {
-            self.last_row = Some((window.base + at as u64, window.base + end as u64, series));
+            self.position.pass_row(window.base + at as u64, window.base + end as u64, series);
         }
-        self.at = window.base + at as u64;
     }
 
     /// Returns the next row if both this row and the row after it are ordinary. Otherwise returns
     /// `None`, and the caller performs the full checks.
     #[inline]
     fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
-        if !self.candidates.is_empty() || !self.clock.is_plain() || self.entered < self.boundaries.len() {
+        // If appended data or another recording could start here, `step` must handle it.
+        let may_start = self.appended.next().is_some() || self.boundaries.next_at() < u64::MAX;
+        if may_start || !self.clock.is_plain() {
             return None;
         }
-        // If appended data or another recording could start here, `step` must handle it.
-        let start = usize::try_from(self.at - window.base).ok()?;
+        let start = usize::try_from(self.position.at - window.base).ok()?;
         let shapes = &self.definitions.shapes;
         let (shape, end) = plain_row(shapes, window.data, start)?;
         let micros = plain_time(shape, window.data, start)?;
         plain_row(shapes, window.data, end)?;
-        let (shape, at, before) = (*shape, self.at, self.clock.now);
+        let (shape, at, before) = (*shape, self.position.at, self.clock.now);
         if micros <= self.clock.data_end {
             self.clock.now = before.max(micros);
         }
-        self.at = window.base + end as u64;
-        self.last_row = Some((at, self.at, shape.series));
-        Some(Step::Row { at, end: self.at, shape, time: RowMicros::At(micros), before })
-    }
-
-    /// Sets the clock for the recordings that start at the current offset.
-    fn enter_sessions(&mut self) {
-        while let Some(next) = self.boundaries.get(self.entered).filter(|next| next.at <= self.at) {
-            next.enter(&mut self.clock);
-            self.entered += 1;
-        }
+        let end = window.base + end as u64;
+        self.position.pass_row(at, end, shape.series);
+        Some(Step::Row { at, end, shape, time: RowMicros::At(micros), before })
     }
 
     /// Starts another log in the same file, whose header is at the offset `at`. Formats, message
@@ -331,12 +320,10 @@ impl Scanner {
     /// docs/formats/ulog.md).
     fn start_second_log(&mut self, at: u64, header: FileHeader) -> Step {
         let end = at + FLAG_BITS_AT;
-        (self.at, self.first) = (end, end);
-        self.is_second_log = true;
+        (self.position.at, self.appended.flag_bits_at) = (end, end);
         self.definitions.restart(at);
-        self.multi_names.clear();
         self.deviations.restart();
-        if self.boundaries.is_empty() {
+        if self.boundaries.list.is_empty() {
             self.clock.restart(header.timestamp.get(), 0);
         }
         Step::SecondHeader { at, end, header }
@@ -353,7 +340,7 @@ impl Scanner {
     /// Searches for the end of the damage, which is decision 4 in the documentation of this module.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         loop {
-            let damage = self.damage.as_ref().expect("only called with damage");
+            let damage = self.position.damage.as_ref().expect("only called with damage");
             let (mut scan, claimed) = (damage.scan, damage.invalid.as_ref().map(|invalid| invalid.end));
             let limit = self.limit(&window);
             let validator = self.validator(window, limit);
@@ -361,10 +348,10 @@ impl Scanner {
             let lookahead_bytes = validator.lookahead_bytes();
             // The progress is stored even if the window is too short. Otherwise, the next call
             // would search the same bytes again, and reading a pipe would take quadratic time.
-            if let Some(damage) = &mut self.damage {
+            if let Some(damage) = &mut self.position.damage {
                 damage.scan = scan;
             }
-            self.lookahead_bytes += lookahead_bytes;
+            self.lookahead.parsed_bytes += lookahead_bytes;
             let (end, rule) = match found? {
                 // Valid messages start exactly where the damaged message ends according to its
                 // header, so only the payload is damaged.
@@ -381,7 +368,7 @@ impl Scanner {
                     (limit, if is_cut { &rules::CUT } else { &rules::LOST })
                 }
             };
-            let damage = self.damage.take().expect("only called with damage");
+            let damage = self.position.damage.take().expect("only called with damage");
             return Ok(self.report_damage(damage.start, end, rule, damage.invalid));
         }
     }
@@ -399,12 +386,12 @@ impl Scanner {
         rule: &'static Rule,
         invalid: Option<InvalidMessage>,
     ) -> Step {
-        let last_row = self.last_row.filter(|(_, end, _)| *end == at);
+        let last_row = self.position.last_row.filter(|row| row.end == at);
         let topics = &self.definitions.topics;
         // Bytes next to a range that was not fetched may belong to a message that starts or ends in
         // this range. They are reported as unread, not as damaged.
-        if self.seams.touches_unread(at, end) {
-            self.at = end;
+        self.position.at = end;
+        if self.position.part.touches_unread(at, end) {
             return Step::Unread { at, end };
         }
         self.diagnostics.push(rule, at..end, || match invalid {
@@ -420,16 +407,15 @@ impl Scanner {
             ),
             None if rule == &rules::CUT => "a message is truncated within its header".to_owned(),
             _ => {
-                let mixture = last_row.map(|(row, _, series)| {
+                let mixture = last_row.map(|row| {
                     format!(
-                        "; the record of {} directly before, at byte {row}, may be corrupt",
-                        topics[series as usize].name
+                        "; the record of {} directly before, at byte {}, may be corrupt",
+                        topics[row.series as usize].name, row.at
                     )
                 });
                 format!("these bytes contain no valid message{}", mixture.unwrap_or_default())
             }
         });
-        self.at = end;
         Step::Lost { at, end, rule }
     }
 }
@@ -445,34 +431,27 @@ impl scan::Scan for Scanner {
     /// in this case, and the caller repeats the call with a longer window.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         loop {
-            if self.damage.is_some() {
+            if self.position.damage.is_some() {
                 return self.search(window);
             }
-            self.enter_sessions();
+            self.boundaries.enter(self.position.at, &mut self.clock);
             if let Some(row) = self.plain_step(window) {
                 return Ok(row);
             }
-            let at = self.at;
+            let at = self.position.at;
             // If bytes precede the header, the scan starts at 0, and these bytes are lost as one
             // range.
-            if at < self.first {
-                let step = self.report_loss(at, self.header_at, &rules::LOST);
-                self.at = self.first;
+            if at < self.start.first {
+                let step = self.report_loss(at, self.start.at, &rules::LOST);
+                self.position.at = self.start.first;
                 return Ok(step);
             }
-            // If the scan has passed an offset of appended data, the offset was inside a message.
-            // No appended data starts there.
-            while self.candidates.first().is_some_and(|candidate| *candidate <= at) {
-                let candidate = self.candidates.remove(0);
-                if candidate == at { self.appended.push(at) } else { self.ignore_offset(candidate) }
-            }
-            if self.seams.ends_before_unread(at) {
+            self.appended.reach(at, &mut self.diagnostics);
+            if self.position.part.ends_before_unread(at) {
                 return Ok(Step::End);
             }
             if window.eof && at == window.end() {
-                for candidate in std::mem::take(&mut self.candidates) {
-                    self.ignore_offset(candidate);
-                }
+                self.appended.finish(&mut self.diagnostics);
                 self.deviations.finish(&mut self.definitions, &mut self.diagnostics);
                 return Ok(Step::End);
             }
@@ -494,14 +473,14 @@ impl scan::Scan for Scanner {
                     let followed = validator.followed(end, &message)?;
                     let (crossed, lookahead_bytes) = (validator.crossed(), validator.lookahead_bytes());
                     if !followed && crossed && self.remove_false_limit(window, limit)? {
-                        self.lookahead_bytes += lookahead_bytes;
+                        self.lookahead.parsed_bytes += lookahead_bytes;
                         continue;
                     }
                     let validator = self.validator(window, limit);
                     // Decision 2 of the module documentation: if three messages inside this message
                     // agree with their types, the length of this message is wrong.
                     let found = if followed { None } else { validator.scan(&mut Scan::from(at + 1), end)? };
-                    self.lookahead_bytes += lookahead_bytes + validator.lookahead_bytes();
+                    self.lookahead.parsed_bytes += lookahead_bytes + validator.lookahead_bytes();
                     return Ok(match found {
                         Some(found) => self.report_loss(at, found, &rules::LOST),
                         None => self.accept(at, end, msg_type, &message),
@@ -512,8 +491,8 @@ impl scan::Scan for Scanner {
                     let validator = self.validator(window, limit);
                     // One lookahead applies to all consecutive unverifiable messages, so each of
                     // them is examined only once.
-                    let skippable = if end <= self.skippable {
-                        Some(self.skippable)
+                    let skippable = if end <= self.lookahead.skippable {
+                        Some(self.lookahead.skippable)
                     } else {
                         validator.skippable(end, &message)?
                     };
@@ -527,19 +506,19 @@ impl scan::Scan for Scanner {
                         _ => None,
                     };
                     let lookahead_bytes = validator.lookahead_bytes();
-                    self.lookahead_bytes += lookahead_bytes;
+                    self.lookahead.parsed_bytes += lookahead_bytes;
                     if let Some(found) = swallowed {
                         return Ok(self.report_loss(at, found, &rules::LOST));
                     }
                     if let Some(until) = skippable {
-                        self.skippable = until;
+                        self.lookahead.skippable = until;
                         return Ok(self.skip(at, end, msg_type, &message));
                     }
                     if crossed && self.remove_false_limit(window, limit)? {
                         continue;
                     }
                     let invalid = Some(InvalidMessage { msg_type, end, why: None });
-                    self.damage = Some(Damage { start: at, invalid, scan: Scan::from(at + 1) });
+                    self.position.damage = Some(Damage { start: at, invalid, scan: Scan::from(at + 1) });
                 }
                 Verdict::No { claimed } => {
                     if claimed.is_none_or(|end| end > limit) && self.remove_false_limit(window, limit)? {
@@ -551,14 +530,14 @@ impl scan::Scan for Scanner {
                         end,
                         why: why_no_format(window, at, msg_type, end),
                     });
-                    self.damage = Some(Damage { start: at, invalid, scan: Scan::from(at + 1) });
+                    self.position.damage = Some(Damage { start: at, invalid, scan: Scan::from(at + 1) });
                 }
             }
         }
     }
 
     fn needed_from(&self) -> u64 {
-        self.damage.as_ref().map_or(self.at, |damage| damage.scan.next)
+        self.position.damage.as_ref().map_or(self.position.at, |damage| damage.scan.next)
     }
 }
 

@@ -48,7 +48,7 @@ fn parsed(parts: &[Vec<u8>]) -> u64 {
                 && !matches!(step, Step::End)
             {}
         }
-        scanner.lookahead_bytes
+        scanner.lookahead.parsed_bytes
     });
     assert_eq!((lookahead_bytes, lookahead_bytes % FORMAT.len() as u64), (piecewise, 0));
     lookahead_bytes / FORMAT.len() as u64
@@ -80,7 +80,7 @@ fn the_lookahead_budget_grows_with_the_log() {
     let bytes = log(&[wrong]);
     let mut scanner = scanner(&bytes);
     let mut is_known = |at: u64, lookahead_bytes: u64| {
-        (scanner.at, scanner.lookahead_bytes) = (at, lookahead_bytes);
+        (scanner.position.at, scanner.lookahead.parsed_bytes) = (at, lookahead_bytes);
         let window = Window::whole(&bytes);
         let found =
             scanner.validator(window, window.end()).scan(&mut Scan::from(FLAG_BITS_AT), FLAG_BITS_AT + 1);

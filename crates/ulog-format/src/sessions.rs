@@ -11,6 +11,7 @@
 //! If one of the rows had the time 100.1 s, the row with 2 s would have been a stale value instead.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rovelog_core::internal::scan::{NeedMore, Window};
 use rovelog_core::internal::text::count;
@@ -75,6 +76,38 @@ impl Boundary {
     /// Sets the clock to the start of this recording.
     pub(crate) fn enter(&self, clock: &mut LogClock) {
         clock.restart(self.start, self.shift);
+    }
+}
+
+/// Starts of the recordings in a file, and the position of a scan among them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Boundaries {
+    /// Starts of all recordings except the first, as found by an earlier scan. Empty during the
+    /// first scan.
+    pub(crate) list: Arc<[Boundary]>,
+    /// Number of entries in `list` that the scan has passed.
+    pub(crate) entered: usize,
+}
+
+impl Boundaries {
+    /// Returns the offset of the next start, or `u64::MAX` if there is none.
+    #[inline]
+    pub(crate) fn next_at(&self) -> u64 {
+        self.list.get(self.entered).map_or(u64::MAX, |next| next.at)
+    }
+
+    /// Sets the clock for the recordings that start at or before the offset `at`. Returns the
+    /// offset of the next start, or `u64::MAX` if there is none.
+    #[inline]
+    pub(crate) fn enter(&mut self, at: u64, clock: &mut LogClock) -> u64 {
+        while let Some(next) = self.list.get(self.entered) {
+            if next.at > at {
+                return next.at;
+            }
+            next.enter(clock);
+            self.entered += 1;
+        }
+        u64::MAX
     }
 }
 

@@ -61,8 +61,6 @@ pub(crate) struct Stats {
     pub(crate) falls: u64,
     /// Offset of the first row that is earlier than the previous row of the topic.
     pub(crate) falls_at: u64,
-    /// Offset of the last row that is earlier than the previous row of the topic.
-    fell_at: Option<u64>,
     /// Distribution of the times of the topic's rows.
     pub(crate) times: Spread,
 }
@@ -106,17 +104,14 @@ impl Stats {
             self.falls_at = at;
         }
         self.falls += 1;
-        self.fell_at = Some(at);
     }
 }
 
-/// Statistics of a log, or of the part of a log that was scanned so far.
-#[derive(Debug)]
-pub(crate) struct Summary {
-    /// Statistics of each topic, by topic number.
-    stats: Vec<Stats>,
-    /// Number of messages by type. Rows are counted in `stats` instead.
-    pub(crate) messages: [u64; 256],
+/// Numbers of the messages that are not rows.
+#[derive(Debug, Default)]
+pub(crate) struct MessageCounts {
+    /// Number of messages by type, without rows.
+    pub(crate) types: BTreeMap<u8, u64>,
     /// Number of console messages by severity, from 0 (emergency) to 7 (debug).
     pub(crate) levels: [u64; 8],
     /// Number of parameters with an initial value.
@@ -128,6 +123,14 @@ pub(crate) struct Summary {
     pub(crate) dropped_millis: u64,
     /// Duration of the longest dropout in milliseconds.
     pub(crate) longest_millis: u16,
+}
+
+/// Statistics of a log, or of the part of a log that was scanned so far.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    /// Statistics of each topic, by topic number.
+    stats: Vec<Stats>,
+    pub(crate) counts: MessageCounts,
     /// Values of information messages and parameters whose names are in [`FACTS`].
     pub(crate) facts: BTreeMap<&'static str, Value>,
     gps: GpsClock,
@@ -137,34 +140,25 @@ pub(crate) struct Summary {
     pub(crate) detector: SessionDetector,
     /// True if the times of all recordings belong to one clock.
     pub(crate) is_aligned: bool,
+    /// Unix time at the start of the data, or `None` if the user has not stated it.
+    utc_start: Option<i64>,
     /// Time range of the data. `None` until the whole log has been scanned.
     data: Option<DataSpan>,
 }
 
 impl Summary {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(utc_start: Option<i64>) -> Self {
         Self {
             stats: Vec::new(),
-            messages: [0; 256],
-            levels: [0; 8],
-            parameters: 0,
-            changes: 0,
-            dropouts: 0,
-            dropped_millis: 0,
-            longest_millis: 0,
+            counts: MessageCounts::default(),
             facts: BTreeMap::new(),
             gps: GpsClock::default(),
             boot_times: vec![None],
             detector: SessionDetector::default(),
             is_aligned: false,
+            utc_start,
             data: None,
         }
-    }
-
-    /// Creates a summary for the second scan of a log. `detector` contains the recordings that the
-    /// first scan has found.
-    pub(crate) fn with_sessions(detector: SessionDetector, is_aligned: bool) -> Self {
-        Self { detector, is_aligned, ..Self::new() }
     }
 
     /// Counts a row of `len` bytes at the offset `at`. `clock` is the log time before the row.
@@ -173,23 +167,23 @@ impl Summary {
         let stats = self.stats(series);
         let fell = stats.row(at, len, micros);
         if fell || self.detector.is_active {
-            self.detect_session(series, at, micros, clock);
+            self.detect_session(series, at, micros, clock, fell);
         }
     }
 
-    /// Passes a row that was already counted to the detection of recordings.
+    /// Passes a row that was already counted to the detection of recordings. `fell` is true if the
+    /// row is earlier than the previous row of its topic.
     ///
     /// This function is called for each row that is earlier than the previous row of its topic, and
     /// for all rows while the detection is active.
     #[cold]
-    pub(crate) fn detect_session(&mut self, series: u32, at: u64, micros: Option<u64>, clock: u64) {
-        let stats = self.stats(series);
-        let (is_first, fell_at) = (stats.timed <= 1, stats.fell_at);
+    pub(crate) fn detect_session(&mut self, series: u32, at: u64, micros: Option<u64>, now: u64, fell: bool) {
         if self.detector.is_active {
+            let is_first = self.stats(series).timed <= 1;
             self.detector.row(micros, is_first);
         }
-        if let Some(micros) = micros.filter(|_| fell_at == Some(at) && !self.is_known()) {
-            self.detector.time_decreased(at, micros, clock, self.records().saturating_sub(1));
+        if let Some(micros) = micros.filter(|_| fell && !self.is_known()) {
+            self.detector.time_decreased(at, micros, now, self.records().saturating_sub(1));
         }
     }
 
@@ -246,7 +240,8 @@ impl Summary {
 
     /// Counts a message that is not a row.
     pub(crate) fn message(&mut self, msg_type: u8, message: &Message<'_>, in_data: bool) {
-        self.messages[usize::from(msg_type)] += 1;
+        let counts = &mut self.counts;
+        *counts.types.entry(msg_type).or_default() += 1;
         match *message {
             Message::Info(info) => {
                 self.boot_time(info);
@@ -256,17 +251,18 @@ impl Summary {
             // ignored.
             Message::Parameter(_) if self.boot_times.len() > 1 => {}
             Message::Parameter(parameter) => {
+                let count = if in_data { &mut counts.changes } else { &mut counts.parameters };
+                *count += 1;
                 self.fact(parameter);
-                if in_data { self.changes += 1 } else { self.parameters += 1 }
             }
             Message::LoggedString(wire::LoggedString { log_level, .. })
             | Message::TaggedString(wire::TaggedString { log_level, .. }) => {
-                self.levels[usize::from(level_number(log_level).unwrap_or(7))] += 1;
+                counts.levels[usize::from(level_number(log_level).unwrap_or(7))] += 1;
             }
             Message::Dropout(wire::Dropout { duration: millis }) => {
-                self.dropouts += 1;
-                self.dropped_millis += u64::from(millis);
-                self.longest_millis = self.longest_millis.max(millis);
+                counts.dropouts += 1;
+                counts.dropped_millis += u64::from(millis);
+                counts.longest_millis = counts.longest_millis.max(millis);
             }
             _ => {}
         }
@@ -375,7 +371,7 @@ impl Summary {
         let mut offset = |(number, range): (usize, Range<u64>)| {
             let header = match self.detector.sessions.get(number) {
                 Some(session) if number > 0 => session.header,
-                _ => Some(scanner.header),
+                _ => Some(scanner.start.header),
             };
             // `boot_time_utc_us` describes the boot before the start of the log. If the clock
             // restarts within the log, the value does not apply to the new boot.
@@ -433,7 +429,7 @@ impl Summary {
 
     /// Returns the summary of a log. `size` is the size of the file in bytes.
     pub(crate) fn info(&self, scanner: &Scanner, size: u64) -> LogInfo {
-        let mut info = LogInfo::new(scanner.header.version.to_string(), size);
+        let mut info = LogInfo::new(scanner.start.header.version.to_string(), size);
         info.dialect = (self.text("sys_name") == Some("PX4")).then_some("px4");
         info.set_state(&scanner.diagnostics, &rules::CUT);
         info.start = Timestamp::from_micros(self.start(scanner), scanner.clock.clock);
@@ -443,7 +439,7 @@ impl Summary {
         info.records = self.records();
         info.at_least = info.unread > 0;
         info.details = self.details(scanner, info.records);
-        info.set_utc_start(scanner.utc_start);
+        info.set_utc_start(self.utc_start);
         info
     }
 
@@ -453,7 +449,7 @@ impl Summary {
     /// topics. The earliest time would be wrong, because the first row of a topic may contain a
     /// value published long before the log.
     fn start(&self, scanner: &Scanner) -> u64 {
-        let start = scanner.header.timestamp.get();
+        let start = scanner.start.header.timestamp.get();
         let mut firsts: Vec<_> = self.stats.iter().filter(|s| s.timed > 0).map(|s| s.first).collect();
         firsts.sort_unstable();
         // If the median is within a second of 0, the log may really have started at 0, that is at

@@ -58,7 +58,7 @@ impl<R: Read> UlogStream<R> {
 
     fn start(input: R, options: &ReadOptions, search: Search) -> Result<Self, UlogError> {
         let (source, scan) = Source::start(input, |window| Scanner::start(window, options, search))?;
-        Ok(Self { stream: Stream { source, scan }, summary: Summary::new() })
+        Ok(Self { stream: Stream { source, scan }, summary: Summary::new(options.utc_start) })
     }
 
     /// Returns the next row or message in file order, or `None` at the end of the input.
@@ -81,15 +81,9 @@ impl<R: Read> UlogStream<R> {
                     self.summary.gps_row(at, &self.stream.scan.definitions, shape, row);
                 }
                 self.summary.publish(&mut self.stream.scan, shape.series);
-                let topic = &self.stream.scan.definitions.topics[shape.series as usize];
-                let record = Record::new(
-                    topic,
-                    self.stream.scan.clock.timestamp(time),
-                    at,
-                    seq,
-                    row,
-                    &self.stream.scan.definitions,
-                );
+                let Scanner { definitions, clock, .. } = &self.stream.scan;
+                let topic = &definitions.topics[shape.series as usize];
+                let record = Record::new(topic, clock.timestamp(time), at, seq, row, definitions);
                 Some(StreamItem::Record(record))
             }
             Step::Message { at, end, msg_type } => {
@@ -114,8 +108,7 @@ impl<R: Read> UlogStream<R> {
                 // UTC offset, this offset would also be applied to the second log. So the rows of
                 // the second log get no time.
                 scan.clock.is_unplaced = self.summary.utc(scan).is_some();
-                let end = scan.clock.end().and_then(|end| u64::try_from(end.nanos / 1000).ok());
-                self.summary.start_log(at, header, end.unwrap_or(0));
+                self.summary.start_log(at, header, scan.clock.end_micros());
                 None
             }
         }

@@ -11,7 +11,7 @@ pub(crate) fn usage(log: &UlogReader) -> Vec<Usage> {
     // first counted by topic number.
     let mut data = vec![(0, 0); log.topics().len()];
     let mut tally = UsageTally::default();
-    tally.add("file header", None, log.first() - log.scanner().header_at);
+    tally.add("file header", None, log.first() - log.scanner().start.at);
     // If the file contains several logs, the headers after the first are not messages, and the
     // cursor does not return them.
     for _ in log.boundaries().iter().filter(|boundary| boundary.has_header) {

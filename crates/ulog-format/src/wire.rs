@@ -126,6 +126,15 @@ pub(crate) fn number<T: FromBytes>(bytes: &[u8], at: usize) -> Option<T> {
     Some(T::read_from_prefix(bytes.get(at..)?).ok()?.0)
 }
 
+impl Message<'_> {
+    /// Returns `true` if the message shows that the data section has started.
+    pub(crate) fn is_data(&self) -> bool {
+        use kind::{DATA, DROPOUT, LOGGED_STRING, SUBSCRIPTION, SYNC, TAGGED_STRING, UNSUBSCRIPTION};
+        [SUBSCRIPTION, UNSUBSCRIPTION, LOGGED_STRING, TAGGED_STRING, SYNC, DROPOUT, DATA]
+            .contains(&self.msg_type())
+    }
+}
+
 impl FlagBits {
     /// Returns the flag bits without offsets of appended data.
     ///

@@ -43,7 +43,7 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
         return Ok(Recovery::copied(log.info().records, &log.bytes, out)?);
     }
     let (mut kept, mut lost) = (Vec::new(), Vec::new());
-    for entry in &log.entries {
+    for entry in log.entries.iter() {
         let range = entry.at..log.end_of(entry.at);
         if log.topic_of(entry).is_some() { kept.push(range) } else { lost.push(range) }
     }

@@ -11,7 +11,7 @@ use crate::locate::LocatedBy;
 use crate::message::text;
 use crate::scan::Scanner;
 use crate::schema::raw_topic;
-use crate::state::{Counts, Meaning, Summary};
+use crate::state::{Conclusions, Counts, Meaning, Summary};
 
 /// A setting that the VEL specification leaves open, and that was inferred from a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,36 +35,63 @@ impl Choice {
 
 impl Summary {
     /// Creates the summary of a log. `size` is the size of the file in bytes.
-    pub(crate) fn info(
-        &self,
-        scanner: &Scanner,
-        state: &IndexState,
-        meaning: &Meaning,
-        size: u64,
-    ) -> LogInfo {
+    pub(crate) fn info(&self, scanner: &Scanner, conclusions: &Conclusions, size: u64) -> LogInfo {
         let header = scanner.start.header;
         let version = format!("{}.{}", header.major.get(), header.minor.get());
         let mut info = LogInfo::new(version, size);
         let at = |nanos| Timestamp::new(nanos, Clock::LogStart);
-        (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
+        (info.start, info.end) = self.topics.span().map(|(first, last)| (at(first), at(last))).unzip();
         info.data.clone_from(&self.data);
-        info.utc = meaning.gps.utc.as_ref().map(UtcFit::offset);
-        info.records = self.topics.iter().map(|topic| topic.count).sum();
+        info.utc = conclusions.meaning.gps.utc.as_ref().map(UtcFit::offset);
+        info.records = self.topics.list.iter().map(|topic| topic.count).sum();
         info.set_state(&scanner.diagnostics, &rules::CUT);
         info.at_least = info.unread > 0;
-        info.details = self.details(scanner, state, meaning, size);
-        info.set_utc_start(scanner.utc_start);
+        info.details = self.details(scanner, conclusions, size);
+        info.set_utc_start(self.utc_start);
         info
     }
 
     /// Returns the settings that were inferred from the log, with the evidence for each setting.
-    pub(crate) fn choices(&self, scanner: &Scanner, state: &IndexState, meaning: &Meaning) -> Vec<Choice> {
-        choices(scanner, &self.counts, state, meaning, !self.fixes.is_empty())
+    pub(crate) fn choices(&self, scanner: &Scanner, conclusions: &Conclusions) -> Vec<Choice> {
+        let counts = &self.counts;
+        let Conclusions { index: state, meaning } = conclusions;
+        let mut choices = vec![size_rule(scanner), marker(counts), first(scanner)];
+        choices.extend(index(state));
+        if !self.fixes.is_empty() {
+            let gps = &meaning.gps;
+            choices.push(Choice::new("position_unit", gps.unit.name(), gps.evidence.clone(), gps.assumed));
+            choices.push(match &gps.utc {
+                Some(utc) => Choice::new("utc", "gps", utc.offset().evidence, false),
+                None => Choice::new("utc", "none", "no usable position with a date".to_owned(), true),
+            });
+        }
+        let pose = &meaning.pose;
+        if !pose.unit_evidence.is_empty() {
+            let reading = format!("{} {}", pose.order.name(), pose.direction.name());
+            choices.push(Choice::new("quaternion", reading, pose.evidence.clone(), pose.assumed));
+            let unit = pose.unit.name();
+            choices.push(Choice::new(
+                "acceleration_unit",
+                unit,
+                pose.unit_evidence.clone(),
+                pose.unit_assumed,
+            ));
+        }
+        if counts.packets > 0 {
+            choices.push(match &meaning.velodyne {
+                Some(sensor) => {
+                    let choice = format!("{} {}", sensor.model.name(), sensor.mode.name());
+                    Choice::new("velodyne", choice, sensor.evidence.clone(), sensor.assumed)
+                }
+                None => Choice::new("velodyne", "unknown", "the packets fit no model".to_owned(), true),
+            });
+        }
+        choices
     }
 
-    fn details(&self, scanner: &Scanner, state: &IndexState, meaning: &Meaning, size: u64) -> Vec<Detail> {
-        let choices = self.choices(scanner, state, meaning);
-        let mut details = vec![index_detail(scanner, state), choices_detail(&choices)];
+    fn details(&self, scanner: &Scanner, conclusions: &Conclusions, size: u64) -> Vec<Detail> {
+        let choices = self.choices(scanner, conclusions);
+        let mut details = vec![index_detail(scanner, &conclusions.index), choices_detail(&choices)];
         let counts = &self.counts;
         details.push(Detail::hidden("messages", Value::count(counts.messages)));
         if counts.invalid > 0 {
@@ -89,14 +116,18 @@ impl Summary {
             details.push(Detail::new("end", text, Value::record(value)));
         }
         details.extend(self.unknown_detail());
-        details.extend(self.velodyne_detail(meaning));
+        details.extend(self.velodyne_detail(&conclusions.meaning));
         details.extend(self.laser_detail());
         details
     }
 
     fn unknown_detail(&self) -> Option<Detail> {
-        let mut unknown: Vec<_> =
-            self.raws.keys().filter(|key| self.decoder.types.find(key.0, key.1).is_none()).collect();
+        let mut unknown: Vec<_> = self
+            .topics
+            .raws
+            .keys()
+            .filter(|key| self.topics.decoder.types.find(key.0, key.1).is_none())
+            .collect();
         unknown.sort_unstable();
         if unknown.is_empty() {
             return None;
@@ -148,53 +179,17 @@ impl Summary {
     }
 
     fn laser_detail(&self) -> Option<Detail> {
-        let mut names: Vec<String> = self.lasers.keys().map(|name| text(name).into_owned()).collect();
+        let mut names: Vec<String> = self.topics.lasers.keys().map(|name| text(name).into_owned()).collect();
         names.sort_unstable();
         let value = Value::List(names.iter().map(|name| Value::Text(name.clone())).collect());
         (!names.is_empty()).then(|| Detail::hidden("laser_scanners", value))
     }
 }
 
-fn choices(
-    scanner: &Scanner,
-    counts: &Counts,
-    state: &IndexState,
-    meaning: &Meaning,
-    has_positions: bool,
-) -> Vec<Choice> {
-    let mut choices = vec![size_rule(scanner), marker(counts), first(scanner)];
-    choices.extend(index(state));
-    if has_positions {
-        let gps = &meaning.gps;
-        choices.push(Choice::new("position_unit", gps.unit.name(), gps.evidence.clone(), gps.assumed));
-        choices.push(match &gps.utc {
-            Some(utc) => Choice::new("utc", "gps", utc.offset().evidence, false),
-            None => Choice::new("utc", "none", "no usable position with a date".to_owned(), true),
-        });
-    }
-    let pose = &meaning.pose;
-    if !pose.unit_evidence.is_empty() {
-        let reading = format!("{} {}", pose.order.name(), pose.direction.name());
-        choices.push(Choice::new("quaternion", reading, pose.evidence.clone(), pose.assumed));
-        let unit = pose.unit.name();
-        choices.push(Choice::new("acceleration_unit", unit, pose.unit_evidence.clone(), pose.unit_assumed));
-    }
-    if counts.packets > 0 {
-        choices.push(match &meaning.velodyne {
-            Some(sensor) => {
-                let choice = format!("{} {}", sensor.model.name(), sensor.mode.name());
-                Choice::new("velodyne", choice, sensor.evidence.clone(), sensor.assumed)
-            }
-            None => Choice::new("velodyne", "unknown", "the packets fit no model".to_owned(), true),
-        });
-    }
-    choices
-}
-
 fn size_rule(scanner: &Scanner) -> Choice {
     let evidence = scanner.start.evidence;
     if evidence.scanned == 0 {
-        return Choice::new("size_rule", scanner.rule.name(), "there is no message".to_owned(), true);
+        return Choice::new("size_rule", scanner.rule().name(), "there is no message".to_owned(), true);
     }
     let ends = if evidence.ends || evidence.marked { ", up to the end of the log" } else { "" };
     let why = format!(
@@ -202,7 +197,7 @@ fn size_rule(scanner: &Scanner) -> Choice {
         count(evidence.scanned, "message"),
         evidence.exact
     );
-    Choice::new("size_rule", scanner.rule.name(), why, evidence.exact == 0)
+    Choice::new("size_rule", scanner.rule().name(), why, evidence.exact == 0)
 }
 
 fn marker(counts: &Counts) -> Choice {

@@ -133,6 +133,12 @@ pub struct GpsMeaning {
     pub utc: Option<UtcFit>,
 }
 
+impl GpsMeaning {
+    fn new(unit: AngleUnit, evidence: String, assumed: bool) -> Self {
+        Self { unit, evidence, assumed, utc: None }
+    }
+}
+
 /// UTC offset of the log's clock, inferred from the times that positions contain.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -182,26 +188,29 @@ const DAY: i64 = 86_400 * 1_000_000_000;
 /// the log in file order.
 pub fn infer(fixes: &[Fix]) -> GpsMeaning {
     let usable: Vec<&Fix> = fixes.iter().filter(|fix| fix.is_usable()).collect();
-    let (unit, evidence, assumed) = unit(&usable);
-    GpsMeaning { unit, evidence, assumed, utc: fit(&usable) }
+    GpsMeaning { utc: fit(&usable), ..infer_unit(&usable) }
 }
 
-fn unit(usable: &[&Fix]) -> (AngleUnit, String, bool) {
+/// Infers the unit of positions. The UTC offset of the result is `None`.
+fn infer_unit(usable: &[&Fix]) -> GpsMeaning {
     let place = |fix: &&Fix| (fix.data.latitude.get(), fix.data.longitude.get());
     let possible: Vec<AngleUnit> = AngleUnit::ALL
         .into_iter()
         .filter(|unit| usable.iter().map(place).all(|(lat, lon)| unit.allows(lat, lon)))
         .collect();
     match possible[..] {
-        _ if usable.is_empty() => (AngleUnit::Degrees, "no usable position".to_owned(), true),
-        [] => (AngleUnit::Degrees, "no unit fits all positions".to_owned(), true),
-        [only] => (only, format!("the only unit that fits {} positions", usable.len()), false),
+        _ if usable.is_empty() => GpsMeaning::new(AngleUnit::Degrees, "no usable position".to_owned(), true),
+        [] => GpsMeaning::new(AngleUnit::Degrees, "no unit fits all positions".to_owned(), true),
+        [only] => {
+            let why = format!("the only unit that fits {} positions", usable.len());
+            GpsMeaning::new(only, why, false)
+        }
         _ => by_distance(usable, &possible),
     }
 }
 
 /// Selects the unit in which the distance between positions best matches the speed of the vehicle.
-fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, bool) {
+fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> GpsMeaning {
     let mut path = 0.0;
     let mut errors = vec![0.0; possible.len()];
     for pair in usable.windows(2) {
@@ -219,11 +228,12 @@ fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, b
     let others = (0..possible.len()).filter(|i| *i != best).map(|i| errors[i]).fold(f64::INFINITY, f64::min);
     if path < 1.0 || errors[best] * 2.0 > others {
         let why = if path < 1.0 { "the vehicle hardly moves" } else { "the speed does not decide" };
-        return (AngleUnit::Degrees, format!("{} units fit; {why}", possible.len()), true);
+        let why = format!("{} units fit; {why}", possible.len());
+        return GpsMeaning::new(AngleUnit::Degrees, why, true);
     }
     let why =
         format!("the distance between fixes differs by {:.1} m from {path:.0} m by speed", errors[best]);
-    (possible[best], why, false)
+    GpsMeaning::new(possible[best], why, false)
 }
 
 /// Returns the distance between two positions in meters, on a sphere.
@@ -247,38 +257,46 @@ fn distance(a: &Fix, b: &Fix, unit: AngleUnit) -> f64 {
 //
 // After this correction, all positions give the same offset.
 
+/// UTC offset according to a position.
+struct OffsetSample {
+    /// UTC minus log time in nanoseconds.
+    utc: i64,
+    /// Log time of the position in nanoseconds.
+    nanos: i64,
+    /// Offset of the message with the position.
+    at: u64,
+}
+
 /// Infers the UTC offset of the log's clock from usable positions.
 fn fit(usable: &[&Fix]) -> Option<UtcFit> {
-    let mut offsets: Vec<(i64, i64, u64)> = usable
-        .iter()
-        .filter_map(|fix| {
-            let utc = fix.utc()?.timestamp_nanos_opt()?;
-            Some((utc.checked_sub(fix.nanos)?, fix.nanos, fix.offset))
-        })
-        .collect();
-    let rough = lower_median(offsets.iter().map(|offset| offset.0).collect())?;
+    let sample = |fix: &&Fix| {
+        let utc = fix.utc()?.timestamp_nanos_opt()?.checked_sub(fix.nanos)?;
+        Some(OffsetSample { utc, nanos: fix.nanos, at: fix.offset })
+    };
+    let mut samples: Vec<_> = usable.iter().filter_map(sample).collect();
+    let rough = lower_median(samples.iter().map(|sample| sample.utc).collect())?;
     let mut unwrapped = Vec::new();
-    for (offset, _, at) in &mut offsets {
-        let off = offset.saturating_sub(rough);
+    for sample in &mut samples {
+        let off = sample.utc.saturating_sub(rough);
         let days = off.saturating_add(DAY / 2).div_euclid(DAY);
         // If an offset is off by whole days, with a tolerance of a minute, the date changed too
         // late, or the receiver's week number overflowed. Other differences are noise.
         let Some(whole) = days.checked_mul(DAY).filter(|_| days != 0) else { continue };
         if off.abs_diff(whole) < 60_000_000_000
-            && let Some(unwound) = offset.checked_sub(whole)
+            && let Some(unwound) = sample.utc.checked_sub(whole)
         {
-            *offset = unwound;
-            unwrapped.push((*at, days));
+            sample.utc = unwound;
+            unwrapped.push((sample.at, days));
         }
     }
-    let all: Vec<i64> = offsets.iter().map(|offset| offset.0).collect();
+    let all: Vec<i64> = samples.iter().map(|sample| sample.utc).collect();
     let (min, max) = (all.iter().min().copied()?, all.iter().max().copied()?);
     Some(UtcFit {
         offset_nanos: lower_median(all)?,
         bound_nanos: max,
         spread_nanos: max.saturating_sub(min),
-        drift_ppm: drift(&offsets),
-        fixes: offsets.len(),
+        drift_ppm: drift(&samples),
+        fixes: samples.len(),
         unwrapped,
     })
 }
@@ -290,17 +308,16 @@ fn lower_median(mut values: Vec<i64>) -> Option<i64> {
 
 /// Returns the slope of the offsets over time in ppm. Returns `None` if it is at most 20 ppm, or if
 /// the log is shorter than ten minutes.
-fn drift(offsets: &[(i64, i64, u64)]) -> Option<f64> {
-    let (first, last) = (offsets.first()?, offsets.last()?);
-    if last.1.saturating_sub(first.1) < 600_000_000_000 {
+fn drift(samples: &[OffsetSample]) -> Option<f64> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    if last.nanos.saturating_sub(first.nanos) < 600_000_000_000 {
         return None;
     }
-    let n = offsets.len() as f64;
-    let at = |o: &(i64, i64, u64)| {
-        (o.1.saturating_sub(first.1) as f64 / 1e9, o.0.saturating_sub(first.0) as f64 / 1e9)
-    };
-    let (mean_x, mean_y) = offsets.iter().map(at).fold((0.0, 0.0), |(a, b), (x, y)| (a + x / n, b + y / n));
-    let (over, under) = offsets.iter().map(at).fold((0.0, 0.0), |(over, under), (x, y)| {
+    let n = samples.len() as f64;
+    let seconds = |to: i64, from: i64| to.saturating_sub(from) as f64 / 1e9;
+    let at = |sample: &OffsetSample| (seconds(sample.nanos, first.nanos), seconds(sample.utc, first.utc));
+    let (mean_x, mean_y) = samples.iter().map(at).fold((0.0, 0.0), |(a, b), (x, y)| (a + x / n, b + y / n));
+    let (over, under) = samples.iter().map(at).fold((0.0, 0.0), |(over, under), (x, y)| {
         (over + (x - mean_x) * (y - mean_y), under + (x - mean_x).powi(2))
     });
     let ppm = over / under * 1e6;

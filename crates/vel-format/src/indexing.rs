@@ -1,8 +1,10 @@
 //! Check of the index of a log against its messages. Section 3.3 of the VEL specification describes
 //! the index.
 
-use crate::locate::LogStart;
 use rovelog_core::internal::text::count;
+
+use crate::locate::LogStart;
+use crate::message::Message;
 
 /// The time from which the index of a log counts seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +56,15 @@ pub(crate) struct IndexCheck {
     origins: Vec<OriginCheck>,
     claimed: u32,
     behind: bool,
-    started: bool,
+    /// Offset of the end of the last message.
+    end: u64,
 }
 
 #[derive(Clone, Debug)]
 struct OriginCheck {
     origin: IndexOrigin,
-    start_ms: f64,
+    /// Time of the first message in milliseconds, for the origin that it determines.
+    start_ms: Option<f64>,
     next: usize,
     /// Number of the first wrong entry, and the correct value of this entry.
     wrong: Option<(usize, u64)>,
@@ -68,31 +72,31 @@ struct OriginCheck {
 
 impl IndexCheck {
     pub(crate) fn new(start: &LogStart) -> Self {
-        let check = |origin| OriginCheck { origin, start_ms: 0.0, next: 0, wrong: None };
+        let check = |origin| OriginCheck { origin, start_ms: None, next: 0, wrong: None };
         Self {
             origins: vec![check(IndexOrigin::FirstMessage), check(IndexOrigin::ProgramStart)],
             claimed: start.claimed,
             behind: start.found == crate::locate::LocatedBy::AfterIndex
                 && start.entries.len() == start.claimed as usize,
-            started: false,
+            end: start.first,
         }
     }
 
     /// Compares the index entries for the next message in file order.
     #[inline]
-    pub(crate) fn message(&mut self, entries: &[i64], at: u64, millis: f64) {
-        if !self.started {
-            self.started = true;
-            self.origins[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
-        }
+    pub(crate) fn message(&mut self, entries: &[i64], message: &Message<'_>) {
+        let (at, millis) = (message.offset, message.header.timestamp.get());
+        self.end = at + message.wire_len();
+        self.origins[0].start_ms.get_or_insert(if millis.is_finite() { millis } else { 0.0 });
         // A message without a finite time is ignored, because no index entry can refer to it.
         if !millis.is_finite() {
             return;
         }
         for check in &mut self.origins {
+            let start_ms = check.start_ms.unwrap_or(0.0);
             while check.wrong.is_none()
                 && check.next < entries.len()
-                && millis >= check.start_ms + 1000.0 * check.next as f64
+                && millis >= start_ms + 1000.0 * check.next as f64
             {
                 if u64::try_from(entries[check.next]) != Ok(at) {
                     check.wrong = Some((check.next, at));
@@ -102,8 +106,8 @@ impl IndexCheck {
         }
     }
 
-    /// Returns the result of the comparison. `end` is the offset at which the messages end.
-    pub(crate) fn finish(&self, entries: &[i64], end: u64) -> IndexState {
+    /// Returns the result of the comparison.
+    pub(crate) fn finish(&self, entries: &[i64]) -> IndexState {
         if self.claimed == 0 {
             return IndexState::Absent;
         }
@@ -116,8 +120,8 @@ impl IndexCheck {
         // Entries for seconds after the last message must have the offset at which the messages
         // end.
         let rest = |check: &OriginCheck| {
-            let found = entries[check.next..].iter().position(|entry| u64::try_from(*entry) != Ok(end));
-            found.map(|i| (check.next + i, end))
+            let found = entries[check.next..].iter().position(|entry| u64::try_from(*entry) != Ok(self.end));
+            found.map(|i| (check.next + i, self.end))
         };
         let verdicts = self.origins.iter().map(|check| (check.origin, check.wrong.or_else(|| rest(check))));
         let mut wrong = Vec::new();

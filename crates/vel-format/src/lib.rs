@@ -146,6 +146,7 @@ mod columns;
 pub mod declared;
 pub mod diagnostics;
 mod edit;
+mod entries;
 mod error;
 mod explain;
 pub mod gps;
@@ -162,6 +163,7 @@ mod scan;
 mod schema;
 mod state;
 mod stream;
+mod topics;
 mod usage;
 mod validate;
 pub mod velodyne;
@@ -264,7 +266,7 @@ impl LogReader for VelReader {
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.summary.topics
+        &self.summary.topics.list
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -300,7 +302,7 @@ impl Backend for VelReader {
     }
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
-        self.summary.topics.get(topic.index())?.schema.as_deref().map(schema::definition)
+        self.summary.topics.list.get(topic.index())?.schema.as_deref().map(schema::definition)
     }
 
     fn unread(&self) -> Option<&Unread> {

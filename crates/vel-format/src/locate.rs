@@ -77,7 +77,8 @@ pub(crate) fn locate(window: Window<'_>, types: &Types, salvage: bool) -> Result
     }
     let Some(claimed) = window.u32(size_of::<FileHeader>() as u64)? else { return Err(cut()) };
     let search = Search { window, types, seen: Seen::new() };
-    let (first, found, index_fits) = search.first_message(claimed)?.ok_or_else(cut)?;
+    let index_fits = search.index_fits(claimed)?;
+    let (first, found) = search.first_message(claimed, index_fits)?.ok_or_else(cut)?;
     let evidence = size_rule(window, first, types, &search.seen)?;
     let entries = if index_fits { search.positions(claimed.into())? } else { &[] };
     let entries = entries.iter().map(|position| position.get()).collect();
@@ -113,17 +114,21 @@ impl Search<'_> {
         Ok(false)
     }
 
-    /// Locates the first message. Returns its offset, the method by which it was located, and true
-    /// if the file has room for the index. `claimed` is the number of index entries that the file
-    /// states.
-    fn first_message(&self, claimed: u32) -> Result<Option<(u64, LocatedBy, bool)>, NeedMore> {
+    /// Returns whether the file has room for `claimed` index entries.
+    fn index_fits(&self, claimed: u32) -> Result<bool, NeedMore> {
         let after_index = INDEX_AT + entries_len(claimed.into());
-        let index_fits =
-            u64::from(claimed) <= MAX_ENTRIES && self.window.slice(INDEX_AT, after_index)?.is_some();
+        Ok(u64::from(claimed) <= MAX_ENTRIES && self.window.slice(INDEX_AT, after_index)?.is_some())
+    }
+
+    /// Locates the first message. Returns its offset and the method by which it was located.
+    /// `claimed` is the number of index entries that the file states. `index_fits` is true if the
+    /// file has room for them.
+    fn first_message(&self, claimed: u32, index_fits: bool) -> Result<Option<(u64, LocatedBy)>, NeedMore> {
+        let after_index = INDEX_AT + entries_len(claimed.into());
         if index_fits {
             let ends = !self.window.has(after_index)? || self.window.u32(after_index)? == Some(TERMINATOR);
             if ends || self.starts_at(after_index)? {
-                return Ok(Some((after_index, LocatedBy::AfterIndex, index_fits)));
+                return Ok(Some((after_index, LocatedBy::AfterIndex)));
             }
         }
         let named = self.smallest_valid_entry(u64::from(claimed).min(MAX_TRIED_ENTRIES))?;
@@ -135,11 +140,11 @@ impl Search<'_> {
             earliest = found.or(earliest);
         }
         Ok(match (earliest, named) {
-            (Some(at), _) => Some((at, LocatedBy::ByScan, index_fits)),
-            (None, Some(at)) => Some((at, LocatedBy::ByEntry, index_fits)),
+            (Some(at), _) => Some((at, LocatedBy::ByScan)),
+            (None, Some(at)) => Some((at, LocatedBy::ByEntry)),
             // No valid message was found, so the log contains a single truncated message, or only
             // damage.
-            (None, None) if index_fits => Some((after_index, LocatedBy::AfterIndex, index_fits)),
+            (None, None) if index_fits => Some((after_index, LocatedBy::AfterIndex)),
             (None, None) => None,
         })
     }

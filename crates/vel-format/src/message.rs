@@ -86,32 +86,35 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.type_id() == type_id)
     }
 
-    /// Returns the id, version and name of the message type, which are in section 3.4 of the VEL
-    /// specification.
-    const fn facts(self) -> (u32, i32, &'static str) {
-        match self {
-            Self::Obd => (0x0001_4043, 100, "OBDDataM"),
-            Self::Gps => (0x0001_4A32, 100, "GPSDataM"),
-            Self::Image => (0x0001_09C9, 100, "ImageM"),
-            Self::Pose => (0x0001_E342, 100, "RobotPoseM"),
-            Self::Velodyne => (0x0003_112B, 100, "VelodyneRawDataM"),
-            Self::Laser => (0x0003_0910, 101, "LaserRange2DDataM"),
-        }
-    }
+    // The ids, versions and names are in section 3.4 of the VEL specification.
 
     /// Returns the type id of these messages.
     pub const fn type_id(self) -> u32 {
-        self.facts().0
+        match self {
+            Self::Obd => 0x0001_4043,
+            Self::Gps => 0x0001_4A32,
+            Self::Image => 0x0001_09C9,
+            Self::Pose => 0x0001_E342,
+            Self::Velodyne => 0x0003_112B,
+            Self::Laser => 0x0003_0910,
+        }
     }
 
     /// Returns the version of the message type that the specification describes.
     pub const fn version(self) -> i32 {
-        self.facts().1
+        if matches!(self, Self::Laser) { 101 } else { 100 }
     }
 
     /// Returns the name of the message type.
     pub const fn name(self) -> &'static str {
-        self.facts().2
+        match self {
+            Self::Obd => "OBDDataM",
+            Self::Gps => "GPSDataM",
+            Self::Image => "ImageM",
+            Self::Pose => "RobotPoseM",
+            Self::Velodyne => "VelodyneRawDataM",
+            Self::Laser => "LaserRange2DDataM",
+        }
     }
 }
 

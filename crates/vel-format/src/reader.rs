@@ -1,6 +1,5 @@
 //! Reader with random access to a log in memory or in a mapped file.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use rovelog_core::internal::scan::{Scan as _, Window};
 use rovelog_core::{Bytes, Clock, LogInfo, LogReader as _, ReadOptions, Record, Select, Timestamp, Topic};
 
 use crate::declared::Types;
+use crate::entries::{Entries, Entry};
 use crate::error::VelError;
 use crate::explain::Choice;
 use crate::gps::Fix;
@@ -16,21 +16,13 @@ use crate::indexing::IndexState;
 use crate::locate::StartError;
 use crate::message::{Kind, Message, Payload, SizeRule};
 use crate::scan::{ScanOptions, Scanner, Step, view};
-use crate::state::{Meaning, RecordType, Summary};
+use crate::state::{Conclusions, Meaning, Summary};
+use crate::topics::RecordType;
 use crate::wire::{FileHeader, HEADER_LEN, MessageHeader, TERMINATOR_LEN};
 
 /// Topic index of messages that belong to no topic, because their data is too short for their
 /// content.
 const NO_TOPIC: u32 = u32::MAX;
-
-/// Offset, time and topic of a valid message.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) at: u64,
-    pub(crate) nanos: i64,
-    pub(crate) topic: u32,
-    seq: u32,
-}
 
 /// A byte range of the file that is not a valid message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,18 +52,12 @@ pub(crate) enum PartKind {
 pub struct VelReader {
     pub(crate) bytes: Bytes,
     pub(crate) scanner: Scanner,
-    pub(crate) entries: Vec<Entry>,
-    /// Indices of the messages in time order. `None` if the messages are in time order in the file.
-    by_time: Option<Vec<u32>>,
-    /// Indices of the messages of each topic, which are used for columns.
-    #[cfg(feature = "arrow")]
-    by_topic: std::sync::OnceLock<ByTopic>,
+    pub(crate) entries: Entries,
     pub(crate) parts: Vec<Part>,
     /// Byte ranges of the file that have not been fetched.
     pub(crate) unread: Unread,
     pub(crate) summary: Summary,
-    index: IndexState,
-    meaning: Meaning,
+    conclusions: Conclusions,
     pub(crate) info: LogInfo,
 }
 
@@ -109,10 +95,8 @@ impl VelReader {
         if !scanner.start.magic && scanner.start.evidence.exact == 0 {
             return Err(VelError::NotVel);
         }
-        let mut summary = Summary::new(&scanner);
+        let mut summary = Summary::new(&scanner, options.utc_start);
         let (mut entries, mut parts) = (Vec::new(), Vec::new());
-        let mut sorted = true;
-        let mut last = i64::MIN;
         for (window, seams) in windows {
             scanner.enter_range(seams);
             loop {
@@ -124,29 +108,22 @@ impl VelReader {
                         let (topic, seq) = series.unwrap_or((NO_TOPIC, 0));
                         let seq = u32::try_from(seq).unwrap_or(u32::MAX);
                         entries.push(Entry { at, nanos, topic, seq });
-                        sorted &= last <= nanos;
-                        last = nanos;
                     }
                     Step::End => break,
                     step => parts.extend(summary.part(&step)),
                 }
             }
         }
-        let (index, meaning) = summary.finish(&mut scanner);
-        let info = summary.info(&scanner, &index, &meaning, bytes.len() as u64);
-        let by_time = (!sorted).then(|| in_time_order(&entries));
+        let conclusions = summary.finish(&mut scanner);
+        let info = summary.info(&scanner, &conclusions, bytes.len() as u64);
         Ok(Self {
             bytes,
             scanner,
-            entries,
-            by_time,
-            #[cfg(feature = "arrow")]
-            by_topic: std::sync::OnceLock::new(),
+            entries: Entries::new(entries),
             parts,
             unread: options.unread.clone(),
             summary,
-            index,
-            meaning,
+            conclusions,
             info,
         })
     }
@@ -158,12 +135,12 @@ impl VelReader {
 
     /// Returns the meaning of the size fields in this log.
     pub fn size_rule(&self) -> SizeRule {
-        self.scanner.rule
+        self.scanner.rule()
     }
 
     /// Returns the result of comparing the log's index with its messages.
     pub fn index(&self) -> &IndexState {
-        &self.index
+        &self.conclusions.index
     }
 
     /// Returns the stored index entries. Empty if the number of entries is invalid.
@@ -174,12 +151,12 @@ impl VelReader {
     /// Returns the meaning of the numbers in this log, such as their units, as inferred from the
     /// log.
     pub fn meaning(&self) -> &Meaning {
-        &self.meaning
+        &self.conclusions.meaning
     }
 
     /// Returns every setting that was inferred from this log, with the evidence for it.
     pub fn choices(&self) -> Vec<Choice> {
-        self.summary.choices(&self.scanner, &self.index, &self.meaning)
+        self.summary.choices(&self.scanner, &self.conclusions)
     }
 
     /// Returns all position messages in file order, including those that cannot be used.
@@ -202,7 +179,7 @@ impl VelReader {
     /// message is returned without data.
     pub(crate) fn end_of(&self, at: u64) -> u64 {
         let header = self.window().view::<MessageHeader>(at).ok().flatten();
-        let len = header.and_then(|header| self.scanner.rule.data_len(header)).unwrap_or_default();
+        let len = header.and_then(|header| self.scanner.rule().data_len(header)).unwrap_or_default();
         let end = at.saturating_add(HEADER_LEN).saturating_add(len);
         if end > self.bytes.len() as u64 { at + HEADER_LEN } else { end }
     }
@@ -214,14 +191,14 @@ impl VelReader {
     /// Returns the topic of a message. Returns `None` if the data of the message is too short for
     /// its content.
     pub(crate) fn topic_of(&self, entry: &Entry) -> Option<&Topic> {
-        self.summary.topics.get(entry.topic as usize)
+        self.summary.topics.list.get(entry.topic as usize)
     }
 
     /// Returns the message type of the records in a topic. Returns `None` if the fields of the type
     /// are unknown.
     #[cfg(feature = "arrow")]
     pub(crate) fn record_type(&self, topic: &Topic) -> Option<&RecordType> {
-        self.summary.decoder.record_types.get(topic.id.index())
+        self.summary.topics.decoder.record_types.get(topic.id.index())
     }
 
     /// Returns the messages of the log in file order. Messages that are marked as invalid or follow
@@ -234,7 +211,7 @@ impl VelReader {
     /// Returns all messages of a kind whose content is readable, in file order.
     pub fn payloads(&self, kind: Kind) -> impl Iterator<Item = (Message<'_>, Payload<'_>)> + '_ {
         let is = |ty: &RecordType| ty.as_ref().is_some_and(|declared| declared.kind() == Some(kind));
-        let wanted: Vec<bool> = self.summary.decoder.record_types.iter().map(is).collect();
+        let wanted: Vec<bool> = self.summary.topics.decoder.record_types.iter().map(is).collect();
         let kept = move |entry: &&Entry| wanted.get(entry.topic as usize).copied().unwrap_or(false);
         self.entries.iter().filter(kept).filter_map(|entry| {
             let message = self.message_of(entry);
@@ -257,60 +234,26 @@ impl VelReader {
     /// Returns the first message in time order whose time is at least `nanos`. The message is found
     /// by binary search.
     pub fn seek(&self, nanos: i64) -> Option<Message<'_>> {
-        let place = self.first_at(nanos);
-        (place < self.entries.len()).then(|| self.message_of(&self.entries[self.place(place)]))
-    }
-
-    fn place(&self, i: usize) -> usize {
-        self.by_time.as_ref().map_or(i, |order| order[i] as usize)
-    }
-
-    /// Returns the number of messages in time order that are before the time `nanos`.
-    fn first_at(&self, nanos: i64) -> usize {
-        match &self.by_time {
-            None => self.entries.partition_point(|entry| entry.nanos < nanos),
-            Some(order) => order.partition_point(|i| self.entries[*i as usize].nanos < nanos),
-        }
+        let place = self.entries.first_at(nanos);
+        (place < self.entries.len()).then(|| self.message_of(&self.entries[self.entries.place(place)]))
     }
 
     pub(crate) fn record(&self, entry: &Entry) -> Option<Record<'_>> {
         let topic = self.topic_of(entry)?;
         let time = Some(Timestamp::new(entry.nanos, Clock::LogStart));
         let data = self.message_of(entry).data;
-        Some(Record::new(topic, time, entry.at, entry.seq.into(), data, &self.summary.decoder))
-    }
-
-    /// Returns the indices of all messages of a topic, in file order.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn places_of(&self, topic: u32) -> &[u32] {
-        self.by_topic.get_or_init(|| ByTopic::new(&self.entries, self.topics().len())).of(topic)
-    }
-
-    /// Returns the index of the last message before the time `start` for each wanted topic. The
-    /// indices are in time order.
-    fn last_before(&self, start: i64, wanted: &[bool]) -> Vec<usize> {
-        let mut last: BTreeMap<u32, usize> = BTreeMap::new();
-        for i in 0..self.first_at(start) {
-            let place = self.place(i);
-            let topic = self.entries[place].topic;
-            if wanted.get(topic as usize).copied().unwrap_or(false) {
-                last.insert(topic, place);
-            }
-        }
-        let mut places: Vec<_> = last.into_values().collect();
-        places.sort_unstable_by_key(|place| (self.entries[*place].nanos, *place));
-        places
+        Some(Record::new(topic, time, entry.at, entry.seq.into(), data, &self.summary.topics.decoder))
     }
 
     /// Returns the indices of the selected messages in time order.
     pub(crate) fn selected(&self, select: &Select) -> impl Iterator<Item = usize> + '_ {
         let wanted: Vec<bool> = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
-        let from = select.start.map_or(0, |start| self.first_at(start));
-        let to = select.end.map_or(self.entries.len(), |end| self.first_at(end)).max(from);
+        let from = select.start.map_or(0, |start| self.entries.first_at(start));
+        let to = select.end.map_or(self.entries.len(), |end| self.entries.first_at(end)).max(from);
         let before = match select.start {
             Some(start) if select.last_before => {
                 let topics = self.topics().iter();
-                self.last_before(
+                self.entries.last_before(
                     start,
                     &topics.map(|topic| select.keeps_last_before(topic)).collect::<Vec<_>>(),
                 )
@@ -319,54 +262,8 @@ impl VelReader {
         };
         let kept =
             move |place: &usize| wanted.get(self.entries[*place].topic as usize).copied().unwrap_or(false);
-        before.into_iter().chain((from..to).map(|i| self.place(i)).filter(kept))
+        before.into_iter().chain((from..to).map(|i| self.entries.place(i)).filter(kept))
     }
-}
-
-/// Indices of messages, grouped by topic. The indices of each topic are in file order.
-#[cfg(feature = "arrow")]
-#[derive(Debug)]
-struct ByTopic {
-    /// For each topic, the position in `places` at which its indices start. The last element is the
-    /// length of `places`.
-    starts: Vec<usize>,
-    places: Vec<u32>,
-}
-
-#[cfg(feature = "arrow")]
-impl ByTopic {
-    fn new(entries: &[Entry], topics: usize) -> Self {
-        let mut starts = vec![0; topics + 1];
-        let topic = |entry: &Entry| Some(entry.topic as usize).filter(|topic| *topic < topics);
-        for topic in entries.iter().filter_map(topic) {
-            starts[topic + 1] += 1;
-        }
-        for topic in 0..topics {
-            starts[topic + 1] += starts[topic];
-        }
-        let (mut next, mut places) = (starts.clone(), vec![0; starts[topics]]);
-        for (place, entry) in (0..).zip(entries) {
-            if let Some(topic) = topic(entry) {
-                places[next[topic]] = place;
-                next[topic] += 1;
-            }
-        }
-        Self { starts, places }
-    }
-
-    fn of(&self, topic: u32) -> &[u32] {
-        let topic = topic as usize;
-        let range = self.starts.get(topic).zip(self.starts.get(topic + 1));
-        range.map_or(&[], |(start, end)| &self.places[*start..*end])
-    }
-}
-
-/// Returns the indices of the messages, sorted by time. The sort is stable, so messages with equal
-/// times keep the order of the file.
-fn in_time_order(entries: &[Entry]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect();
-    order.sort_by_key(|i| entries[*i as usize].nanos);
-    order
 }
 
 impl Summary {

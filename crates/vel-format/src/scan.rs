@@ -82,25 +82,32 @@ struct DamageSearch {
     cut: bool,
 }
 
+/// The next action of a scanner.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    /// Reads the next message.
+    Read,
+    /// Searches for a message after damage.
+    SearchAfterDamage(DamageSearch),
+    /// Searches for a message after an end mark.
+    SearchAfterEndMark(TailSearch),
+    /// Returns [`Step::End`], because the scan has ended.
+    End,
+}
+
 /// Scans the messages of a log in file order, and reports diagnostics about them.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     pub(crate) start: LogStart,
-    pub(crate) rule: SizeRule,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) types: Arc<Types>,
-    /// Unix time of the start of the data in nanoseconds, if the user specified it.
-    pub(crate) utc_start: Option<i64>,
     at: u64,
+    task: Task,
     seen: Seen,
-    damage: Option<DamageSearch>,
     /// Time of the last message that was found, in nanoseconds.
     now: i64,
-    /// State of the search for messages after an end mark. `None` if no such search is in progress.
-    tail: Option<TailSearch>,
     /// Messages that follow the first end mark. `None` before the first end mark.
     after_end: Option<AfterEnd>,
-    done: bool,
     /// Edges of the byte range that is scanned, if only some ranges of the log were fetched.
     seams: PartBounds,
 }
@@ -110,18 +117,15 @@ impl Scan for Scanner {
 
     // Each byte of the file after the index is returned in exactly one step.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        if self.done {
-            return Ok(Step::End);
-        }
-        if let Some(tail) = self.tail {
-            return self.scan_tail(window, tail);
-        }
-        if self.at < self.start.first {
-            let (at, end) = (self.at, self.start.first);
-            return Ok(self.report_loss(at, end, &rules::LOST));
-        }
-        if self.damage.is_some() {
-            return self.search(window);
+        match self.task {
+            Task::End => return Ok(Step::End),
+            Task::SearchAfterEndMark(tail) => return self.scan_tail(window, tail),
+            _ if self.at < self.start.first => {
+                let (at, end) = (self.at, self.start.first);
+                return Ok(self.report_loss(at, end, &rules::LOST));
+            }
+            Task::SearchAfterDamage(damage) => return self.search(window, damage),
+            Task::Read => {}
         }
         let at = self.at;
         if self.seams.ends_before_unread(at) {
@@ -157,13 +161,15 @@ impl Scan for Scanner {
                 false
             }
         };
-        self.damage = Some(DamageSearch { start: at, next: at, cut });
-        self.search(window)
+        self.search(window, DamageSearch { start: at, next: at, cut })
     }
 
     fn needed_from(&self) -> u64 {
-        let looked_for = self.damage.map(|damage| damage.next).or(self.tail.map(|tail| tail.next));
-        looked_for.unwrap_or(self.at)
+        match self.task {
+            Task::SearchAfterDamage(DamageSearch { next, .. })
+            | Task::SearchAfterEndMark(TailSearch { next, .. }) => next,
+            Task::Read | Task::End => self.at,
+        }
     }
 }
 
@@ -172,17 +178,13 @@ impl Scanner {
     pub(crate) fn start(window: Window<'_>, rules: &ScanOptions) -> Result<Self, StartError> {
         let start = locate(window, &rules.types, rules.salvage)?;
         let mut scanner = Self {
-            rule: start.evidence.rule,
             diagnostics: rules.options.diagnostics(),
-            utc_start: rules.options.utc_start,
             types: Arc::clone(&rules.types),
             at: start.index_end,
+            task: Task::Read,
             seen: Seen::new(),
-            damage: None,
             now: 0,
-            tail: None,
             after_end: None,
-            done: false,
             seams: PartBounds::default(),
             start,
         };
@@ -197,8 +199,13 @@ impl Scanner {
         // a damaged range.
         self.seams = seams;
         let Some(at) = seams.start else { return };
-        (self.at, self.done, self.tail) = (at, false, None);
-        self.damage = Some(DamageSearch { start: at, next: at, cut: false });
+        self.at = at;
+        self.task = Task::SearchAfterDamage(DamageSearch { start: at, next: at, cut: false });
+    }
+
+    /// Returns the meaning of the size fields in this log.
+    pub(crate) fn rule(&self) -> SizeRule {
+        self.start.evidence.rule
     }
 
     fn note_start(&mut self) {
@@ -218,7 +225,7 @@ impl Scanner {
         }
         // It is unusual that size fields count only the data. So a diagnostic explains why this was
         // inferred.
-        if self.rule == SizeRule::DataOnly {
+        if self.rule() == SizeRule::DataOnly {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, field_range!(at, MessageHeader, size), || {
                 format!(
@@ -230,14 +237,12 @@ impl Scanner {
     }
 
     fn validator<'w>(&'w self, window: Window<'w>) -> Validator<'w> {
-        Validator { window, rule: self.rule, types: &self.types, seen: &self.seen }
+        Validator { window, rule: self.rule(), types: &self.types, seen: &self.seen }
     }
 
     fn terminate(&mut self, window: Window<'_>, mark: u64) -> Result<Step, NeedMore> {
-        let tail = TailSearch { mark, next: mark + TERMINATOR_LEN, noise: false };
-        self.tail = Some(tail);
         self.after_end.get_or_insert(AfterEnd { mark, end: mark, messages: 0 });
-        self.scan_tail(window, tail)
+        self.scan_tail(window, TailSearch { mark, next: mark + TERMINATOR_LEN, noise: false })
     }
 
     fn report_joined(&mut self, at: u64, end: u64) -> Step {
@@ -253,7 +258,7 @@ impl Scanner {
 
     /// Ends the scan. If messages follow the first end mark, reports their number.
     fn finish(&mut self, step: Step) -> Step {
-        self.done = true;
+        self.task = Task::End;
         if let Some(AfterEnd { mark, end, messages }) = self.after_end.filter(|state| state.messages > 0) {
             self.diagnostics.push(&rules::MESSAGES_BEHIND_END, mark..end, || {
                 let (are, them) = if messages == 1 { ("is", "it") } else { ("are", "them") };
@@ -282,12 +287,11 @@ impl Scanner {
     }
 
     /// Searches for the next valid message after a damaged range.
-    fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        let mut damage = self.damage.expect("only called with damage");
+    fn search(&mut self, window: Window<'_>, mut damage: DamageSearch) -> Result<Step, NeedMore> {
         let found = self.validator(window).find_next(&mut damage.next, u64::MAX);
-        self.damage = Some(damage);
+        self.task = Task::SearchAfterDamage(damage);
         let found = found?;
-        self.damage = None;
+        self.task = Task::Read;
         Ok(match found {
             Some(found) => self.report_loss(damage.start, found, &rules::LOST),
             None => self.report_loss(
@@ -328,6 +332,7 @@ impl Scanner {
     // A size of 0xFFFFFFFF would be 4 GiB, so no valid message starts with the bytes of an end
     // mark.
     fn scan_tail(&mut self, window: Window<'_>, tail: TailSearch) -> Result<Step, NeedMore> {
+        self.task = Task::SearchAfterEndMark(tail);
         let TailSearch { mark, mut next, noise } = tail;
         let start = mark + TERMINATOR_LEN;
         if noise {
@@ -342,16 +347,16 @@ impl Scanner {
             return Ok(self.finish(Step::Tail { at: start, end }));
         }
         if next == start && (!window.has(start)? || self.continues_at(window, start)?) {
-            (self.at, self.tail) = (start, None);
+            (self.at, self.task) = (start, Task::Read);
             return Ok(Step::Terminator { at: mark });
         }
         let found = self.validator(window).find_next(&mut next, u64::MAX);
-        self.tail = Some(TailSearch { next, ..tail });
+        self.task = Task::SearchAfterEndMark(TailSearch { next, ..tail });
         if let Some(found) = found? {
-            self.tail = None;
+            self.task = Task::Read;
             return Ok(self.report_loss(mark, found, &rules::LOST));
         }
-        self.tail = Some(TailSearch { noise: true, ..tail });
+        self.task = Task::SearchAfterEndMark(TailSearch { noise: true, ..tail });
         Ok(Step::Terminator { at: mark })
     }
 

@@ -53,33 +53,32 @@ impl<R: Read> VelStream<R> {
             Err(StartError::Refused(error)) => Ok(Err(error)),
             Err(StartError::Need(need)) => Err(need),
         })?;
-        let summary = Summary::new(&scanner);
+        let summary = Summary::new(&scanner, options.utc_start);
         Ok(Self { stream: Stream { source, scan: scanner }, summary, finished: false })
     }
 
     fn next_message(&mut self) -> Result<Option<Record<'_>>, VelError> {
-        let found = loop {
+        let (at, end, nanos, series, seq) = loop {
             match self.stream.step(Source::fill)? {
                 Step::Message { at, end, nanos, fit } => {
                     let message = view(self.stream.source.window(), at, end, nanos);
                     if let Some((series, seq)) = self.summary.message(&mut self.stream.scan, &message, fit) {
-                        break Some((at, end, nanos, series, seq));
+                        break (at, end, nanos, series, seq);
                     }
                 }
-                Step::End => break None,
+                Step::End => {
+                    if !std::mem::replace(&mut self.finished, true) {
+                        self.summary.finish(&mut self.stream.scan);
+                    }
+                    return Ok(None);
+                }
                 step => drop(self.summary.part(&step)),
             }
         };
-        let Some((at, end, nanos, series, seq)) = found else {
-            if !std::mem::replace(&mut self.finished, true) {
-                self.summary.finish(&mut self.stream.scan);
-            }
-            return Ok(None);
-        };
         let data = view(self.stream.source.window(), at, end, nanos).data;
         let time = Some(Timestamp::new(nanos, Clock::LogStart));
-        let topic = &self.summary.topics[series as usize];
-        Ok(Some(Record::new(topic, time, at, seq, data, &self.summary.decoder)))
+        let topic = &self.summary.topics.list[series as usize];
+        Ok(Some(Record::new(topic, time, at, seq, data, &self.summary.topics.decoder)))
     }
 }
 
@@ -93,12 +92,12 @@ impl<R: Read + Send> LogStream for VelStream<R> {
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.summary.topics
+        &self.summary.topics.list
     }
 
     fn info(&self) -> LogInfo {
-        let (state, meaning) = (self.summary.index_state(&self.stream.scan), self.summary.meaning());
-        self.summary.info(&self.stream.scan, &state, &meaning, self.stream.source.window().end())
+        let (scanner, size) = (&self.stream.scan, self.stream.source.window().end());
+        self.summary.info(scanner, &self.summary.conclusions(scanner), size)
     }
 
     fn diagnostics(&self) -> &Diagnostics {

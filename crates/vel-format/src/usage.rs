@@ -13,7 +13,7 @@ pub(crate) fn usage(log: &VelReader) -> Vec<Usage> {
     let (header, index) = (INDEX_AT.min(size), log.scanner.start.index_end.saturating_sub(INDEX_AT));
     tally.add("file header", None, header);
     tally.add_all("index", None, u64::from(index > 0), index);
-    for entry in &log.entries {
+    for entry in log.entries.iter() {
         let bytes = log.end_of(entry.at) - entry.at;
         let topic = log.topic_of(entry).map(|topic| topic.id);
         tally.add(if topic.is_some() { "message" } else { "message that cannot be read" }, topic, bytes);

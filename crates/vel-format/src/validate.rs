@@ -188,10 +188,20 @@ struct Candidate {
     alive: bool,
 }
 
+/// Quality of the evidence for a size rule. Earlier fields are compared first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Score {
+    exact: u32,
+    /// True if the scan reached the end of the file or the maximum number of messages.
+    is_complete: bool,
+    /// Number of scanned messages. An end mark counts as one more message.
+    scanned: u32,
+}
+
 impl Candidate {
-    fn score(&self) -> (u32, bool, u32) {
+    fn score(&self) -> Score {
         let Evidence { exact, ends, marked, scanned, .. } = self.evidence;
-        (exact, ends || scanned == CHAIN, scanned + u32::from(marked))
+        Score { exact, is_complete: ends || scanned == CHAIN, scanned: scanned + u32::from(marked) }
     }
 }
 

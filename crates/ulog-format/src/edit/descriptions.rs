@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::parameters::Section;
+use crate::parameters::{Description, Section};
 use crate::reader::UlogReader;
 use crate::wire::{DefaultParameter, Info, Message, MultiInfo};
 
@@ -19,7 +19,7 @@ type Pair<'a> = (&'a [u8], &'a [u8]);
 pub(super) fn descriptions(log: &UlogReader) -> Vec<Vec<Message<'_>>> {
     let mut groups: Vec<Vec<Message<'_>>> = Vec::new();
     let mut places = HashMap::new();
-    for (_, message, section) in log.descriptions() {
+    for Description { message, section, .. } in log.descriptions() {
         let (types, part) = match message {
             Message::Parameter(_) if section != Section::Definitions => continue,
             Message::DefaultParameter(DefaultParameter { default_types, info }) => (default_types, info),

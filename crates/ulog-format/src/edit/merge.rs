@@ -80,7 +80,7 @@ pub(crate) fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Resu
     let logs: Vec<_> = order.iter().map(|number| logs[*number]).collect();
     let shifts: Vec<_> = order.iter().map(|number| shifts[*number]).collect();
     let topics = plan_topics(&logs, &shifts, align)?;
-    let mut merge = Merge::begin(&logs, &shifts, order, topics, out)?;
+    let mut merge = Merge::begin(&logs, &shifts, &order, topics, out)?;
     merge.definitions()?;
     merge.subscriptions()?;
     merge.data()?;
@@ -112,6 +112,8 @@ fn start(log: &UlogReader, shift: u64) -> u64 {
 /// A log that is being merged.
 struct Source<'a> {
     log: &'a UlogReader,
+    /// Position of the log in the list that the caller passed, counted from 1.
+    position: usize,
     cursor: Cursor<'a>,
     /// Number of microseconds to add to the times of the log.
     shift: u64,
@@ -124,8 +126,6 @@ struct Source<'a> {
     initial: Vec<Info<'a>>,
     /// True if the data section of the log has started.
     in_data: bool,
-    /// True if the initial parameters of the log were written.
-    started: bool,
 }
 
 /// Changes to be made to the rows of a topic during a merge.
@@ -146,20 +146,45 @@ impl Source<'_> {
     }
 }
 
+/// Writer of the merged log, with the state for checking that a reader would accept the log.
+struct Output<W: Write> {
+    writer: UlogWriter<W>,
+    guard: UnknownGuard,
+    /// Definitions of the merged log.
+    definitions: Definitions,
+}
+
+impl<W: Write> Output<W> {
+    /// Writes a message to the merged log.
+    fn write(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
+        self.guard.observe(message);
+        if matches!(message, Message::Format(_) | Message::Subscription(_)) {
+            let at = self.writer.position();
+            self.definitions.apply(at, at, message, &mut Diagnostics::default());
+        }
+        self.writer.write_message(message)
+    }
+
+    /// Completes the merged log, and returns its size in bytes.
+    fn finish(mut self) -> Result<u64, UlogError> {
+        if self.guard.needs_sync() {
+            self.writer.sync()?;
+        }
+        let bytes = self.writer.position();
+        self.writer.finish()?;
+        Ok(bytes)
+    }
+}
+
 /// State of merging several logs.
 struct Merge<'a, W: Write> {
     /// The logs to merge, sorted by start time.
     sources: Vec<Source<'a>>,
-    /// For each log in `sources`, its index in the list of logs that the caller passed.
-    order: Vec<usize>,
     topics: Topics,
-    out: UlogWriter<W>,
-    guard: UnknownGuard,
+    out: Output<W>,
     /// The clock that a reader of the merged log would have. It is used to check timestamps of
     /// fewer than 64 bits.
     clock: LogClock,
-    /// Definitions of the merged log.
-    definitions: Definitions,
     /// Current value of each parameter in the merged log.
     current_parameters: HashMap<&'a [u8], Info<'a>>,
     /// Buffer for the row that is being changed.
@@ -176,7 +201,7 @@ impl<'a, W: Write> Merge<'a, W> {
     fn begin(
         logs: &[&'a UlogReader],
         shifts: &[u64],
-        order: Vec<usize>,
+        order: &[usize],
         topics: Topics,
         out: W,
     ) -> Result<Self, UlogError> {
@@ -184,44 +209,38 @@ impl<'a, W: Write> Merge<'a, W> {
         let start = logs.iter().zip(shifts).map(start).min().unwrap_or(0);
         let version = logs.iter().map(|log| log.header().version).max().unwrap_or(1);
         let header = FileHeader { magic: MAGIC, version, timestamp: U64Le::new(start) };
-        let mut out = UlogWriter::copying(out, &header)?;
+        let mut writer = UlogWriter::copying(out, &header)?;
         if let Some(flags) = flag_bits(logs) {
-            out.write_message(&Message::FlagBits(FlagBitsMessage { flags, more: &[] }))?;
+            writer.write_message(&Message::FlagBits(FlagBitsMessage { flags, more: &[] }))?;
         }
         let mut sources = Vec::new();
-        for ((log, shift), ids) in logs.iter().zip(shifts).zip(&topics.of_log) {
+        for (((log, shift), ids), number) in logs.iter().zip(shifts).zip(&topics.of_log).zip(order) {
             let log: &'a UlogReader = log;
             let rows = (0..).zip(ids).map(|(series, topic)| row_edit(log, series, *topic, *shift));
             let mut source = Source {
                 log,
+                position: number + 1,
                 cursor: log.cursor(),
                 shift: *shift,
                 next: None,
                 rows: rows.collect(),
                 initial: Vec::new(),
                 in_data: false,
-                started: false,
             };
             source.step();
             sources.push(source);
         }
-        let clock = LogClock::new(start);
         let limits = logs.first().map(|log| log.definitions().limits().clone()).unwrap_or_default();
         let definitions = Definitions::new(&limits, TextDecoding::default());
-        let (current_parameters, row, left_out) = (HashMap::new(), Vec::new(), Vec::new());
-        let guard = UnknownGuard::default();
         Ok(Self {
             sources,
-            order,
             topics,
-            out,
-            guard,
-            clock,
-            definitions,
-            current_parameters,
-            row,
+            out: Output { writer, guard: UnknownGuard::default(), definitions },
+            clock: LogClock::new(start),
+            current_parameters: HashMap::new(),
+            row: Vec::new(),
             records: 0,
-            left_out,
+            left_out: Vec::new(),
         })
     }
 
@@ -264,7 +283,7 @@ impl<'a, W: Write> Merge<'a, W> {
         }
         order
             .iter()
-            .try_for_each(|name| self.write(&Message::Format(wire::Format { format: chosen[name].0 })))
+            .try_for_each(|name| self.out.write(&Message::Format(wire::Format { format: chosen[name].0 })))
     }
 
     /// Writes the formats, information, parameters and defaults of all logs. Each of them is
@@ -278,23 +297,19 @@ impl<'a, W: Write> Merge<'a, W> {
                 match messages[..] {
                     [Message::Parameter(part)] if number == 0 => {
                         self.current_parameters.insert(name(part), part);
-                        self.write(&messages[0])?;
+                        self.out.write(&messages[0])?;
                     }
                     [Message::Parameter(part)] => self.sources[number].initial.push(part),
                     // The times of this log were moved to another clock, so the log's
                     // `boot_time_utc_us` does not apply to them. A reader would compute wrong UTC
                     // from it (rule U2 of docs/formats/ulog.md).
                     [Message::Info(part)] if self.sources[number].shift != 0 && name(part) == BOOT_TIME => {
-                        self.leave_out(
-                            "information",
-                            part.key,
-                            number,
-                            "its times are on the clock of another log",
-                        );
+                        let why = "its times are on the clock of another log";
+                        self.leave_out("information", part.key, number, why);
                     }
                     _ => {
                         let new = known.compare(messages);
-                        new.messages.iter().try_for_each(|message| self.write(message))?;
+                        new.messages.iter().try_for_each(|message| self.out.write(message))?;
                         if let Some((what, key)) = new.contradicts {
                             self.leave_out(what, key, number, OTHER_VALUE);
                         }
@@ -306,26 +321,15 @@ impl<'a, W: Write> Merge<'a, W> {
         Ok(())
     }
 
-    /// Writes a message to the merged log.
-    fn write(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
-        self.guard.observe(message);
-        if matches!(message, Message::Format(_) | Message::Subscription(_)) {
-            let at = self.out.position();
-            self.definitions.apply(at, at, message, &mut Diagnostics::default());
-        }
-        self.out.write_message(message)
-    }
-
     /// Records that an item of the log with the index `number` is not merged.
     fn leave_out(&mut self, what: &str, key: &[u8], number: usize, why: &str) {
-        let (key, log) = (String::from_utf8_lossy(key), self.order[number] + 1);
+        let (key, log) = (String::from_utf8_lossy(key), self.sources[number].position);
         self.left_out.push(format!("{what} {key} of log {log}, because {why}"));
     }
 
     /// Writes the subscriptions of the merged topics.
     fn subscriptions(&mut self) -> Result<(), UlogError> {
-        let merged = std::mem::take(&mut self.topics.merged);
-        for (msg_id, topic) in (0..=u16::MAX).zip(&merged) {
+        for (msg_id, topic) in (0..=u16::MAX).zip(&self.topics.merged) {
             if !topic.defined {
                 // The topic has no rows. A reader cannot verify a subscription without a format,
                 // and might report it as damage.
@@ -337,9 +341,8 @@ impl<'a, W: Write> Merge<'a, W> {
             }
             let message_name = topic.type_name.as_bytes();
             let subscription = wire::Subscription { multi_id: topic.multi_id, msg_id, message_name };
-            self.write(&Message::Subscription(subscription))?;
+            self.out.write(&Message::Subscription(subscription))?;
         }
-        self.topics.merged = merged;
         Ok(())
     }
 
@@ -366,20 +369,19 @@ impl<'a, W: Write> Merge<'a, W> {
             return self.row(number, &row, msg.row_bytes());
         }
         let Some(message) = msg.message() else { return Ok(()) };
+        self.sources[number].in_data |= message.is_data();
         match message {
-            // Messages of these types were written with the definitions.
+            // Messages of the first six types were written with the definitions. An unsubscription
+            // is not copied, because it would end a topic that other logs share. The remaining data
+            // messages cannot be decoded.
             Message::FlagBits(_)
             | Message::Format(_)
             | Message::Info(_)
             | Message::MultiInfo(_)
-            | Message::DefaultParameter(_) => Ok(()),
-            // Subscriptions were already written with the ids of the merged log. An unsubscription
-            // is not copied, because it would end a topic that other logs share. The remaining data
-            // messages cannot be decoded.
-            Message::Subscription(_) | Message::Unsubscription(_) | Message::Data(_) => {
-                self.sources[number].in_data = true;
-                Ok(())
-            }
+            | Message::DefaultParameter(_)
+            | Message::Subscription(_)
+            | Message::Unsubscription(_)
+            | Message::Data(_) => Ok(()),
             Message::Parameter(part) => {
                 // Initial values of parameters were written with the definitions.
                 if !self.sources[number].in_data {
@@ -387,27 +389,24 @@ impl<'a, W: Write> Merge<'a, W> {
                 }
                 self.start_data(number)?;
                 self.current_parameters.insert(name(part), part);
-                self.write(&message)
+                self.out.write(&message)
             }
             Message::LoggedString(text) => {
                 self.start_data(number)?;
                 let timestamp = moved(text.timestamp, self.sources[number].shift);
-                self.write(&Message::LoggedString(LoggedString { timestamp, ..text }))
+                self.out.write(&Message::LoggedString(LoggedString { timestamp, ..text }))
             }
             Message::TaggedString(text) => {
                 self.start_data(number)?;
                 let timestamp = moved(text.timestamp, self.sources[number].shift);
-                self.write(&Message::TaggedString(TaggedString { timestamp, ..text }))
+                self.out.write(&Message::TaggedString(TaggedString { timestamp, ..text }))
             }
             Message::Dropout(dropout) => {
                 self.start_data(number)?;
                 self.clock.dropout(dropout.duration);
-                self.write(&message)
+                self.out.write(&message)
             }
-            Message::Sync(_) => {
-                self.sources[number].in_data = true;
-                self.write(&message)
-            }
+            Message::Sync(_) => self.out.write(&message),
             Message::Unknown { .. } => self.unknown(number, msg, &message),
         }
     }
@@ -424,27 +423,24 @@ impl<'a, W: Write> Merge<'a, W> {
         message: &Message<'_>,
     ) -> Result<(), UlogError> {
         let window = Window::whole(self.sources[number].log.bytes());
-        if hides_messages(&self.definitions, window, msg.at..msg.end()) {
-            let log = self.order[number] + 1;
+        if hides_messages(&self.out.definitions, window, msg.at..msg.end()) {
+            let log = self.sources[number].position;
             self.left_out.push(format!(
                 "the unknown message at byte {} of log {log}, because it contains other messages",
                 msg.at
             ));
             return Ok(());
         }
-        self.write(message)
+        self.out.write(message)
     }
 
     /// Starts the data of the log with the index `number`, and writes its initial parameters as
     /// changes (rule M6 of docs/formats/ulog.md).
     fn start_data(&mut self, number: usize) -> Result<(), UlogError> {
         self.sources[number].in_data = true;
-        if std::mem::replace(&mut self.sources[number].started, true) {
-            return Ok(());
-        }
         for part in std::mem::take(&mut self.sources[number].initial) {
             if self.current_parameters.insert(name(part), part) != Some(part) {
-                self.write(&Message::Parameter(part))?;
+                self.out.write(&Message::Parameter(part))?;
             }
         }
         Ok(())
@@ -467,21 +463,14 @@ impl<'a, W: Write> Merge<'a, W> {
             let topic = source.log.topics()[info.series as usize].name.clone();
             return Err(UlogError::TimesWouldMove { topic });
         }
-        let row = std::mem::take(&mut self.row);
-        self.write(&Message::Data(wire::Data { msg_id: edit.msg_id, row: &row }))?;
-        self.row = row;
-        Ok(())
+        self.out.write(&Message::Data(wire::Data { msg_id: edit.msg_id, row: &self.row }))
     }
 
-    fn finish(mut self) -> Result<Merged, UlogError> {
-        if self.guard.needs_sync() {
-            self.out.sync()?;
-        }
-        let bytes = self.out.position();
-        self.out.finish()?;
+    fn finish(self) -> Result<Merged, UlogError> {
+        let bytes = self.out.finish()?;
         let renamed = self.topics.renamed.into_iter().map(|(log, from, to)| {
             Value::record([
-                ("log", Value::UInt(self.order[log] as u64 + 1, 32)),
+                ("log", Value::UInt(self.sources[log].position as u64, 32)),
                 ("topic", Value::Text(from)),
                 ("became", Value::Text(to)),
             ])

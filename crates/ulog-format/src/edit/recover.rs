@@ -102,7 +102,7 @@ pub(crate) fn recover(
     let unchanged = plan.lost == log.cut_before_appended()
         && plan.stale.is_empty()
         && flags_agree
-        && log.scanner().is_intact;
+        && log.scanner().start.damage.is_none();
     if unchanged {
         let len = log.bytes().len() as u64;
         plan = Plan::default();
@@ -128,7 +128,7 @@ pub(crate) fn recover(
     let letter = |(letter, count): (u8, u64)| (letter.escape_ascii().to_string(), Value::count(count));
     Ok(Recovery {
         records,
-        kept_bytes: log.first() - log.scanner().header_at + total_len(&plan.kept),
+        kept_bytes: log.first() - log.scanner().start.at + total_len(&plan.kept),
         lost: plan.lost,
         stale_bytes: total_len(&plan.stale),
         stale_records,
@@ -146,8 +146,8 @@ pub(crate) fn recover(
 /// log. `segments` are the segments of the log that may contain stale rows.
 fn plan(log: &UlogReader, segments: &[Segment]) -> Plan {
     let mut plan = Plan::default();
-    if log.scanner().header_at > 0 {
-        plan.lost.push(0..log.scanner().header_at);
+    if log.scanner().start.at > 0 {
+        plan.lost.push(0..log.scanner().start.at);
     }
     let mut at = log.first();
     let mut known = SeenDefinitions::default();

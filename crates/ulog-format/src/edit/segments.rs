@@ -24,6 +24,7 @@ use rovelog_core::Segment;
 
 use crate::clock::RowMicros;
 use crate::reader::UlogReader;
+use crate::scan::RowInfo;
 
 /// Number of rows on each side of a position whose median times are compared.
 const WINDOW: usize = 8;
@@ -93,11 +94,11 @@ struct SegmentSplitter {
 }
 
 impl SegmentSplitter {
-    /// Adds the next row of the log. `time` is `None` if the row has no usable time.
-    fn row(&mut self, at: u64, series: u32, time: Option<u64>) {
-        match (time, self.rows.back_mut()) {
+    /// Adds the next row of the log, which is at the offset `at`.
+    fn row(&mut self, at: u64, row: RowInfo) {
+        match (row.time.micros(), self.rows.back_mut()) {
             (Some(time), _) => {
-                self.rows.push_back(Timed { at, series, time, others: 0 });
+                self.rows.push_back(Timed { at, series: row.series, time, others: 0 });
                 self.find_jumps();
             }
             (None, Some(last)) => last.others += 1,
@@ -315,11 +316,11 @@ impl UlogReader {
         }
         let len = self.bytes().len() as u64;
         let mut splitter = SegmentSplitter::default();
-        for (at, series, time) in self.timed_rows() {
+        for (at, row) in self.timed_rows() {
             while let Some(end) = lost.next_if(|end| *end <= at) {
                 splitter.end(end);
             }
-            splitter.row(at, series, time);
+            splitter.row(at, row);
         }
         // Damage after the last row also ends a part. The last part ends at the end of the file.
         lost.filter(|end| *end < len).for_each(|end| splitter.end(end));
@@ -353,7 +354,7 @@ impl UlogReader {
 
     /// Sets the start and end times of the segments.
     fn set_times(&self, segments: &mut [Segment]) {
-        let mut rows = self.timed_rows().filter_map(|(at, _, time)| Some((at, time?))).peekable();
+        let mut rows = self.timed_rows().filter_map(|(at, row)| Some((at, row.time.micros()?))).peekable();
         for segment in segments {
             let mut ends = SegmentTimes::default();
             while let Some((_, time)) = rows.next_if(|(at, _)| *at < segment.range.end) {
@@ -365,20 +366,19 @@ impl UlogReader {
         }
     }
 
-    /// Returns the offset, the topic number and the usable time of each row. The time is `None` if
-    /// it is missing, 0, or in the first row of a topic.
-    fn timed_rows(&self) -> impl Iterator<Item = (u64, u32, Option<u64>)> + '_ {
+    /// Returns the offset, the topic and the time of each row. The row has no time if the time is 0,
+    /// or if the row is the first of its topic.
+    fn timed_rows(&self) -> impl Iterator<Item = (u64, RowInfo)> + '_ {
         let mut started = vec![false; self.definitions().subscriptions().len()];
         self.cursor().filter_map(move |msg| {
-            let row = msg.row?;
+            let mut row = msg.row?;
             // The first row of a topic often contains a value that was published long before the
             // log started, so its time is not used.
             let first = !std::mem::replace(&mut started[row.series as usize], true);
-            let time = match row.time {
-                RowMicros::At(micros @ 1..) if !first => Some(micros),
-                _ => None,
-            };
-            Some((msg.at, row.series, time))
+            if first || row.time.micros() == Some(0) {
+                row.time = RowMicros::None;
+            }
+            Some((msg.at, row))
         })
     }
 }

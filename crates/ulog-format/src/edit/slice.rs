@@ -38,13 +38,14 @@ use crate::clock::{LogClock, RowMicros};
 use crate::definitions::RowShape;
 use crate::error::UlogError;
 use crate::index::MessageRef;
-use crate::parameters::Section;
+use crate::parameters::{Description, Section};
 use crate::reader::UlogReader;
+use crate::scan::RowInfo;
 use crate::schema::FormatText;
 use crate::sessions::{Boundary, Session};
 use crate::wire::{
-    self, DefaultParameter, FlagBitsMessage, HEADER_LEN, LoggedString, Message, SYNC_MAGIC, TaggedString,
-    kind,
+    self, DefaultParameter, FlagBitsMessage, HEADER_LEN, Info, LoggedString, Message, SYNC_MAGIC,
+    TaggedString, kind,
 };
 use crate::writer::encoded;
 
@@ -153,7 +154,7 @@ pub(crate) fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> R
     // the flag bits explain these losses. Other losses are not copied.
     let all = select.topics.is_none() && select.start.is_none() && select.end.is_none();
     if all
-        && log.scanner().is_intact
+        && log.scanner().start.damage.is_none()
         && log.diagnostics().ledger().losses == log.cut_before_appended().len() as u64
     {
         let report = parts(log, select, std::io::sink())?;
@@ -166,8 +167,7 @@ pub(crate) fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> R
 
 /// Writes a slice that differs from the original log.
 fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, UlogError> {
-    let kept: Vec<_> = log.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
-    let mut slice = Slice::new(log, select, kept, out);
+    let mut slice = Slice::new(log, select, out);
     slice.begin()?;
     let mut ids = Ids::default();
     let mut cursor = log.cursor();
@@ -182,10 +182,7 @@ fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, U
         }
         let place = nanos(cursor.clock.now);
         if slice.keeps(&msg, place, &mut ids)? {
-            if let Some(message) = msg.message() {
-                slice.guard.observe(&message);
-            }
-            slice.copy(msg.at..cursor.at)?;
+            slice.output.copy_message(&msg)?;
         }
     }
     slice.finish()
@@ -221,126 +218,197 @@ impl Ids {
     }
 }
 
-/// State of slicing a log.
-struct Slice<'a, W> {
-    log: &'a UlogReader,
+/// Selection of the rows in a slice.
+struct RowSelection<'a> {
     select: &'a Select,
     /// For each topic number, true if the topic is selected.
-    kept: Vec<bool>,
-    /// Offsets of the last rows before the time range that are copied because of `last_before`,
-    /// each with the number of its topic.
-    last_before: HashMap<u64, u32>,
-    /// Byte range in the log of the last change of each parameter before the time range, by
-    /// parameter name.
-    changed_before: HashMap<&'a str, Range<u64>>,
-    /// Parameter defaults to add to the slice, because the parameter was changed from its default
-    /// before the time range.
-    defaults: Vec<DefaultParameter<'a>>,
-    /// Offsets of the parameter changes that were written to the slice as initial values.
-    written: HashSet<u64>,
-    /// True if the data section of the slice has started.
-    in_data: bool,
-    /// Names of the formats written to the slice so far.
-    defined: HashSet<&'a str>,
-    /// Offsets of the format messages that were moved before a subscription. `None` if no format
-    /// was moved.
-    moved_formats: Option<HashSet<u64>>,
-    /// The clock that a reader of the slice would have. It is `None` if no selected topic has
-    /// timestamps of fewer than 64 bits.
-    clock: Option<LogClock>,
-    /// Part of the slice that has not been written to the output yet. It consists of byte ranges of
-    /// the log and of new bytes.
-    bytes: Splice<'a>,
-    out: W,
-    guard: UnknownGuard,
-    report: Report,
+    topics: Vec<bool>,
+    /// Offsets of the last rows before the time range that are copied because of `last_before`.
+    last_before: HashSet<u64>,
 }
 
-impl<'a, W: Write> Slice<'a, W> {
-    fn new(log: &'a UlogReader, select: &'a Select, kept: Vec<bool>, out: W) -> Self {
-        let topics = kept.iter().filter(|kept| **kept).count();
-        let report = Report { topics, sessions: vec![0], ..Default::default() };
-        let mut slice = Self {
-            log,
-            select,
-            kept,
-            last_before: HashMap::new(),
-            changed_before: HashMap::new(),
-            defaults: Vec::new(),
-            written: HashSet::new(),
-            in_data: false,
-            defined: HashSet::new(),
-            moved_formats: None,
-            clock: None,
-            bytes: Splice::new([&**log.bytes()]),
-            out,
-            guard: UnknownGuard::default(),
-            report,
-        };
-        if let Some(start) = select.start {
-            slice.find_state_before(start);
-        }
-        slice
-    }
-
-    /// Finds the parameter changes and the last rows before the start of the time range.
-    fn find_state_before(&mut self, start: i64) {
-        let (mut last, mut initial, mut defaults) = (HashMap::new(), HashMap::new(), HashMap::new());
-        for (at, message, section) in self.log.descriptions() {
-            let (part, time) = match (message, section) {
-                (Message::Parameter(part), Section::Data(time)) => (part, time),
-                (Message::Parameter(part), Section::Definitions) => {
-                    initial.extend(part.parse_key().map(|key| (key.name, part)));
-                    continue;
-                }
-                (Message::DefaultParameter(DefaultParameter { default_types, info }), _) => {
-                    if let Some(key) = info.parse_key() {
-                        *defaults.entry(key.name).or_insert(0) |= default_types;
-                    }
-                    continue;
-                }
-                _ => continue,
-            };
-            if time.is_none_or(|time| time.nanos < start)
-                && let Some(key) = part.parse_key()
-            {
-                let end = at + HEADER_LEN + 1 + (part.key.len() + part.value.len()) as u64;
-                self.changed_before.insert(key.name, at..end);
-            }
-        }
-        // A log with defaults omits the defaults that equal the initial value. The initial values
-        // in the slice differ from these defaults, so the defaults must be added.
-        let mut changed: Vec<_> = self.changed_before.iter().filter(|_| !defaults.is_empty()).collect();
-        changed.sort_unstable_by_key(|(_, range)| range.start);
-        for (name, _) in changed {
-            let unsaid = 3 & !defaults.get(name).copied().unwrap_or(0);
-            if let Some(info) = initial.get(name).filter(|_| unsaid != 0) {
-                self.defaults.push(DefaultParameter { default_types: unsaid, info: *info });
-            }
-        }
-        if self.select.last_before {
-            let topics = self.log.topics().iter();
-            let last_before: Vec<_> = topics.map(|topic| self.select.keeps_last_before(topic)).collect();
-            for msg in self.log.cursor() {
-                if let Some(row) = msg.row.filter(|row| last_before[row.series as usize])
+impl<'a> RowSelection<'a> {
+    fn new(log: &UlogReader, select: &'a Select) -> Self {
+        let topics = log.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
+        let mut last = HashMap::new();
+        if let Some(start) = select.start.filter(|_| select.last_before) {
+            let wanted: Vec<_> = log.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
+            for msg in log.cursor() {
+                if let Some(row) = msg.row.filter(|row| wanted[row.series as usize])
                     && row.time.in_order(row.now) < start
                 {
                     last.insert(row.series, msg.at);
                 }
             }
         }
-        self.last_before = last.into_iter().map(|(series, at)| (at, series)).collect();
-        self.report.parameters_in_force = self.changed_before.len();
+        Self { select, topics, last_before: last.into_values().collect() }
+    }
+
+    /// Returns `true` if the row at the offset `at` is selected.
+    fn keeps(&self, at: u64, row: &RowInfo) -> bool {
+        let is_selected = |row: &RowInfo| self.select.keeps_time(row.time.in_order(row.now));
+        self.topics[row.series as usize] && (self.last_before.contains(&at) || is_selected(row))
+    }
+}
+
+/// Parameters at the start of the time range.
+#[derive(Default)]
+struct ParametersInForce<'a> {
+    /// Byte range in the log of the last change of each parameter before the time range, by
+    /// parameter name.
+    changes: HashMap<&'a str, Range<u64>>,
+    /// Offsets of the changes that were written to the slice as initial values.
+    written: HashSet<u64>,
+    /// Parameter defaults to add to the slice, because the parameter was changed from its default
+    /// before the time range.
+    defaults: Vec<DefaultParameter<'a>>,
+}
+
+impl<'a> ParametersInForce<'a> {
+    /// Finds the parameter changes before the time `start`.
+    fn at(start: i64, log: &'a UlogReader) -> Self {
+        let (mut initial, mut defaults) = (HashMap::new(), HashMap::new());
+        let mut parameters = Self::default();
+        for Description { at, message, section } in log.descriptions() {
+            match (message, section) {
+                (Message::Parameter(part), Section::Definitions) => {
+                    initial.extend(part.parse_key().map(|key| (key.name, part)));
+                }
+                (Message::Parameter(part), Section::Data(time))
+                    if time.is_none_or(|time| time.nanos < start) =>
+                {
+                    let end = at + HEADER_LEN + 1 + (part.key.len() + part.value.len()) as u64;
+                    parameters.changes.extend(part.parse_key().map(|key| (key.name, at..end)));
+                }
+                (Message::DefaultParameter(DefaultParameter { default_types, info }), _) => {
+                    if let Some(key) = info.parse_key() {
+                        *defaults.entry(key.name).or_insert(0) |= default_types;
+                    }
+                }
+                _ => {}
+            }
+        }
+        // A log with defaults omits the defaults that equal the initial value. The initial values
+        // in the slice differ from these defaults, so the defaults must be added.
+        let mut changed: Vec<_> = parameters.changes.iter().filter(|_| !defaults.is_empty()).collect();
+        changed.sort_unstable_by_key(|(_, range)| range.start);
+        for (name, _) in changed {
+            let unsaid = 3 & !defaults.get(name).copied().unwrap_or(0);
+            if let Some(info) = initial.get(name).filter(|_| unsaid != 0) {
+                parameters.defaults.push(DefaultParameter { default_types: unsaid, info: *info });
+            }
+        }
+        parameters
+    }
+
+    /// Returns the byte range of the change that replaces an initial value. Returns `None` if the
+    /// parameter was not changed before the time range.
+    fn replace(&mut self, part: &Info<'_>) -> Option<Range<u64>> {
+        let range = self.changes.get(part.parse_key()?.name)?;
+        // If the log contains two initial values of this parameter, the change is written twice,
+        // which does no harm.
+        self.written.insert(range.start);
+        Some(range.clone())
+    }
+
+    /// Returns the byte ranges of the changes that were not written as initial values.
+    fn rest(&mut self) -> Vec<Range<u64>> {
+        let ranges = self.changes.values().filter(|range| self.written.insert(range.start));
+        let mut ranges: Vec<_> = ranges.cloned().collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges
+    }
+}
+
+/// Writer of a slice.
+struct Output<'a, W> {
+    /// Part of the slice that has not been written to `out` yet. It consists of byte ranges of the
+    /// log and of new bytes.
+    bytes: Splice<'a>,
+    out: W,
+    guard: UnknownGuard,
+}
+
+impl<W: Write> Output<'_, W> {
+    /// Copies a message of the log to the slice.
+    #[inline]
+    fn copy_message(&mut self, msg: &MessageRef<'_>) -> Result<(), UlogError> {
+        if let Some(message) = msg.message() {
+            self.guard.observe(&message);
+        }
+        self.copy(msg.at..msg.end())
+    }
+
+    /// Copies a byte range of the log to the slice.
+    #[inline]
+    fn copy(&mut self, range: Range<u64>) -> Result<(), UlogError> {
+        self.bytes.copy(0, range);
+        Ok(self.bytes.write_if_large(&mut self.out)?)
+    }
+
+    /// Completes the slice, and returns its size in bytes.
+    fn finish(mut self) -> Result<u64, UlogError> {
+        if self.guard.needs_sync() {
+            self.bytes.append(&encoded(&Message::Sync(wire::Sync { sync_magic: SYNC_MAGIC }))?);
+        }
+        self.bytes.write(&mut self.out)?;
+        self.out.flush()?;
+        Ok(self.bytes.len())
+    }
+}
+
+/// State of slicing a log.
+struct Slice<'a, W> {
+    log: &'a UlogReader,
+    rows: RowSelection<'a>,
+    parameters: ParametersInForce<'a>,
+    /// Names of the formats written to the slice so far.
+    defined: HashSet<&'a str>,
+    /// Offsets of the format messages that were moved before a subscription. `None` if no format
+    /// was moved.
+    moved_formats: Option<HashSet<u64>>,
+    /// True if the data section of the slice has started.
+    in_data: bool,
+    /// The clock that a reader of the slice would have. It is `None` if no selected topic has
+    /// timestamps of fewer than 64 bits.
+    clock: Option<LogClock>,
+    output: Output<'a, W>,
+    report: Report,
+}
+
+impl<'a, W: Write> Slice<'a, W> {
+    fn new(log: &'a UlogReader, select: &'a Select, out: W) -> Self {
+        let rows = RowSelection::new(log, select);
+        let parameters = select.start.map(|start| ParametersInForce::at(start, log)).unwrap_or_default();
+        let report = Report {
+            topics: rows.topics.iter().filter(|kept| **kept).count(),
+            parameters_in_force: parameters.changes.len(),
+            sessions: vec![0],
+            ..Report::default()
+        };
+        let bytes = Splice::new([&**log.bytes()]);
+        let output = Output { bytes, out, guard: UnknownGuard::default() };
+        Self {
+            log,
+            rows,
+            parameters,
+            defined: HashSet::new(),
+            moved_formats: None,
+            in_data: false,
+            clock: None,
+            output,
+            report,
+        }
     }
 
     /// Writes the header and the flag bits of the slice.
     fn begin(&mut self) -> Result<(), UlogError> {
         let mut header = *self.log.header();
-        if let Some(start) = self.select.start.and_then(|start| u64::try_from(start / 1000).ok()) {
+        if let Some(start) = self.rows.select.start.and_then(|start| u64::try_from(start / 1000).ok()) {
             header.timestamp = U64Le::new(header.timestamp.get().max(start));
         }
-        self.bytes.append(header.as_bytes());
-        let series = (0..).zip(&self.kept).filter(|(_, kept)| **kept).map(|(series, _)| series);
+        self.output.bytes.append(header.as_bytes());
+        let series = (0..).zip(&self.rows.topics).filter(|(_, kept)| **kept).map(|(series, _)| series);
         let shapes = series.map(|series| self.log.index().shape(series));
         let narrow = shapes.into_iter().any(RowShape::is_narrow);
         self.clock = narrow.then(|| LogClock::new(header.timestamp.get()));
@@ -348,7 +416,8 @@ impl<'a, W: Write> Slice<'a, W> {
         if let Some(first) = first.filter(|first| first.at == self.log.first())
             && let Some(Message::FlagBits(FlagBitsMessage { flags, more })) = first.message()
         {
-            self.bytes.append(&encoded(&Message::FlagBits(FlagBitsMessage { flags: flags.merged(), more }))?);
+            let flags = FlagBitsMessage { flags: flags.merged(), more };
+            self.output.bytes.append(&encoded(&Message::FlagBits(flags))?);
         }
         Ok(())
     }
@@ -364,7 +433,7 @@ impl<'a, W: Write> Slice<'a, W> {
         self.in_data = false;
         self.defined.clear();
         self.moved_formats = None;
-        self.copy(boundary.at..boundary.first())
+        self.output.copy(boundary.at..boundary.first())
     }
 
     /// Returns `true` if a message is part of the slice. `place` is the log time of the message in
@@ -372,11 +441,7 @@ impl<'a, W: Write> Slice<'a, W> {
     fn keeps(&mut self, msg: &MessageRef<'a>, place: i64, ids: &mut Ids) -> Result<bool, UlogError> {
         if let Some(row) = msg.row {
             self.begin_data()?;
-            if !self.kept[row.series as usize] {
-                return Ok(false);
-            }
-            let last_before = self.last_before.contains_key(&msg.at);
-            if !last_before && !self.select.keeps_time(row.time.in_order(row.now)) {
+            if !self.rows.keeps(msg.at, &row) {
                 return Ok(false);
             }
             self.check_time(row.series, msg, row.time)?;
@@ -387,7 +452,10 @@ impl<'a, W: Write> Slice<'a, W> {
             return Ok(true);
         }
         let Some(message) = msg.message() else { return Ok(false) };
-        let inside = self.select.keeps_time(place);
+        let inside = self.rows.select.keeps_time(place);
+        if message.is_data() {
+            self.begin_data()?;
+        }
         Ok(match message {
             Message::Format(format) => {
                 self.defined.extend(format_name(&format));
@@ -401,19 +469,13 @@ impl<'a, W: Write> Slice<'a, W> {
                 }
                 // If the parameter was changed before the time range, the last change is written
                 // instead of the initial value.
-                let name = part.parse_key().map(|key| key.name);
-                let set = name.and_then(|name| self.changed_before.get(name));
-                let Some(range) = set.cloned() else { return Ok(true) };
-                // If the log contains two initial values of this parameter, the change is written
-                // twice, which does no harm.
-                self.written.insert(range.start);
-                self.copy(range)?;
+                let Some(range) = self.parameters.replace(&part) else { return Ok(true) };
+                self.output.copy(range)?;
                 false
             }
             Message::Subscription(subscription) => {
-                self.begin_data()?;
                 let series = ids.subscribe(self.log, msg.at, subscription.msg_id);
-                let kept = series.is_some_and(|series| self.kept[series]);
+                let kept = series.is_some_and(|series| self.rows.topics[series]);
                 let defined = subscription.name().is_some_and(|name| self.defined.contains(name));
                 if kept && !defined && self.moved_formats.is_none() {
                     self.define_early()?;
@@ -421,38 +483,28 @@ impl<'a, W: Write> Slice<'a, W> {
                 kept
             }
             Message::Unsubscription(wire::Unsubscription { msg_id }) => {
-                self.begin_data()?;
                 // If the id was never subscribed, this unsubscription does not belong to any topic,
                 // so it is kept.
-                ids.series.get(&msg_id).is_none_or(|series| self.kept[*series])
+                ids.series.get(&msg_id).is_none_or(|series| self.rows.topics[*series])
             }
             Message::LoggedString(LoggedString { timestamp, .. })
             | Message::TaggedString(TaggedString { timestamp, .. }) => {
-                self.begin_data()?;
                 let micros = timestamp.saturating_add(self.log.shift_at(msg.at));
-                let inside = self.select.keeps_time(nanos(micros));
+                let inside = self.rows.select.keeps_time(nanos(micros));
                 self.report.texts += u64::from(inside);
                 inside
             }
             Message::Dropout(wire::Dropout { duration: millis }) => {
-                self.begin_data()?;
                 self.report.dropouts += u64::from(inside);
                 if let Some(clock) = self.clock.as_mut().filter(|_| inside) {
                     clock.dropout(millis);
                 }
                 inside
             }
-            Message::Sync(_) => {
-                self.begin_data()?;
-                inside
-            }
-            // The row cannot be decoded, because it has no usable subscription.
-            Message::Data(_) => {
-                self.begin_data()?;
-                false
-            }
+            Message::Sync(_) => inside,
             Message::Unknown { .. } => !self.in_data || inside,
-            Message::FlagBits(_) => false,
+            // A row here cannot be decoded, because it has no usable subscription.
+            Message::FlagBits(_) | Message::Data(_) => false,
         })
     }
 
@@ -462,18 +514,14 @@ impl<'a, W: Write> Slice<'a, W> {
         if std::mem::replace(&mut self.in_data, true) {
             return Ok(());
         }
-        let mut ranges: Vec<_> = self.changed_before.values().cloned().collect();
-        ranges.sort_unstable_by_key(|range| range.start);
-        for range in ranges {
-            if self.written.insert(range.start) {
-                self.copy(range)?;
-            }
+        for range in self.parameters.rest() {
+            self.output.copy(range)?;
         }
-        for default in std::mem::take(&mut self.defaults) {
+        for default in std::mem::take(&mut self.parameters.defaults) {
             // A default takes one byte more than the parameter itself. If the parameter has the
             // maximum size, its default does not fit into a message, so it is omitted.
             let Ok(bytes) = encoded(&Message::DefaultParameter(default)) else { continue };
-            self.bytes.append(&bytes);
+            self.output.bytes.append(&bytes);
         }
         Ok(())
     }
@@ -481,13 +529,11 @@ impl<'a, W: Write> Slice<'a, W> {
     /// Writes the first definition of every format that was not written to the slice so far.
     fn define_early(&mut self) -> Result<(), UlogError> {
         let mut early = HashSet::new();
-        let mut cursor = self.log.cursor();
-        while let Some(msg) = cursor.next() {
-            let Some(message @ Message::Format(format)) = msg.message() else { continue };
+        for msg in self.log.cursor() {
+            let Some(Message::Format(format)) = msg.message() else { continue };
             if format_name(&format).is_some_and(|name| self.defined.insert(name)) {
                 early.insert(msg.at);
-                self.guard.observe(&message);
-                self.copy(msg.at..cursor.at)?;
+                self.output.copy_message(&msg)?;
             }
         }
         self.moved_formats = Some(early);
@@ -507,21 +553,9 @@ impl<'a, W: Write> Slice<'a, W> {
         Err(UlogError::TimesWouldMove { topic: self.log.topics()[series as usize].name.clone() })
     }
 
-    /// Copies a byte range of the log to the slice.
-    #[inline]
-    fn copy(&mut self, range: Range<u64>) -> Result<(), UlogError> {
-        self.bytes.copy(0, range);
-        Ok(self.bytes.write_if_large(&mut self.out)?)
-    }
-
     fn finish(mut self) -> Result<Sliced, UlogError> {
         self.begin_data()?;
-        if self.guard.needs_sync() {
-            self.bytes.append(&encoded(&Message::Sync(wire::Sync { sync_magic: SYNC_MAGIC }))?);
-        }
-        self.bytes.write(&mut self.out)?;
-        self.out.flush()?;
-        self.report.bytes = self.bytes.len();
+        self.report.bytes = self.output.finish()?;
         Ok(self.report.sliced(self.log))
     }
 }

@@ -12,9 +12,8 @@ use rovelog_core::Timestamp;
 use rovelog_core::record::LEVELS;
 
 use super::words::EventText;
-use super::{instances, integer, timed_rows};
+use super::{TimedRow, instances, integer, timed_rows};
 use crate::UlogReader;
-use crate::row::Row;
 
 /// An event that PX4 has logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,9 +88,7 @@ pub struct Events {
 /// Returns all events of a log, from all instances of the topic `event`.
 pub fn events(reader: &UlogReader) -> Events {
     let mut events = Events::default();
-    for (time, record, row) in timed_rows(reader, &instances(reader, "event")) {
-        events.list.extend(event(time, record.offset, &row));
-    }
+    events.list.extend(timed_rows(reader, &instances(reader, "event")).filter_map(|row| event(&row)));
     if !events.list.is_empty() {
         define(reader, &mut events);
     }
@@ -99,12 +96,12 @@ pub fn events(reader: &UlogReader) -> Events {
 }
 
 /// Returns the event in a row, or `None` if the row lacks a required field.
-fn event(time: Timestamp, offset: u64, row: &Row<'_>) -> Option<Event> {
+fn event(TimedRow { time, offset, row }: &TimedRow<'_>) -> Option<Event> {
     let levels = u8::try_from(integer(row, "log_levels")?).ok()?;
     let arguments = row.layout().place("arguments").and_then(|place| row.read_array::<u8>(place));
     Some(Event {
-        time,
-        offset,
+        time: *time,
+        offset: *offset,
         id: u32::try_from(integer(row, "id")?).ok()?,
         sequence: integer(row, "event_sequence").and_then(|n| u16::try_from(n).ok()).unwrap_or(0),
         level: levels >> 4,

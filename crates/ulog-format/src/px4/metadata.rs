@@ -18,6 +18,7 @@ use thiserror::Error;
 use super::template::{self, Piece, Value};
 use super::words::EventText;
 use crate::UlogReader;
+use crate::parameters::Description;
 use crate::wire::{Message, MultiInfo};
 
 /// Maximum size in bytes of the decompressed event definitions. The definitions of PX4 had 160 kB
@@ -131,7 +132,7 @@ impl EventDefinitions {
     /// messages is lost.
     pub fn of(reader: &UlogReader) -> Result<Option<Self>, MetadataError> {
         let mut lists: Vec<Vec<u8>> = Vec::new();
-        for (_, message, _) in reader.descriptions() {
+        for Description { message, .. } in reader.descriptions() {
             let Message::MultiInfo(MultiInfo { is_continued, info: part }) = message else { continue };
             if part.parse_key().is_none_or(|key| key.name != "metadata_events") {
                 continue;

@@ -16,7 +16,7 @@ mod template;
 mod timeline;
 pub(crate) mod words;
 
-use rovelog_core::{Clock, LogReader as _, Record, Select, Timestamp, Topic};
+use rovelog_core::{Clock, LogReader as _, Select, Timestamp, Topic};
 
 use crate::UlogReader;
 use crate::row::Row;
@@ -55,22 +55,25 @@ fn first_instance<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic>
     topics
 }
 
-/// Returns the rows of `topics` in time order, each with its time. If a row has no time, it gets
-/// the time of the previous row.
-fn timed_rows<'a>(
-    reader: &'a UlogReader,
-    topics: &[&Topic],
-) -> impl Iterator<Item = (Timestamp, Record<'a>, Row<'a>)> + use<'a> {
+/// A row with its time.
+struct TimedRow<'a> {
+    /// Time of the row. If the row has no time, this is the time of the previous row.
+    time: Timestamp,
+    /// Offset of the row in the file.
+    offset: u64,
+    row: Row<'a>,
+}
+
+/// Returns the rows of `topics` in time order.
+fn timed_rows<'a>(reader: &'a UlogReader, topics: &[&Topic]) -> impl Iterator<Item = TimedRow<'a>> + use<'a> {
     let mut time = reader.info().start.unwrap_or(Timestamp::new(0, Clock::Boot));
     let none = topics.is_empty();
     let select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
     reader.records(&select).take_while(move |_| !none).filter_map(move |record| {
         let record = record.ok()?;
         let row = reader.row(&record).ok()?;
-        if let Some(own) = record.time {
-            time = own;
-        }
-        Some((time, record, row))
+        time = record.time.unwrap_or(time);
+        Some(TimedRow { time, offset: record.offset, row })
     })
 }
 

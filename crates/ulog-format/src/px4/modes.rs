@@ -6,7 +6,7 @@
 use rovelog_core::Timestamp;
 
 use super::mode::Mode;
-use super::{first_instance, integer, timed_rows};
+use super::{TimedRow, first_instance, integer, timed_rows};
 use crate::UlogReader;
 use crate::row::Row;
 
@@ -66,10 +66,10 @@ fn changes<T: PartialEq + Copy>(
 ) -> Vec<Change<T>> {
     let topics = first_instance(reader, type_name);
     let mut changes: Vec<Change<T>> = Vec::new();
-    for (time, record, row) in timed_rows(reader, &topics) {
+    for TimedRow { time, offset, row } in timed_rows(reader, &topics) {
         let Some(value) = read(&row) else { continue };
         if changes.last().is_none_or(|last| last.value != value) {
-            changes.push(Change { time, offset: record.offset, value });
+            changes.push(Change { time, offset, value });
         }
     }
     changes

@@ -96,16 +96,36 @@ impl Quantity {
     }
 }
 
+/// The fields of a latitude and a longitude.
+#[derive(Clone, Copy, Debug)]
+struct CoordinateFields {
+    latitude: Quantity,
+    longitude: Quantity,
+    /// False if the receiver has no coordinates.
+    valid: Option<Place>,
+}
+
+impl CoordinateFields {
+    /// Returns the latitude and the longitude in a row in degrees.
+    fn read(&self, row: &Row<'_>) -> Result<(f64, f64), NoPosition> {
+        if self.valid.and_then(|place| row.read::<bool>(place)) == Some(false) {
+            return Err(NoPosition::NoFix);
+        }
+        let latitude = self.latitude.read(row).filter(|degrees| degrees.abs() <= 90.0);
+        let longitude = self.longitude.read(row).filter(|degrees| degrees.abs() <= 180.0);
+        let coordinates = latitude.zip(longitude).filter(|(lat, lon)| lat.abs() + lon.abs() > 0.0);
+        coordinates.ok_or(NoPosition::Implausible)
+    }
+}
+
 /// The fields of a topic that contain a position. The caller looks them up once for all rows of the
 /// topic.
 #[derive(Clone, Copy, Debug)]
 pub struct PositionFields {
-    latitude: Quantity,
-    longitude: Quantity,
+    coordinates: CoordinateFields,
     altitude_msl: Option<Quantity>,
     altitude_ellipsoid: Option<Quantity>,
     fix: Option<Place>,
-    valid: Option<Place>,
     satellites: Option<Place>,
     hdop: Option<Place>,
     eph: Option<Place>,
@@ -128,11 +148,15 @@ impl PositionFields {
             let place = |name: &&str| layout.place(&format!("{prefix}{name}"));
             names.iter().find_map(place).filter(|place| place.is_scalar(scalar))
         };
-        Some(Self {
+        let coordinates = CoordinateFields {
             // Before v1.15, `lat` was an integer in units of 1e-7 degrees. Since v1.15,
             // `latitude_deg` is a double. Development versions of 2026 name it `latitude`.
             latitude: quantity(&["latitude_deg", "latitude", "lat"], 1e7)?,
             longitude: quantity(&["longitude_deg", "longitude", "lon"], 1e7)?,
+            valid: field(&["lat_lon_valid"], Scalar::Bool),
+        };
+        Some(Self {
+            coordinates,
             // The field `alt` is an integer in millimeters. The fields with newer names are in
             // meters.
             altitude_msl: quantity(&["altitude_msl_m", "altitude_msl", "alt"], 1e3),
@@ -141,7 +165,6 @@ impl PositionFields {
                 1e3,
             ),
             fix: field(&["fix_type"], Scalar::UInt8),
-            valid: field(&["lat_lon_valid"], Scalar::Bool),
             satellites: field(&["satellites_used"], Scalar::UInt8),
             hdop: field(&["hdop"], Scalar::Float32),
             eph: field(&["eph"], Scalar::Float32),
@@ -163,17 +186,7 @@ impl PositionFields {
         if fix.is_some_and(|fix| fix < min_fix.max(MIN_FIX)) {
             return Err(NoPosition::NoFix);
         }
-        if self.valid.and_then(|place| row.read::<bool>(place)) == Some(false) {
-            return Err(NoPosition::NoFix);
-        }
-        let latitude = self.latitude.read(row).filter(|degrees| degrees.abs() <= 90.0);
-        let longitude = self.longitude.read(row).filter(|degrees| degrees.abs() <= 180.0);
-        let (Some(latitude), Some(longitude)) = (latitude, longitude) else {
-            return Err(NoPosition::Implausible);
-        };
-        if latitude.abs() + longitude.abs() <= 0.0 {
-            return Err(NoPosition::Implausible);
-        }
+        let (latitude, longitude) = self.coordinates.read(row)?;
         let float = |place: Option<Place>| {
             place.and_then(|place| row.read::<f32>(place)).filter(|value| value.is_finite())
         };

@@ -41,7 +41,7 @@ pub fn append<F: Read + Write + Seek>(
 ) -> Result<(), UlogError> {
     file.seek(SeekFrom::Start(0))?;
     let mut log = UlogStream::new(&mut *file, &ReadOptions::default())?;
-    if !log.scanner().is_intact {
+    if log.scanner().start.damage.is_some() {
         return Err(UlogError::CannotAppend { why: "its header is damaged" });
     }
     let mut more = UlogWriter::at_stage(Vec::new(), Stage::Data);

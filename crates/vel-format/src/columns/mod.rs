@@ -50,7 +50,7 @@ impl VelReader {
             reader: self,
             topic: topic.name.clone(),
             type_name: topic.type_name.clone(),
-            places: self.places_of(topic.id.0),
+            places: self.entries.of_topic(topic.id.0, self.topics().len()),
             declared,
             select: select.clone(),
             schema: Arc::new(Schema::empty()),

@@ -30,28 +30,42 @@ pub(super) struct Bank {
     rotation: [f64; LANES],
     /// Length in meters of one unit of stored distances.
     unit: f32,
-    /// Distance in meters below which the near correction of each laser applies. 0 for lasers
-    /// without a near correction.
-    below: Row,
     /// Sine of each laser's vertical angle.
     sin: Row,
     /// Cosine of each laser's vertical angle.
     cos: Row,
     /// Correction in meters that is added to far distances.
     far: Row,
-    /// Corrections in meters that are added to near distances in the sideways direction (`across`)
-    /// and in the forward direction (`along`). Each correction is a constant plus a factor times
-    /// the position in this direction.
-    across: [Row; 2],
-    along: [Row; 2],
-    /// Change that the vertical offset causes in the distance over ground (`back`) and in the
-    /// height (`up`), in meters.
-    back: Row,
-    up: Row,
-    /// Sideways offset of each laser in meters.
-    aside: Row,
+    /// Correction of near distances.
+    near: NearCorrection,
+    /// Correction for the position of each laser in the sensor.
+    offset: LaserOffset,
     /// Constants for correcting intensities: focal distance, slope, minimum and maximum.
     intensity: [Row; 4],
+}
+
+/// Corrections in meters that are added to near distances. Each correction is a constant plus a
+/// factor times the position in its direction.
+#[derive(Clone, Debug)]
+struct NearCorrection {
+    /// Distance in meters below which the correction of each laser applies. 0 for lasers without a
+    /// near correction.
+    below: Row,
+    /// Correction in the sideways direction.
+    across: [Row; 2],
+    /// Correction in the forward direction.
+    along: [Row; 2],
+}
+
+/// Corrections in meters for the position of each laser in the sensor.
+#[derive(Clone, Debug)]
+struct LaserOffset {
+    /// Amount by which the vertical offset shortens the distance over ground.
+    back: Row,
+    /// Amount by which the vertical offset increases the height.
+    up: Row,
+    /// Sideways offset of the laser.
+    aside: Row,
 }
 
 /// Rotation of the sensor from the azimuth of a block to each of its shots.
@@ -152,15 +166,19 @@ impl Bank {
                 rotation: std::array::from_fn(|j| of(j).rotation.to_radians()),
                 #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
                 unit: unit as f32,
-                below: row(|j| if of(j).corrects_near() { NEAR - unit / 2.0 } else { 0.0 }),
                 sin: row(sin),
                 cos: row(cos),
                 far: row(|j| of(j).distance),
-                across: second(|laser| laser.distance_x, 2.40, 22.64),
-                along: second(|laser| laser.distance_y, 1.93, 23.11),
-                back: row(|j| perpendicular(j).0),
-                up: row(|j| perpendicular(j).1),
-                aside: row(|j| of(j).horizontal_offset),
+                near: NearCorrection {
+                    below: row(|j| if of(j).corrects_near() { NEAR - unit / 2.0 } else { 0.0 }),
+                    across: second(|laser| laser.distance_x, 2.40, 22.64),
+                    along: second(|laser| laser.distance_y, 1.93, 23.11),
+                },
+                offset: LaserOffset {
+                    back: row(|j| perpendicular(j).0),
+                    up: row(|j| perpendicular(j).1),
+                    aside: row(|j| of(j).horizontal_offset),
+                },
                 intensity: [
                     row(|j| (1.0 - of(j).focal_distance / MAX_DISTANCE).powi(2)),
                     row(|j| 256.0 * of(j).focal_slope),
@@ -175,7 +193,7 @@ impl Bank {
     /// Returns whether any laser has a correction for near distances that differs from that for far
     /// distances.
     pub(super) fn corrects_near(&self) -> bool {
-        self.below.iter().any(|below| *below > 0.0)
+        self.near.below.iter().any(|below| *below > 0.0)
     }
 
     /// Returns the rotation for each shot of a block. `steps` has the rotations in hundredths of a
@@ -208,6 +226,7 @@ impl Bank {
     /// sin r. `SECOND` enables the correction of near distances.
     #[inline]
     pub(super) fn place<const SECOND: bool>(&self, turn: &Turn, [cos, sin]: [f32; 2], shots: &mut Shots) {
+        let Self { near, offset, .. } = self;
         for j in 0..LANES {
             let d = f32::from(shots.raw[j]) * self.unit;
             let cos_r = cos * turn.cos[j] - sin * turn.sin[j];
@@ -215,21 +234,21 @@ impl Bank {
             let (mut across, mut along) = (self.far[j], self.far[j]);
             if SECOND {
                 let ground = (d + self.far[j]) * self.cos[j];
-                let side = self.across[0][j] + (ground * sin_r).abs() * self.across[1][j];
-                let ahead = self.along[0][j] + (ground * cos_r).abs() * self.along[1][j];
+                let side = near.across[0][j] + (ground * sin_r).abs() * near.across[1][j];
+                let ahead = near.along[0][j] + (ground * cos_r).abs() * near.along[1][j];
                 // The correction is selected without a branch. Near and far shots alternate
                 // unpredictably, so a branch would be slow.
-                let near = 0_u32.wrapping_sub(u32::from(d < self.below[j]));
-                let choose = |a: f32, b: f32| f32::from_bits((a.to_bits() & near) | (b.to_bits() & !near));
+                let mask = 0_u32.wrapping_sub(u32::from(d < near.below[j]));
+                let choose = |a: f32, b: f32| f32::from_bits((a.to_bits() & mask) | (b.to_bits() & !mask));
                 across = choose(side, across);
                 along = choose(ahead, along);
             }
-            let x = (d + across) * self.cos[j] - self.back[j];
-            let y = (d + along) * self.cos[j] - self.back[j];
+            let x = (d + across) * self.cos[j] - offset.back[j];
+            let y = (d + along) * self.cos[j] - offset.back[j];
             shots.at[j] = [
-                y * cos_r + self.aside[j] * sin_r,
-                self.aside[j] * cos_r - x * sin_r,
-                (d + 0.5 * (across + along)) * self.sin[j] + self.up[j],
+                y * cos_r + offset.aside[j] * sin_r,
+                offset.aside[j] * cos_r - x * sin_r,
+                (d + 0.5 * (across + along)) * self.sin[j] + offset.up[j],
                 shots.intensity[j],
             ];
         }

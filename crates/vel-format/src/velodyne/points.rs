@@ -135,7 +135,6 @@ pub struct Decoder {
     /// distances.
     near: bool,
     firing: Firing,
-    shots: Vec<[i32; LANES]>,
     table: Arc<Table>,
     turns: Vec<CachedRotation>,
     /// Azimuth of the previous packet. It is needed for the rotation rate of a VLS-128.
@@ -154,9 +153,6 @@ impl Decoder {
         options: PointOptions,
     ) -> Result<Self, VelError> {
         let firing = Firing::new(model, mode);
-        #[expect(clippy::cast_possible_truncation, reason = "less than a millisecond")]
-        let shots = firing.shots.iter().map(|block| block.map(|micros| (micros * 1000.0).round() as i32));
-        let shots = shots.collect();
         let banks = if model.is_hdl64() {
             let lasers = calibration.ok_or(VelError::NoCalibration)?.by_laser()?;
             Bank::calibrated(&lasers, model.unit(), options.offsets)
@@ -165,7 +161,7 @@ impl Decoder {
         };
         let near = banks.iter().any(Bank::corrects_near);
         let (table, turns) = (Arc::clone(&TABLE), vec![CachedRotation::default(); RATES]);
-        Ok(Self { model, mode, options, banks, near, firing, shots, table, turns, before: None })
+        Ok(Self { model, mode, options, banks, near, firing, table, turns, before: None })
     }
 
     /// Creates a decoder for a detected or selected sensor.
@@ -193,7 +189,7 @@ impl Decoder {
     /// Returns the time of the first shot of a block in nanoseconds, counted from the first shot of
     /// its packet.
     pub(super) fn block_nanos(&self, block: usize) -> i64 {
-        self.shots[block][0].into()
+        self.firing.shots[block][0].into()
     }
 
     /// Appends the points of a packet to `out`. `offset` is the time of the packet's first shot in
@@ -334,7 +330,7 @@ impl Decoder {
         self.place(input, number, input.azimuth(number), shots);
         let returned = if self.mode == ReturnMode::Last { Return::Last } else { Return::Strongest };
         let mut added = 0;
-        for (j, time) in self.shots[number].iter().enumerate() {
+        for (j, time) in self.firing.shots[number].iter().enumerate() {
             // Every point is written, but the index advances only if there was a return. This is
             // faster than a branch that cannot be predicted.
             out[added % LANES] = input.point(shots, j, input.offset + time, returned);
@@ -356,7 +352,7 @@ impl Decoder {
         self.place(input, strongest, azimuth, near);
         self.place(input, last, azimuth, far);
         let mut added = 0;
-        for (j, time) in self.shots[strongest].iter().enumerate() {
+        for (j, time) in self.firing.shots[strongest].iter().enumerate() {
             let same = near.raw[j] == far.raw[j];
             let time = input.offset + time;
             if far.raw[j] != 0 {

@@ -46,31 +46,88 @@ pub struct Revolution<'a> {
 /// Iterator over the revolutions in a log. The points of each revolution are in the same reused
 /// buffer.
 pub struct Revolutions<'a> {
-    reader: &'a VelReader,
+    packets: PacketCursor<'a>,
     decoder: Decoder,
     clock: PacketClock,
-    /// Azimuth at which revolutions are separated, in hundredths of a degree.
-    cut: u16,
-    /// Index of the next message in the log.
-    entry: usize,
-    /// Packets of the current message.
-    packets: &'a [VelodynePacket],
-    /// Time of the current message in nanoseconds, and its offset.
-    message: (i64, u64),
-    packet: usize,
-    block: usize,
-    last_azimuth: Option<u16>,
+    cuts: CutFinder,
+    /// Time of the last packet in nanoseconds.
     last_time: i64,
     /// Buffer for points, which is reused. Its first `filled` points belong to the current
     /// revolution.
     points: Vec<Point>,
     filled: usize,
-    returned: bool,
+    /// Number of the next revolution.
     number: u32,
-    /// Start time of the current revolution in nanoseconds, and offset of the message in which the
-    /// revolution starts.
-    started: Option<(i64, u64)>,
-    whole_start: bool,
+    /// Start of the current revolution. `None` before its first point.
+    current: Option<RevolutionStart>,
+}
+
+/// Position in the Velodyne packets of a log.
+struct PacketCursor<'a> {
+    reader: &'a VelReader,
+    /// Index of the next message in the log.
+    entry: usize,
+    /// Time of the current message in nanoseconds.
+    nanos: i64,
+    /// Offset of the current message.
+    offset: u64,
+    /// Packets of the current message.
+    packets: &'a [VelodynePacket],
+    /// Index of the current packet in `packets`.
+    packet: usize,
+    /// Number of the next block in the current packet.
+    block: usize,
+}
+
+impl<'a> PacketCursor<'a> {
+    /// Returns the current packet. Returns `None` at the end of the log.
+    fn packet(&mut self) -> Option<&'a VelodynePacket> {
+        while self.packet >= self.packets.len() {
+            let message = self.reader.message_of(self.reader.entries.get(self.entry)?);
+            self.entry += 1;
+            if message.kind() == Some(Kind::Velodyne)
+                && let Some(Payload::Velodyne(data)) = message.payload()
+            {
+                (self.packets, self.packet, self.block) = (data.packets.0, 0, 0);
+                (self.nanos, self.offset) = (message.nanos, message.offset);
+            }
+        }
+        self.packets.get(self.packet)
+    }
+}
+
+/// Start of a revolution.
+#[derive(Clone, Copy)]
+struct RevolutionStart {
+    /// Log time of the first shot in nanoseconds.
+    nanos: i64,
+    /// Offset of the message with the first point.
+    offset: u64,
+    /// True if the revolution is incomplete.
+    partial: bool,
+}
+
+/// Finds the azimuth at which revolutions are separated.
+struct CutFinder {
+    /// Azimuth of the cut in hundredths of a degree.
+    cut: u16,
+    /// Azimuth of the previous block, relative to the cut. `None` if no block precedes.
+    last_azimuth: Option<u16>,
+}
+
+impl CutFinder {
+    /// Returns the number of the first of `blocks` that belongs to the next revolution. Returns
+    /// `None` if the current revolution does not end in these blocks.
+    fn find(&mut self, packet: &VelodynePacket, mut blocks: impl Iterator<Item = usize>) -> Option<usize> {
+        blocks.find(|block| {
+            // The azimuth relative to `cut` falls from nearly 360° to 0° at the end of a
+            // revolution.
+            let turned = u32::from(packet.blocks[*block].azimuth.get()) % TURN + TURN - u32::from(self.cut);
+            let azimuth = u16::try_from(turned % TURN).unwrap_or_default();
+            let before = self.last_azimuth.replace(azimuth);
+            before.is_some_and(|before| i32::from(before) - i32::from(azimuth) > MIN_AZIMUTH_FALL)
+        })
+    }
 }
 
 impl VelReader {
@@ -130,24 +187,18 @@ impl VelReader {
         let own =
             if calibration.is_none() && sensor.model.is_hdl64() { self.velodyne_calibration() } else { None };
         let decoder = Decoder::of(sensor, calibration.or(own.as_ref()), options)?;
+        let packets =
+            PacketCursor { reader: self, entry: 0, nanos: 0, offset: 0, packets: &[], packet: 0, block: 0 };
         Ok(Revolutions {
             clock: self.packet_clock(sensor),
-            reader: self,
+            packets,
             decoder,
-            cut: cut % 36_000,
-            entry: 0,
-            packets: &[],
-            message: (0, 0),
-            packet: 0,
-            block: 0,
-            last_azimuth: None,
+            cuts: CutFinder { cut: cut % 36_000, last_azimuth: None },
             last_time: i64::MIN,
             points: Vec::new(),
             filled: 0,
-            returned: false,
             number: 0,
-            started: None,
-            whole_start: false,
+            current: None,
         })
     }
 }
@@ -162,112 +213,68 @@ impl Revolutions<'_> {
     /// until the next call.
     #[expect(clippy::should_implement_trait, reason = "what is handed out borrows from the buffer")]
     pub fn next(&mut self) -> Option<Revolution<'_>> {
-        if self.returned {
-            self.filled = 0;
-            self.returned = false;
-        }
         loop {
-            if self.packet >= self.packets.len() {
+            let Some(packet) = self.packets.packet() else {
                 // The revolution at the end of the log is incomplete, so it is returned as partial.
-                if !self.next_message() {
-                    let started = self.started.take()?;
-                    return Some(self.take_revolution(started, true));
-                }
-                continue;
-            }
-            if let Some((started, partial)) = self.add_packet() {
-                return Some(self.take_revolution(started, partial));
+                let ended = self.current.take()?;
+                return Some(self.take_revolution(RevolutionStart { partial: true, ..ended }));
+            };
+            if let Some(ended) = self.add_packet(packet) {
+                return Some(self.take_revolution(ended));
             }
         }
-    }
-
-    fn next_message(&mut self) -> bool {
-        let reader = self.reader;
-        while let Some(entry) = reader.entries.get(self.entry) {
-            self.entry += 1;
-            let message = reader.message_of(entry);
-            if message.kind() == Some(Kind::Velodyne)
-                && let Some(Payload::Velodyne(data)) = message.payload()
-            {
-                (self.packets, self.packet, self.block) = (data.packets.0, 0, 0);
-                self.message = (message.nanos, message.offset);
-                return true;
-            }
-        }
-        false
     }
 
     /// Adds the remaining points of a packet to the current revolution, up to the end of this
-    /// revolution. If the revolution has ended, returns its start, and true if it is partial.
-    fn add_packet(&mut self) -> Option<((i64, u64), bool)> {
-        let packet = &self.packets[self.packet];
-        let time = self.clock.at(self.message.0, self.packets, self.packet);
-        if self.block == 0 {
-            let paused = self.started.is_some() && time.saturating_sub(self.last_time).abs() > MAX_PAUSE;
-            let is_long = self.started.is_some_and(|(started, _)| {
-                time.saturating_sub(started) >= LONGEST.0 || self.filled >= LONGEST.1
-            });
-            if paused || is_long {
-                // The points after a pause start a new revolution, whose first points are missing.
-                self.last_azimuth = None;
-                self.last_time = time;
-                self.whole_start = false;
-                return self.started.take().map(|started| (started, true));
-            }
+    /// revolution. If the revolution has ended, returns its start.
+    fn add_packet(&mut self, packet: &VelodynePacket) -> Option<RevolutionStart> {
+        let PacketCursor { nanos, offset, packets, packet: number, block, .. } = self.packets;
+        let time = self.clock.at(nanos, packets, number);
+        if block == 0 {
+            let paused = time.saturating_sub(self.last_time).abs() > MAX_PAUSE;
+            let is_long = |current: &RevolutionStart| {
+                time.saturating_sub(current.nanos) >= LONGEST.0 || self.filled >= LONGEST.1
+            };
+            let ended = self.current.filter(|current| paused || is_long(current));
             self.last_time = time;
+            if let Some(ended) = ended {
+                // The points after a pause start a new revolution, whose first points are missing.
+                (self.cuts.last_azimuth, self.current) = (None, None);
+                return Some(RevolutionStart { partial: true, ..ended });
+            }
         }
-        let end = self.find_cut(packet);
-        let started = *self.started.get_or_insert((time, self.message.1));
-        let offset = i32::try_from(time.saturating_sub(started.0)).unwrap_or(i32::MAX);
+        // In dual return mode, two blocks belong to the same firing and must not be separated.
+        let step = if self.decoder.mode() == ReturnMode::Dual { 2 } else { 1 };
+        let end = self.cuts.find(packet, (block..12).step_by(step));
+        let current = *self.current.get_or_insert(RevolutionStart { nanos: time, offset, partial: true });
+        let since_start = i32::try_from(time.saturating_sub(current.nanos)).unwrap_or(i32::MAX);
+        let blocks = block..end.unwrap_or(12);
         // The decoder writes to a slice. So the buffer must have room for all points of a packet.
         if self.points.len() < self.filled + POINTS_OF_PACKET {
             let len = (2 * self.points.len()).max(64 * POINTS_OF_PACKET);
             self.points.resize(len, Point::default());
         }
         let free = &mut self.points[self.filled..];
-        self.filled += self.decoder.blocks(packet, self.block..end.unwrap_or(12), offset, free);
-        match end {
-            None => {
-                self.decoder.end_packet(packet);
-                (self.packet, self.block) = (self.packet + 1, 0);
-                None
-            }
-            Some(end) => {
-                self.block = end;
-                // The remaining points of the packet belong to the next revolution.
-                self.last_azimuth = None;
-                let partial = !std::mem::replace(&mut self.whole_start, true);
-                let start = time.saturating_add(self.decoder.block_nanos(end));
-                let ended = self.started.replace((start, self.message.1));
-                // If the first block of the log is at the separating azimuth, there is no
-                // revolution before this block.
-                if self.filled == 0 { None } else { ended.map(|started| (started, partial)) }
-            }
-        }
+        self.filled += self.decoder.blocks(packet, blocks, since_start, free);
+        let Some(end) = end else {
+            self.decoder.end_packet(packet);
+            (self.packets.packet, self.packets.block) = (number + 1, 0);
+            return None;
+        };
+        self.packets.block = end;
+        // The remaining points of the packet belong to the next revolution.
+        self.cuts.last_azimuth = None;
+        let nanos = time.saturating_add(self.decoder.block_nanos(end));
+        self.current = Some(RevolutionStart { nanos, offset, partial: false });
+        // If the first block of the log is at the separating azimuth, there is no revolution before
+        // this block.
+        (self.filled > 0).then_some(current)
     }
 
-    /// Returns the number of the block at which the current revolution ends. Returns `None` if the
-    /// revolution does not end in this packet.
-    fn find_cut(&mut self, packet: &VelodynePacket) -> Option<usize> {
-        // In dual return mode, two blocks belong to the same firing and must not be separated.
-        let step = if self.decoder.mode() == ReturnMode::Dual { 2 } else { 1 };
-        for block in (self.block..12).step_by(step) {
-            // The azimuth relative to `cut` falls from nearly 360° to 0° at the end of a
-            // revolution.
-            let turned = u32::from(packet.blocks[block].azimuth.get()) % TURN + TURN - u32::from(self.cut);
-            let azimuth = u16::try_from(turned % TURN).unwrap_or_default();
-            let before = self.last_azimuth.replace(azimuth);
-            if before.is_some_and(|before| i32::from(before) - i32::from(azimuth) > MIN_AZIMUTH_FALL) {
-                return Some(block);
-            }
-        }
-        None
-    }
-
-    fn take_revolution(&mut self, (nanos, offset): (i64, u64), partial: bool) -> Revolution<'_> {
-        self.returned = true;
-        let number = self.number;
+    fn take_revolution(&mut self, start: RevolutionStart) -> Revolution<'_> {
+        let (number, filled) = (self.number, std::mem::take(&mut self.filled));
         self.number += 1;
-        Revolution { number, nanos, offset, partial, points: &self.points[..self.filled] }
+        let RevolutionStart { nanos, offset, partial } = start;
+        Revolution { number, nanos, offset, partial, points: &self.points[..filled] }
     }
 }

@@ -4,11 +4,11 @@
 use super::model::{Model, ReturnMode};
 use crate::wire::VelodynePacket;
 
-/// Times of a packet's shots in microseconds, counted from the first shot of the packet.
+/// Times of a packet's shots, counted from the first shot of the packet.
 #[derive(Clone, Debug)]
 pub(super) struct Firing {
-    /// Times of the 32 shots of each block.
-    pub(super) shots: Vec<[f64; 32]>,
+    /// Times of the 32 shots of each block in nanoseconds.
+    pub(super) shots: Vec<[i32; 32]>,
     model: Model,
     /// Number of the block whose azimuth, together with the azimuth of block 0, gives the rotation
     /// rate.
@@ -20,7 +20,7 @@ impl Firing {
     pub(super) fn new(model: Model, mode: ReturnMode) -> Self {
         let dual = mode == ReturnMode::Dual;
         let mut blocks = [0.0; 12];
-        let mut shots = vec![[0.0; 32]; 12];
+        let mut shots = vec![[0; 32]; 12];
         for (block, time) in blocks.iter_mut().enumerate() {
             // In dual return mode, two blocks belong to the same firing.
             let firing = if dual { block / 2 } else { block };
@@ -38,7 +38,10 @@ impl Firing {
                 // The timestamp of a VLS-128 is the time of its fourth group of lasers, which fires
                 // 7 us after the first group.
                 let early = if model == Model::Vls128 { 7.0 } else { 0.0 };
-                *shot = *time + within(model, firing % 4, j) - early;
+                let micros = *time + within(model, firing % 4, j) - early;
+                #[expect(clippy::cast_possible_truncation, reason = "less than a millisecond")]
+                let nanos = (micros * 1000.0).round() as i32;
+                *shot = nanos;
             }
         }
         // In packets of these models, two blocks have the same azimuth. So the last pair of blocks
