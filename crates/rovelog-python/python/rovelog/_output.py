@@ -6,7 +6,8 @@ complete file exists, or no file exists. The steps are:
 
 1. `check_writable` rejects paths that must not be written.
 2. `_claimed` opens the partial file and locks it, so that two programs do not write the same
-output. 3. The caller writes the partial file.
+   output.
+3. The caller writes the partial file.
 4. `_sync` waits until the data are on the disk, and the file gets its final name.
 """
 
@@ -152,21 +153,23 @@ def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
     """
     if os.path.exists(part):
         _check_no_input(part, sources)
-    file = _locked(part)
-    while not _is_at(file, part):
-        # Between `open` and `flock`, another program completed and renamed this partial file.
-        # Writing to it now would overwrite that program's output.
-        os.close(file)
-        file = _locked(part)
+    file = None
     try:
+        file = _locked(part)
+        while not _is_at(file, part):
+            # Between `open` and `flock`, another program completed and renamed this partial file.
+            # Writing to it now would overwrite that program's output.
+            os.close(file)
+            file = None
+            file = _locked(part)
         os.truncate(file, 0)
-        try:
-            yield part, file
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(part)
+        yield part, file
     finally:
-        os.close(file)
+        # An interrupt by Ctrl-C can arrive at any line above.
+        if file is not None:
+            if _is_at(file, part):
+                os.remove(part)
+            os.close(file)
 
 
 def _locked(part: str) -> int:
