@@ -9,7 +9,7 @@ rovelog_core::rules! {
     BAD_RECORD "E-BAG-003" "bad_record" DataLost
         "a record has valid lengths, but an invalid header"
     TOO_MANY_TOPICS "E-BAG-004" "too_many_topics" DataLost
-        "a record belongs to a topic beyond the limit of topics"
+        "the bag has more topics than the limit; records of further topics are skipped"
     TOO_MANY_SECTIONS "E-BAG-005" "too_many_sections" DataLost
         "the file contains more bags than the limit; the bag that starts here is beyond it"
 
@@ -71,7 +71,7 @@ rovelog_core::rules! {
     DUPLICATE_FIELD "W-BAG-121" "duplicate_field" Note
         "a header field is repeated; the last value is used"
     RELATIVE_STAMPS "W-BAG-123" "relative_stamps" Note
-        "the bag is older than V1.1; its times may count from the start of the recording"
+        "the bag is older than V1.1; its times may be relative to the start of the recording"
     DEFINITION_REPEATED "W-BAG-125" "definition_repeated" Note
         "a topic is defined again in the same bag"
     DEFINITION_LATE "W-BAG-126" "definition_late" Note

@@ -40,7 +40,9 @@ pub enum BagError {
     },
     /// Only parts of the bag were fetched, and the bag has no usable index for the parts that were
     /// not fetched.
-    #[error("this bag has no usable index, so the whole bag must be read to find its content")]
+    #[error(
+        "this bag cannot be opened by its index, because the index is missing or unusable; the whole bag must be read"
+    )]
     PartlyRead,
     /// A record in a stream exceeds the maximum size for records in a stream.
     #[error("the record at byte {at} has {len} bytes, but records from a pipe are limited to {limit} bytes")]

@@ -214,7 +214,7 @@ impl Tables {
         if connection.shares_topic {
             diagnostics.push(&rules::SECOND_TYPE, at.clone(), || {
                 format!(
-                    "topic {name} contains the messages of {} that have another type",
+                    "the messages of topic {} have several types; those of another type are in topic {name}",
                     escape_bytes(&connection.topic)
                 )
             });

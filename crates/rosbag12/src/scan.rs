@@ -272,7 +272,7 @@ impl Scanner {
             section.raw_padding = Some(len);
         }
         self.diagnostics.push(&rules::RAW_PADDING, at..at + len, || {
-            format!("{len} spaces are outside of any record, so index positions point past their records")
+            format!("{len} space characters between the records belong to no record, so positions in the index are wrong by this number")
         });
         self.position.at = at + len;
         Ok(Some(Step::Skipped { at, end: self.position.at }))
@@ -337,7 +337,10 @@ impl Scanner {
                 let section = self.sections.last_mut().expect("there is always a section");
                 if at != section.first_record {
                     self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
-                        format!("the bag header follows the record at byte {}", section.first_record)
+                        format!(
+                            "the bag header is not the first record, but follows the record at byte {}",
+                            section.first_record
+                        )
                     });
                 }
                 section.index_pos = Some(header.index_pos.get());

@@ -79,7 +79,7 @@ impl FileCompression {
 /// Options of the commands that read a V2.0 bag and write a new V2.0 bag.
 #[derive(clap::Args)]
 pub(crate) struct ChunkArgs {
-    /// ROS bag V2.0: compress the written chunks with none, lz4 or bz2; default: as in the log
+    /// ROS bag V2.0: compression of the written chunks: none, lz4 or bz2; default: as in the input
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     compression: Option<ChunkCompression>,
 }
@@ -94,7 +94,7 @@ impl ChunkArgs {
                 bag.set_compression(compression.into());
                 Ok(())
             }
-            _ => Err(Failure::usage("--compression applies only to ROS bags V2.0")
+            _ => Err(Failure::usage("--compression applies only to V2.0 ROS bags")
                 .next("convert an older bag to V2.0: rovelog export FILE -o new.bag --compression lz4")
                 .at(&input.path)),
         }

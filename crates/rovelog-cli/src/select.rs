@@ -17,10 +17,10 @@ use crate::failure::Failure;
 /// Options that select topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct TopicArgs {
-    /// Select topics whose whole name matches this regular expression; repeatable
+    /// Select topics whose full name matches this regular expression; repeatable
     #[arg(short = 'y', long, value_name = "REGEX", value_parser = whole_name, conflicts_with_all = ["exclude", "topics"])]
     include: Vec<Regex>,
-    /// Skip topics whose whole name matches this regular expression; repeatable
+    /// Skip topics whose full name matches this regular expression; repeatable
     #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole_name, conflicts_with = "topics")]
     exclude: Vec<Regex>,
     /// Select topics by exact name; imu stands for imu/0
@@ -62,7 +62,7 @@ fn fits_any<'a>(pattern: &str, mut topics: impl Iterator<Item = &'a Topic>) -> b
 /// that are published once, such as `/tf_static`.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct LastBeforeArgs {
-    /// With -S, also include the last record before the start, for topics whose whole name matches
+    /// With -S, also include the last record before the start, for topics whose full name matches
     /// this regular expression; repeatable
     #[arg(short, long, value_name = "REGEX", value_parser = whole_name)]
     latched: Vec<Regex>,

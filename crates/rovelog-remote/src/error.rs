@@ -72,7 +72,7 @@ pub enum RemoteError {
     #[error("the output already exists")]
     Exists,
     /// The request failed for another reason.
-    #[error("the server cannot be read: {why}")]
+    #[error("cannot read from the server: {why}")]
     Failed {
         /// Text of the innermost error, which is the original cause.
         why: String,

@@ -162,7 +162,7 @@ fn messages_do_not_contain_the_body_of_an_error() {
     let (server, _folder) = served(Behavior::Echoes);
     let address = Address::parse(&format!("{}?signature=hunter2", server.url("log.bin"))).unwrap();
     let error = rovelog_core::Error::from(RemoteFile::open(&address, &impatient()).unwrap_err());
-    assert_eq!(error.to_string(), "the server cannot be read: it responded with status 400 Bad Request");
+    assert_eq!(error.to_string(), "cannot read from the server: it responded with status 400 Bad Request");
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
 }
 

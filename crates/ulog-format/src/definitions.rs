@@ -336,7 +336,7 @@ impl Definitions {
             Defined::New => {}
             Defined::Repeated => {
                 notes.push(&rules::FORMAT_REPEATED, at..end, || {
-                    format!("format {name} is defined again in the same way")
+                    format!("format {name} is defined twice, identically")
                 });
                 return;
             }
@@ -384,7 +384,9 @@ impl Definitions {
         let wire::Subscription { multi_id, msg_id, message_name } = subscription;
         if message_name.len() != type_name.len() {
             notes.push(&rules::EXTRA_BLANKS, range.clone(), || {
-                format!("the subscription of {type_name} has blanks or NUL bytes around its name")
+                format!(
+                    "the subscription of {type_name} has blanks or NUL bytes around the name of its format"
+                )
             });
         }
         let shape = self.shapes.get(msg_id);

@@ -18,7 +18,7 @@ rovelog_core::rules! {
         "a message has a type that is not in the specification; reading skips the message, and rewriting \
          keeps it"
     FORMAT_REPEATED "W-ULOG-103" "format_repeated" Note
-        "a format is defined again in the same way"
+        "a format is defined twice, identically"
     FORMAT_REDEFINED "W-ULOG-104" "format_redefined" Note
         "a format is defined again in another way; later subscriptions use the new definition, and earlier \
          ones keep the old definition"
@@ -31,7 +31,7 @@ rovelog_core::rules! {
     UNDEFINED_FORMAT "W-ULOG-108" "undefined_format" Note
         "a subscription names a format that is not defined"
     UNDECODABLE_TOPIC "W-ULOG-109" "undecodable_topic" Note
-        "a subscription names a format that is circular, too large or uses an undefined type"
+        "a subscription names a format that is circular or too large, or that uses an undefined type"
     DATA_AFTER_UNSUBSCRIBE "W-ULOG-110" "data_after_unsubscribe" Note
         "a topic has data after its unsubscription; the data is kept"
     NO_TIMESTAMP "W-ULOG-111" "no_timestamp" Note
@@ -39,7 +39,8 @@ rovelog_core::rules! {
     NARROW_TIMESTAMP "W-ULOG-112" "narrow_timestamp" Note
         "the timestamp of a topic has fewer than 64 bits; overflows are counted to find the full time"
     CONTINUED_WITHOUT_FIRST "W-ULOG-113" "continued_without_first" Note
-        "a multi info message continues a list that was never started; it starts a new list"
+        "a multi info message is marked as the continuation of a list, but no list was started; it is \
+         read as the start of a list"
     LEVEL_NOT_A_DIGIT "W-ULOG-114" "level_not_a_digit" Note
         "a log level is stored as a number instead of an ASCII digit"
     PARAMETER_TYPE "W-ULOG-115" "parameter_type" Note

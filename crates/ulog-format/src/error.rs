@@ -162,7 +162,7 @@ pub enum UlogError {
     },
     /// The clocks of the logs to be merged started at different times, so their times cannot be
     /// compared.
-    #[error("the clocks of the logs started up to {seconds} s apart, so they are not one common clock")]
+    #[error("the logs do not share a clock, because their clocks started up to {seconds} s apart")]
     ClocksDiffer {
         /// Largest difference between the clocks, in seconds.
         seconds: u64,

@@ -26,7 +26,7 @@ rovelog_core::rules! {
     TIMESTAMP_NOT_FINITE "W-VEL-108" "timestamp_not_finite" Note
         "a timestamp is not a finite number; the message gets the time of the previous message"
     TIMESTAMP_OUT_OF_RANGE "W-VEL-109" "timestamp_out_of_range" Note
-        "a timestamp is beyond 292 years; it is limited to 292 years"
+        "a timestamp is too large for 64-bit nanoseconds (292 years); it is set to the maximum"
     JOINED "W-VEL-110" "joined" Note
         "another log with its own header follows in the same file"
     IMAGE_SIZE "W-VEL-111" "image_size" Note

@@ -113,7 +113,9 @@ pub enum VelError {
     },
     /// The size fields of the messages are ambiguous. Whichever size rule is used to write them, a
     /// reader would infer a different rule.
-    #[error("{messages} messages are too few: a reader could not infer how their size fields count")]
+    #[error(
+        "a log with only {messages} messages cannot be written, because a reader could not infer from so few whether size fields include the header"
+    )]
     SizesAmbiguous {
         /// Number of messages to write.
         messages: usize,

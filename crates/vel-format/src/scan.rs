@@ -385,7 +385,7 @@ impl Scanner {
                 self.now = time;
                 if time == i64::MAX || time == i64::MIN {
                     self.diagnostics.push(&rules::TIMESTAMP_OUT_OF_RANGE, place(), || {
-                        format!("the timestamp of {millis} ms is out of range and is limited to 292 years")
+                        format!("the timestamp of {millis} ms is too large for 64-bit nanoseconds and is set to the maximum")
                     });
                 }
             }

@@ -187,7 +187,10 @@ impl Scanner {
             Header::BagHeader(header) => {
                 if at != section.first_record {
                     self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
-                        format!("the bag header follows the record at byte {}", section.first_record)
+                        format!(
+                            "the bag header is not the first record, but follows the record at byte {}",
+                            section.first_record
+                        )
                     });
                 }
                 section.index_pos = Some(header.index_pos.get());

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Log files, folders and patterns
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<String>,
-    /// Folder of the lake
+    /// Folder of the lake, which is created if it does not exist
     #[arg(short, long, value_name = "LAKE")]
     output: PathBuf,
     /// Add logs in packs of about this total size; default 128MiB

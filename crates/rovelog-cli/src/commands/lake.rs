@@ -40,7 +40,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = CHECK)]
 struct CheckArgs {
-    /// Folder of the lake
+    /// Folder with the lake's Parquet tables, as written by rovelog ingest
     #[arg(value_name = "LAKE")]
     lake: PathBuf,
     /// Also compare the content of each file with its hash; this reads all files
@@ -59,7 +59,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = CLEAN)]
 struct CleanArgs {
-    /// Folder of the lake
+    /// Folder with the lake's Parquet tables, as written by rovelog ingest
     #[arg(value_name = "LAKE")]
     lake: PathBuf,
 }

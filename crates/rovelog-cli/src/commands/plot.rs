@@ -70,16 +70,16 @@ pub(crate) struct Args {
     /// Output format: svg, png, pdf, html or text
     #[arg(long, value_name = "KIND", value_parser = kind)]
     to: Option<Kind>,
-    /// Width in pixels at 96 dpi, or in columns if plotted in the terminal
+    /// Width in pixels at 96 dpi, or in columns for text output
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=20000))]
     width: Option<u32>,
-    /// Height in pixels at 96 dpi, or in lines per panel if plotted in the terminal
+    /// Height in pixels at 96 dpi, or in lines per panel for text output
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=20000))]
     height: Option<u32>,
     /// Resolution of a PNG in pixels per inch; default 96
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(24..=1200))]
     dpi: Option<u32>,
-    /// Colors: light or dark. The default is light; an HTML page follows the reader's system
+    /// Colors: light or dark. The default is light; an HTML page follows the reader's system setting
     #[arg(long, value_name = "NAME", value_parser = theme)]
     theme: Option<Theme>,
     #[command(flatten)]
@@ -156,7 +156,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (Some(kind), _) => kind,
         (None, None) => Kind::Text,
         (None, Some(path)) => {
-            return Err(Failure::usage("the extension of the output does not stand for a plot format")
+            return Err(Failure::usage("no plot format has the extension of the output")
                 .next("use .svg, .png, .pdf or .html, or name the format, such as --to svg")
                 .at(path));
         }

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Leave out positions, parameters and everything that identifies the vehicle
     #[arg(long)]
     redact: bool,
-    /// Colors: light or dark; by default, the page follows the reader's system
+    /// Colors: light or dark; by default, the page follows the reader's system setting
     #[arg(long, value_name = "NAME", value_parser = super::plot::theme)]
     theme: Option<rovelog_export::plot::Theme>,
 }

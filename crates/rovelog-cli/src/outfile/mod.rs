@@ -205,7 +205,7 @@ impl OutFolder {
                 .next("name a folder; a folder called - is written as ./-"));
         }
         if path.exists() && !path.is_dir() {
-            return Err(Failure::usage("the output is a file, not a folder")
+            return Err(Failure::usage("the output must be a folder, but is a file")
                 .next("name a folder; it is created if it does not exist")
                 .at(path));
         }

@@ -204,7 +204,7 @@ def _kind(kind: str | None, path: str) -> tuple[str, bool]:
     """
     found = _core.export_kind(_extension(path) if kind is None else kind)
     if found is None:
-        what = f"the output format {kind} is unknown" if kind is not None else "the extension of the output does not stand for an output format"
+        what = f"the output format {kind} is unknown" if kind is not None else "no output format has the extension of the output"
         raise UnsupportedError(what, path=path, next=f"pass kind=, one of {KINDS}")
     return found
 
@@ -316,7 +316,7 @@ def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: 
     must not be written.
     """
     if os.path.isfile(folder.rstrip("/" + os.sep)):
-        raise RovelogError("the output is a file, not a folder", path=folder, next="name a folder; it is created if it does not exist")
+        raise RovelogError("the output must be a folder, but is a file", path=folder, next="name a folder; it is created if it does not exist")
     stem = "log" if log.path is None else os.path.splitext(os.path.basename(log.path))[0]
     paths = [os.path.join(folder, f"{stem}_{name.lstrip('_')}.{kind}") for name in names]
     # All paths are checked before the folder is created, so that an error leaves no empty folder.

@@ -68,7 +68,7 @@ pub(crate) struct Args {
     /// Compare topics by rate only, not by the number of records
     #[arg(long)]
     ignore_counts: bool,
-    /// Skip parameters that differ between any two vehicles, such as calibration and flight
+    /// Skip parameters that are different on every vehicle, such as calibration and flight
     /// counters
     #[arg(long)]
     ignore_calibration: bool,

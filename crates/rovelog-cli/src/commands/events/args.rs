@@ -31,8 +31,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Log file (- for stdin), then conditions. With conditions, also several log files, folders
-    /// and patterns
+    /// Log file (- for stdin), which may be followed by conditions such as 'voltage_v < 14'. If
+    /// conditions are given, several log files, folders and patterns can be named
     #[arg(value_name = "FILE")]
     pub(super) arguments: Vec<PathBuf>,
     /// Include internal events, such as check reports and protocol events

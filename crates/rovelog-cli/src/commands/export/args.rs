@@ -78,8 +78,8 @@ pub(crate) struct Args {
     pub(super) fields: FieldArgs,
     #[command(flatten)]
     pub(super) join: JoinArgs,
-    /// csv: dialect: plain (default), pyulog (same as ulog2csv), rocketlogger (same as the logger)
-    /// or rocketlogger-v2 (same as loggers up to version 2)
+    /// csv dialect: plain (default), pyulog (as written by ulog2csv), rocketlogger (as written by the
+    /// logger) or rocketlogger-v2 (as written by loggers up to version 2)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) dialect: Option<CsvDialect>,
     /// csv: column separator, such as ';', or \t for a tab
@@ -94,7 +94,8 @@ pub(crate) struct Args {
     /// parquet: spark writes only types that Spark supports (no unsigned 64-bit integers)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) profile: Option<Profile>,
-    /// parquet: unit of the column time, us or ns. The column `t_ns` is always in nanoseconds
+    /// parquet: unit of the `time` column, us (default) or ns. The `t_ns` column is always in
+    /// nanoseconds
     #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
     pub(super) time_unit: Option<Unit>,
     /// parquet: also write fields of raw bytes, which are left out by default
@@ -112,10 +113,10 @@ pub(crate) struct Args {
     /// mcap, RLD: write every sample as a message, instead of a min/mean/max envelope
     #[arg(long)]
     pub(super) full: bool,
-    /// mcap, RLD: write every sample, with N samples in each message
+    /// RLD to mcap: write every sample, with N samples in each message, instead of an envelope
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub(super) batch: Option<u32>,
-    /// mcap, ROS bag: write ROS 2 messages (CDR), without Header.seq, which ROS 2 does not have
+    /// ROS bag to mcap: write ROS 2 messages (CDR), without Header.seq, which ROS 2 does not have
     #[arg(long)]
     pub(super) ros2: bool,
     /// mcap, bag2, ROS bag: write message types that ROS has renamed with their new names; implied
@@ -267,14 +268,14 @@ pub(super) fn kind_of(args: &Args) -> Result<Kind, Failure> {
         let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
         return Err(match (path, extension) {
             (Some(path), Some(extension)) => Failure::usage(format!(
-                "the extension .{extension} does not stand for an output format"
+                "no output format has the extension .{extension}"
             ))
             .next(
                 "use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or name the format, such as --to \
                  parquet",
             )
             .at(path),
-            _ => Failure::usage("the output format is missing")
+            _ => Failure::usage("no output format is given")
                 .next("name a format, such as --to parquet, or a file, such as -o topic.parquet"),
         });
     };

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Print only the value of this JSON key, such as start, format.name or topics.imu/0.count
     #[arg(long, value_name = "KEY")]
     get: Option<String>,
-    /// Show what was inferred from the data, such as units, and with which evidence
+    /// Show what was inferred from the data, such as units, and the evidence for it
     #[arg(long)]
     explain: bool,
 }

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Show the values that were active at this time, such as +10s, 112.5s or 12:01:05
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<TimePoint>,
-    /// Skip parameters that differ between any two vehicles, such as calibration and flight
+    /// Skip parameters that are different on every vehicle, such as calibration and flight
     /// counters
     #[arg(long)]
     ignore_calibration: bool,

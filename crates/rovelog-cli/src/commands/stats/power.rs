@@ -41,7 +41,7 @@ pub(super) struct PowerArgs {
     /// Power logs: show the charge of each current and the energy of each power
     #[arg(long)]
     energy: bool,
-    /// Power logs: compute the power of this voltage and current, such as V1*I1 or (V2-V3)*I2;
+    /// Power logs: compute the power from this voltage and current, such as V1*I1 or (V2-V3)*I2;
     /// repeatable
     #[arg(long, value_name = "V*I")]
     power: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) struct PowerArgs {
     /// samples that the range bits mark as valid
     #[arg(long, value_name = "ROWS", default_value_t = 5)]
     settle: u64,
-    /// Power logs: find the valid current range from the logged range bits (bits) or from the
+    /// Power logs: determine the valid current range from the logged range bits (bits) or from the
     /// measured values (values). Use values if rovelog check reports unreliable range bits
     #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits, hide_possible_values = true)]
     ranges: Ranges,
@@ -57,8 +57,8 @@ pub(super) struct PowerArgs {
     /// 1m. The first window starts at the first row
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration, conflicts_with_all = ["by", "above"])]
     window: Option<i64>,
-    /// With --window: start each window at a multiple of its length on the clock, instead of at the
-    /// first row
+    /// With --window: align the windows to the clock (1m windows start at full minutes), instead of
+    /// starting at the first row
     #[arg(long, requires = "window")]
     clock: bool,
     /// Power logs: show separate results for each state of these binary channels, such as DI1,DI2
@@ -239,8 +239,10 @@ fn events<'p, 'a: 'p>(
     margin: u64,
 ) -> Result<Events<'p, 'a>, Failure> {
     let usage = || {
-        Failure::usage(format!("{above:?} does not have the form NAME=ENTER[,LEAVE]"))
-            .next("write, for example, I1=0.005,0.004")
+        Failure::usage(format!(
+            "{above:?} does not have the form NAME=ENTER[,LEAVE], where ENTER and LEAVE are limits"
+        ))
+        .next("write, for example, I1=0.005,0.004")
     };
     let (name, values) = above.split_once('=').ok_or_else(usage)?;
     let (enter, leave) = values.split_once(',').unwrap_or((values, values));

@@ -173,12 +173,10 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     match (format, path) {
         (Some(format), Some(_)) => Ok(Target::File(format)),
         (Some(format), None) => Ok(Target::Stdout(format)),
-        (None, Some(path)) => {
-            Err(Failure::usage("the extension of the output does not stand for a track format")
-                .next("use .kml, .gpx or .geojson, or name the format, such as --to kml")
-                .at(path))
-        }
-        (None, None) => Err(Failure::usage("the output format is missing").next(
+        (None, Some(path)) => Err(Failure::usage("no track format has the extension of the output")
+            .next("use .kml, .gpx or .geojson, or name the format, such as --to kml")
+            .at(path)),
+        (None, None) => Err(Failure::usage("no output format is given").next(
             "name a file, such as -o track.kml, or a format, such as --to gpx, or print a table with -f csv",
         )),
     }

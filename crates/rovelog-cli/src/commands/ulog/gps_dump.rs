@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Output file
     #[arg(short, long, value_name = "OUT", required = true)]
     output: PathBuf,
-    /// Extract the data sent to the receiver instead of the data it sent
+    /// Extract the data sent to the GPS receiver instead of the data received from it
     #[arg(long)]
     to_device: bool,
     /// Number of the GPS receiver, starting at 0
