@@ -105,7 +105,7 @@ impl Notices {
         }
         // stdin cannot be read a second time, so `rovelog check` is suggested only for files.
         let check =
-            if file == Path::new("-") { String::new() } else { "(for details: rovelog check FILE)".into() };
+            if file == Path::new("-") { String::new() } else { " (for details: rovelog check FILE)".into() };
         let text = format!("{lost}{}: {}", with_file(&check, file), shown(file));
         self.warn("damaged logs", &text);
         Status::Lost

@@ -190,7 +190,7 @@ mod tests {
         for (text, said) in [
             ("-30", "-30 has no unit; write -30s"),
             ("112.5", "112.5 has no unit; write 112.5s"),
-            ("2026-05-20T12:01:05", "for UTC write 2026-05-20T12:01:05Z"),
+            ("2026-05-20T12:01:05", "for UTC, write 2026-05-20T12:01:05Z"),
             ("25:00", "HH:MM:SS"),
             ("yesterday", "a time has one of the forms +10s"),
             ("", "a time has one of the forms +10s"),

@@ -231,7 +231,7 @@ fn envelope_contains_all_rows() {
     let log = AnyLog::Rld(fast());
     let (topics, losses, notes) = written(&log, |_| ());
     assert!(losses.is_empty());
-    assert!(notes[0].contains("64 samples each"), "{notes:?}");
+    assert!(notes[0].contains("every 64 samples"), "{notes:?}");
     let (schema, messages) = &topics["/rld/samples"];
     assert_eq!(schema.as_deref(), Some("rld.Envelope"));
     assert_eq!(messages.len(), 300);

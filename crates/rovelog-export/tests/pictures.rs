@@ -85,7 +85,7 @@ fn page_of(name: &str) -> String {
 #[test]
 fn report_lists_scans_that_cannot_be_drawn() {
     let said = page_of("vel/velodyne-hdl64-s2.vel");
-    assert!(said.contains("Not drawn: points of an HDL-64E need its calibration"));
+    assert!(said.contains("Not drawn: the points of an HDL-64E cannot be computed without its calibration"));
     let said = page_of("vel/laser-same-name.vel");
     assert!(said.contains("Not drawn: the angles of the scanner &quot;B&quot; are unknown"));
     assert!(!page_of("vel/all-kinds.vel").contains("Not drawn"));

@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(clash, "column x has type Int64 in one log and type Utf8 in another");
         let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
         let fitted = fit(&batch, &Arc::new(schema(&[("x", DataType::Utf8)])), "a.ulg");
-        assert!(fitted.unwrap_err().to_string().contains("the schema has Utf8"));
+        assert!(fitted.unwrap_err().to_string().contains("the schema has type Utf8"));
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn one_of_several_logs_is_opened_by_its_path() {
         let error = rovelog::open(&path).unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidArgument);
         assert_eq!(error.to_string(), "the file is an archive with 2 logs: logs/b.rld, a.ulg");
-        assert_eq!(error.next.unwrap(), format!("name one: {}/logs/b.rld", path.display()));
+        assert_eq!(error.next.unwrap(), format!("name one of them, such as {}/logs/b.rld", path.display()));
         let missing = rovelog::open(path.join("c.ulg")).unwrap_err();
         assert_eq!(missing.to_string(), "the archive has no file c.ulg");
         let mut bytes = Vec::new();
@@ -168,7 +168,7 @@ fn a_damaged_tar_archive_is_an_error() {
         assert_eq!(error.kind, ErrorKind::Malformed);
         let what = format!("the archive is damaged ({why}), with 1 log before the damage: a.ulg");
         assert_eq!(error.to_string(), what);
-        assert_eq!(error.next.unwrap(), format!("name one: {}/a.ulg", path.display()));
+        assert_eq!(error.next.unwrap(), format!("name one of them, such as {}/a.ulg", path.display()));
         assert_eq!(logs_in_archive(&path).unwrap(), Vec::<PathBuf>::new());
         assert!(records(&path.join("a.ulg")) > 0);
     }

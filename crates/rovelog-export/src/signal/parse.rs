@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(error("(1 < a) < 3 < b"), "(1 < a) < 3 < b: join two comparisons with `and`");
         assert_eq!(error("nota < 3"), "no signal nota");
         assert_eq!(error("a andb"), "a andb: an operator is missing before andb");
-        assert!(error("q + 1").contains("it has 4 values"), "{}", error("q + 1"));
+        assert!(error("q + 1").contains("the signal has 4 values"), "{}", error("q + 1"));
         assert!(error("roll(a)").contains("roll takes a quaternion"));
         assert!(error("sine(a)").contains("the function sine is unknown; the functions are abs, sqrt, sin"));
         assert!(error(&"(".repeat(1000)).contains("more than 64 brackets"));
