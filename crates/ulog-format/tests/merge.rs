@@ -222,7 +222,9 @@ fn real_logs_of_different_boots_are_aligned_by_utc() {
     let (Some(ua), Some(ub)) = (&a.info().utc, &b.info().utc) else { panic!("both tell UTC") };
     let moved = ua.nanos.abs_diff(ub.nanos) / 1000 * 1000;
     let refused = Ulog::merge(&[&a, &b], Align::Shared, &mut Vec::new()).map_err(|error| error.to_string());
-    assert!(refused.is_err_and(|why| why.starts_with("the logs do not share a clock, because their clocks started up to ")));
+    assert!(refused.is_err_and(|why| {
+        why.starts_with("the logs do not share a clock, because their clocks started up to ")
+    }));
     // The logs are from different PX4 releases, which define some topics differently. Only topics
     // with the same definition are merged.
     let alike = |log: &UlogReader, other: &UlogReader| {

@@ -239,7 +239,7 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                 spec.block_rows = value.parse().map_err(|_| refuse("the block size must be a number"))?;
             }
             "Sample Rate" => {
-                spec.rate = value.parse().map_err(|_| refuse("the sample rate must be a number"))?
+                spec.rate = value.parse().map_err(|_| refuse("the sample rate must be a number"))?;
             }
             "MAC Address" => {
                 let octets = value.split(':').map(|octet| u8::from_str_radix(octet, 16));

@@ -166,6 +166,7 @@ impl Column {
     }
 
     /// Returns the name and the statistics. The minimum and the maximum of integers are integers.
+    #[expect(clippy::cast_possible_truncation, reason = "the values of an integer column are integers")]
     fn finish(mut self) -> (String, Statistics) {
         if !self.leaf.data_type.is_floating() {
             let integer = |number: Number| Number::Int(number.as_f64() as i128);

@@ -144,14 +144,13 @@ impl Lanes {
     /// Adds a value to each lane. NaN values are skipped.
     #[inline]
     fn push(&mut self, row: &[f64; LANES]) {
-        for lane in 0..LANES {
-            let value = row[lane];
+        for (lane, &value) in row.iter().enumerate() {
             let is_number = !value.is_nan();
             let is_same = value.to_bits() == self.last[lane].to_bits();
             let run = if is_same { self.run[lane] + 1 } else { 1 };
             self.run[lane] = if is_number { run } else { self.run[lane] };
             self.longest_run[lane] = self.longest_run[lane].max(self.run[lane]);
-            self.changes[lane] += u64::from(is_number & !is_same);
+            self.changes[lane] += u64::from(is_number && !is_same);
             self.last[lane] = if is_number { value } else { self.last[lane] };
             self.min[lane] = if value < self.min[lane] { value } else { self.min[lane] };
             self.max[lane] = if self.max[lane] < value { value } else { self.max[lane] };
@@ -177,6 +176,7 @@ impl Lanes {
     }
 
     /// Copies a lane to the statistics of its field, after `rows` values.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count is an integer")]
     fn store(&self, lane: usize, field: &mut Statistics, rows: u64) {
         let count = self.count[lane] as u64;
         if count == field.count {
@@ -209,7 +209,9 @@ mod tests {
         let mut expected = vec![Statistics::default(); columns.len()];
         let mut fields = expected.clone();
         for (statistics, column) in expected.iter_mut().zip(columns) {
-            column.iter().for_each(|value| statistics.push(Number::Float(*value)));
+            for value in column {
+                statistics.push(Number::Float(*value));
+            }
         }
         for rows in [0..3, 3..4, 4..10] {
             let mut block = Block::default();

@@ -144,7 +144,6 @@ impl<'a> Row<'a> {
 
     /// Reads the elements of an array. Returns `None` if the field is not an array, or if its
     /// elements do not have the type `T`.
-    #[expect(clippy::missing_panics_doc, reason = "a chunk has the size of one element")]
     pub fn read_array<T: Number>(
         &self,
         place: Place,
