@@ -156,6 +156,7 @@ mod edit;
 mod error;
 mod header;
 pub mod layout;
+mod log_scan;
 mod names;
 mod partial;
 mod reader;
@@ -187,10 +188,10 @@ use rovelog_core::{
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
 pub use edit::Scrub;
 pub use error::RldError;
+pub use log_scan::AMBIENT;
 pub use reader::{Part, RldReader, Runs};
 pub use row::Row;
 pub use schema::Channel;
-pub use state::AMBIENT;
 pub use stream::RldStream;
 pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter, Written, encode_row, set_counts};
 

@@ -11,9 +11,10 @@ use crate::clock::{ClockReport, LogTimes, TimeAxis, TimeBase, TimeMap, TimeOptio
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::layout::{Layout, times_at};
+use crate::log_scan::AMBIENT;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::state::{self, AMBIENT};
+use crate::state;
 use crate::validate::Validated;
 use crate::wire::{BlockTimes, Header};
 

@@ -1,25 +1,22 @@
 //! Opening of a log. The files of the log are validated one after the other, and their block times
 //! are tracked.
 
-use std::ops::Range;
-
 use rovelog_core::format::Companion;
 use rovelog_core::internal::partial::Unread;
 use rovelog_core::internal::scan::Window;
-use rovelog_core::{Bytes, Clock, Diagnostics, ReadOptions, Rule, Topic};
+use rovelog_core::{Bytes, Clock, ReadOptions};
 
-use crate::clock::{self, Blocks, ClockChange, LogTimes, TimeBase, TimeOptions, Tracker};
+use crate::clock::{self, Blocks, LogTimes, TimeBase, TimeOptions};
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::layout::{BlockRun, times_at};
+use crate::log_scan::LogScan;
 use crate::names;
 use crate::reader::{Part, RldReader, Segment};
-use crate::resync::{BlockScan, LeftOut, Step};
-use crate::row::{Row, Table};
+use crate::resync::{BlockScan, Step};
 use crate::state::{self, ReadResult};
-use crate::validate::{Extent, Validated, validate};
-use crate::watch::RowChecks;
-use crate::wire::{BLOCK_TIMES_LEN, BlockTimes};
+use crate::validate::{Validated, validate};
+use crate::wire::BLOCK_TIMES_LEN;
 
 /// Validates the header of a complete file in memory.
 pub(crate) fn validate_file(bytes: &[u8]) -> Result<Validated, RldError> {
@@ -156,98 +153,6 @@ fn join_longest(
             RldReader::join(files, options)
         }
         log => log,
-    }
-}
-
-/// Returns a function that adds diagnostics about the file with the number `part` to the
-/// diagnostics of the log.
-fn part_notes(diagnostics: &mut Diagnostics, part: usize) -> impl FnMut(&'static Rule, Range<u64>, String) {
-    move |rule, range, text| {
-        diagnostics.push(rule, range, || if part == 0 { text } else { format!("part {part}: {text}") });
-    }
-}
-
-/// State of reading a log block by block, which the random-access reader and the stream share.
-#[derive(Debug)]
-pub(crate) struct LogScan {
-    /// Header of the first file.
-    pub(crate) validated: Validated,
-    /// Channels and layout of rows. `None` if the header does not allow rows to be located.
-    pub(crate) table: Option<Table>,
-    /// Topic that contains the rows. It counts the rows that have been read so far.
-    pub(crate) topic: Topic,
-    /// Index of the current file in the list of the log's files.
-    part: usize,
-    /// Total size in bytes of all files of the log before the current file.
-    base: u64,
-    pub(crate) tracker: Tracker,
-    pub(crate) row_checks: RowChecks,
-    pub(crate) diagnostics: Diagnostics,
-}
-
-impl LogScan {
-    pub(crate) fn new(validated: Validated, options: &ReadOptions) -> Self {
-        let (table, topic) = state::topic(&validated);
-        let mut diagnostics = options.diagnostics();
-        for (rule, range, text) in &validated.notes {
-            diagnostics.push(rule, range.clone(), || text.clone());
-        }
-        Self {
-            tracker: Tracker::new(&validated.header.lead_in),
-            row_checks: RowChecks::new(&validated, table.as_ref()),
-            validated,
-            table,
-            topic,
-            part: 0,
-            base: 0,
-            diagnostics,
-        }
-    }
-
-    /// Adds a diagnostic about a byte range of the current file.
-    fn note(&mut self, rule: &'static Rule, range: Range<u64>, text: String) {
-        let range = self.base + range.start..self.base + range.end;
-        part_notes(&mut self.diagnostics, self.part)(rule, range, text);
-    }
-
-    /// Adds a block of `rows` rows, whose times are stored at offset `at` in the current file.
-    pub(crate) fn add_block(&mut self, at: u64, block_times: &BlockTimes, rows: u64) -> ClockChange {
-        let note = part_notes(&mut self.diagnostics, self.part);
-        self.tracker.block(self.base + at, block_times, self.topic.count, rows, note)
-    }
-
-    /// Adds blocks that are left out, because their total length is wrong.
-    pub(crate) fn leave_out(&mut self, blocks: &LeftOut) {
-        self.note(&rules::BLOCK_LENGTH, blocks.range.clone(), blocks.text(self.topic.count));
-        self.diagnostics.count_missing(blocks.rows);
-        self.tracker.leave_out();
-        self.skip_unread_rows();
-    }
-
-    /// Checks the row with this number, which is stored at offset `at` in the current file.
-    pub(crate) fn check_row(&mut self, number: u64, at: u64, bytes: &[u8]) {
-        let Some(table) = &self.table else { return };
-        let note = part_notes(&mut self.diagnostics, self.part);
-        self.row_checks.row(number, self.base + at, Row::new(bytes, table), note);
-    }
-
-    /// Skips rows that are not read, so that they are not checked.
-    fn skip_unread_rows(&mut self) {
-        self.row_checks.skip_unread(part_notes(&mut self.diagnostics, self.part));
-    }
-
-    /// Adds the diagnostics that need all rows of the log.
-    pub(crate) fn end_rows(&mut self) {
-        self.row_checks.end(part_notes(&mut self.diagnostics, 0));
-    }
-
-    /// Adds diagnostics about the bytes of the current file that do not belong to any row.
-    pub(crate) fn add_extent(&mut self, extent: Extent) {
-        for (rule, range, text) in extent.notes {
-            self.note(rule, range, text);
-        }
-        self.diagnostics.count_missing(extent.missing);
-        self.diagnostics.count_left_out(extent.left_out);
     }
 }
 

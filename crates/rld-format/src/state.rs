@@ -1,23 +1,12 @@
 //! The summary of a log, and the details of `info` that only RLD logs have.
 
-use std::sync::Arc;
-
 use rovelog_core::internal::text::count;
-use rovelog_core::{Detail, Diagnostics, LogInfo, Rule, State, Topic, TopicId, Value};
+use rovelog_core::{Detail, Diagnostics, LogInfo, Rule, State, Value};
 
 use crate::clock::{ClockReport, Gaps, TRUE_SECOND};
 use crate::diagnostics as rules;
-use crate::row::Table;
-use crate::scan::LogScan;
-use crate::schema;
+use crate::log_scan::LogScan;
 use crate::validate::Validated;
-
-/// Name of the topic that contains the rows of a log.
-const SAMPLES: &str = "samples";
-
-/// Name of the topic that contains the rows of an ambient file, which are values of environmental
-/// sensors.
-pub const AMBIENT: &str = "ambient";
 
 /// Results of reading a log, from which the summary is created. Both
 /// [`RldReader`](crate::RldReader) and [`RldStream`](crate::RldStream) provide them.
@@ -30,19 +19,6 @@ pub(crate) struct ReadResult<'a> {
     /// True if the times of all blocks have been read.
     pub(crate) is_whole: bool,
     pub(crate) report: Option<&'a ClockReport>,
-}
-
-/// Returns the topic of a log's rows, and a table with their channels and layout. The table is
-/// `None` if the header does not allow rows to be located.
-pub(crate) fn topic(validated: &Validated) -> (Option<Table>, Topic) {
-    let name = if validated.is_ambient() { AMBIENT } else { SAMPLES };
-    let table = validated.layout.as_ref().ok().map(|layout| Table {
-        channels: validated.channels.clone(),
-        layout: layout.clone(),
-        fields: Arc::new(schema::fields(&validated.channels, name)),
-    });
-    let schema = table.as_ref().map(|table| Arc::clone(table.fields.schema()));
-    (table, Topic::new(TopicId(0), name.to_owned(), name.to_owned(), schema))
 }
 
 /// Returns the number of rows in the last block if `rows` rows are divided into blocks of `size`

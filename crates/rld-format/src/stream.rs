@@ -22,8 +22,8 @@ use zerocopy::FromBytes;
 
 use crate::clock::{TimeBase, follows, is_plausible};
 use crate::error::RldError;
+use crate::log_scan::LogScan;
 use crate::resync::{BlockScan, Step};
-use crate::scan::LogScan;
 use crate::schema::Channel;
 use crate::state::{self, ReadResult};
 use crate::validate::validate;

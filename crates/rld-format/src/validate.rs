@@ -90,24 +90,15 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
         false
     };
     if extra {
-        notes.push((
-            &rules::EXTRA_WORD,
-            end..end,
-            "every row starts with an extra word, which is ignored".to_owned(),
-        ));
+        notes.push((&rules::EXTRA_WORD, end..end, "every row starts with an extra word".to_owned()));
     }
     let layout = Layout::of(&header, end, extra);
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
-        notes.push((
-            &rules::RATE_ZERO,
-            field_range!(0, LeadIn, sample_rate),
-            "the sample rate is 0, so rows have no times".to_owned(),
-        ));
+        notes.push((&rules::RATE_ZERO, field_range!(0, LeadIn, sample_rate), "its rate is 0".to_owned()));
     }
     let rate = lead_in.sample_rate.get();
     if (1..1000).contains(&rate) && !is_ambient(lead_in, &channels) {
-        let text =
-            format!("the log has {} per second, which can be means or single samples", count(rate, "row"));
+        let text = format!("{} per second can be means or single samples", count(rate, "row"));
         notes.push((&rules::AVERAGED, field_range!(0, LeadIn, sample_rate), text));
     }
     Ok(Ok(Validated { header, version, channels, layout, declared, extra_rows: 0, plausible, notes }))
@@ -120,8 +111,7 @@ fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
     let agree = if size == 0 { rows == 0 && blocks == 0 } else { rows.div_ceil(size) == blocks };
     if !agree {
         let (rows, blocks) = (count(rows, "row"), count(blocks, "block"));
-        let text =
-            format!("the header contradicts itself, because it states {rows} in {blocks} of {size} rows");
+        let text = format!("the header contradicts itself: it states {rows} in {blocks} of {size} rows");
         notes.push((&rules::COUNTS_DISAGREE, field_range!(0, LeadIn, data_block_size..=sample_count), text));
     }
     agree.then_some(rows)
@@ -261,11 +251,7 @@ impl Validated {
             Ok(layout) if layout.block_rows > 0 && layout.row > 0 => layout,
             Ok(_) => {
                 if end < len {
-                    note(
-                        &rules::TRAILING_BYTES,
-                        end..len,
-                        "bytes follow the header, although it states no blocks".to_owned(),
-                    );
+                    note(&rules::TRAILING_BYTES, end..len, "bytes follow a header without blocks".to_owned());
                 }
                 return extent;
             }
@@ -289,7 +275,7 @@ impl Validated {
         if uncounted > 0 {
             let body = u64::try_from(body_of(rows + uncounted)).unwrap_or(body).min(body);
             let text = format!(
-                "reading leaves out {} that the header does not count; `rovelog recover` keeps them",
+                "left out {} that the header does not count; `rovelog recover` keeps them",
                 count(uncounted, "row")
             );
             note(&rules::HEADER_BEHIND, rest.start..end + body, text);
@@ -309,11 +295,7 @@ impl Validated {
                 let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
                 note(&rules::CUT, rest, format!("row {read} is truncated after {bytes}{why}"));
             } else {
-                note(
-                    &rules::TRAILING_BYTES,
-                    rest,
-                    format!("the file ends with {bytes} that are not a block"),
-                );
+                note(&rules::TRAILING_BYTES, rest, format!("the file ends with {bytes} of other data"));
             }
         } else if let Some(counted) = counted {
             note(&rules::ROWS_MISSING, len..len, counted);
@@ -415,10 +397,7 @@ mod tests {
             header.lead_in.sample_rate = U16Le::new(rate);
             texts(&of_header(&header).notes).join("; ")
         };
-        assert_eq!(
-            (&*notes(0, 20), &*notes(0, 0), &*notes(1000, 20)),
-            ("the sample rate is 0, so rows have no times", "", "")
-        );
+        assert_eq!((&*notes(0, 20), &*notes(0, 0), &*notes(1000, 20)), ("its rate is 0", "", ""));
     }
 
     #[test]
@@ -562,8 +541,7 @@ mod tests {
             assert_eq!(extent(0), []);
             extent(40)
         };
-        let trailing =
-            [("trailing_bytes", 0..40, "bytes follow the header, although it states no blocks".to_owned())];
+        let trailing = [("trailing_bytes", 0..40, "bytes follow a header without blocks".to_owned())];
         assert_eq!((of(0, 5, 0), of(1, 0, 0)), (trailing.to_vec(), trailing.to_vec()));
         assert_eq!(of(1, 0, 3), [("no_layout", 0..40, "the header states blocks of 0 rows".to_owned())]);
     }
@@ -584,9 +562,8 @@ mod tests {
             "row 2 is truncated after 3 bytes; the header counts 20 rows, but the file has 2".to_owned();
         assert_eq!(extent(20, 43, 0), (2, 18, 0, vec![("cut", 40..43, cut)]));
         let uncounted =
-            "reading leaves out 30 rows that the header does not count; `rovelog recover` keeps them"
-                .to_owned();
-        let rest = ("trailing_bytes", 296..299, "the file ends with 3 bytes that are not a block".to_owned());
+            "left out 30 rows that the header does not count; `rovelog recover` keeps them".to_owned();
+        let rest = ("trailing_bytes", 296..299, "the file ends with 3 bytes of other data".to_owned());
         assert_eq!(
             extent(20, 299, 30),
             (20, 0, 30, vec![("header_behind", 112..296, uncounted), rest.clone()])

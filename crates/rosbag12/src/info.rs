@@ -7,9 +7,10 @@ use rovelog_core::{DataSpan, Detail, LogInfo, Timestamp, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
+use crate::message::Publisher;
 use crate::scan::Scanner;
 use crate::sections::{IndexState, Section};
-use crate::tables::{Connection, Publisher};
+use crate::tables::Connection;
 use crate::v2::wire::{Chunk, ChunkInfo, Connection as Connection2};
 use crate::version::Version;
 use crate::wire::{BagHeader, Data, Definition, Index};

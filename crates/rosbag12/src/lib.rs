@@ -183,11 +183,12 @@ pub use columns::ColumnBatches;
 pub use definitions::{Definition, Source};
 pub use edit::{LostMessage, Part};
 pub use error::BagError;
+pub use message::Publisher;
 pub use options::BagOptions;
 pub use reader::BagReader;
 pub use sections::{Differences, IndexState, IndexTopic, Section};
 pub use stream::BagStream;
-pub use tables::{Connection, Publisher};
+pub use tables::Connection;
 pub use version::Version;
 pub use writer::{BagWriter, ConnectionId};
 

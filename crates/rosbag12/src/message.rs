@@ -1,4 +1,6 @@
-//! Reference to a message in a bag.
+//! Reference to a message in a bag, and its publisher.
+
+use rovelog_core::internal::text::escape_bytes;
 
 /// Reference to a message in a bag.
 ///
@@ -62,4 +64,27 @@ pub(crate) fn nanos(sec: u32, nsec: u32) -> i64 {
 /// Converts an offset to an index. The offset must be within bytes that are in memory.
 pub(crate) fn usize_of(at: u64) -> usize {
     usize::try_from(at).expect("within the bytes at hand")
+}
+
+/// Publisher of a message. Fields that the bag does not record are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Publisher {
+    /// True if the publisher is latching, that is, if it sends its last message to every new
+    /// subscriber.
+    pub latching: bool,
+    /// Node name of the publisher.
+    pub callerid: Option<String>,
+}
+
+impl Publisher {
+    /// Creates a publisher from the fields `latching` and `callerid` of a header.
+    pub(crate) fn of_fields(latching: Option<&[u8]>, callerid: Option<&[u8]>) -> Self {
+        Self { latching: latching == Some(b"1"), callerid: callerid.map(escape_bytes) }
+    }
+
+    /// Creates a latching publisher. V1.2 bags record only latching publishers.
+    pub fn latching(callerid: impl Into<String>) -> Self {
+        Self { latching: true, callerid: Some(callerid.into()) }
+    }
 }

@@ -13,13 +13,13 @@ use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;
 use crate::index::{Cursor, Index, RecordRef, payload};
-use crate::message::MessageRef;
 use crate::message::usize_of;
+use crate::message::{MessageRef, Publisher};
 use crate::options::BagOptions;
 use crate::scan::{Scanner, Step};
 use crate::sections::{Differences, Section};
 use crate::shapes::Head;
-use crate::tables::{Connection, Publisher, Tables};
+use crate::tables::{Connection, Tables};
 use crate::v2::{Comparison, Compression, MessageMerge};
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};

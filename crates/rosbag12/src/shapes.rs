@@ -11,8 +11,7 @@ use rovelog_core::internal::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
 
 use crate::headers::Fields;
-use crate::message::MessageRef;
-use crate::tables::Publisher;
+use crate::message::{MessageRef, Publisher};
 use crate::wire::{Data, Header, OldStamp, RecordHead};
 
 /// Size in bytes of a length field, and of the seconds or nanoseconds of the time.

@@ -397,26 +397,3 @@ pub(crate) fn fit(connection: &Connection, payload: &[u8]) -> Fit {
         Err(_) => Fit::Exact,
     }
 }
-
-/// Publisher of a message. Fields that the bag does not record are empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Publisher {
-    /// True if the publisher is latching, that is, if it sends its last message to every new
-    /// subscriber.
-    pub latching: bool,
-    /// Node name of the publisher.
-    pub callerid: Option<String>,
-}
-
-impl Publisher {
-    /// Creates a publisher from the fields `latching` and `callerid` of a header.
-    pub(crate) fn of_fields(latching: Option<&[u8]>, callerid: Option<&[u8]>) -> Self {
-        Self { latching: latching == Some(b"1"), callerid: callerid.map(escape_bytes) }
-    }
-
-    /// Creates a latching publisher. V1.2 bags record only latching publishers.
-    pub fn latching(callerid: impl Into<String>) -> Self {
-        Self { latching: true, callerid: Some(callerid.into()) }
-    }
-}

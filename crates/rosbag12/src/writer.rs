@@ -11,7 +11,8 @@ use rovelog_core::internal::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
 use crate::error::BagError;
-use crate::tables::{ConnectionName, Publisher};
+use crate::message::Publisher;
+use crate::tables::ConnectionName;
 use crate::wire::{Data, Definition, Header, Index, IndexEntry, VERSION_LINE, bag_header_record};
 
 /// Maximum size in bytes of a header field. librosbag refuses bags in which a field has more than a

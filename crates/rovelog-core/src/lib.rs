@@ -14,7 +14,6 @@
 //! types. The facade `rovelog` opens logs of all formats.
 #![forbid(unsafe_code)]
 
-pub mod backend;
 pub mod diagnostic;
 pub mod error;
 pub mod format;
@@ -42,6 +41,7 @@ pub use internal::limits::Limits;
 pub use internal::topic::{Interval, Topic, TopicId};
 pub use internal::usage::Usage;
 pub use open::OpenOptions;
+pub use reader::backend;
 #[cfg(feature = "arrow")]
 pub use reader::{Batches, TopicBatches};
 pub use reader::{LogReader, LogStream, Records, TopicRef};

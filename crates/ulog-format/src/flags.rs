@@ -14,8 +14,11 @@ use zerocopy::FromBytes as _;
 
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-use crate::scan::{FLAGS_LEN, Scanner};
 use crate::wire::{FLAG_BITS_AT, FlagBits, HEADER_LEN, MessageHeader, kind};
+
+/// Size in bytes of a flag bits message with its header, without fields that later editions of the
+/// specification may add.
+pub(crate) const FLAGS_LEN: u64 = HEADER_LEN + size_of::<FlagBits>() as u64;
 
 /// Returns the flag bits if `bytes` starts with a flag bits message.
 ///
@@ -107,21 +110,19 @@ impl AppendedData {
             }
         }
     }
-}
 
-impl Scanner {
     /// Applies the flag bits at the start of a log.
     ///
     /// # Errors
     /// Returns an error if an undefined incompatible bit is set. According to the specification, a
     /// parser "must refuse to parse a log which contains unknown incompatibility bits set".
-    pub(crate) fn apply_flags(&mut self, flags: &FlagBits) -> Result<(), UlogError> {
+    pub(crate) fn apply(&mut self, flags: &FlagBits, notes: &mut Diagnostics) -> Result<(), UlogError> {
         let is_set = |bit: &usize| flags.incompat_flags[bit / 8] >> (bit % 8) & 1 == 1;
         let unknown: Vec<_> = (1..64).filter(is_set).collect();
         if let Some(first) = unknown.first() {
             let bits: Vec<_> =
                 unknown.iter().map(|bit| format!("byte {} bit {}", bit / 8, bit % 8)).collect();
-            let field = self.start.first + HEADER_LEN + offset_of!(FlagBits, incompat_flags) as u64;
+            let field = self.flag_bits_at + HEADER_LEN + offset_of!(FlagBits, incompat_flags) as u64;
             let at = field + *first as u64 / 8;
             return Err(UlogError::IncompatibleFlags { bits: bits.join(", "), at });
         }
@@ -129,14 +130,14 @@ impl Scanner {
         // are reported.
         let [first, others @ ..] = flags.compat_flags;
         if first & !1 != 0 || others != [0; 7] {
-            self.appended.note(&mut self.diagnostics, &rules::UNDEFINED_COMPAT_BITS, || {
+            self.note(notes, &rules::UNDEFINED_COMPAT_BITS, || {
                 format!(
                     "the compatible flags {:02x?} contain bits that the specification does not define",
                     flags.compat_flags
                 )
             });
         }
-        self.appended.add(flags, &mut self.diagnostics);
+        self.add(flags, notes);
         Ok(())
     }
 }

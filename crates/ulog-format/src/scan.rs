@@ -42,20 +42,16 @@ use crate::definitions::Definitions;
 use crate::deviations::Deviations;
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-use crate::flags::{AppendedData, flag_bits};
+use crate::flags::{AppendedData, FLAGS_LEN, flag_bits};
 use crate::locate::{Search, Start, locate};
 use crate::sessions::{Boundaries, header_at};
 pub(crate) use crate::step::{PlainRow, ROW_AT, RowInfo, Step, plain_row, plain_time};
 use crate::validate::{FREE_DEFINITIONS, Scan, TYPE_AT, Validator, Verdict, why_no_format};
-use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message, MessageHeader};
+use crate::wire::{FLAG_BITS_AT, FileHeader, Message, MessageHeader};
 
 /// Distance in bytes from the current row to the byte that is loaded into the processor's cache in
 /// advance. Otherwise, the scan would wait for memory at most rows.
 pub(crate) const PREFETCH_DISTANCE: usize = 4096;
-
-/// Size in bytes of a flag bits message with its header, without fields that later editions of the
-/// specification may add.
-pub(crate) const FLAGS_LEN: u64 = HEADER_LEN + size_of::<FlagBits>() as u64;
 
 /// Number of bytes of definitions that lookahead may parse for each byte scanned so far.
 /// [`FREE_DEFINITIONS`] may be parsed in addition. The limit keeps the total work linear in the
@@ -180,7 +176,7 @@ impl Scanner {
             });
         }
         if let Some(flags) = flag_bits(window.upto(first, FLAGS_LEN)?)
-            && let Err(error) = scanner.apply_flags(flags)
+            && let Err(error) = scanner.appended.apply(flags, &mut scanner.diagnostics)
         {
             return Ok(Err(error));
         }

@@ -19,8 +19,8 @@ use zerocopy::FromBytes;
 use crate::clock::{ClockChange, is_plausible, span};
 use crate::error::RldError;
 use crate::layout::times_at;
+use crate::log_scan::AMBIENT;
 use crate::reader::RldReader;
-use crate::state::AMBIENT;
 use crate::wire::{BlockTimes, Header};
 use crate::writer::{RldWriter, Written, set_counts};
 

@@ -14,9 +14,9 @@ use super::scan::{ChunkExtent, LengthSource};
 use super::template::Template;
 use super::wire::{Connection, ConnectionHeader, Header};
 use crate::diagnostics as rules;
-use crate::message::MessageRef;
+use crate::message::{MessageRef, Publisher};
 use crate::scan::Scanner;
-use crate::tables::{MAX_CONNECTIONS, Publisher, Tally, fit};
+use crate::tables::{MAX_CONNECTIONS, Tally, fit};
 use crate::wire::RecordHead;
 
 impl Scanner {

@@ -12,8 +12,8 @@ use super::buffer::DataStatus;
 use super::compression::Compression;
 use super::scan::{ChunkExtent, LengthSource};
 use super::wire::{ConnectionHeader, IndexEntry};
-use crate::message::usize_of;
-use crate::tables::{Connection, MAX_CONNECTIONS, Publisher, Tallies, Tally};
+use crate::message::{Publisher, usize_of};
+use crate::tables::{Connection, MAX_CONNECTIONS, Tallies, Tally};
 use crate::validate::are_damaged;
 
 /// Connection ids below this value are always stored in a list. Larger ids are stored in the list

@@ -146,7 +146,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (mut at, mut printed) = (0, Ok(()));
     let done = lake::ingest(&args.sources, &lake, &options, &mut |progress| match progress {
         lake::Progress::Waiting => {
-            context.note("another program is writing to this lake; waiting until it has finished")
+            context.note("another program is writing to this lake; waiting until it has finished");
         }
         lake::Progress::Found { new, bytes, known } => {
             context.progress.start(Some(bytes));

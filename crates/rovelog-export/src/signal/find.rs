@@ -194,10 +194,7 @@ impl<'a> Signals<'a> {
             (Some(signal), None) => Ok(signal),
             (_, first) => {
                 let first = first.map_or("", |signal| signal.name());
-                Err(NoSignal::new(
-                    format!("{text} names several signals"),
-                    format!("name one of them, such as {first}"),
-                ))
+                Err(NoSignal::new(format!("{text} names several signals"), format!("name one: {first}")))
             }
         }
     }
@@ -375,10 +372,7 @@ impl<'a> Signals<'a> {
         }
         let of = short(&self.log.topics()[topic].name);
         let named = stems.iter().take(3).map(|stem| format!("{stem}{name}")).collect::<Vec<_>>().join(", ");
-        Err(NoSignal::new(
-            format!("topic {of} has several fields named {name}"),
-            format!("name one of them: {named}"),
-        ))
+        Err(NoSignal::new(format!("{of} has several fields {name}"), format!("name one of them: {named}")))
     }
 
     fn no_field(&self, topic: usize, field: &str) -> NoSignal {
@@ -397,10 +391,7 @@ impl<'a> Signals<'a> {
         let topics = self.log.topics();
         let first = name.split('.').next().unwrap_or(name);
         if topics.is_empty() {
-            return NoSignal::new(
-                format!("the log has no topic {first}"),
-                "choose another log, because this log has no topics",
-            );
+            return NoSignal::new(format!("the log has no topic {first}"), "this log has no topics");
         }
         let names = self.topics.iter().map(|topic| &*topics[*topic].name);
         let what = match self.topics[..] {

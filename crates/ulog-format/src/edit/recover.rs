@@ -22,8 +22,8 @@ use zerocopy::IntoBytes;
 
 use crate::diagnostics as rules;
 use crate::error::UlogError;
+use crate::flags::FLAGS_LEN;
 use crate::reader::UlogReader;
-use crate::scan::FLAGS_LEN;
 use crate::schema::FormatText;
 use crate::stream::UlogStream;
 use crate::wire::{self, FLAG_BITS_AT, FlagBits, HEADER_LEN, Message, Subscription, kind};

@@ -31,7 +31,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Log file (- for stdin), which may be followed by conditions such as 'voltage_v < 14'. If
+    /// Log file (- for stdin), which may be followed by conditions such as 'voltage < 14'. If
     /// conditions are given, several log files, folders and patterns can be named
     #[arg(value_name = "FILE")]
     pub(super) arguments: Vec<PathBuf>,

@@ -1,12 +1,14 @@
 //! Readers: random access to a log, its topics, and a single pass over a log from a pipe.
 
+pub mod backend;
+
 use std::fmt;
 use std::io::Write;
 use std::ops::Deref;
 
 use serde_core::de::DeserializeOwned;
 
-use crate::backend::Backend;
+use self::backend::Backend;
 use crate::internal::layout::{EscapedTexts, TypedReader};
 use crate::internal::partial::Unread;
 use crate::{
