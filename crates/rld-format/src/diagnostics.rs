@@ -4,7 +4,7 @@ rovelog_core::rules! {
     CUT "E-RLD-001" "cut" DataLost
         "the last row, or the block times of the last block, is truncated by the end of the file"
     TRAILING_BYTES "E-RLD-003" "trailing_bytes" DataLost
-        "bytes follow the last row that are not a block"
+        "the last row is followed by bytes that are not a block"
     NO_LAYOUT "E-RLD-004" "no_layout" DataLost
         "the rows of the blocks cannot be located, because the header is damaged"
     ROWS_MISSING "E-RLD-005" "rows_missing" DataLost
@@ -54,7 +54,7 @@ rovelog_core::rules! {
     NEGATIVE_NANOSECONDS "W-RLD-117" "negative_nanoseconds" Note
         "a block time has negative nanoseconds; it is converted to the same time with positive nanoseconds"
     STAMPS_IMPLAUSIBLE "W-RLD-118" "stamps_implausible" Repaired
-        "block times are invalid; the rows get times that continue the previous block or the start time"
+        "block times are invalid; the rows get times that continue those of the previous block"
     GAP "W-RLD-119" "gap" Note
         "the logger lost blocks while the clock continued, which leaves a gap"
     CLOCK_BACKWARDS "W-RLD-120" "clock_backwards" Note

@@ -90,7 +90,7 @@ rovelog_core::rules! {
     CONNECTION_CONFLICT "W-BAG-132" "connection_conflict" Note
         "two connections share an id; the last connection record before a message applies"
     OTHER_TOPIC "W-BAG-133" "other_topic" Note
-        "a connection was recorded under another topic than its publisher named"
+        "a connection was recorded under another topic than the one that its publisher named"
     OP_DAMAGED "W-BAG-134" "op_damaged" Note
         "the op (record type) of a record is damaged; the correct op follows from its other fields"
     OLD_INDEX "W-BAG-135" "old_index" Note

@@ -43,7 +43,7 @@ pub(crate) struct Global {
     /// Print only results, warnings and errors, but no notes and no progress bar
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Print exact sizes, the causes of errors, and each time both as a date and in seconds
+    /// Print exact sizes, the causes of errors, and times both as dates and in seconds
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     /// Fail at the first damaged part of a log instead of skipping it

@@ -14,7 +14,7 @@ pub fn health(log: &AnyLog, select: &Select) -> Result<Health> {
     health_with(log, select, Vec::new())
 }
 
-/// Examines the timestamps as [`health`] does, but does not read the times in `known` again; see
+/// Examines the timestamps as [`health()`] does, but does not read the times in `known` again; see
 /// [`health::of`](rovelog_core::health::of).
 ///
 /// # Errors

@@ -16,7 +16,7 @@ rovelog_core::rules! {
     INVALID_MESSAGE "W-VEL-103" "invalid_message" Note
         "a message is marked as invalid by its writer; reading skips it, and rewriting keeps it"
     TRAILING_DATA "W-VEL-104" "trailing_data" Note
-        "a message is longer than its content; the extra bytes are kept"
+        "a message is longer than its fields; the extra bytes at its end are kept"
     UNKNOWN_TYPE "W-VEL-105" "unknown_type" Note
         "a message has an unknown type or version; its data is kept as raw bytes"
     TAIL "W-VEL-106" "tail" Note

@@ -41,10 +41,10 @@ struct ScrubArgs {
     log: LogArg,
     #[command(flatten)]
     output: OutputArgs,
-    /// Keep the comment
+    /// Keep the comment in the header, which is removed by default
     #[arg(long)]
     keep_comment: bool,
-    /// Keep the MAC address
+    /// Keep the logger's MAC address, which is removed by default
     #[arg(long)]
     keep_mac: bool,
 }

@@ -39,10 +39,10 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 struct HashArgs {
-    /// Names of message types
+    /// Names of the message types to show
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Also compare with the ids in this log
+    /// Also compare the ids with those in this log
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

@@ -88,7 +88,9 @@ impl OutFile {
             if !existing.is_file() {
                 let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
                 if file.is_terminal() {
-                    return Err(Failure::usage("the output is a terminal").next("name a file").at(path));
+                    return Err(Failure::usage("this output is not written to a terminal")
+                        .next("name a file: -o FILE")
+                        .at(path));
                 }
                 return Ok(Self { file: buffered(file), path: path.to_owned(), pending: None, upload: None });
             }
@@ -197,8 +199,10 @@ impl OutFolder {
     /// Creates the output folder and its parents if they are missing.
     pub(crate) fn create(path: &Path, args: OutArgs) -> Result<Self, Failure> {
         if rovelog::is_address(path) {
-            return Err(Failure::usage("several files cannot be written to a server")
-                .next("name one file, or write the files to a folder and copy the folder"));
+            return Err(Failure::usage(
+                "only one file can be written to a server, but this command writes several",
+            )
+            .next("name one file, or write the files to a folder and copy the folder"));
         }
         if is_stdout(path) {
             return Err(Failure::usage("several files cannot be written to standard output")

@@ -113,7 +113,8 @@ pub(crate) struct Args {
     /// mcap, RLD: write every sample as a message, instead of a min/mean/max envelope
     #[arg(long)]
     pub(super) full: bool,
-    /// RLD to mcap: write every sample, with N samples in each message, instead of an envelope
+    /// RLD to mcap: write every sample, N in each message. By default, logs above 1 kHz are written
+    /// as minimum, mean and maximum of each millisecond
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub(super) batch: Option<u32>,
     /// ROS bag to mcap: write ROS 2 messages (CDR), without Header.seq, which ROS 2 does not have

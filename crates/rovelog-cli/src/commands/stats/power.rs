@@ -38,7 +38,7 @@ enum Ranges {
 /// Options for power logs.
 #[derive(clap::Args)]
 pub(super) struct PowerArgs {
-    /// Power logs: show the charge of each current and the energy of each power
+    /// Power logs: show the charge for each current channel and the energy for each power
     #[arg(long)]
     energy: bool,
     /// Power logs: compute the power from this voltage and current, such as V1*I1 or (V2-V3)*I2;
