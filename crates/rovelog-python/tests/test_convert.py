@@ -161,7 +161,7 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
     with pytest.raises(rl.WriteError, match="the output file is also the input file"):
         rl.convert(copy, copy, kind="mcap", force=True)
     (tmp_path / "a.txt").write_text("")
-    with pytest.raises(rl.RovelogError, match="a file, not a folder"):
+    with pytest.raises(rl.RovelogError, match="must be a folder, but is a file"):
         rl.convert(flight, f"{tmp_path}/a.txt/", kind="csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "a.ulg"]
 

@@ -117,7 +117,7 @@ def resolve(time: TimeLike | None, info: Info, *, is_end: bool = False) -> int |
         # is raised again.
         if isinstance(error, NoUtcError):
             raise
-        why = f"`{time}` is no time: write +10s, -30s, 112.5s, 2026-05-20T12:01:05Z, or nanoseconds"
+        why = f"`{time}` is not a valid time; write +10s, -30s, 112.5s, 2026-05-20T12:01:05Z, or nanoseconds"
         raise ValueError(why) from error
 
 
