@@ -429,8 +429,8 @@ mod tests {
         assert!(error("q + 1").contains("the signal has 4 values"), "{}", error("q + 1"));
         assert!(error("roll(a)").contains("roll takes a quaternion"));
         assert!(error("sine(a)").contains("the function sine is unknown; the functions are abs, sqrt, sin"));
-        assert!(error(&"(".repeat(1000)).contains("more than 64 brackets"));
-        assert!(error(&"-".repeat(1000)).contains("more than 64 brackets"));
+        assert!(error(&"(".repeat(1000)).contains("more than 64 nested brackets"));
+        assert!(error(&"-".repeat(1000)).contains("more than 64 nested brackets"));
     }
 
     #[test]
