@@ -1,7 +1,8 @@
 //! Statistics of topics that are computed from their columns.
 //!
 //! A topic is computed from its columns if the result is the same as from its records. This is the
-//! case for a topic in time order whose columns have a number for each number in a record.
+//! case for a topic in time order whose records can all be decoded, and whose columns have a number
+//! for each number in a record.
 
 use std::collections::HashSet;
 
@@ -11,11 +12,11 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::DataType;
 use rovelog::core::health::Pace;
 use rovelog::core::internal::parallel::{self, Jobs};
-use rovelog::{Error, ErrorKind, LogReader, Select, Topic};
+use rovelog::{FieldType, LogReader, Select, Topic};
 
 use super::running::{Block, LANES};
 use super::{FieldStatistics, Number, Progress, Statistics};
-use crate::Loss;
+use crate::ExportError;
 use crate::leaf::{Bound, Leaf, Names, leaves};
 
 /// Number of rows that are processed for all columns before the next rows. The values of these rows
@@ -44,14 +45,14 @@ pub(super) fn statistics(
     log: &dyn LogReader,
     select: &Select,
     (jobs, progress): (Jobs, &Progress<'_>),
-    losses: &mut Vec<Loss>,
-) -> rovelog::Result<Vec<Option<(FieldStatistics, Pace)>>> {
+) -> Result<Vec<Option<(FieldStatistics, Pace)>>, ExportError> {
     let topics = log.topics();
-    let suitable: Vec<bool> =
-        topics.iter().map(|topic| select.keeps_topic(topic) && has_suitable_columns(log, topic)).collect();
-    let mut results: Vec<_> = topics.iter().map(|_| None).collect();
+    let mut suitable: Vec<bool> = topics
+        .iter()
+        .map(|topic| select.keeps_topic(topic) && has_suitable_columns(log, topic, select))
+        .collect();
     if !suitable.contains(&true) {
-        return Ok(results);
+        return Ok(vec![None; topics.len()]);
     }
     // Each name in a selection has to be looked up. If all topics are suitable, the selection stays
     // as it is.
@@ -66,13 +67,12 @@ pub(super) fn statistics(
     let total = topics.iter().filter(|topic| select.keeps_topic(topic)).map(|topic| topic.count).sum::<u64>();
     let work = |statistics: &mut TopicStatistics, batch: RecordBatch| {
         statistics.add(&batch);
-        Ok::<_, Error>(())
+        Ok::<_, ExportError>(())
     };
     let lanes = parallel::lanes(jobs, lanes, work, |push| {
         let mut rows = 0_u128;
         for batch in log.batches(&select) {
-            let failed = |error: String| Error::new(log.format().id, ErrorKind::Malformed, None, error);
-            let (topic, batch) = batch.map_err(|error| failed(error.to_string()))?;
+            let (topic, batch) = batch?;
             if suitable[topic.index()] {
                 rows += batch.num_rows() as u128;
                 let bytes = u128::from(log.info().size) * rows / u128::from(total.max(1));
@@ -82,33 +82,36 @@ pub(super) fn statistics(
         }
         Ok(())
     })?;
-    for (index, lane) in lanes.into_iter().enumerate().filter(|(index, _)| suitable[*index]) {
-        results[index] = Some(lane.finish());
+    // A record that cannot be decoded has no row, but may have a value.
+    for (topic, _) in log.undecodable(&select) {
+        suitable[topic.index()] = false;
     }
-    let lost = log.undecodable(&select).into_iter().filter(|(topic, _)| suitable[topic.index()]);
-    losses.extend(lost.map(|(topic, records)| Loss::undecodable(&topics[topic.index()], records)));
-    Ok(results)
+    let results = lanes.into_iter().zip(suitable);
+    Ok(results.map(|(lane, is_suitable)| is_suitable.then(|| lane.finish())).collect())
 }
 
 /// Returns whether the columns of a topic have the same numbers as its records, in the same order.
 ///
-/// This is not the case if a record has several rows, and for ROS times, which are two numbers in a
-/// record. The names of the numbers then differ. If a field occurs twice, its numbers in a record
-/// have the same name.
-fn has_suitable_columns(log: &dyn LogReader, topic: &Topic) -> bool {
+/// This is not the case for a ROS time, which is two numbers in a record, and if a record has
+/// several rows or a field occurs twice. In the last two cases, the names of the numbers differ.
+fn has_suitable_columns(log: &dyn LogReader, topic: &Topic, select: &Select) -> bool {
     let Some(schema) = topic.schema.as_deref() else { return false };
     let is_in_order = topic.in_order && topic.timed == topic.count;
     if topic.count == 0 || !is_in_order || !schema.is_fixed() {
         return false;
     }
-    let Ok(batches) = log.own(topic).and_then(|topic| topic.columns(&Select::all())) else { return false };
-    let mut names = HashSet::new();
-    schema.for_each_leaf(&mut |name, _| {
+    let mut all_fields = select.clone();
+    all_fields.fields = None;
+    let Ok(batches) = log.own(topic).and_then(|topic| topic.columns(&all_fields)) else { return false };
+    let (mut names, mut has_times) = (HashSet::new(), false);
+    schema.for_each_leaf(&mut |name, ty| {
+        has_times |= matches!(ty, FieldType::Time | FieldType::Duration);
         names.insert(name.to_owned());
     });
     // The first column is the time, which is not a field.
     let columns = leaves(&batches.schema(), Names::Bracket);
-    columns.len() == names.len() + 1 && columns.iter().skip(1).all(|leaf| names.contains(&leaf.name))
+    let is_same = columns.iter().skip(1).all(|leaf| names.contains(&leaf.name));
+    !has_times && is_same && columns.len() == names.len() + 1
 }
 
 impl TopicStatistics {
@@ -125,7 +128,7 @@ impl TopicStatistics {
             let bounds: Vec<Bound> = columns.iter().map(|column| column.leaf.bind(batch)).collect();
             for start in (0..batch.num_rows()).step_by(BLOCK_ROWS) {
                 let rows = start..batch.num_rows().min(start + BLOCK_ROWS);
-                block.clear(rows.len());
+                block.reset(rows.len());
                 for (lane, bound) in bounds.iter().enumerate() {
                     block.set(lane, bound.numbers(rows.clone()).into_iter());
                 }

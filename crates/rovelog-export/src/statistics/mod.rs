@@ -12,13 +12,13 @@ use rovelog::core::health::Pace;
 use rovelog::core::internal::parallel::Jobs;
 use rovelog::{Error, ErrorKind, LogReader, Select, Topic};
 
-use crate::{Loss, leaf};
+use crate::{ExportError, Loss, leaf};
 
 pub use number::{Number, short};
 pub use running::Statistics;
 
-/// Flat name and statistics of each field of a topic, in the order in which the fields first
-/// occurred.
+/// Flat name and statistics of each field of a topic. The fields are in the order of the schema. If
+/// the topic has lists of variable length, they are in the order in which they first occurred.
 pub type FieldStatistics = Vec<(String, Statistics)>;
 
 /// Statistics of the selected records of a log.
@@ -47,12 +47,12 @@ pub fn statistics(
     select: &Select,
     jobs: Jobs,
     progress: &Progress<'_>,
-) -> rovelog::Result<LogStatistics> {
+) -> Result<LogStatistics, ExportError> {
     check_field_count(log, select)?;
-    let mut losses = Vec::new();
-    let results = columns::statistics(log, select, (jobs, progress), &mut losses)?;
+    let results = columns::statistics(log, select, (jobs, progress))?;
     let (mut fields, paces): (Vec<_>, Vec<_>) = results.into_iter().map(Option::unzip).unzip();
     let is_missing = |topic: &Topic| fields[topic.id.index()].is_none() && topic.count > 0;
+    let mut losses = Vec::new();
     if log.topics().iter().any(|topic| is_missing(topic) && select.keeps_topic(topic)) {
         records::add(log, select, (jobs, progress), &mut fields, &mut losses)?;
     }

@@ -111,8 +111,8 @@ struct Lanes {
 }
 
 impl Block {
-    /// Removes all values, and sets the number of rows.
-    pub(super) fn clear(&mut self, rows: usize) {
+    /// Resets the block to this number of rows without values.
+    pub(super) fn reset(&mut self, rows: usize) {
         self.rows.clear();
         self.rows.resize(rows, [f64::NAN; LANES]);
     }
@@ -215,7 +215,7 @@ mod tests {
         }
         for rows in [0..3, 3..4, 4..10] {
             let mut block = Block::default();
-            block.clear(rows.len());
+            block.reset(rows.len());
             for (lane, column) in columns.iter().enumerate() {
                 block.set(lane, column[rows.clone()].iter().copied());
             }

@@ -23,20 +23,22 @@ pub(in crate::commands) fn lines(
     topics: &[&Topic],
     window: Window,
 ) -> Result<Vec<Line>, Failure> {
-    let select = Select::all().between(window.start, window.end);
-    let mut lines = Vec::new();
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut known = names(section);
     // The section lacks the fields that are not selected, which are needed to suggest names.
     for topic in topics.iter().filter(|topic| topic.count > 0) {
-        let schema = topic.schema.iter();
-        schema.for_each(|schema| {
+        if let Some(schema) = &topic.schema {
             schema.for_each_leaf(&mut |name, ty| {
                 if let FieldType::Scalar(_) = ty {
                     known.push((&topic.name, name.to_owned()));
                 }
             });
-        });
+        }
     }
+    let select = Select::all().between(window.start, window.end);
+    let mut lines = Vec::new();
     for signal in fields.derived_except(&known, log, topics, true)? {
         let mut sums = Statistics::default();
         each(log, &signal, &select, &mut |_, value| sums.push(Number::Float(value)))?;
