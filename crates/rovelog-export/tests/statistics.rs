@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rovelog::core::backend::Backend as _;
 use rovelog::core::internal::parallel::Jobs;
-use rovelog::{AnyLog, LogReader as _, ReadOptions, Select, Value};
+use rovelog::{AnyLog, ReadOptions, Select, Value};
 use rovelog_export::statistics::{FieldStatistics, Number, Statistics, statistics};
 use rovelog_testing::{RLD, ROSBAG, ULOG, VEL};
 
