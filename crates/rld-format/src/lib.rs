@@ -282,8 +282,8 @@ impl LogReader for RldReader {
         &self.diagnostics
     }
 
-    /// Returns the comment in the header, which is the only text in an RLD log. Its time is the
-    /// start time of the log.
+    /// Returns the comment in the header, which is the only text in an RLD log. The time of the
+    /// returned text is the start time of the log.
     fn texts(&self) -> Option<Texts<'_>> {
         let comment = self.header().comment_text();
         let text = Text::new(self.info.start, wire::LEAD_IN_LEN, COMMENT_LEVEL, comment);

@@ -96,7 +96,8 @@ impl Select {
     }
 
     /// Returns the same selection with the time window `start..end`, in nanoseconds of the log's
-    /// clock. If `start` or `end` is `None`, the window has no limit on this side.
+    /// clock. If `start` is `None`, the window starts with the first record. If `end` is `None`, it
+    /// ends after the last record.
     #[must_use]
     pub fn between(mut self, start: Option<i64>, end: Option<i64>) -> Self {
         (self.start, self.end) = (start, end);

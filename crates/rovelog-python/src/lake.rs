@@ -1,8 +1,8 @@
 //! Adds logs to a lake with a query engine, such as Spark.
 //!
 //! The driver of the engine calls [`lake_ingest`], which divides the logs into packs and passes a
-//! task for each pack to the engine. A pack consists of logs that are added together. A worker of
-//! the engine calls [`lake_answer`] to run the task.
+//! task for each pack to the engine. A pack is a group of logs that are added in one step. A worker
+//! of the engine calls [`lake_answer`] to run the task.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

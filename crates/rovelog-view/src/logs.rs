@@ -1,4 +1,4 @@
-//! The list of logs that the page in the browser shows, and a cache of open logs.
+//! Keeps the list of logs that the page in the browser shows, and a cache of open logs.
 
 use std::collections::HashSet;
 use std::panic::{self, AssertUnwindSafe};

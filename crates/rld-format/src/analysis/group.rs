@@ -1,5 +1,5 @@
-//! Rows that are summed together. About a thousand rows at a time are copied into columns, which stay
-//! in the processor's cache while they are summed.
+//! Sums the rows of an RLD log in groups. About a thousand rows at a time are copied into columns,
+//! because columns of this size stay in the processor's cache while they are summed.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use crate::bits;
 use crate::layout::{self, values};
 use crate::row::Table;
 
-/// Maximum number of rows that are summed as a group. The limit is small enough that the sums over
-/// a group fit into 32 and 64 bits.
+/// Maximum number of rows in a group. The sums over a group of this size fit into the integers of
+/// 32 and 64 bits that are used for them.
 pub(super) const GROUP_ROWS: u64 = 1024;
 
-/// Rows of a log that are summed together, in columns. The buffers are reused for the next group.
+/// Columns of a group of rows. The buffers are reused for the next group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     /// Bits of the binary channels, in words of 32 channels. Each word has a list with an element

@@ -48,8 +48,10 @@ pub fn statistics(
     jobs: Jobs,
     progress: &Progress<'_>,
 ) -> Result<LogStatistics, ExportError> {
-    check_field_count(log, select)?;
-    let results = columns::statistics(log, select, (jobs, progress))?;
+    let mut results = vec![None; log.topics().len()];
+    if count_fields(log, select)? <= MAX_COLUMNS {
+        results = columns::statistics(log, select, (jobs, progress))?;
+    }
     let (mut fields, paces): (Vec<_>, Vec<_>) = results.into_iter().map(Option::unzip).unzip();
     let is_missing = |topic: &Topic| fields[topic.id.index()].is_none() && topic.count > 0;
     let mut losses = Vec::new();
@@ -64,14 +66,21 @@ pub fn statistics(
 /// logs have tens of thousands of fields.
 const MAX_FIELDS: usize = 1_000_000;
 
-/// Returns an error if the selected topics together have too many fields. A malicious log of 20 MB
-/// may declare a hundred million fields.
-fn check_field_count(log: &dyn LogReader, select: &Select) -> rovelog::Result<()> {
+/// Maximum number of fields of all topics for statistics from columns. A column needs several times
+/// the memory of the statistics of its field.
+const MAX_COLUMNS: usize = 20_000;
+
+/// Returns the number of fields of all selected topics. An array of three numbers counts as three.
+///
+/// # Errors
+/// Returns an error if there are more than [`MAX_FIELDS`]. A malicious log of 20 MB may declare a
+/// hundred million fields.
+fn count_fields(log: &dyn LogReader, select: &Select) -> rovelog::Result<usize> {
     let topics = log.topics().iter().filter(|topic| topic.count > 0 && select.keeps_topic(topic));
     let fields = topics.filter_map(|topic| topic.schema.as_deref()).map(|schema| leaf::count(schema, true));
     let fields = fields.fold(0, usize::saturating_add);
     if fields <= MAX_FIELDS {
-        return Ok(());
+        return Ok(fields);
     }
     let what = format!("the topics have {fields} fields, but statistics are limited to {MAX_FIELDS} fields");
     Err(Error::new("rovelog", ErrorKind::LimitExceeded, None, what).with_next("select topics: --topics NAME"))

@@ -1,6 +1,6 @@
-//! Adds the Parquet files of a pack to a lake. A pack consists of logs that are added together. Its
-//! files are moved from the staging folder to their tables. Then a file that describes the pack is
-//! written to the table `_logs`.
+//! Adds the Parquet files of a pack to a lake. A pack is a group of logs that are added in one step.
+//! First, the files of the pack are moved from the staging folder to the folders of their tables.
+//! Then a file that describes the pack is written to the table `_logs`.
 
 use std::fs::{self, File};
 use std::sync::Arc;

@@ -67,7 +67,7 @@ impl Write for ReopenedFile {
     }
 }
 
-/// A writer of a Parquet file. It keeps rows in memory until they form a row group.
+/// Writes a Parquet file. Rows are kept in memory until they fill a row group.
 pub(super) struct RowGroupWriter {
     file: SerializedFileWriter<ReopenedFile>,
     columns: ArrowRowGroupWriterFactory,
