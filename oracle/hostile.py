@@ -51,6 +51,7 @@ FIELDS = "8192 columns with their buffers"
 ALIKE = "rows with repeated times are sorted in windows of 8 MiB, and a small log is one window"
 SCHEMAS = "60 000 topics, each with a schema and a channel"
 SIGNALS = "10 000 lines, each with its values"
+TOPICS = "65 536 topics, each with its type, times and sums: 5 % above the limit"
 CONNECTIONS = "65 536 connections, each with its publisher, definition and columns"
 CHUNKS = "more than 200 000 chunks, each reported with its state and losses"
 BZ2 = "bz2 sorts a million similar short messages, which takes three times as long as in the original program"
@@ -62,6 +63,8 @@ KNOWN = {
     ("changes.ulg", "export mcap"): "800 000 changes of a parameter, kept to be written between the records",
     ("infos.ulg", "export mcap"): "infos, kept to be written before the records",
     ("types.ulg", "export mcap"): SCHEMAS,
+    ("types.ulg", "stats"): TOPICS,
+    ("undefined-topics.bag", "stats"): TOPICS,
     ("undefined-topics.bag", "export mcap"): SCHEMAS,
     ("undefined-topics.bag", "export ros2"): SCHEMAS,
     ("wide.ulg", "export parquet"): FIELDS,

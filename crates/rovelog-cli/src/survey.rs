@@ -80,7 +80,7 @@ impl Survey {
             }
             let end = stream.info().span().map(|span| span.1.nanos);
             Self {
-                health: health.map(|_| Health::new(&paces, end, &interruptions)),
+                health: health.map(|_| Health::new(paces, end, &interruptions)),
                 format: stream.format(),
                 info: stream.info(),
                 topics: stream.topics().to_vec(),

@@ -112,8 +112,8 @@ impl Health {
     /// - `paces` has the times of each topic, in the order of the topics' indices.
     /// - `end` is the time at which the log's data ends.
     /// - `interruptions` are time spans in which records are missing according to the log itself.
-    pub fn new(paces: &[Pace], end: Option<i64>, interruptions: &[Range<i64>]) -> Self {
-        let timed = paces.iter().enumerate().filter(|(_, pace)| pace.count > 0);
+    pub fn new(paces: Vec<Pace>, end: Option<i64>, interruptions: &[Range<i64>]) -> Self {
+        let timed = paces.into_iter().enumerate().filter(|(_, pace)| pace.count > 0);
         let id = |index: usize| TopicId(u32::try_from(index).unwrap_or(u32::MAX));
         let mut topics: Vec<_> = timed.map(|(index, pace)| pace.evaluate(id(index), end)).collect();
         witness::confirm(&mut topics, interruptions);
@@ -182,7 +182,7 @@ pub fn of(
     dropouts.extend(witness::lost_spans(log, select)?);
     let end = log.info().span().map(|span| span.1.nanos);
     let end = end.map(|end| select.end.map_or(end, |window| end.min(window)));
-    Ok(Health::new(&paces, end, &dropouts))
+    Ok(Health::new(paces, end, &dropouts))
 }
 
 /// Collects the times of the selected records by topic, except for topics whose times are known.

@@ -145,9 +145,9 @@ impl Pace {
         }
     }
 
-    /// Returns the lengths of the positive intervals with their counts, in ascending order.
-    fn sorted_lengths(&self) -> Vec<(i64, u64)> {
-        let mut lengths = self.lengths.clone();
+    /// Takes the lengths of the positive intervals with their counts, in ascending order.
+    fn sorted_lengths(&mut self) -> Vec<(i64, u64)> {
+        let mut lengths = std::mem::take(&mut self.lengths);
         for (length, count) in self.cached.iter().filter(|cached| cached.1 > 0) {
             *lengths.entry(*length).or_default() += count;
         }
@@ -161,7 +161,7 @@ impl Pace {
 
     /// Computes the health of the topic. `end` is the time at which the log's data ends. The gaps
     /// are not confirmed yet, because this needs the results of all topics.
-    pub(super) fn evaluate(&self, topic: TopicId, end: Option<i64>) -> TopicResult {
+    pub(super) fn evaluate(mut self, topic: TopicId, end: Option<i64>) -> TopicResult {
         let lengths = self.sorted_lengths();
         let intervals: u64 = lengths.iter().map(|length| length.1).sum();
         let mut before = 0;
@@ -187,10 +187,11 @@ impl Pace {
         // Gaps are not jitter, so they are excluded from the standard deviation.
         let (gaps, others): (Vec<_>, Vec<_>) =
             lengths.iter().copied().partition(|(length, _)| steady && *length > limit);
-        let mut longest = self.longest.clone();
+        let mut longest = self.longest;
         sort_longest(&mut longest);
         let longest_interval = longest.first().map(|interval| interval.length);
         longest.retain(|gap| steady && gap.length > limit);
+        longest.shrink_to_fit();
         let silence =
             end.zip(period).filter(|_| steady).map(|(end, period)| (end.saturating_sub(self.latest), period));
         let health = TopicHealth {

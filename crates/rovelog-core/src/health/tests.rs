@@ -102,7 +102,7 @@ fn pace(period: i64, gaps: &[Range<i64>]) -> Pace {
 /// For each topic, returns the numbers of gaps, of confirmed gaps and of missing records.
 fn confirmed(paces: &[Pace], interruptions: &[Range<i64>]) -> Vec<(u64, u64, u64)> {
     let interruptions: Vec<_> = interruptions.iter().map(|span| span.start * MS..span.end * MS).collect();
-    let health = Health::new(paces, Some(3_000 * MS), &interruptions);
+    let health = Health::new(paces.to_vec(), Some(3_000 * MS), &interruptions);
     health.topics.iter().map(|topic| (topic.gaps, topic.confirmed, topic.missing)).collect()
 }
 
@@ -110,7 +110,7 @@ fn confirmed(paces: &[Pace], interruptions: &[Range<i64>]) -> Vec<(u64, u64, u64
 fn a_gap_of_a_single_topic_is_not_confirmed() {
     let paces = [pace(10, &[1_000..1_200]), pace(10, &[]), pace(20, &[])];
     assert_eq!(confirmed(&paces, &[]), [(1, 0, 0), (0, 0, 0), (0, 0, 0)]);
-    let health = Health::new(&paces, None, &[]);
+    let health = Health::new(paces.to_vec(), None, &[]);
     assert_eq!(health.sentence(&|_| "a"), "no confirmed gaps in 3 steady topics");
     assert_eq!(confirmed(&paces[..1], &[]), [(1, 0, 0)]);
 }
@@ -150,13 +150,13 @@ fn the_summary_has_the_longest_confirmed_gap() {
     let paces = [pace(10, &[500..600]), pace(10, &[500..600]), pace(10, &[500..600, 1_000..2_000])];
     let topics = ["a", "b", "c"].map(|name| Topic::new(TopicId(0), name.to_owned(), String::new(), None));
     let name = |id: TopicId| topics[id.index()].name.as_str();
-    let health = Health::new(&paces, Some(3_000 * MS), &[]);
+    let health = Health::new(paces.to_vec(), Some(3_000 * MS), &[]);
     assert_eq!(health.sentence(&name), "3 of 3 steady topics lack records; the longest gap is 0.110 s in a");
     assert_eq!(health.of(&topics[0]).unwrap().count, 291);
     let longest = health.topics[2].longest_confirmed.unwrap();
     assert_eq!((longest.start, longest.length), (490 * MS, 110 * MS));
     assert_eq!(health.topics[2].longest_gaps.len(), 2);
-    assert_eq!(Health::new(&[], None, &[]).sentence(&|_| ""), "no topic has a steady rate");
+    assert_eq!(Health::new(Vec::new(), None, &[]).sentence(&|_| ""), "no topic has a steady rate");
 }
 
 #[test]

@@ -39,20 +39,21 @@ struct Column {
     exact: Option<(i128, i128)>,
 }
 
-/// Computes the statistics and collects the times of the topics for which columns are suitable. The
-/// entries of all other topics are `None`.
-pub(super) fn statistics(
+/// Computes the statistics and collects the times of the topics for which columns are suitable.
+pub(super) fn add(
     log: &dyn LogReader,
     select: &Select,
     (jobs, progress): (Jobs, &Progress<'_>),
-) -> Result<Vec<Option<(FieldStatistics, Pace)>>, ExportError> {
+    fields: &mut [Option<FieldStatistics>],
+    paces: &mut Vec<Option<Pace>>,
+) -> Result<(), ExportError> {
     let topics = log.topics();
     let mut suitable: Vec<bool> = topics
         .iter()
         .map(|topic| select.keeps_topic(topic) && has_suitable_columns(log, topic, select))
         .collect();
     if !suitable.contains(&true) {
-        return Ok(vec![None; topics.len()]);
+        return Ok(());
     }
     // Each name in a selection has to be looked up. If all topics are suitable, the selection stays
     // as it is.
@@ -86,8 +87,12 @@ pub(super) fn statistics(
     for (topic, _) in log.undecodable(&select) {
         suitable[topic.index()] = false;
     }
-    let results = lanes.into_iter().zip(suitable);
-    Ok(results.map(|(lane, is_suitable)| is_suitable.then(|| lane.finish())).collect())
+    for ((lane, is_suitable), fields) in lanes.into_iter().zip(suitable).zip(fields) {
+        let pace;
+        (*fields, pace) = is_suitable.then(|| lane.finish()).unzip();
+        paces.push(pace);
+    }
+    Ok(())
 }
 
 /// Returns whether the columns of a topic have the same numbers as its records, in the same order.

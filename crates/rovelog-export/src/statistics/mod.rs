@@ -26,7 +26,8 @@ pub type FieldStatistics = Vec<(String, Statistics)>;
 pub struct LogStatistics {
     /// Statistics of each topic, by the index of the topic.
     pub fields: Vec<FieldStatistics>,
-    /// Times of the topics for which they were read, by the index of the topic.
+    /// Times of the topics for which they were read, by the index of the topic. The list is empty if
+    /// no times were read.
     pub paces: Vec<Option<Pace>>,
     /// Records that cannot be decoded.
     pub losses: Vec<Loss>,
@@ -48,11 +49,10 @@ pub fn statistics(
     jobs: Jobs,
     progress: &Progress<'_>,
 ) -> Result<LogStatistics, ExportError> {
-    let mut results = vec![None; log.topics().len()];
+    let (mut fields, mut paces) = (vec![None; log.topics().len()], Vec::new());
     if count_fields(log, select)? <= MAX_COLUMNS {
-        results = columns::statistics(log, select, (jobs, progress))?;
+        columns::add(log, select, (jobs, progress), &mut fields, &mut paces)?;
     }
-    let (mut fields, paces): (Vec<_>, Vec<_>) = results.into_iter().map(Option::unzip).unzip();
     let is_missing = |topic: &Topic| fields[topic.id.index()].is_none() && topic.count > 0;
     let mut losses = Vec::new();
     if log.topics().iter().any(|topic| is_missing(topic) && select.keeps_topic(topic)) {

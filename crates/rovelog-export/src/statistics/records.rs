@@ -13,7 +13,7 @@ use rovelog::core::internal::parallel::{self, Jobs};
 use rovelog::{Field, LogReader, Record, Scalar, Select, Value};
 
 use super::{FieldStatistics, Number, Progress, Statistics};
-use crate::Loss;
+use crate::{Loss, leaf};
 
 /// The fields of one topic, in the order in which they first occurred.
 #[derive(Default)]
@@ -65,6 +65,9 @@ impl Fields {
             self.undecodable += 1;
             return;
         };
+        if self.list.is_empty() {
+            self.list.reserve_exact(leaf::count(fields.layout.schema(), true));
+        }
         let (mut indices, mut has_nulls) = (Vec::new(), false);
         value.flatten(&mut |name, value| {
             has_nulls |= *value == Value::Null;

@@ -101,6 +101,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     args.logs.each(context, |input| one(args, input, format, context))
 }
 
+/// Number of topics above which their times are read before their statistics.
+const MANY_TOPICS: usize = 10_000;
+
 /// Prints the statistics of one log.
 fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open_records(context, &|log| select_window(log, &args.topics, &args.window, context))?;
@@ -118,6 +121,11 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         timing(&Report::new(&health, log.topics(), &times), input, format, context)?;
         return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
+    // The times of very many topics need as much memory as their statistics. Therefore, they are read
+    // before the statistics are computed.
+    let has_health = !matches!(format, Format::Ndjson | Format::Csv);
+    let is_early = has_health && log.topics().len() > MANY_TOPICS;
+    let early = is_early.then(|| health(Vec::new())).transpose()?;
     let mut power = None;
     let (sections, LogStatistics { losses, paces, .. }): (Sections<'_>, _) = match &log {
         AnyLog::Rld(reader) => {
@@ -159,18 +167,19 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         section
     }));
     let out = context.out();
+    let health = || early.map_or_else(|| health(paces), Ok);
     match format {
         Format::Json => {
             let file = input.name();
             let mut out = out;
             let sections = RefCell::new(sections);
-            let health = health(paces)?;
+            let health = health()?;
             let health = Report::new(&health, log.topics(), &times).doc();
             out.document(&Document { schema: "rovelog.stats/1", file, health, sections })?;
         }
         Format::Ndjson => ndjson(out, sections)?,
         Format::Csv => csv(out, sections)?,
-        _ => text(out, &Report::new(&health(paces)?, log.topics(), &times), sections)?,
+        _ => text(out, &Report::new(&health()?, log.topics(), &times), sections)?,
     }
     let lost = context.notices.losses(&losses);
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))

@@ -28,15 +28,16 @@ pub(in crate::commands) fn section(
     if let Some(paths) = fields.paths(topics) {
         select = select.with_fields(paths);
     }
-    let result = statistics(log, &select, jobs, &|offset| progress.at(offset))?;
-    let mut lines = Vec::new();
-    for (topic, fields) in log.topics().iter().zip(&result.fields) {
+    let mut result = statistics(log, &select, jobs, &|offset| progress.at(offset))?;
+    let fields = std::mem::take(&mut result.fields);
+    let mut lines = Vec::with_capacity(fields.iter().map(Vec::len).sum());
+    for (topic, fields) in log.topics().iter().zip(fields) {
         let schema = topic.schema.iter().flat_map(|schema| &schema.fields);
         let units: HashMap<&str, &str> =
             schema.filter_map(|field| Some((&*field.name, field.unit.as_deref()?))).collect();
         for (name, sums) in fields {
-            let unit = units.get(&**name).map(|unit| (*unit).to_owned());
-            lines.push(Line::of(topic.name.clone(), name.clone(), unit, sums));
+            let unit = units.get(&*name).map(|unit| (*unit).to_owned());
+            lines.push(Line::of(topic.name.clone(), name, unit, &sums));
         }
     }
     Ok((Section { fields: lines, ..Section::default() }, result))

@@ -405,7 +405,11 @@ impl Builder {
 
     /// Returns the layout of all fields that have been added.
     pub fn finish(self) -> Layout {
-        let Self { fields, mut layout, .. } = self;
+        let Self { mut fields, mut layout, .. } = self;
+        // A log may have thousands of small layouts, which are kept as long as the log is open.
+        fields.shrink_to_fit();
+        layout.slots.shrink_to_fit();
+        layout.steps.shrink_to_fit();
         layout.schema = Arc::new(Schema { name: layout.schema.name.clone(), fields });
         layout
     }
