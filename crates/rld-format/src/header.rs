@@ -90,10 +90,15 @@ pub(crate) fn read(
         0 if wrapped => notes.push((
             &rules::HEADER_LENGTH,
             field_range!(0, LeadIn, header_length),
-            format!("the header has {size} bytes, but its length field states {field}"),
+            format!(
+                "the header has {size} bytes, but its length field states {field}; the correct length is used"
+            ),
         )),
         0 if field != size => {
-            let text = format!("the length field states {field} bytes, but comment and channels take {size}");
+            let text = format!(
+                "the header length field states {field} bytes, but the comment and channels need {size}, \
+                 which is used"
+            );
             notes.push((&rules::HEADER_LENGTH, field_range!(0, LeadIn, header_length), text));
         }
         1 => {
@@ -107,7 +112,7 @@ pub(crate) fn read(
             &rules::COMMENT_EXCESS,
             field_range!(0, LeadIn, comment_length),
             format!(
-                "the comment has {}, but its length field states {stated}",
+                "the comment has {}, but its length field states {stated}; the correct length is used",
                 count(understood.header.comment.len(), "byte")
             ),
         )),
@@ -115,12 +120,16 @@ pub(crate) fn read(
     }
     if !understood.plausible {
         let table = LEAD_IN_LEN + understood.header.comment.len() as u64;
-        let text = "the channel table contains invalid names, units, scales or links".to_owned();
+        let text =
+            "the channel table contains invalid names, units, scales or links and may be damaged".to_owned();
         understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.size(), text));
     }
     let magic = std::mem::replace(&mut understood.header.lead_in.magic, version.magic);
     if magic != version.magic {
-        let text = format!("the file starts with {magic:02x?} instead of {:02x?}", version.magic);
+        let text = format!(
+            "the file starts with {magic:02x?} instead of {:02x?}; the rest of its header is valid",
+            version.magic
+        );
         understood.notes.push((&rules::BAD_MAGIC, field_range!(0, LeadIn, magic), text));
     }
     header_notes(&understood.header, version, &mut understood.notes);
@@ -130,22 +139,25 @@ pub(crate) fn read(
 fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     let end = header.size();
     if !end.is_multiple_of(4) {
-        let text =
-            format!("the header has {end} bytes, which is not a multiple of 4, so blocks are not aligned");
+        let text = format!("the header has {end} bytes, which is not a multiple of 4; all data is read");
         notes.push((&rules::UNALIGNED_HEADER, field_range!(0, LeadIn, header_length), text));
     }
     let comment = &header.comment;
     let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
     let text = up_to_nul(comment);
     if version.comment_has_nul && !comment.is_empty() && text.len() == comment.len() {
-        let text = format!("the comment of {} does not end with NUL", count(comment.len(), "byte"));
+        let text = format!(
+            "the comment of {} does not end with a NUL byte; it is read completely",
+            count(comment.len(), "byte")
+        );
         notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), text));
     }
     if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
         notes.push((
             &rules::COMMENT_NOT_ASCII,
             range,
-            "the comment contains bytes that are not printable ASCII".to_owned(),
+            "the comment contains bytes that are not printable ASCII, which are replaced on output"
+                .to_owned(),
         ));
     }
 }

@@ -198,7 +198,9 @@ impl LogOpener {
                 // The lead-in is valid, but the channel table after it is not. Releases 2.0.0-beta1
                 // to 2.0.1 wrote such files.
                 let at = header.size() - crate::wire::CHANNEL_LEN * header.lead_in.channels();
-                let text = "the channel table of this part is invalid".to_owned();
+                let text =
+                    "the channel table of this part is invalid, so the table of the first part is used"
+                        .to_owned();
                 self.scan.note(&rules::TABLE_FROM_FIRST, at..header.size(), text);
             }
         }

@@ -102,13 +102,16 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         if !is_printable(&record.name) {
             note(
                 &rules::NAME_CORRUPT,
-                format!("the name of channel {i}, {name:?}, contains bytes that are not printable ASCII"),
+                format!(
+                    "the name {name:?} of channel {i} had bytes that are not printable ASCII, which were \
+                     replaced"
+                ),
             );
         }
         if name == "BME280_preas" {
             note(
                 &rules::NAME_ALIAS,
-                format!("the name BME280_preas of channel {i} is corrected to BME280_press"),
+                format!("the misspelled name BME280_preas of channel {i} is corrected to BME280_press"),
             );
             "BME280_press".clone_into(&mut name);
         }
@@ -116,19 +119,30 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         if unique != name {
             note(
                 &rules::NAME_REPEATED,
-                format!("channel {i} has the name {name:?} of an earlier channel and is called {unique:?}"),
+                format!(
+                    "channel {i} has the same name as an earlier channel, {name:?}, and is renamed to \
+                     {unique:?}"
+                ),
             );
             name = unique;
         }
         let is_binary = i < binary;
         let unit = Unit::of(record.unit.get(), version.unit_zero_is_unitless);
         if let Unit::Other(code) = unit {
-            note(&rules::UNKNOWN_UNIT, format!("channel {i} ({name}) has the unknown unit code {code}"));
+            note(
+                &rules::UNKNOWN_UNIT,
+                format!(
+                    "channel {i} ({name}) has the unknown unit code {code}, which is shown instead of a unit"
+                ),
+            );
         } else if unit.is_binary() != is_binary {
             let kind = if is_binary { "binary" } else { "analog" };
             note(
                 &rules::KIND_MISMATCH,
-                format!("channel {i} ({name}) is among the {kind} channels, but has the unit {unit}"),
+                format!(
+                    "channel {i} ({name}) has the unit {unit}, but is read as {kind}, because it is among \
+                     the {kind} channels"
+                ),
             );
         }
         // Messages number channels in the same way as links in the file, which count from 0 or from
@@ -139,12 +153,22 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
             Ok(Some(target)) if target >= binary => {
                 note(
                     &rules::BAD_LINK,
-                    format!("{subject} links to channel {}, which is not a binary channel", number(target)),
+                    format!(
+                        "{subject} links to channel {}, which is not binary, so all its values count as \
+                         valid",
+                        number(target)
+                    ),
                 );
                 None
             }
             Err(raw) => {
-                note(&rules::BAD_LINK, format!("{subject} links to channel {raw}, which does not exist"));
+                note(
+                    &rules::BAD_LINK,
+                    format!(
+                        "{subject} links to channel {raw}, which does not exist, so all its values count as \
+                         valid"
+                    ),
+                );
                 None
             }
             Ok(target) => target,
@@ -153,7 +177,10 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         if Scale::new(scale).is_none() {
             note(
                 &rules::SCALE_REFUSED,
-                format!("channel {i} ({name}) has the scale 10^{scale}, so only its raw values are read"),
+                format!(
+                    "channel {i} ({name}) has the unsupported scale 10^{scale}, so its values are returned \
+                     as unscaled integers"
+                ),
             );
         }
         let size = if is_binary { 0 } else { usize::from(record.data_size.get()) };

@@ -118,7 +118,8 @@ impl RowChecks {
             );
             if !untrusted.is_empty() {
                 let text = format!(
-                    "the range bits of {} are unreliable; use the measured values instead: stats --ranges values",
+                    "the range bits of {} are unreliable; to use the measured values instead, run rovelog \
+                     stats --ranges values",
                     untrusted.join(", ")
                 );
                 note(&rules::VALIDITY_UNTRUSTED, at..at + words, text);
@@ -149,8 +150,8 @@ impl RowChecks {
         for (high, (_, name)) in self.means.iter().flat_map(|means| means.high.iter().zip(&means.channels)) {
             let (Some((row, at, value)), Some(means)) = (high, &self.means) else { continue };
             let text = format!(
-                "{name} is {value} in row {row}, which is just below 2^32 / {0}, and no value in the log \
-                 is below 0; to correct such values, subtract 2^32 / {0}",
+                "{name} is {value} in row {row}, just below 2^32 / {0}, which is probably an overflow of a \
+                 negative mean; to correct such values, subtract 2^32 / {0}",
                 means.of
             );
             note(&rules::MEANS_WRAPPED, *at..at + size_of::<u32>() as u64, text);
@@ -213,7 +214,8 @@ impl CurrentWrap {
     fn close(&mut self, note: &mut impl FnMut(&'static Rule, Range<u64>, String)) {
         if let Some((row, at, last, value)) = self.jump.take() {
             let text = format!(
-                "{} jumps from {last} to {value} in row {row}; do not use its values until it jumps back",
+                "{} jumps from {last} to {value} in row {row} due to an overflow in the logger; its values \
+                 are wrong until it jumps back",
                 self.name
             );
             note(&rules::CURRENT_WRAPS, at..self.end, text);

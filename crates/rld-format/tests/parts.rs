@@ -108,7 +108,8 @@ fn diagnostics_state_the_part_and_its_byte_range() {
         let at = part * base + header().size();
         let missing = i128::from(blocks) * BLOCK;
         let text = format!(
-            "part {part}: the logger lost {missing} ns before row {row}, which is about {blocks} blocks"
+            "part {part}: {missing} ns of data are missing before row {row} (about {blocks} blocks), because \
+             the logger lost them"
         );
         ("gap", at..at + 32, text)
     };

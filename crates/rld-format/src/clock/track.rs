@@ -202,7 +202,8 @@ impl Tracker {
                     &rules::STAMPS_IMPLAUSIBLE,
                     range,
                     format!(
-                        "the block times before row {row} are invalid, so times are continued from before"
+                        "the block times before row {row} are invalid, so its rows get times that continue \
+                         from the previous block"
                     ),
                 );
             }
@@ -234,20 +235,28 @@ impl Tracker {
             _ if !is_next => {}
             ClockChange::Gap { nanos, blocks, .. } => {
                 let text = format!(
-                    "the logger lost {nanos} ns before row {row}, which is about {}",
+                    "{nanos} ns of data are missing before row {row} (about {}), because the logger lost \
+                     them",
                     count(blocks, "block")
                 );
                 note(&rules::GAP, range.clone(), text);
             }
             ClockChange::Backwards => {
-                let text = format!("the monotonic clock went back before row {row}");
+                let text = format!(
+                    "the monotonic clock goes back before row {row}, because a new run of the logger starts \
+                     there"
+                );
                 note(&rules::CLOCK_BACKWARDS, range.clone(), text);
             }
             ClockChange::Step(_) | ClockChange::Steady | ClockChange::Implausible => {}
         }
         if is_next && change.step() != 0 {
             let seconds = Seconds(change.step());
-            note(&rules::CLOCK_STEP, range, format!("the clock was set by {seconds} s before row {row}"));
+            note(
+                &rules::CLOCK_STEP,
+                range,
+                format!("the UTC clock of the logger was changed by {seconds} s before row {row}"),
+            );
         }
         if self.before.is_none() || change != ClockChange::Steady {
             self.anchor = Some(Anchor { row, realtime, monotonic });

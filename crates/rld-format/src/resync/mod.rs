@@ -70,7 +70,7 @@ impl LeftOut {
             Some(more) => format!("{} too long", count(more, "byte")),
         };
         let are = if self.rows == 1 { "is" } else { "are" };
-        format!("{} before row {row} {are} left out, because the block is {wrong}", count(self.rows, "row"))
+        format!("{} before row {row} {are} lost, because the block is {wrong}", count(self.rows, "row"))
     }
 }
 
