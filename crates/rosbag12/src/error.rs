@@ -20,12 +20,10 @@ pub enum BagError {
         len: u64,
     },
     /// The file starts with the first bytes of a version line, but the version line is invalid.
-    #[error("the version line at the start of the file is broken")]
+    #[error("the version line at the start of the ROS bag is invalid")]
     BadVersionLine,
     /// The file is a bag of a version that this crate does not read.
-    #[error(
-        "ROS bags of version {version} cannot be read, because only V2.0, V1.2 and earlier are supported"
-    )]
+    #[error("the file is a ROS bag of version {version}, but only V2.0 and versions up to V1.2 can be read")]
     OtherVersion {
         /// Version as stored in the file, such as `2.1`.
         version: String,
@@ -41,7 +39,8 @@ pub enum BagError {
     /// Only parts of the bag were fetched, and the bag has no usable index for the parts that were
     /// not fetched.
     #[error(
-        "this bag cannot be opened by its index, because the index is missing or unusable; the whole bag must be read"
+        "this bag cannot be opened by its index, because the index is missing or unusable; the whole bag \
+         must be read instead"
     )]
     PartlyRead,
     /// A record in a stream exceeds the maximum size for records in a stream.
@@ -89,7 +88,7 @@ pub enum BagError {
         why: String,
     },
     /// A record cannot be written to a bag.
-    #[error("{what} cannot be written: {why}")]
+    #[error("{what} cannot be written to the bag: {why}")]
     BadRecord {
         /// Description of the record.
         what: String,
@@ -132,7 +131,10 @@ impl BagError {
             Self::OtherVersion { .. } => (
                 ErrorKind::Unsupported,
                 Some(0),
-                Some("check the version line of the file; no tool for this version is known"),
+                Some(
+                    "check whether the version line at the start of the file is damaged; no tool for this \
+                     version is known",
+                ),
             ),
             Self::CompressionNotBuiltIn { at, .. } => (
                 ErrorKind::Unsupported,
@@ -141,7 +143,7 @@ impl BagError {
             ),
             Self::PartlyRead => (ErrorKind::PartlyRead, None, None),
             Self::RecordTooLarge { at, .. } => {
-                (ErrorKind::LimitExceeded, Some(*at), Some("save the data as a file, and open this file"))
+                (ErrorKind::LimitExceeded, Some(*at), Some("save the data to a file, and open this file"))
             }
             Self::NoSuchTopic { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("list the topics of the bag with `topics`"))
@@ -149,7 +151,9 @@ impl BagError {
             Self::Undecodable { .. } | Self::NoDefinition { .. } => (
                 ErrorKind::Malformed,
                 None,
-                Some("give the definition of the type as a layout, or read the messages as bytes"),
+                Some(
+                    "give the message definition of this type as a layout, or read the messages as raw bytes",
+                ),
             ),
             Self::Payload { .. } => (ErrorKind::Malformed, None, None),
             Self::BadRecord { .. } => (

@@ -28,11 +28,14 @@ impl Scanner {
             Fit::Surplus(bytes) => {
                 let (range, bytes) = (in_file(end.saturating_sub(bytes)..end), count(bytes, "byte"));
                 self.diagnostics.push(&rules::PAYLOAD_SURPLUS, range, || {
-                    format!("a message of {name} has {bytes} after its last field")
+                    format!("a message of {name} has {bytes} after its last field, which decoding ignores")
                 });
             }
             Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, in_file(from + at..end), || {
-                format!("a message of {name} ends inside the field at byte {at} of its payload")
+                format!(
+                    "a message of {name} cannot be decoded, because it ends inside the field at byte {at} of \
+                     its payload"
+                )
             }),
         }
     }
@@ -41,7 +44,10 @@ impl Scanner {
     pub(super) fn report_head(&mut self, range: Range<u64>, duplicates: u32, corrected_op: Option<u8>) {
         if duplicates > 0 {
             self.diagnostics.push(&rules::DUPLICATE_FIELD, range.clone(), || {
-                format!("the record header repeats {}; the last value is used", count(duplicates, "field"))
+                format!(
+                    "the record header repeats {}; the last value of each repeated field is used",
+                    count(duplicates, "field")
+                )
             });
         }
         if let Some(op) = corrected_op {
@@ -53,7 +59,9 @@ impl Scanner {
     /// according to the header fields.
     pub(super) fn report_op(&mut self, range: Range<u64>, record: &str, corrected_op: u8) {
         self.diagnostics.push(&rules::OP_DAMAGED, range, || {
-            format!("the op (record type) of {record} is damaged; its fields are those of op {corrected_op}")
+            format!(
+                "the type (op) of {record} is damaged; by its other fields, it is read as op {corrected_op}"
+            )
         });
     }
 
@@ -94,11 +102,11 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
     let bytes = count(range.end - range.start, "byte");
     let at = range.start;
     if rule == &rules::CUT {
-        format!("the record at byte {at} is truncated by the end of the file and has only {bytes}")
+        format!("the file ends inside the record at byte {at}, after {bytes} of it")
     } else if rule == &rules::BAD_RECORD {
-        format!("the record of {bytes} has an invalid header")
+        format!("a record of {bytes} is lost, because its header is invalid")
     } else if rule == &rules::TOO_MANY_TOPICS {
-        "a record is left out, because its topic exceeds the limit of topics".to_owned()
+        "a record is skipped, because the bag has more than 65536 topics".to_owned()
     } else if rule == &rules::TOO_MANY_SECTIONS {
         sections::beyond_limit(at)
     } else {
@@ -109,7 +117,7 @@ fn loss_message(rule: &Rule, range: Range<u64>, last: LastRecord, tables: &Table
             }
             _ => String::new(),
         };
-        format!("no valid record was found in {bytes}{before}")
+        format!("no valid record was found in {bytes}, so this data is lost{before}")
     }
 }
 
@@ -121,11 +129,18 @@ impl Section {
         match self.index {
             IndexState::Absent => {
                 diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
-                    Some(0) => "the bag has no index, because it was not closed".to_owned(),
+                    Some(0) => "the bag has no index, because it was not closed; messages are found by \
+                                reading the whole bag"
+                        .to_owned(),
                     Some(pos) => {
-                        format!("the bag has no index at byte {pos}, although the bag header points there")
+                        format!(
+                            "the bag has no index at byte {pos}, where its header states it; messages are \
+                             found by reading the whole bag"
+                        )
                     }
-                    None => "the bag has no index, because it was written without one".to_owned(),
+                    None => "the bag was written without an index; messages are found by reading the whole \
+                             bag"
+                    .to_owned(),
                 });
             }
             IndexState::Differs => {
@@ -141,7 +156,10 @@ impl Section {
                         })
                         .collect();
                     let wrong = wrong.iter().chain(why).take(5).map(String::as_str).collect::<Vec<_>>();
-                    format!("the index does not match the messages: {}", wrong.join(", "))
+                    format!(
+                        "the index is ignored, because it does not match the messages: {}",
+                        wrong.join(", ")
+                    )
                 });
             }
             IndexState::Exact | IndexState::Empty | IndexState::Encrypted | IndexState::Believed => {}
@@ -160,9 +178,7 @@ impl Section {
             && pos != right
         {
             diagnostics.push(&rules::INDEX_POS_WRONG, head, || {
-                format!(
-                    "the bag header states that the index starts at byte {pos}, but it starts at byte {right}"
-                )
+                format!("the index starts at byte {right}, but the bag header states byte {pos}")
             });
         }
     }
@@ -180,22 +196,28 @@ impl Tables {
         let at = stats.times.first_at..stats.times.first_at + 1;
         if let Some((at, why)) = &connection.unusable {
             diagnostics.push(&rules::DEFINITION_UNUSABLE, *at..at + 1, || {
-                format!("the definition of {name} cannot be used: {why}")
+                format!("the definition of {name} is not used for decoding: {why}")
             });
         }
         match &connection.definition {
             Err(why) => diagnostics.push(&rules::NO_DEFINITION, at.clone(), || {
                 let ty = escape_bytes(&connection.ty);
                 match why {
-                    Some(why) => format!("topic {name} has no usable definition of its type {ty}: {why}"),
-                    None => format!("topic {name} has no definition of its type {ty}"),
+                    Some(why) => format!(
+                        "messages of {name} stay raw bytes, because no definition of their type {ty} can be \
+                         used: {why}"
+                    ),
+                    None => format!(
+                        "messages of {name} stay raw bytes, because no definition of their type {ty} is known"
+                    ),
                 }
             }),
             Ok(definition) => {
                 if definition.source != Source::Topic {
                     diagnostics.push(&rules::DEFINITION_ELSEWHERE, at.clone(), || {
                         format!(
-                            "topic {name} is decoded with a definition from another source ({})",
+                            "topic {name} has no definition of its own, so it is decoded with one from \
+                             another source ({})",
                             definition.source.name()
                         )
                     });
@@ -204,7 +226,8 @@ impl Tables {
                     diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
                         let said = escape_bytes(&connection.md5);
                         format!(
-                            "the md5 sum of the definition of {name} is {}, but the bag states {said}",
+                            "values of {name} may be wrong, because the md5 sum of its definition is {}, but \
+                             the bag states {said}",
                             definition.types.sum_v2().0
                         )
                     });
@@ -214,23 +237,33 @@ impl Tables {
         if connection.shares_topic {
             diagnostics.push(&rules::SECOND_TYPE, at.clone(), || {
                 format!(
-                    "the messages of topic {} have several types; those of another type are in topic {name}",
+                    "topic {} has messages of several types, so those of another type are read as topic \
+                     {name}",
                     escape_bytes(&connection.topic)
                 )
             });
         }
         if connection.span().is_some_and(|(first, _)| first < stats.times.first) {
             diagnostics.push(&rules::FIRST_STAMP_LATE, at, || {
-                format!("the first message of {name} is not its earliest; librosbag refuses such a bag")
+                format!(
+                    "the first message of {name} is not its earliest; all messages are read, but librosbag \
+                     refuses such a bag"
+                )
             });
         }
         if let Some(at) = stats.times.zero_at {
-            diagnostics
-                .push(&rules::STAMP_ZERO, at..at + 1, || format!("topic {name} has a message with time 0"));
+            diagnostics.push(&rules::STAMP_ZERO, at..at + 1, || {
+                format!(
+                    "topic {name} has a message with time 0, which is ignored for the start time of the log"
+                )
+            });
         }
         if let Some(at) = stats.times.odd_nsec_at {
             diagnostics.push(&rules::STAMP_OUT_OF_RANGE, at..at + 1, || {
-                format!("topic {name} has a time whose nanoseconds are a second or more")
+                format!(
+                    "topic {name} has a time with 10^9 nanoseconds or more; the whole seconds in them are \
+                     added to its seconds"
+                )
             });
         }
     }

@@ -234,7 +234,9 @@ impl Scanner {
             }
             // V1.0 and V0 bags do not state whether times are absolute.
             self.diagnostics.push(&rules::RELATIVE_STAMPS, 0..end, || {
-                "the times of this old bag are counted from the start of the recording".to_owned()
+                "the times of this old bag count from the start of the recording and are shown as relative \
+                 times"
+                    .to_owned()
             });
         }
         self.position.started = true;
@@ -249,7 +251,7 @@ impl Scanner {
         self.end_section(at);
         self.sections.push(Section::new(at, at + len));
         self.diagnostics.push(&rules::APPENDED_SECTION, at..at + len, || {
-            format!("another bag starts at byte {at}; it is read with the same definitions")
+            format!("another bag starts at byte {at}; its messages are read with the same definitions")
         });
         self.position.last = LastRecord::Other;
         self.position.at = at + len;
@@ -272,7 +274,10 @@ impl Scanner {
             section.raw_padding = Some(len);
         }
         self.diagnostics.push(&rules::RAW_PADDING, at..at + len, || {
-            format!("{len} space characters between the records belong to no record, so positions in the index are wrong by this number")
+            format!(
+                "{len} spaces between two records are skipped; positions in the index are wrong by this \
+                 number of bytes"
+            )
         });
         self.position.at = at + len;
         Ok(Some(Step::Skipped { at, end: self.position.at }))
@@ -338,7 +343,8 @@ impl Scanner {
                 if at != section.first_record {
                     self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
                         format!(
-                            "the bag header is not the first record, but follows the record at byte {}",
+                            "the bag header follows the record at byte {} instead of being the first record; \
+                             it is read, but the ROS tools do not find it",
                             section.first_record
                         )
                     });
@@ -356,14 +362,18 @@ impl Scanner {
                     section.records.is_unusable = true;
                     self.diagnostics.push(&rules::INDEX_UNUSABLE, at..end, || {
                         let (entries, bytes) = (text::count(count, "entry"), text::count(data.len(), "byte"));
-                        format!("the index record has version {ver} and {entries} in {bytes}")
+                        format!(
+                            "the index is ignored, because an index record has version {ver} and {entries} \
+                             in {bytes}"
+                        )
                     });
                 }
                 section.records.add(at, index.topic, data);
             }
             Header::Data(_) | Header::Unknown(_) => {
-                self.diagnostics
-                    .push(&rules::UNKNOWN_OP, at..end, || format!("a record has the unknown op {op}"));
+                self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || {
+                    format!("a record with the unknown type (op) {op} is skipped")
+                });
             }
         }
         self.position.at = end;
@@ -382,12 +392,16 @@ impl Scanner {
         // A topic may be defined once in each section (bag within the file).
         if !self.position.defined_topics.insert(topic.into()) {
             self.diagnostics.push(&rules::DEFINITION_REPEATED, at..end, || {
-                format!("topic {} already has a definition", escape_bytes(topic))
+                format!("topic {} has another definition before this one; both are read", escape_bytes(topic))
             });
         }
         if number.is_some_and(|number| self.position.tallies.has_messages(number)) {
             self.diagnostics.push(&rules::DEFINITION_LATE, at..end, || {
-                format!("messages of {} come before the definition of the topic", escape_bytes(topic))
+                format!(
+                    "messages of {} come before the definition of the topic, so they cannot be decoded from \
+                     a pipe",
+                    escape_bytes(topic)
+                )
             });
         }
         self.position.last = LastRecord::Definition { at, end };
@@ -445,7 +459,8 @@ impl Scanner {
             if ends().count() >= 3 && ends().skip(1).all(|i| bytes[i - 1] == b'\r') {
                 let len = self.line.len;
                 self.diagnostics.push(&rules::TEXT_MODE_COPY, 0..len, || {
-                    "the file was copied in text mode, which damaged it; copy it again in binary mode"
+                    "the file was damaged by a copy in text mode, which changes LF to CR LF; copy it again \
+                     in binary mode"
                         .to_owned()
                 });
             }

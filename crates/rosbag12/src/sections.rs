@@ -15,7 +15,7 @@ pub(crate) const MAX_SECTIONS: usize = 65_536;
 /// Returns the text of the diagnostic for a version line that would exceed the maximum number of
 /// sections.
 pub(crate) fn beyond_limit(at: u64) -> String {
-    format!("the file has more than {MAX_SECTIONS} bags, and the index of the bag at byte {at} is not used")
+    format!("the file has more than {MAX_SECTIONS} bags, so the index of the bag at byte {at} is not used")
 }
 
 /// Result of comparing the index of a section (a bag within the file) with its messages.
@@ -199,7 +199,7 @@ mod tests {
             bag.diagnostics().list().iter().find(|noticed| noticed.rule == &rules::TOO_MANY_SECTIONS);
         let message = &noticed.unwrap().message;
         assert!(
-            message.contains("more than 65536 bags, and the index of the bag at byte 1048576"),
+            message.contains("more than 65536 bags, so the index of the bag at byte 1048576"),
             "{message}"
         );
         let text: usize =

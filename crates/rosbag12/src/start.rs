@@ -40,13 +40,15 @@ pub(crate) fn report(line: &VersionLine, diagnostics: &mut Diagnostics) {
     if line.is_damaged {
         diagnostics.push(&rules::VERSION_LINE_DAMAGED, 0..len, || {
             format!(
-                "the file does not start with a valid version line; the first record of a V{} bag is at \
-                 byte {len}",
+                "the file does not start with a valid version line; it is read as a V{} bag from its first \
+                 record at byte {len}",
                 line.version.name()
             )
         });
     }
     if line.crlf {
-        diagnostics.push(&rules::VERSION_LINE_CRLF, 0..len, || "the version line ends in CR LF".to_owned());
+        diagnostics.push(&rules::VERSION_LINE_CRLF, 0..len, || {
+            "the version line ends with CR LF instead of LF".to_owned()
+        });
     }
 }

@@ -223,27 +223,34 @@ fn diagnostics_describe_the_loss() {
     let (definition, first, next) = (definition("string data\n"), message(1), message(2));
     assert_eq!(
         lost(&[&first, JUNK, &next], "gap"),
-        "no valid record was found in 20 bytes; the message of /a directly before, at byte 16, may be corrupt"
+        "no valid record was found in 20 bytes, so this data is lost; the message of /a directly before, at \
+         byte 16, may be corrupt"
     );
-    assert_eq!(lost(&[&first, &definition, JUNK, &next], "gap"), "no valid record was found in 20 bytes");
-    assert_eq!(lost(&[JUNK, &next], "gap"), "no valid record was found in 20 bytes");
+    assert_eq!(
+        lost(&[&first, &definition, JUNK, &next], "gap"),
+        "no valid record was found in 20 bytes, so this data is lost"
+    );
+    assert_eq!(lost(&[JUNK, &next], "gap"), "no valid record was found in 20 bytes, so this data is lost");
     // A record has a valid length but no op (record type). The record is tested in the middle and
     // at the end of the file.
     let bad = record(&[("topic", b"/a")], b"data");
-    let size = format!("the record of {} bytes has an invalid header", bad.len());
+    let size = format!("a record of {} bytes is lost, because its header is invalid", bad.len());
     assert_eq!(lost(&[&first, &bad, &next], "bad_record"), size);
     assert_eq!(lost(&[&first, &bad], "bad_record"), size);
     let at = 16 + first.len();
     assert_eq!(
         lost(&[&first, &next[..40]], "cut"),
-        format!("the record at byte {at} is truncated by the end of the file and has only 40 bytes")
+        format!("the file ends inside the record at byte {at}, after 40 bytes of it")
     );
 }
 
 #[test]
 fn a_bag_without_a_version_line_may_be_lost_from_its_start() {
     let bag = BagReader::open_v0(JUNK.to_vec().into(), &BagOptions::default()).unwrap();
-    assert_eq!(noticed(&bag, "gap")[0].message, "no valid record was found in 20 bytes");
+    assert_eq!(
+        noticed(&bag, "gap")[0].message,
+        "no valid record was found in 20 bytes, so this data is lost"
+    );
     assert_eq!((noticed(&bag, "gap")[0].range.clone(), bag.info().records), (0..20, 0));
 }
 
@@ -271,5 +278,5 @@ fn topics_are_limited() {
     let bag = open(&old(0..(1 << 16) + 1).into());
     assert_eq!((bag.info().records, bag.connections().len()), (1 << 16, 1 << 16));
     let [noticed] = noticed(&bag, "too_many_topics")[..] else { panic!("once") };
-    assert_eq!(noticed.message, "a record is left out, because its topic exceeds the limit of topics");
+    assert_eq!(noticed.message, "a record is skipped, because the bag has more than 65536 topics");
 }

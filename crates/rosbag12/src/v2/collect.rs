@@ -53,7 +53,10 @@ impl Scanner {
         {
             let (topic, before) = (escape_bytes(topic), escape_bytes(&other.topic));
             self.diagnostics.push(&rules::CONNECTION_CONFLICT, at..at + 1, || {
-                format!("connection {conn} of {topic} was declared before for {before}, with different data")
+                format!(
+                    "connection id {conn} of {topic} was used before for {before} with different data; \
+                     messages after this record belong to {topic}"
+                )
             });
         }
         let publisher = Publisher::of_fields(stated.latching, stated.callerid);
@@ -128,12 +131,20 @@ impl Scanner {
             if !stated.as_ref().is_some_and(ConnectionHeader::is_complete) {
                 self.diagnostics.push(&rules::CONNECTION_DAMAGED, at..at + 1, || {
                     let what = if stated.is_some() { "lacks fields" } else { "cannot be parsed" };
-                    format!("the data of connection {} of {} {what}", origin.id, escape_bytes(topic))
+                    format!(
+                        "the record of connection {} of {} {what}; its messages are kept",
+                        origin.id,
+                        escape_bytes(topic)
+                    )
                 });
             }
             if let Some(named) = stated.and_then(|stated| stated.topic).filter(|named| **named != **topic) {
                 self.diagnostics.push(&rules::OTHER_TOPIC, at..at + 1, || {
-                    format!("messages of {} were published as {}", escape_bytes(topic), escape_bytes(named))
+                    format!(
+                        "messages on topic {} were published as {}; they are read as recorded",
+                        escape_bytes(topic),
+                        escape_bytes(named)
+                    )
                 });
             }
             let first = first.entry(origin.connection).or_insert(at);
@@ -154,7 +165,7 @@ impl Scanner {
         let origin = self.find_original(record, at).or_else(|| self.origin(record, at));
         let Some(origin) = origin else {
             self.diagnostics.push(&rules::TOO_MANY_TOPICS, at..at + 1, || {
-                "a connection exceeds the limit of topics".to_owned()
+                "a connection is skipped, because the bag has more than 65536 topics".to_owned()
             });
             return;
         };
@@ -243,7 +254,7 @@ impl Scanner {
     fn report_refused_message(&mut self, extent: &ChunkExtent, message: &MessageRef) {
         let (at, end) = (extent.file_offset(message.at), extent.file_offset(message.end()));
         self.diagnostics.push(&rules::TOO_MANY_TOPICS, at..end.max(at + 1), || {
-            "a message is left out, because its connection exceeds the limit of topics".to_owned()
+            "a message is skipped, because the bag has more than 65536 topics".to_owned()
         });
     }
 
@@ -262,7 +273,7 @@ impl Scanner {
                 content.chunks[content.position.chunk].has_unknown_records = true;
                 let at = extent.file_offset(at as u64);
                 self.diagnostics.push(&rules::UNKNOWN_OP, at..at + 1, || {
-                    format!("a chunk contains a record with the unknown op (record type) {op}")
+                    format!("a record with the unknown type (op) {op} in a chunk is skipped")
                 });
             }
             ChunkItem::Lost { at, end } => self.add_lost_in_chunk(extent, at, end, false),
@@ -281,9 +292,9 @@ impl Scanner {
         let rule = if is_cut { &rules::CUT } else { &rules::LOST_IN_CHUNK };
         self.diagnostics.push(rule, range, || {
             let what = if is_cut {
-                "contain a record that is truncated by the end of the file"
+                "are lost, because the file ends inside a record"
             } else {
-                "contain no record that can be recognized"
+                "are lost, because they contain no valid record"
             };
             format!("bytes {at}..{end} of the decompressed chunk at byte {} {what}", extent.at)
         });

@@ -102,7 +102,7 @@ impl Scanner {
         }
         self.sections.push(Section::new(at, end));
         self.diagnostics.push(&rules::APPENDED_SECTION, at..end, || {
-            format!("another bag starts at byte {at}; it is read with its own connections")
+            format!("another bag starts at byte {at}; its messages are read with its own connections")
         });
         self.content.begin_section();
     }
@@ -129,7 +129,10 @@ impl Scanner {
 
     pub(super) fn report_zeros(&mut self, Loss { at, end, .. }: Loss) {
         self.diagnostics.push(&rules::ZEROS_BEFORE_INDEX, at..end, || {
-            format!("the bag has {} between the chunks and the index", text::count(end - at, "zero byte"))
+            format!(
+                "the bag has {} between the chunks and the index; no chunk is missing",
+                text::count(end - at, "zero byte")
+            )
         });
     }
 
@@ -140,13 +143,13 @@ impl Scanner {
         self.diagnostics.push(rule, at..end, || {
             let bytes = text::count(end - at, "byte");
             if rule == &rules::CUT {
-                format!("the record at byte {at} is truncated by the end of the file and has only {bytes}")
+                format!("the file ends inside the record at byte {at}, after {bytes} of it")
             } else if rule == &rules::ENCRYPTED {
-                format!("the bag has {bytes} of encrypted connection records, which cannot be read")
+                format!("the bag has {bytes} of encrypted connection records, so its messages cannot be read")
             } else if rule == &rules::TOO_MANY_SECTIONS {
                 sections::beyond_limit(at)
             } else {
-                format!("no record was recognized in {bytes}")
+                format!("no valid record was found in {bytes}, so this data is lost")
             }
         });
     }
@@ -167,7 +170,10 @@ impl Scanner {
         if let Some(old) = section.records.first_at.take() {
             section.records.is_unusable = true;
             self.diagnostics.push(&rules::OLD_INDEX, old..at, || {
-                format!("the index at byte {old} is outdated, because the chunk at byte {at} follows it")
+                format!(
+                    "the index at byte {old} is ignored, because it is outdated: the chunk at byte {at} \
+                     follows it"
+                )
             });
         }
     }
@@ -188,7 +194,8 @@ impl Scanner {
                 if at != section.first_record {
                     self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
                         format!(
-                            "the bag header is not the first record, but follows the record at byte {}",
+                            "the bag header follows the record at byte {} instead of being the first record; \
+                             it is read, but the ROS tools do not find it",
                             section.first_record
                         )
                     });
@@ -211,7 +218,8 @@ impl Scanner {
                     self.diagnostics.push(&rules::INDEX_LENGTH, at..end, || {
                         let (count, stored) = (record.count.get(), found.data_len);
                         format!(
-                            "the index data has version {} and {count} entries in {stored} bytes",
+                            "the index data has version {} and {count} entries in {stored} bytes, which do \
+                             not match; no message is lost",
                             record.ver.get()
                         )
                     });
@@ -252,8 +260,9 @@ impl Scanner {
             }
             Header::Message(_) | Header::Chunk(_) | Header::Unknown(_) => {
                 content.unknown_records.push(at..end);
-                self.diagnostics
-                    .push(&rules::UNKNOWN_OP, at..end, || format!("a record has the unknown op {op}"));
+                self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || {
+                    format!("a record with the unknown type (op) {op} is skipped")
+                });
             }
         }
     }
@@ -354,7 +363,8 @@ impl Scanner {
                 if u64::from(extent.size) != chunk.decompressed_len && extent.length == LengthSource::Header {
                     diagnostics.push(&rules::CHUNK_SIZE, head_of(&extent), || {
                         format!(
-                            "the chunk header states {} decompressed bytes, but the chunk has {}",
+                            "the chunk header states {} decompressed bytes, but the chunk has {}, which are \
+                             all read",
                             extent.size, chunk.decompressed_len
                         )
                     });
@@ -362,12 +372,17 @@ impl Scanner {
             }
             DataStatus::Checksum => {
                 diagnostics.push(&rules::CHUNK_CHECKSUM, end..end, || {
-                    format!("the chunk at byte {at} fails its checksum, so its messages may be wrong")
+                    format!(
+                        "the chunk at byte {at} does not match its checksum; its messages are read, but may \
+                         be wrong"
+                    )
                 });
                 if behind < end {
                     diagnostics.push(&rules::CHUNK_DAMAGED, behind..end, || {
                         let bytes = text::count(end - behind, "byte");
-                        format!("the chunk at byte {at} has {bytes} after its compressed data")
+                        format!(
+                            "the chunk at byte {at} has {bytes} after its compressed data, which are not read"
+                        )
                     });
                     lost.push(behind..end);
                 }
@@ -375,7 +390,7 @@ impl Scanner {
             DataStatus::Cut if is_plain => {
                 if chunk.lost_ranges.is_empty() {
                     diagnostics.push(&rules::CUT, end..end, || {
-                        format!("the file ends inside the chunk at byte {at}, between two records")
+                        format!("the file ends inside the chunk at byte {at}, after a complete record")
                     });
                     lost.push(end..end);
                 }
@@ -390,7 +405,7 @@ impl Scanner {
                 };
                 diagnostics.push(rule, from..end, || {
                     format!(
-                        "the chunk at byte {at} cannot be read completely ({}); its readable part has {}",
+                        "the chunk at byte {at} cannot be read completely ({}), but {} in it could be read",
                         status.name(),
                         text::count(chunk.messages.count, "message")
                     )
@@ -427,15 +442,24 @@ fn report_length(chunk: &Chunk, diagnostics: &mut Diagnostics) {
     let len = extent.end - extent.data_at;
     if extent.headless {
         diagnostics.push(&rules::CHUNK_HEADLESS, extent.at..extent.at + 1, || {
-            format!("the header of a chunk with {} is lost", text::count(chunk.messages.count, "message"))
+            format!(
+                "the header of a chunk is lost, but {} in it could be read",
+                text::count(chunk.messages.count, "message")
+            )
         });
     }
     match extent.length {
         LengthSource::Unclosed => diagnostics.push(&rules::CHUNK_OPEN, head, || {
-            format!("the chunk was never closed; it has {} up to its end", text::count(len, "byte"))
+            format!(
+                "the chunk was never closed, because the recorder was killed; its {} of records are read",
+                text::count(len, "byte")
+            )
         }),
         LengthSource::Data if !extent.headless => diagnostics.push(&rules::CHUNK_LENGTH, head, || {
-            format!("the chunk header states {} bytes, but {} follow", extent.data_len, len)
+            format!(
+                "the chunk header states {} bytes, but the chunk has {}; its records are read",
+                extent.data_len, len
+            )
         }),
         _ => {}
     }
