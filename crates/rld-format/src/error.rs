@@ -21,8 +21,8 @@ pub enum RldError {
     },
     /// The version in the header is not supported.
     #[error(
-        "file version {version} with the magic number {magic} is not supported; supported are BLR% with \
-         version 1 and %RLD with versions 2 to 4"
+        "the RLD file has version {version} and starts with {magic}, but only BLR% with version 1 and %RLD \
+         with versions 2 to 4 can be read"
     )]
     UnknownVersion {
         /// The unsupported version number.
@@ -31,7 +31,7 @@ pub enum RldError {
         magic: String,
     },
     /// The header is longer than the supported maximum.
-    #[error("the header has {header} bytes, but the limit is {max}")]
+    #[error("the header states a size of {header} bytes, but the limit is {max} bytes")]
     HeaderTooLarge {
         /// Size of the header in bytes.
         header: u64,
@@ -45,7 +45,10 @@ pub enum RldError {
         why: String,
     },
     /// The name of a power is not the product of a voltage and a current of the log.
-    #[error("{text:?} is not a power such as V1*I1 or (V1-V2)*I1; the log has the currents {currents}")]
+    #[error(
+        "{text:?} is not a voltage times a current of this log, such as V1*I1 or (V1-V2)*I1; the log has the \
+         currents {currents}"
+    )]
     NotAPower {
         /// The invalid name.
         text: String,
@@ -122,9 +125,14 @@ impl RldError {
             Self::HeaderCut { len, .. } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from the logger"))
             }
-            Self::UnknownVersion { .. } => {
-                (ErrorKind::Unsupported, Some(4), Some("update rovelog, or report the log to its authors"))
-            }
+            Self::UnknownVersion { .. } => (
+                ErrorKind::Unsupported,
+                Some(4),
+                Some(
+                    "update rovelog; if the latest version cannot read the log, report it to the authors of \
+                     rovelog",
+                ),
+            ),
             Self::HeaderTooLarge { .. } => (
                 ErrorKind::LimitExceeded,
                 Some(48),
@@ -136,11 +144,9 @@ impl RldError {
             Self::NoChannel { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("list the channels: rovelog schema FILE"))
             }
-            Self::NotAPower { .. } => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some("give a voltage times a current; list the channels: rovelog schema FILE"),
-            ),
+            Self::NotAPower { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("list the channels of the log: rovelog schema FILE"))
+            }
             Self::NotAPart { .. } => (
                 ErrorKind::InvalidArgument,
                 None,

@@ -117,7 +117,8 @@ fn diagnostics_state_the_part_and_its_byte_range() {
     let table = (
         "table_from_first",
         start - 56..start,
-        "part 1: the channel table of this part is invalid".to_owned(),
+        "part 1: the channel table of this part is invalid, so the table of the first part is used"
+            .to_owned(),
     );
     assert_eq!(notes(&log), [table, note(1, 80, 5), note(2, 160, 2)]);
     // The summary has the total number of gaps and their total duration.

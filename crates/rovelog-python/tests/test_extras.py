@@ -73,7 +73,7 @@ def test_unknown_energy_raises() -> None:
     log = rl.open(real_file("rld/test_full.rld"))
     with pytest.raises(rl.RovelogError, match=r'power="V1\*I1"'):
         log.rld.energy()
-    with pytest.raises(ValueError, match="is not a power such as"):
+    with pytest.raises(ValueError, match="is not a voltage times a current"):
         log.rld.energy(power="V1")
     with pytest.raises(rl.RovelogError, match="not a binary channel"):
         log.rld.energy(by="V1", power="V1*I1")

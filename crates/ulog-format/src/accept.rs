@@ -43,7 +43,9 @@ impl Scanner {
                 if !level.is_ascii_digit() =>
             {
                 self.diagnostics.push(&rules::LEVEL_NOT_A_DIGIT, at..end, || {
-                    format!("the log level is stored as the number {level}, not as an ASCII digit")
+                    format!(
+                        "the level of this text is stored as the number {level} instead of an ASCII digit"
+                    )
                 });
             }
             Message::Parameter(parameter)
@@ -51,7 +53,10 @@ impl Scanner {
                 if let Some(key) = parameter.parse_key() {
                     if !matches!(key.ty, "int32_t" | "float") {
                         self.diagnostics.push(&rules::PARAMETER_TYPE, at..end, || {
-                            format!("parameter {} has the type {}, not int32_t or float", key.name, key.ty)
+                            format!(
+                                "parameter {} has the type {} instead of int32_t or float; its value is read",
+                                key.name, key.ty
+                            )
                         });
                     }
                     self.note_key(at..end, key);
@@ -71,7 +76,11 @@ impl Scanner {
                     self.note_key(at..end, key);
                     if is_continued != 0 {
                         self.diagnostics.push(&rules::CONTINUED_WITHOUT_FIRST, at..end, || {
-                            format!("multi info message {} continues a list that was never started", key.name)
+                            format!(
+                                "multi info message {} continues a list whose start is missing; it is read \
+                                 as the start of a new list",
+                                key.name
+                            )
                         });
                     }
                 }
@@ -86,7 +95,10 @@ impl Scanner {
     fn note_key(&mut self, range: Range<u64>, key: Key<'_>) {
         if !key.is_usual() {
             self.diagnostics.push(&rules::UNUSUAL_KEY, range, || {
-                format!("the key \"{} {}\" contains a space or a non-ASCII character", key.ty, key.name)
+                format!(
+                    "the key \"{} {}\" contains an extra space or a non-ASCII character; its value is read",
+                    key.ty, key.name
+                )
             });
         }
     }
@@ -110,10 +122,13 @@ impl Scanner {
                 let topics = &self.definitions.topics;
                 self.diagnostics.push(rule, at..end, || {
                     if rule == &rules::UNKNOWN_ID {
-                        format!("the data message has id {msg_id}, which no earlier subscription defines")
+                        format!(
+                            "a data message is lost, because no earlier subscription defines its id {msg_id}"
+                        )
                     } else {
                         format!(
-                            "the data message of {} cannot be decoded",
+                            "a data message of {} is lost, because the format of this topic is missing or \
+                             unusable",
                             topics[shape.series as usize].name
                         )
                     }
@@ -122,7 +137,10 @@ impl Scanner {
             }
             Message::Unknown { .. } => {
                 self.diagnostics.push(&rules::UNKNOWN_MESSAGE, at..end, || {
-                    format!("message type '{}' is not in the specification", msg_type.escape_ascii())
+                    format!(
+                        "a message of type '{}' is skipped, because this type is not in the specification",
+                        msg_type.escape_ascii()
+                    )
                 });
                 Step::Message { at, end, msg_type }
             }

@@ -303,7 +303,10 @@ impl Definitions {
         let name = format.name;
         if self.in_data {
             notes.push(&rules::FORMAT_IN_DATA_SECTION, at..end, || {
-                format!("format {name} is defined inside the data section")
+                format!(
+                    "format {name} is defined inside the data section instead of before it; the format is \
+                     used"
+                )
             });
         }
         let defined = self.formats.define(&format, payload);
@@ -314,18 +317,25 @@ impl Definitions {
                 // names.
                 let more = names.len().saturating_sub(8);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                format!("format {name} has unusual names: {}{more}", names[..names.len().min(8)].join(", "))
+                format!(
+                    "format {name} has names with characters that PX4 does not use: {}{more}",
+                    names[..names.len().min(8)].join(", ")
+                )
             });
         }
         if defined != Defined::Repeated && !format.has_canonical_blanks() {
             notes.push(&rules::EXTRA_BLANKS, at..end, || {
                 let fields: Vec<_> = format.blank_fields().collect();
                 match fields[..] {
-                    [] => format!("format {name} has blanks or NUL bytes around its name or at its end"),
-                    [only] => format!("format {name} has extra blanks at field {only}"),
+                    [] => format!(
+                        "format {name} has blanks or NUL bytes around its name or at its end, which are \
+                         ignored"
+                    ),
+                    [only] => format!("format {name} has extra blanks at field {only}, which are ignored"),
                     [first, ..] => {
                         format!(
-                            "format {name} has extra blanks at {} fields; the first is {first}",
+                            "format {name} has extra blanks at {} fields, which are ignored; the first is \
+                             {first}",
                             fields.len()
                         )
                     }
@@ -336,14 +346,14 @@ impl Definitions {
             Defined::New => {}
             Defined::Repeated => {
                 notes.push(&rules::FORMAT_REPEATED, at..end, || {
-                    format!("format {name} is defined twice, identically")
+                    format!("format {name} is defined twice in the same way; this does not affect the data")
                 });
                 return;
             }
             Defined::Redefined => notes.push(&rules::FORMAT_REDEFINED, at..end, || {
                 format!(
-                    "format {name} is defined again in another way; earlier subscriptions keep the old \
-                     definition"
+                    "format {name} is defined again with other fields; topics that are already subscribed \
+                     keep the old fields"
                 )
             }),
         }
@@ -385,7 +395,8 @@ impl Definitions {
         if message_name.len() != type_name.len() {
             notes.push(&rules::EXTRA_BLANKS, range.clone(), || {
                 format!(
-                    "the subscription of {type_name} has blanks or NUL bytes around the name of its format"
+                    "the subscription of {type_name} has blanks or NUL bytes around this name, which are \
+                     ignored"
                 )
             });
         }
@@ -405,13 +416,18 @@ impl Definitions {
                 && self.formats.has_same_layout(type_name, &known.layout, &self.limits)
             {
                 notes.push(&rules::SUBSCRIPTION_REPEATED, range, || {
-                    format!("topic {} is subscribed again with id {msg_id}", topic.name)
+                    format!(
+                        "topic {} is subscribed again with the same id {msg_id}; its records stay in one \
+                         topic",
+                        topic.name
+                    )
                 });
                 return;
             }
             notes.push(&rules::MSG_ID_REUSED, range.clone(), || {
                 format!(
-                    "id {msg_id} stood for {}, but from here on stands for {type_name}/{multi_id}",
+                    "id {msg_id} was used for topic {}, but data after this subscription belongs to \
+                     {type_name}/{multi_id}",
                     topic.name
                 )
             });
@@ -435,7 +451,9 @@ impl Definitions {
         match &layout {
             Err(Undecodable::Missing(missing)) if missing == type_name => {
                 notes.push(&rules::UNDEFINED_FORMAT, range.clone(), || {
-                    format!("format {type_name} of topic {topic_name} is not defined")
+                    format!(
+                        "topic {topic_name} cannot be decoded, because its format {type_name} is not defined"
+                    )
                 });
             }
             Err(why) => notes.push(&rules::UNDECODABLE_TOPIC, range.clone(), || {
@@ -468,7 +486,10 @@ impl Definitions {
         let subscription = &mut self.subscriptions[series as usize];
         if !std::mem::replace(&mut subscription.range_noted, true) {
             notes.push(&rules::TIMESTAMP_OUT_OF_RANGE, at..at + HEADER_LEN, || {
-                format!("a record of {} has a timestamp after the year 2262", topic.name)
+                format!(
+                    "a record of {} has no time, because its timestamp is after the year 2262",
+                    topic.name
+                )
             });
         }
     }
@@ -485,7 +506,7 @@ impl Definitions {
         let range = at..at + HEADER_LEN;
         if std::mem::take(&mut subscription.unsubscribed) {
             notes.push(&rules::DATA_AFTER_UNSUBSCRIBE, range.clone(), || {
-                format!("topic {} has data after its unsubscription", topic.name)
+                format!("topic {} has data after it was unsubscribed; this data is read", topic.name)
             });
         }
         if std::mem::replace(&mut subscription.time_noted, true) {
@@ -493,7 +514,7 @@ impl Definitions {
         }
         match time {
             RowTime::None => notes.push(&rules::NO_TIMESTAMP, range, || {
-                format!("topic {} has no timestamp, so its records have no time", topic.name)
+                format!("topic {} has no timestamp field, so its records have no time", topic.name)
             }),
             RowTime::Field(TimeWidth::U64Micros) => {}
             RowTime::Field(width) => notes.push(&rules::NARROW_TIMESTAMP, range, || {
@@ -503,7 +524,8 @@ impl Definitions {
                     _ => 32,
                 };
                 format!(
-                    "the timestamp of {} has only {bits} bits; overflows are counted to find the full time",
+                    "the timestamp of {} has only {bits} bits; the full time is computed by counting \
+                     overflows",
                     topic.name
                 )
             }),

@@ -29,7 +29,7 @@ pub enum UlogError {
     },
     /// The log sets incompatible flag bits that are not defined. The specification demands that a
     /// reader refuses such a log.
-    #[error("the log needs a newer reader, because incompatible flag {bits} at byte {at} is set")]
+    #[error("the log cannot be read, because it sets the unknown incompatible flag {bits} at byte {at}")]
     IncompatibleFlags {
         /// Positions of the undefined flag bits, for example `byte 0 bit 1`.
         bits: String,
@@ -57,7 +57,7 @@ pub enum UlogError {
         topic: String,
     },
     /// The size of a row does not match the format of its topic.
-    #[error("the row has {}, but a row of {topic} must have {trimmed} or {full} bytes", count(*got, "byte"))]
+    #[error("the row has {}, but rows of {topic} must have {trimmed} or {full} bytes", count(*got, "byte"))]
     RowSize {
         /// Name of the topic to which the row belongs.
         topic: String,
@@ -85,13 +85,13 @@ pub enum UlogError {
         why: &'static str,
     },
     /// The caller tried to write a definition after the start of the data section.
-    #[error("{what} cannot be written after the start of the data section")]
+    #[error("{what} cannot be written, because the data section of the log has already started")]
     DefinitionsClosed {
         /// Description of the rejected definition.
         what: String,
     },
     /// The caller used a topic that is not subscribed, or no longer subscribed.
-    #[error("message id {msg_id} is not subscribed in this log")]
+    #[error("data with message id {msg_id} cannot be written, because this id is not subscribed")]
     NotSubscribed {
         /// Message id of the topic.
         msg_id: u16,
@@ -113,7 +113,7 @@ pub enum UlogError {
         why: &'static str,
     },
     /// An item, such as a text or a key, is too long for a message.
-    #[error("{what} takes {}, but the limit is {max}", count(*len, "byte"))]
+    #[error("{what} needs {}, but the limit is {max} bytes", count(*len, "byte"))]
     TooLong {
         /// Description of the item that is too long.
         what: String,
@@ -123,7 +123,7 @@ pub enum UlogError {
         max: usize,
     },
     /// A message contradicts its type, or is not allowed at this position in the log.
-    #[error("a '{letter}' message cannot be written here: {why}")]
+    #[error("the message of type '{letter}' cannot be written: {why}")]
     BadMessage {
         /// Letter of the message type.
         letter: char,
@@ -131,7 +131,7 @@ pub enum UlogError {
         why: &'static str,
     },
     /// Data cannot be appended to the log.
-    #[error("cannot append to this log: {why}")]
+    #[error("data cannot be appended to this log: {why}")]
     CannotAppend {
         /// Reason why data cannot be appended.
         why: &'static str,
@@ -140,8 +140,8 @@ pub enum UlogError {
     /// times than in the input. Such timestamps are completed with the times of earlier rows, and
     /// some of these rows would be missing in the output.
     #[error(
-        "the timestamps of {topic} would become wrong, because they have fewer than 64 bits and depend on \
-         rows that are left out"
+        "the output would have wrong times for {topic}, because its timestamps have fewer than 64 bits and \
+         depend on earlier rows that are not selected"
     )]
     TimesWouldMove {
         /// Name of the topic with these timestamps.
@@ -149,20 +149,24 @@ pub enum UlogError {
     },
     /// The UTC offset of a log to be merged is unknown, so its clock cannot be compared with the
     /// clocks of the other logs.
-    #[error("log {number} has no UTC, so it cannot be aligned with the others")]
+    #[error("log {number} contains no UTC time, so it cannot be aligned with the other logs")]
     ClockUnknown {
         /// Number of the log without a UTC offset, counted from 1.
         number: usize,
     },
     /// A log to be merged contains several recordings.
-    #[error("log {number} contains several recordings with clocks of their own")]
+    #[error(
+        "log {number} cannot be merged, because it contains several recordings that each have their own clock"
+    )]
     SeveralSessions {
         /// Number of the log with several recordings, counted from 1.
         number: usize,
     },
     /// The clocks of the logs to be merged started at different times, so their times cannot be
     /// compared.
-    #[error("the logs do not share a clock, because their clocks started up to {seconds} s apart")]
+    #[error(
+        "the logs cannot be aligned by their log clocks, because these clocks started up to {seconds} s apart"
+    )]
     ClocksDiffer {
         /// Largest difference between the clocks, in seconds.
         seconds: u64,
@@ -174,7 +178,7 @@ pub enum UlogError {
         name: String,
     },
     /// The merged log would have more topics, or more instances of a topic, than the format allows.
-    #[error("the merged log has no free instance number for topic {topic}")]
+    #[error("the merged log would have more topics, or more instances of {topic}, than a ULog can have")]
     NoInstanceLeft {
         /// Name of the topic for which no message id or instance is left.
         topic: String,
@@ -204,12 +208,19 @@ impl UlogError {
             Self::HeaderCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from its source"))
             }
-            Self::IncompatibleFlags { at, .. } => {
-                (ErrorKind::Unsupported, Some(*at), Some("update rovelog, or report the log to its authors"))
-            }
-            Self::Encrypted { .. } => {
-                (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))
-            }
+            Self::IncompatibleFlags { at, .. } => (
+                ErrorKind::Unsupported,
+                Some(*at),
+                Some(
+                    "update rovelog; if the latest version cannot read the log, report it to the authors of \
+                     rovelog",
+                ),
+            ),
+            Self::Encrypted { .. } => (
+                ErrorKind::Unsupported,
+                Some(0),
+                Some("first decrypt the file with the private key of its owner"),
+            ),
             Self::NoSuchTopic { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("list the topics of the log with `topics`"))
             }

@@ -94,7 +94,8 @@ impl AppendedData {
             self.note(notes, &rules::APPENDED_FLAG_MISMATCH, || {
                 let (says, has) = if offsets.is_empty() { ("is", "no") } else { ("is not", "an") };
                 format!(
-                    "the flag for appended data {says} set, but the log has {has} offset of appended data"
+                    "the flag for appended data {says} set, but the log states {has} offset of appended \
+                     data; the flag is ignored"
                 )
             });
         }
@@ -132,7 +133,8 @@ impl AppendedData {
         if first & !1 != 0 || others != [0; 7] {
             self.note(notes, &rules::UNDEFINED_COMPAT_BITS, || {
                 format!(
-                    "the compatible flags {:02x?} contain bits that the specification does not define",
+                    "the compatible flags {:02x?} contain bits that the specification does not define; they \
+                     are ignored",
                     flags.compat_flags
                 )
             });

@@ -172,7 +172,7 @@ impl Scanner {
             scanner.diagnostics.push(&rules::DAMAGED_HEADER, at..first.max(at + 1), || damage.clone());
         } else if header.version > 1 {
             scanner.diagnostics.push(&rules::UNKNOWN_VERSION, field_range!(0, FileHeader, version), || {
-                format!("the file version is {}, but is read as version 1", header.version)
+                format!("the file has the unknown version {} and is read as version 1", header.version)
             });
         }
         if let Some(flags) = flag_bits(window.upto(first, FLAGS_LEN)?)
@@ -393,15 +393,18 @@ impl Scanner {
         self.diagnostics.push(rule, at..end, || match invalid {
             Some(InvalidMessage { why: Some(why), .. }) => why,
             Some(InvalidMessage { msg_type, .. }) if rule == &rules::BAD_MESSAGE => {
-                format!("the payload of this '{}' message is not valid for its type", msg_type.escape_ascii())
+                format!(
+                    "a '{}' message is lost, because its payload is not valid for this type",
+                    msg_type.escape_ascii()
+                )
             }
             Some(InvalidMessage { msg_type, end: claimed, .. }) if rule == &rules::CUT => format!(
-                "a '{}' message of {} is truncated {} before its end",
+                "a '{}' message of {} is lost, because it is truncated {} before its end",
                 msg_type.escape_ascii(),
                 count(claimed - at, "byte"),
                 count(claimed - end, "byte"),
             ),
-            None if rule == &rules::CUT => "a message is truncated within its header".to_owned(),
+            None if rule == &rules::CUT => "a message is lost, because it ends inside its header".to_owned(),
             _ => {
                 let mixture = last_row.map(|row| {
                     format!(
@@ -409,7 +412,7 @@ impl Scanner {
                         topics[row.series as usize].name, row.at
                     )
                 });
-                format!("these bytes contain no valid message{}", mixture.unwrap_or_default())
+                format!("these bytes contain no valid message and are lost{}", mixture.unwrap_or_default())
             }
         });
         Step::Lost { at, end, rule }

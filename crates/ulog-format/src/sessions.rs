@@ -283,13 +283,16 @@ impl SessionDetector {
             if session.header.is_some() {
                 notes.push(&rules::SECOND_HEADER, at..at + FLAG_BITS_AT, || {
                     format!(
-                        "another log with its own header starts at byte {at} and has {records}{}",
+                        "another log with its own header and clock starts at byte {at}; it has {records}{}",
                         span(session)
                     )
                 });
             } else {
                 notes.push(&rules::CLOCK_RESTARTS, at..at + HEADER_LEN, || {
-                    format!("the clock restarts at byte {at}, before {records}{}", span(session))
+                    format!(
+                        "the clock restarts at byte {at}; the part after it has {records}{}",
+                        span(session)
+                    )
                 });
             }
         }

@@ -393,7 +393,8 @@ impl Summary {
                 scanner.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
                     let (rows, are) = if falls == 1 { ("record", "is") } else { ("records", "are") };
                     format!(
-                        "{falls} {rows} of {} {are} earlier than the record before; this is the first",
+                        "{falls} {rows} of {} {are} earlier than the record before; the first one is here, \
+                         and all records are read",
                         topic.name
                     )
                 });

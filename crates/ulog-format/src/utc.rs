@@ -171,8 +171,8 @@ impl GpsClock {
                 let utc = first.micros.saturating_add_unsigned(first.time);
                 let date = |micros: i64| Date(micros.div_euclid(86_400_000_000));
                 format!(
-                    "{} of {} before 2012 (first {}) are not used as UTC, because the week number of the \
-                     receiver has rolled over; the first date plus 1024 weeks is {}",
+                    "{} of {} before 2012 (first {}) are not used for UTC, because the week number of the \
+                     receiver rolled over; the first date plus 1024 weeks is {}",
                     count(series.old, "date"),
                     name(series),
                     date(utc),

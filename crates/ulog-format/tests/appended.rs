@@ -141,7 +141,7 @@ fn a_header_that_is_cut_before_appended_data_is_cut() {
     log.append_at(&[cut.end]);
     let log = log.open();
     assert_eq!((log.appended_offsets(), notes(&log)), (&[cut.end][..], vec![("cut", cut)]));
-    assert_eq!(log.diagnostics().list()[0].message, "a message is truncated within its header");
+    assert_eq!(log.diagnostics().list()[0].message, "a message is lost, because it ends inside its header");
 }
 
 /// The header of the damaged message claims an end before the offset of appended data. So the

@@ -204,7 +204,7 @@ fn logs_that_cannot_be_merged_are_rejected_with_a_reason() {
     let why = |logs: &[&UlogReader], align| {
         Ulog::merge(logs, align, &mut Vec::new()).map(|_| ()).map_err(|e| e.to_string())
     };
-    let no_utc = "log 1 has no UTC, so it cannot be aligned with the others";
+    let no_utc = "log 1 contains no UTC time, so it cannot be aligned with the other logs";
     assert_eq!(why(&[&a, &b], Align::Shared), Err(no_utc.to_owned()));
     assert_eq!(why(&[&a, &b], Align::Utc), Err(no_utc.to_owned()));
     assert_eq!(
@@ -223,7 +223,7 @@ fn real_logs_of_different_boots_are_aligned_by_utc() {
     let moved = ua.nanos.abs_diff(ub.nanos) / 1000 * 1000;
     let refused = Ulog::merge(&[&a, &b], Align::Shared, &mut Vec::new()).map_err(|error| error.to_string());
     assert!(refused.is_err_and(|why| {
-        why.starts_with("the logs do not share a clock, because their clocks started up to ")
+        why.starts_with("the logs cannot be aligned by their log clocks, because these clocks started up to ")
     }));
     // The logs are from different PX4 releases, which define some topics differently. Only topics
     // with the same definition are merged.

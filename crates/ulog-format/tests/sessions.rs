@@ -61,7 +61,8 @@ fn a_second_log_has_its_own_utc() {
     assert_eq!(
         note.message,
         format!(
-            "another log with its own header starts at byte {at} and has 60 records from 50.0 s to 52.9 s"
+            "another log with its own header and clock starts at byte {at}; it has 60 records from 50.0 s to \
+             52.9 s"
         )
     );
     let first = i64::try_from(BOOT + 100 * SECOND).unwrap();
@@ -139,7 +140,8 @@ fn a_restarted_clock_is_reported_and_has_no_utc() {
     let (bytes, at) = restarted();
     let log = open(&bytes.into());
     let note = log.diagnostics().list().iter().find(|note| note.rule.name == "clock_restarts").unwrap();
-    let text = format!("the clock restarts at byte {at}, before 60 records from 2.0 s to 4.9 s");
+    let text =
+        format!("the clock restarts at byte {at}; the part after it has 60 records from 2.0 s to 4.9 s");
     assert_eq!((note.range.start, &note.message), (at, &text));
     assert_eq!(log.info().utc, None);
     let sessions = log.sessions();

@@ -242,7 +242,7 @@ fn a_diagnostic_describes_the_loss() {
     let mut log = Built::new();
     let bad = log.messages(&[(b'S', vec![0; 8])]);
     log.messages(&rows(4..7));
-    let says = "the payload of this 'S' message is not valid for its type";
+    let says = "a 'S' message is lost, because its payload is not valid for this type";
     assert_eq!(only_loss(&log), ("bad_message", bad, says.into()));
 
     let mut log = Built::new();
@@ -251,12 +251,16 @@ fn a_diagnostic_describes_the_loss() {
     let cut = log.0.len() as u64 - 10..log.0.len() as u64;
     assert_eq!(
         only_loss(&log),
-        ("cut", cut, "a 'D' message of 14 bytes is truncated 4 bytes before its end".into())
+        (
+            "cut",
+            cut,
+            "a 'D' message of 14 bytes is lost, because it is truncated 4 bytes before its end".into()
+        )
     );
 
     let mut log = Built::new();
     let cut = log.raw(&[11, 0]);
-    assert_eq!(only_loss(&log), ("cut", cut, "a message is truncated within its header".into()));
+    assert_eq!(only_loss(&log), ("cut", cut, "a message is lost, because it ends inside its header".into()));
 
     // The message before the loss is a text, so the diagnostic does not name a row that may be
     // corrupt.
@@ -264,14 +268,15 @@ fn a_diagnostic_describes_the_loss() {
     log.messages(&[string("ready")]);
     let noise = log.raw(&NOISE);
     log.messages(&rows(4..7));
-    assert_eq!(only_loss(&log), ("gap", noise, "these bytes contain no valid message".into()));
+    assert_eq!(only_loss(&log), ("gap", noise, "these bytes contain no valid message and are lost".into()));
 }
 
 #[test]
 fn the_row_directly_before_a_lost_range_is_named() {
     let says = |row: u64| {
         format!(
-            "these bytes contain no valid message; the record of t/0 directly before, at byte {row}, may be corrupt"
+            "these bytes contain no valid message and are lost; the record of t/0 directly before, at byte \
+             {row}, may be corrupt"
         )
     };
     let mut log = Built::new();

@@ -216,7 +216,10 @@ fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
     let offset = |(number, log): (usize, &&VelReader)| {
         let utc = log.meaning().gps.utc.as_ref().map(|utc| utc.offset_nanos);
         utc.ok_or_else(|| {
-            cannot(format!("log {} has no UTC, so it cannot be aligned with the others", number + 1))
+            cannot(format!(
+                "log {} contains no UTC time, so it cannot be aligned with the other logs",
+                number + 1
+            ))
         })
     };
     let far = || cannot("their clocks started more than 292 years apart".to_owned());

@@ -19,7 +19,7 @@ pub enum VelError {
         len: u64,
     },
     /// The data of a message is too short for its content.
-    #[error("the {what} message has only {} of data, which is too short for its content", count(*len, "byte"))]
+    #[error("the {what} message has only {} of data, which is too short for its fields", count(*len, "byte"))]
     BadPayload {
         /// Name of the message type.
         what: String,
@@ -33,7 +33,10 @@ pub enum VelError {
         topic: String,
     },
     /// The name of a message type cannot be hashed, because it is not ASCII.
-    #[error("{name:?} has no unique id, because it has a non-ASCII character at byte {at}")]
+    #[error(
+        "the id of the message type {name:?} cannot be computed, because its name has a non-ASCII character \
+         at byte {at}"
+    )]
     NotAscii {
         /// The name that cannot be hashed.
         name: String,
@@ -41,7 +44,7 @@ pub enum VelError {
         at: usize,
     },
     /// A declaration of a message type is invalid.
-    #[error("line {line} of the declarations is invalid: {why}")]
+    #[error("line {line} of the message type declarations is invalid: {why}")]
     BadDeclaration {
         /// Number of the invalid line, counted from 1.
         line: usize,
@@ -60,13 +63,13 @@ pub enum VelError {
     )]
     NoCalibration,
     /// The Velodyne packets do not match any known model.
-    #[error("the Velodyne model cannot be inferred from {}", count(*packets, "packet"))]
+    #[error("the Velodyne model cannot be determined from the {} of the log", count(*packets, "packet"))]
     UnknownModel {
         /// Number of packets that were examined.
         packets: usize,
     },
     /// The calibration has fewer lasers than the sensor.
-    #[error("the calibration has {}, but an HDL-64E has 64", count(*lasers, "laser"))]
+    #[error("the calibration contains {}, but an HDL-64E has 64 lasers", count(*lasers, "laser"))]
     CalibrationSize {
         /// Number of lasers in the calibration.
         lasers: usize,
@@ -106,7 +109,7 @@ pub enum VelError {
         why: String,
     },
     /// The logs cannot be merged.
-    #[error("these logs cannot be merged: {why}")]
+    #[error("the logs cannot be merged: {why}")]
     CannotMerge {
         /// Reason why the logs cannot be merged.
         why: String,
@@ -114,7 +117,8 @@ pub enum VelError {
     /// The size fields of the messages are ambiguous. Whichever size rule is used to write them, a
     /// reader would infer a different rule.
     #[error(
-        "a log with only {messages} messages cannot be written, because a reader could not infer from so few whether size fields include the header"
+        "a log with only {messages} messages cannot be written, because readers need more messages to \
+         determine whether size fields include the header"
     )]
     SizesAmbiguous {
         /// Number of messages to write.

@@ -43,7 +43,7 @@ pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
     match image.encoding() {
         Encoding::File(ImageFormat::Jpeg) => {}
         Encoding::File(other) => {
-            let why = format!("the image is a file of the format {}, not a JPEG", other.name());
+            let why = format!("the image has the format {} instead of JPEG", other.name());
             return Some((&rules::IMAGE_HEADER, why));
         }
         _ if image.is_compressed.get() => {}
@@ -54,7 +54,10 @@ pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
         Ok(jpeg) if (i32::from(jpeg.width), i32::from(jpeg.height)) == (width, height) => None,
         Ok(jpeg) => Some((
             &rules::IMAGE_SIZE,
-            format!("the message states {width}x{height}, but the JPEG is {}x{}", jpeg.width, jpeg.height),
+            format!(
+                "the message states {width}x{height}, but the JPEG has {}x{} pixels, which are used",
+                jpeg.width, jpeg.height
+            ),
         )),
         Err(why) => Some((&rules::IMAGE_HEADER, format!("the JPEG header cannot be read: {why}"))),
     }

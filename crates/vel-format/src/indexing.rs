@@ -114,7 +114,7 @@ impl IndexCheck {
         if !self.behind {
             let claimed = count(self.claimed, "entry");
             return IndexState::Rebuilt(format!(
-                "no message starts directly after the index, which claims to have {claimed}"
+                "no message starts directly after the index, which states {claimed}"
             ));
         }
         // Entries for seconds after the last message must have the offset at which the messages

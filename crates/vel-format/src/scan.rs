@@ -212,7 +212,10 @@ impl Scanner {
         let header = self.start.header;
         if !self.start.magic {
             self.diagnostics.push(&rules::BAD_MAGIC, field_range!(0, FileHeader, magic), || {
-                format!("the file starts with {:02x?} instead of a4 56 45 4c", header.magic)
+                format!(
+                    "the file starts with {:02x?} instead of a4 56 45 4c; it is read as VEL on request",
+                    header.magic
+                )
             });
         }
         let (major, minor) = (header.major.get(), header.minor.get());
@@ -220,7 +223,7 @@ impl Scanner {
             self.diagnostics.push(
                 &rules::UNKNOWN_VERSION,
                 field_range!(0, FileHeader, major..=minor),
-                || format!("the file version is {major}.{minor}, but is read as version 1.1"),
+                || format!("the file has the unknown version {major}.{minor} and is read as version 1.1"),
             );
         }
         // It is unusual that size fields count only the data. So a diagnostic explains why this was
@@ -229,7 +232,8 @@ impl Scanner {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, field_range!(at, MessageHeader, size), || {
                 format!(
-                    "message sizes exclude the header, because only then the length fits the content of {}",
+                    "message sizes are read as sizes without the header, because only then they fit the \
+                     content of {}",
                     count(exact, "message")
                 )
             });
@@ -263,7 +267,7 @@ impl Scanner {
             self.diagnostics.push(&rules::MESSAGES_BEHIND_END, mark..end, || {
                 let (are, them) = if messages == 1 { ("is", "it") } else { ("are", "them") };
                 let messages = count(messages, "message");
-                format!("{messages} after an end mark {are} left out; `rovelog recover` keeps {them}")
+                format!("{messages} after the end mark {are} not read; `rovelog recover` keeps {them}")
             });
             self.diagnostics.count_left_out(messages);
         }
@@ -311,9 +315,9 @@ impl Scanner {
         }
         self.diagnostics.push(rule, at..end, || {
             if rule == &rules::CUT {
-                format!("the message at byte {at} is truncated by the end of the file at byte {end}")
+                format!("the message at byte {at} is lost, because the file ends inside it at byte {end}")
             } else {
-                format!("no valid message was found in {}", count(end - at, "byte"))
+                format!("no valid message was found in {}, so this data is lost", count(end - at, "byte"))
             }
         });
         Step::Lost { at, end, rule }
@@ -340,7 +344,7 @@ impl Scanner {
             self.at = end;
             self.diagnostics.push(&rules::TAIL, start..end, || {
                 format!(
-                    "the end mark is followed by {} that do not belong to a message",
+                    "the end mark is followed by {} of data that is not a message and is not read",
                     count(end - start, "byte")
                 )
             });
@@ -373,7 +377,7 @@ impl Scanner {
         self.at = end;
         if header.marker == MARKER_INVALID {
             self.diagnostics.push(&rules::INVALID_MESSAGE, at..end, || {
-                "this message is marked as invalid (0x30)".to_owned()
+                "a message is skipped, because its writer marked it as invalid (0x30)".to_owned()
             });
             return Step::Invalid { at, end };
         }
@@ -385,13 +389,16 @@ impl Scanner {
                 self.now = time;
                 if time == i64::MAX || time == i64::MIN {
                     self.diagnostics.push(&rules::TIMESTAMP_OUT_OF_RANGE, place(), || {
-                        format!("the timestamp of {millis} ms is too large for 64-bit nanoseconds and is set to the maximum")
+                        format!(
+                            "the timestamp of {millis} ms is beyond 292 years, the limit of 64-bit \
+                             nanoseconds, and is set to this limit"
+                        )
                     });
                 }
             }
             None => self.diagnostics.push(&rules::TIMESTAMP_NOT_FINITE, place(), || {
                 format!(
-                    "the timestamp of {millis} ms is not finite, so the message gets the time of the \
+                    "the timestamp {millis} is not a finite number, so its message gets the time of the \
                      previous message"
                 )
             }),
@@ -400,7 +407,7 @@ impl Scanner {
             Some(Fit::Exact) => {}
             Some(Fit::Surplus(more)) => self.diagnostics.push(&rules::TRAILING_DATA, end - more..end, || {
                 format!(
-                    "the {} message has {} after its content",
+                    "the {} message has {} after its last field; its fields are read",
                     crate::schema::type_name(id),
                     count(more, "byte")
                 )
@@ -408,7 +415,8 @@ impl Scanner {
             Some(Fit::Short(_)) => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
                 let len = end - at - HEADER_LEN;
                 format!(
-                    "the {} message has only {} of data, which is too short for its content",
+                    "the {} message is lost, because it has only {} of data, which is too short for its \
+                     fields",
                     crate::schema::type_name(id),
                     count(len, "byte")
                 )
@@ -434,15 +442,16 @@ impl Scanner {
 fn unknown(id: u32, version: i32) -> String {
     match (crate::hash::published(id), crate::hash::suggest(id)) {
         (Some(name), _) => {
-            format!("version {version} of {name} is unknown, so its messages are kept as raw bytes")
+            format!("version {version} of {name} is unknown, so its messages are returned as raw bytes")
         }
         (None, Some(name)) => {
             format!(
-                "messages of the unknown type 0x{id:08X} (perhaps {name}), version {version}, are kept as raw bytes"
+                "messages of the unknown type 0x{id:08X} (perhaps {name}), version {version}, are returned \
+                 as raw bytes"
             )
         }
         (None, None) => {
-            format!("messages of the unknown type 0x{id:08X}, version {version}, are kept as raw bytes")
+            format!("messages of the unknown type 0x{id:08X}, version {version}, are returned as raw bytes")
         }
     }
 }

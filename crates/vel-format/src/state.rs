@@ -152,13 +152,16 @@ impl Summary {
         }
         if let IndexState::Rebuilt(why) = &conclusions.index {
             let index = size_of::<FileHeader>() as u64..scanner.start.index_end.max(INDEX_AT);
-            scanner.diagnostics.push(&rules::INDEX_REBUILT, index, || why.clone());
+            scanner
+                .diagnostics
+                .push(&rules::INDEX_REBUILT, index, || format!("the index is rebuilt, because {why}"));
         }
         for (at, days) in conclusions.meaning.gps.utc.iter().flat_map(|utc| &utc.unwrapped) {
             let message = *at..at + HEADER_LEN + size_of::<GpsData>() as u64;
             scanner.diagnostics.push(&rules::DATE_UNWRAPPED, message, || {
                 format!(
-                    "the date of this position differs by {days} days from the dates of the other positions"
+                    "the date of this position differs by {days} days from the other positions, so only its \
+                     time of day is used for UTC"
                 )
             });
         }

@@ -138,7 +138,9 @@ impl TopicTable {
         if !free {
             let range = message.offset..message.offset + message.wire_len();
             notes.push(&rules::MANY_TOPICS, range, || {
-                "the limit of topics is reached, so this record is in a shared topic".to_owned()
+                "the limit of 65536 topics is reached, so this record is in a topic that it shares with \
+                 others"
+                    .to_owned()
             });
         }
         free

@@ -96,30 +96,37 @@ fn diagnostics_describe_problems_of_messages() {
     };
     let obd = |data: usize, millis: f64| NewMessage::raw(0x0001_4043, 100, millis, vec![0; data]);
     let note = |rule: &'static str, range: Range<u64>, text: &str| (rule, range, text.to_owned());
-    let late = "the timestamp of inf ms is not finite, so the message gets the time of the previous message";
+    let late = "the timestamp inf is not a finite number, so its message gets the time of the previous \
+                message";
     assert_eq!(after(obd(28, f64::INFINITY)), note("timestamp_not_finite", 13..21, late));
     let (rule, range, _) = after(obd(28, 1e300));
     assert_eq!((rule, range), ("timestamp_out_of_range", 13..21));
     assert_eq!(
         after(obd(30, 2.5)),
-        note("trailing_data", 49..51, "the OBDDataM message has 2 bytes after its content")
+        note(
+            "trailing_data",
+            49..51,
+            "the OBDDataM message has 2 bytes after its last field; its fields are read"
+        )
     );
     assert_eq!(
         after(obd(5, 2.5)),
         note(
             "bad_payload",
             0..26,
-            "the OBDDataM message has only 5 bytes of data, which is too short for its content"
+            "the OBDDataM message is lost, because it has only 5 bytes of data, which is too short for its \
+             fields"
         )
     );
     for (id, version, text) in [
-        (0x0001_4043, 101, "version 101 of OBDDataM is unknown, so its messages are kept as raw bytes"),
+        (0x0001_4043, 101, "version 101 of OBDDataM is unknown, so its messages are returned as raw bytes"),
         (
             0x0001_806E,
             7,
-            "messages of the unknown type 0x0001806E (perhaps CompassM), version 7, are kept as raw bytes",
+            "messages of the unknown type 0x0001806E (perhaps CompassM), version 7, are returned as raw \
+             bytes",
         ),
-        (0xABC, 7, "messages of the unknown type 0x00000ABC, version 7, are kept as raw bytes"),
+        (0xABC, 7, "messages of the unknown type 0x00000ABC, version 7, are returned as raw bytes"),
     ] {
         let unknown = NewMessage::raw(id, version, 2.5, vec![0; 4]);
         assert_eq!(after(unknown), note("unknown_type", 0..25, text));
@@ -132,14 +139,17 @@ fn lost_bytes_are_distinguished_from_a_cut_message() {
     let (first, end) = (encode(&[speed(1.0)]).len(), bytes.len());
     let at = first as u64;
     let cut = |end: u64| {
-        let text = format!("the message at byte {at} is truncated by the end of the file at byte {end}");
+        let text = format!("the message at byte {at} is lost, because the file ends inside it at byte {end}");
         vec![("cut", at..end, text)]
     };
     assert_eq!(notes(&bytes[..end - 1]), cut(end as u64 - 1));
     assert_eq!(notes(&bytes[..first + 5]), cut(at + 5));
     let mut noise = bytes[..first].to_vec();
     noise.extend([7; 40]);
-    assert_eq!(notes(&noise), [("gap", at..at + 40, "no valid message was found in 40 bytes".to_owned())]);
+    assert_eq!(
+        notes(&noise),
+        [("gap", at..at + 40, "no valid message was found in 40 bytes, so this data is lost".to_owned())]
+    );
 }
 
 #[test]
@@ -154,8 +164,8 @@ fn sizes_without_the_header_are_reported_with_evidence() {
     let note = &log.diagnostics().list()[0];
     let first = log.messages().next().expect("a message").offset;
     assert_eq!((note.rule.name, note.range.clone()), ("data_only_sizes", first..first + 4));
-    let text =
-        "message sizes exclude the header, because only then the length fits the content of 2 messages";
+    let text = "message sizes are read as sizes without the header, because only then they fit the content \
+                of 2 messages";
     assert_eq!(note.message, text);
     // The scan ends when only one rule is left, or at the end of the file. Under the other rules, a
     // single message with an inclusive size would extend beyond the end of the file.
@@ -223,8 +233,8 @@ fn messages_after_an_end_mark_are_confirmed_like_others() {
     let start = encode(&[]).len();
     let of = |message| encode(&[message])[start + 8..].to_vec();
     let found = |more: &[u8]| notes(&[&first[..], more].concat());
-    let one = "1 message after an end mark is left out; `rovelog recover` keeps it";
-    let two = "2 messages after an end mark are left out; `rovelog recover` keeps them";
+    let one = "1 message after the end mark is not read; `rovelog recover` keeps it";
+    let two = "2 messages after the end mark are not read; `rovelog recover` keeps them";
     let (known, other) = (of(speed(3.0)), of(unknown(0xABC)));
     let noise = [7; 40];
     let end = at + known.len() as u64;
@@ -238,8 +248,10 @@ fn messages_after_an_end_mark_are_confirmed_like_others() {
     );
     assert_eq!(followed[0].2, two);
     let alone = found(&[&other[..], &noise].concat());
-    let text =
-        format!("the end mark is followed by {} bytes that do not belong to a message", other.len() + 40);
+    let text = format!(
+        "the end mark is followed by {} bytes of data that is not a message and is not read",
+        other.len() + 40
+    );
     assert_eq!(alone, [("tail", at..at + other.len() as u64 + 40, text)]);
 }
 

@@ -214,5 +214,5 @@ fn bytes_after_the_last_counted_block_are_not_block_times() {
 fn messages_state_the_bytes_and_rows_left_out() {
     let text = |range, rows| LeftOut { range, expected: 112, rows }.text(7);
     assert_eq!(text(10..119, 20), "20 rows before row 7 are lost, because the block is 3 bytes too short");
-    assert_eq!(text(10..123, 1), "1 row before row 7 is left out, because the block is 1 byte too long");
+    assert_eq!(text(10..123, 1), "1 row before row 7 is lost, because the block is 1 byte too long");
 }

@@ -8,15 +8,17 @@ use crate::Diagnostics;
 
 crate::rules! {
     PACKED_CUT "E-FILE-001" "packed_cut" DataLost
-        "the compressed file is truncated inside its data; the end of the log is missing"
+        "the compressed file is truncated inside its data, so the end of the log is lost; the part before it \
+         is read"
     PACKED_UNCHECKED "E-FILE-002" "packed_unchecked" DataLost
-        "the compressed file is truncated before its checksum; the log cannot be verified"
+        "the compressed file is truncated before its checksum; all data is read, but damage in it cannot be \
+         detected"
     PACKED_FOLLOWED "E-FILE-003" "packed_followed" DataLost
-        "bytes follow the compressed data that are not compressed data; they are not read"
+        "the compressed data is followed by other bytes, which are not read"
     COMPRESSED "W-FILE-101" "compressed" Note
-        "the whole file is compressed; offsets are those of the decompressed log"
+        "the whole file is compressed; the offsets in messages refer to the decompressed log"
     PACKED_PADDING "W-FILE-102" "packed_padding" Note
-        "zero bytes follow the compressed data, as tapes and block devices write them"
+        "zero bytes follow the compressed data, as tapes and block devices write them; no data is lost"
 }
 
 /// Rules of the diagnostics that report missing content of a compressed file.
@@ -69,7 +71,10 @@ impl Packing {
         let Self { name, ending, size } = *self;
         // The note concerns the whole file, so its range is the first byte.
         diagnostics.push(&COMPRESSED, 0..1, || {
-            format!("the whole file is compressed with {name}; offsets are those of the decompressed log")
+            format!(
+                "the whole file is compressed with {name}; the offsets in messages refer to the decompressed \
+                 log"
+            )
         });
         // The missing end has no bytes in the decompressed log, so its range is empty and at the
         // end of the log.
@@ -77,18 +82,24 @@ impl Packing {
         match ending {
             Ending::Checked => {}
             Ending::Cut { at } => diagnostics.push(&PACKED_CUT, end, || {
-                format!("the {name} file is truncated at byte {at}, so the end of the log is missing")
+                format!("the {name} file is truncated at byte {at}, so the end of the log is lost")
             }),
             Ending::Unchecked { at } => diagnostics.push(&PACKED_UNCHECKED, end, || {
-                format!("the {name} file is truncated at byte {at}, so the checksum of its data is missing")
+                format!(
+                    "the {name} file is truncated at byte {at}, before its checksum, so damage in its data \
+                     cannot be detected"
+                )
             }),
             Ending::Followed { at, len, zeros: true } => diagnostics.push(&PACKED_PADDING, end, || {
-                format!("{len} zero bytes follow the {name} data from byte {at} of the compressed file on")
+                format!(
+                    "{len} zero bytes follow the {name} data at byte {at} of the compressed file; no data is \
+                     lost"
+                )
             }),
             Ending::Followed { at, len, zeros: false } => diagnostics.push(&PACKED_FOLLOWED, end, || {
                 format!(
-                    "{len} bytes follow the {name} data from byte {at} of the compressed file on and are \
-                     not {name} data"
+                    "{len} bytes that are not {name} data follow at byte {at} of the compressed file and are \
+                     not read"
                 )
             }),
         }
