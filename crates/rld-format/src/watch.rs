@@ -118,7 +118,7 @@ impl RowChecks {
             );
             if !untrusted.is_empty() {
                 let text = format!(
-                    "the range bits of {} are unreliable; to use the measured values instead, run rovelog \
+                    "the range bits of {} are unreliable; to use the measured values instead, call rovelog \
                      stats --ranges values",
                     untrusted.join(", ")
                 );

@@ -17,7 +17,7 @@ pub enum ExportError {
     #[error(transparent)]
     Io(io::Error),
     /// The output format cannot represent the data.
-    #[error("the data cannot be written: {0}")]
+    #[error("the data cannot be written in this format: {0}")]
     Format(String),
     /// The crate was built without support for the output format.
     #[error("this build cannot write {what}, because it lacks the feature `{feature}`")]
@@ -84,7 +84,7 @@ impl From<ParquetError> for ExportError {
 pub fn next_step(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "check the path, because its folder does not exist",
-        io::ErrorKind::PermissionDenied => "write to a folder that you own",
+        io::ErrorKind::PermissionDenied => "write to a folder in which you may create files",
         io::ErrorKind::AlreadyExists => "choose another name, or move the existing file away",
         io::ErrorKind::StorageFull => "free disk space, or write to another disk",
         io::ErrorKind::QuotaExceeded => "free some of your disk quota, or write to another disk",

@@ -11,7 +11,7 @@ use rovelog_core::{Error, ErrorKind};
 #[non_exhaustive]
 pub enum RemoteError {
     /// The text given as an address is not a URL.
-    #[error("this is not a valid address; an address has the form SCHEME://HOST/PATH")]
+    #[error("the address is not valid; it must have the form SCHEME://HOST/PATH")]
     BadAddress,
     /// The scheme of the address is not supported.
     #[error("addresses that start with {scheme}:// are not supported")]
@@ -20,38 +20,38 @@ pub enum RemoteError {
         scheme: String,
     },
     /// The address names a folder instead of a file.
-    #[error("the address does not end with a file name")]
+    #[error("the address names a folder, because it does not end with a file name")]
     NoFile,
     /// The options do not suffice to connect to the server.
-    #[error("the connection to the server is not possible: {why}")]
+    #[error("cannot connect to the server: {why}")]
     BadOptions {
         /// Description of the setting that is missing or invalid.
         why: String,
     },
     /// The server has no such file.
-    #[error("no such file on the server")]
+    #[error("the server has no such file")]
     NotFound,
     /// The server denies this user access to the file.
     #[error("the server denies access to the file")]
     Denied,
     /// The address is a folder of a web server, which cannot be listed.
-    #[error("a folder on a web server cannot be listed")]
+    #[error("the address is a folder on a web server, and such folders cannot be listed")]
     NoLists,
     /// The server does not support range requests.
     #[error("the server does not support range requests, so only the whole file can be read")]
     NoRanges,
     /// The size or the version of the file is different from the first response. The file was
     /// probably changed during the download.
-    #[error("the file was changed on the server while it was read")]
+    #[error("the file on the server was changed while it was being read, so reading stopped")]
     Changed,
     /// The server has sent no data until the timeout.
-    #[error("the server sent nothing for {} s", .after.as_secs_f64())]
+    #[error("the server sent no data for {} s", .after.as_secs_f64())]
     Stalled {
         /// Timeout that was exceeded.
         after: Duration,
     },
     /// The response contains fewer or more bytes than requested.
-    #[error("the server sent {got} bytes from byte {at} on, but {asked} were requested")]
+    #[error("the server sent {got} bytes from offset {at}, but {asked} bytes were requested")]
     Short {
         /// Offset of the first requested byte.
         at: u64,
@@ -61,7 +61,7 @@ pub enum RemoteError {
         got: u64,
     },
     /// The download would exceed the limit set by the user.
-    #[error("the command needs {bytes} bytes of the remote file, but only {limit} are allowed")]
+    #[error("the command needs to download {bytes} bytes of the remote file, but only {limit} are allowed")]
     TooMany {
         /// Number of bytes downloaded so far, plus the number of bytes needed now.
         bytes: u64,
@@ -69,7 +69,7 @@ pub enum RemoteError {
         limit: u64,
     },
     /// The output file already exists, and the caller did not request to replace it.
-    #[error("the output already exists")]
+    #[error("the output file already exists")]
     Exists,
     /// The request failed for another reason.
     #[error("cannot read from the server: {why}")]
@@ -92,13 +92,13 @@ impl RemoteError {
             Self::BadAddress | Self::UnknownScheme { .. } => {
                 Some("use an address that starts with s3://, gs://, az://, https:// or http://")
             }
-            Self::NoFile | Self::NoLists => Some("name each file by its address"),
+            Self::NoFile | Self::NoLists => Some("name each file by its full address"),
             Self::Denied | Self::BadOptions { .. } => Some(
                 "set the credentials as environment variables, such as AWS_ACCESS_KEY_ID, or \
                  AWS_SKIP_SIGNATURE=true for a public bucket",
             ),
-            Self::NotFound => Some("check the address, and whether you have access to it"),
-            Self::Changed => Some("read the file again when it is complete"),
+            Self::NotFound => Some("check the address, and whether you have access to the file"),
+            Self::Changed => Some("run the command again when no program writes to the file"),
             Self::Stalled { .. } | Self::Short { .. } | Self::Failed { .. } => {
                 Some("check the address and the connection, and try again")
             }

@@ -112,7 +112,7 @@ fn a_stalled_server_is_a_timeout() {
     let (server, _folder) = served(Behavior::Stalls(1));
     let file = open(&server, &impatient()).unwrap();
     let error = file.fetch(&range(0..10)).unwrap_err();
-    assert!(error.to_string().contains("sent nothing for 0.3 s"), "{error}");
+    assert!(error.to_string().contains("sent no data for 0.3 s"), "{error}");
     assert_eq!(server.served().requests, 4, "three attempts, after the first response");
 }
 

@@ -19,7 +19,7 @@ pub enum ScaleError {
     Source(String),
     /// A text cannot be parsed as a split, which is a unit of work, because a different version
     /// wrote it or because it was changed.
-    #[error("the text is not a valid split: {0}")]
+    #[error("the text is not a valid split, which is a part of the logs to read: {0}")]
     Split(String),
     /// A log could not be read.
     #[error("{uri}: {error}")]
@@ -30,7 +30,7 @@ pub enum ScaleError {
         error: rovelog::Error,
     },
     /// A log has changed since it was found. Its size or the time of its last change differs.
-    #[error("the log {uri} has changed since the splits were planned; plan again")]
+    #[error("the log {uri} has changed since the splits were planned; plan the splits again")]
     Changed {
         /// Path or URL of the log.
         uri: String,
@@ -48,7 +48,7 @@ pub enum ScaleError {
         error: io::Error,
     },
     /// A folder contains files, but is not a lake.
-    #[error("the folder {0} is not empty, but is not a lake either, because it has no table _logs")]
+    #[error("the folder {0} is not empty, but is not a lake, because it has no table _logs")]
     NotLake(String),
     /// A worker process that writes the files of a lake could not be started, or could not write
     /// them.

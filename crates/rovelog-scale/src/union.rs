@@ -100,7 +100,7 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
     let unknown = own.fields().iter().find(|field| schema.column_with_name(field.name()).is_none());
     if let Some(field) = unknown {
         return Err(ScaleError::Columns(format!(
-            "{uri}: column {} is not in the schema; make the schema of all logs, or choose fields",
+            "{uri}: column {} is not in the schema; create the schema from all logs, or select fields",
             field.name()
         )));
     }

@@ -159,5 +159,5 @@ fn a_changed_log_is_an_error() {
     let planned = LogFile::at(&path).expect("it is there");
     fs::write(&path, [&log.bytes[..], b"more"].concat()).expect("space");
     let error = planned.open().expect_err("it has changed").to_string();
-    assert!(error.ends_with("has changed since the splits were planned; plan again"), "{error}");
+    assert!(error.ends_with("has changed since the splits were planned; plan the splits again"), "{error}");
 }

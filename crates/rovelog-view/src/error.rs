@@ -18,6 +18,6 @@ pub enum ViewError {
         error: io::Error,
     },
     /// The operating system provides no random numbers for the token.
-    #[error("the operating system provides no random numbers: {0}")]
+    #[error("the server cannot start, because the operating system provides no random numbers: {0}")]
     Random(String),
 }

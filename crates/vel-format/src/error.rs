@@ -158,13 +158,15 @@ impl VelError {
                 None,
                 Some("write `message NAME VERSION`, then one `TYPE NAME` per line (see docs/formats/vel.md)"),
             ),
-            Self::BadCalibration { .. } | Self::CalibrationSize { .. } => {
-                (Kind::InvalidArgument, None, Some("give the db.xml of the sensor, or the YAML made from it"))
-            }
+            Self::BadCalibration { .. } | Self::CalibrationSize { .. } => (
+                Kind::InvalidArgument,
+                None,
+                Some("use the db.xml file that came with the sensor, or a YAML file converted from it"),
+            ),
             Self::NoCalibration => {
-                (Kind::Unsupported, None, Some("give the db.xml that came with the sensor"))
+                (Kind::Unsupported, None, Some("use the db.xml file that came with the sensor"))
             }
-            Self::UnknownModel { .. } => (Kind::Unsupported, None, Some("give the model, such as VLP-16")),
+            Self::UnknownModel { .. } => (Kind::Unsupported, None, Some("name the model, such as VLP-16")),
             Self::BadImage { at, .. } => (Kind::Malformed, Some(*at), None),
             Self::ImageTooLarge { at, .. } => (Kind::LimitExceeded, Some(*at), None),
             Self::TooLong { .. } => (Kind::LimitExceeded, None, None),

@@ -49,8 +49,9 @@ pub(super) fn png(svg: &str, picture: &Picture, out: impl Write) -> Result<(), E
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "limited before")]
     let size = (width.round().max(1.0) as u32, height.round().max(1.0) as u32);
-    let mut pixels = resvg::tiny_skia::Pixmap::new(size.0, size.1)
-        .ok_or_else(|| ExportError::Format(format!("no picture has {} x {} pixels", size.0, size.1)))?;
+    let mut pixels = resvg::tiny_skia::Pixmap::new(size.0, size.1).ok_or_else(|| {
+        ExportError::Format(format!("a picture cannot have {} x {} pixels", size.0, size.1))
+    })?;
     #[expect(clippy::cast_possible_truncation, reason = "a factor")]
     let scale = resvg::tiny_skia::Transform::from_scale(scale as f32, scale as f32);
     resvg::render(&tree, scale, &mut pixels.as_mut());

@@ -83,5 +83,6 @@ fn count_fields(log: &dyn LogReader, select: &Select) -> rovelog::Result<usize> 
         return Ok(fields);
     }
     let what = format!("the topics have {fields} fields, but statistics are limited to {MAX_FIELDS} fields");
-    Err(Error::new("rovelog", ErrorKind::LimitExceeded, None, what).with_next("select topics: --topics NAME"))
+    Err(Error::new("rovelog", ErrorKind::LimitExceeded, None, what)
+        .with_next("select fewer topics: --topics NAME"))
 }

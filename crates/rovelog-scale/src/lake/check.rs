@@ -83,7 +83,10 @@ pub fn check(lake: &Lake, content: bool) -> Result<Checked, ScaleError> {
     checked.unnamed = own.iter().map(|path| path.display().to_string()).collect();
     let foreign = foreign.iter();
     checked.problems.extend(foreign.map(|path| {
-        format!("{} was written by another program, but readers of the table would read it", path.display())
+        format!(
+            "{} was not written by rovelog, but programs that read this table would read it, too",
+            path.display()
+        )
     }));
     Ok(checked)
 }
