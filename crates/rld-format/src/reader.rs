@@ -135,7 +135,7 @@ impl RldReader {
     pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
         let size = self.info.size;
         self.diagnostics.push(&rules::PART_LEFT_OUT, size..size, || {
-            format!("file {name} does not belong to this log: {why}")
+            format!("file {name} is not read, because it does not belong to this log: {why}")
         });
         self.info.problems = self.diagnostics.total();
     }

@@ -147,7 +147,7 @@ fn join_longest(
         // The files before the first foreign file still form a log, so these files are opened again
         // without the rest.
         Err(RldError::NotAPart { part, why }) => {
-            let why = format!("{why}, so this file and all later parts are left out");
+            let why = format!("{why}, so all later parts are not read either");
             left_out.extend(names.get(part - 1).map(|name| (name.clone(), why)));
             files.truncate(part);
             RldReader::join(files, options)

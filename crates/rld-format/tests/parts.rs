@@ -303,7 +303,8 @@ fn companions_are_parts_ambient_files_or_left_out() {
         (
             vec![80],
             vec![
-                "file x-ambient.rld does not belong to this log: its channels are not those of sensors"
+                "file x-ambient.rld is not read, because it does not belong to this log: its channels are \
+                 not those of sensors"
                     .to_owned()
             ]
         )
@@ -316,8 +317,8 @@ fn companions_are_parts_ambient_files_or_left_out() {
     let parts: Vec<_> =
         parts.iter().zip([&header(), &other, &header()]).map(|(name, of)| (*name, file(of, 4))).collect();
     let (counts, left_out) = opened(first(), parts);
-    let why = "file x_p2.rld does not belong to this log: its sample rate differs, so this file and all \
-               later parts are left out"
+    let why = "file x_p2.rld is not read, because it does not belong to this log: its sample rate differs, \
+               so all later parts are not read either"
         .to_owned();
     assert_eq!((counts, left_out), (vec![160], vec![why]));
 }

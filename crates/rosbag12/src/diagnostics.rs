@@ -103,7 +103,8 @@ rovelog_core::rules! {
     CHUNK_HEADLESS "W-BAG-131" "chunk_headless" Note
         "the header of a chunk is lost; the messages of this chunk are read"
     CONNECTION_CONFLICT "W-BAG-132" "connection_conflict" Note
-        "two connections have the same id; a message belongs to the last connection with its id before it"
+        "two different connections have the same id; for each message, the last connection record before it \
+         is used"
     OTHER_TOPIC "W-BAG-133" "other_topic" Note
         "a connection record contains two different topics; the topic under which the messages were recorded \
          is used"
@@ -117,8 +118,8 @@ rovelog_core::rules! {
         "index data has an unknown version, or its length does not match its count, as recorders before \
          September 2010 write it; no message is lost"
     CONNECTION_DAMAGED "W-BAG-137" "connection_damaged" Note
-        "a connection record is damaged or incomplete; another record of the same connection or its intact \
-         fields are used, and its messages are kept"
+        "a connection record is damaged or incomplete; its messages are kept, and missing parts are taken \
+         from another record of the same connection, if there is one"
     ZEROS_BEFORE_INDEX "W-BAG-138" "zeros_before_index" Note
         "zero bytes lie between the chunks and the index, as `rosbag reindex` leaves them; no chunk is \
          missing"

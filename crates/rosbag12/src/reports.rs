@@ -178,7 +178,9 @@ impl Section {
             && pos != right
         {
             diagnostics.push(&rules::INDEX_POS_WRONG, head, || {
-                format!("the index starts at byte {right}, but the bag header states byte {pos}")
+                format!(
+                    "the index starts at byte {right}, but the bag header states byte {pos}, which is ignored"
+                )
             });
         }
     }

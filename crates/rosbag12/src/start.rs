@@ -48,7 +48,7 @@ pub(crate) fn report(line: &VersionLine, diagnostics: &mut Diagnostics) {
     }
     if line.crlf {
         diagnostics.push(&rules::VERSION_LINE_CRLF, 0..len, || {
-            "the version line ends with CR LF instead of LF".to_owned()
+            "the version line ends with CR LF instead of LF; all records are read".to_owned()
         });
     }
 }

@@ -79,7 +79,7 @@ impl FileCompression {
 /// Options of the commands that read a V2.0 bag and write a new V2.0 bag.
 #[derive(clap::Args)]
 pub(crate) struct ChunkArgs {
-    /// ROS bag V2.0: compression of the written chunks: none, lz4 or bz2; default: as in the input
+    /// ROS bag V2.0: compression of the output: none, lz4 or bz2; default: as in the input
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     compression: Option<ChunkCompression>,
 }

@@ -36,45 +36,46 @@ pub(crate) struct Global {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) time: TimeArgs,
-    /// When to color the text: auto (default), always or never
+    /// When to color printed text: auto (default, only in a terminal), always or never
     #[arg(short, long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub(crate) color: Color,
-    /// Print only results, warnings and errors, but no notes and no progress bar
+    /// Print only results, warnings and errors, without notes and progress bar
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Print exact sizes, the causes of errors, and times both as dates and in seconds
+    /// Print more details: exact sizes, the causes of errors, and times both as dates and in
+    /// seconds
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
-    /// Fail at the first damaged part of a log instead of skipping it
+    /// Fail if a log is damaged, instead of skipping its damaged parts
     #[arg(long, global = true)]
     pub(crate) strict: bool,
     /// Read the log in this format instead of detecting it: ulog, rld, rosbag or vel
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) input_format: Option<String>,
-    /// VEL: read declarations of custom message types from this file
+    /// VEL: read the fields of custom message types from this file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) types: Option<PathBuf>,
     /// ROS bag: read missing message definitions from a .msg file or a folder of packages
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) msgs: Option<PathBuf>,
-    /// UTC time at which a log without UTC starts, such as 2026-05-20T12:01:05Z
+    /// UTC time of the start of the log, if the log contains no UTC, such as 2026-05-20T12:01:05Z
     #[arg(long, global = true, value_name = "TIME", value_parser = utc)]
     pub(crate) utc_start: Option<i64>,
-    /// ULog, ROS bag: encoding of strings that are not UTF-8, such as cp1251. By default, the bytes
-    /// of such strings are printed as escapes
+    /// ULog, ROS bag: encoding of strings that are not UTF-8, such as cp1251; by default, their
+    /// bytes are printed as escapes such as \xcf
     #[arg(long, global = true, value_name = "NAME", value_parser = text_encoding)]
     pub(crate) text_encoding: Option<TextEncoding>,
-    /// Refuse compressed logs that decompress to more than this size; default 1GiB
+    /// Fail if a compressed log decompresses to more than this size; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
-    /// Number of threads; default: one per processor
+    /// Number of threads; default: the number of processors
     #[arg(long, global = true, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<Jobs>,
-    /// Remote log: allow a command to read the whole log if it needs to
+    /// Remote log: allow downloading the whole log if the command needs it, instead of failing
     #[arg(long, global = true)]
     pub(crate) allow_remote_scan: bool,
-    /// Remote log: fail rather than fetch more than this many bytes, such as 50MB
+    /// Remote log: fail instead of downloading more than this, such as 50MB; default: no limit
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_bytes: Option<u64>,
 }
@@ -169,7 +170,7 @@ impl Context {
             return Ok(asked);
         }
         let names: Vec<_> = writes.iter().map(|format| format.name()).collect();
-        Err(Failure::usage(format!("this command cannot print {} output", asked.name()))
+        Err(Failure::usage(format!("this command does not support the output format {}", asked.name()))
             .next(format!("use -f {}", names.join(" or -f "))))
     }
 
@@ -183,8 +184,10 @@ impl Context {
     pub(crate) fn times(&self, info: &LogInfo) -> Result<Times, Failure> {
         let clock = info.start.map(|start| start.clock);
         if self.options.utc_start.is_some() && clock == Some(Clock::Unix) {
-            return Err(Failure::usage("the clock of the log is UTC, so --utc-start cannot be used")
-                .next("leave out --utc-start"));
+            return Err(Failure::usage(
+                "--utc-start cannot be used, because the times in this log already are UTC",
+            )
+            .next("leave out --utc-start"));
         }
         Times::new(info, self.global.time)
     }

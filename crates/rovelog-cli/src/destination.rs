@@ -11,7 +11,7 @@ use crate::output::Out;
 /// Options of the commands that write a single output to a file or to stdout.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
-    /// Output file; - for stdout (a pipe or a file, not a terminal)
+    /// Output file, or - for stdout, which must be a pipe or a file
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -67,7 +67,7 @@ impl Destination {
         // The results of the command are printed to stdout as JSON. If the log were also written to
         // stdout, both would be mixed.
         if context.global.format != Format::Text {
-            return Err(Failure::usage("the output and the report cannot both go to stdout")
+            return Err(Failure::usage("the output file and the printed results cannot both go to stdout")
                 .next(format!("write the output to a file: -o {example}")));
         }
         let out = context.out();

@@ -17,7 +17,7 @@ use crate::remote::Remote;
 /// Argument of the commands that read a single log.
 #[derive(clap::Args)]
 pub(crate) struct LogArg {
-    /// Log file; - for stdin
+    /// Log file, or - for stdin
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ impl LogArg {
 /// Arguments of the commands that read one or more logs.
 #[derive(clap::Args)]
 pub(crate) struct LogArgs {
-    /// Log files, folders and patterns ('*.ulg'); - for stdin
+    /// Log files, folders and patterns ('*.ulg'), or - for stdin
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -311,9 +311,12 @@ impl Input {
     /// Returns the failure for a log in a format that the command does not support. `wanted` names
     /// the format that the command requires.
     pub(crate) fn wrong_format(&self, log: &AnyLog, wanted: &str) -> Failure {
-        Failure::usage(format!("this is {}, not {wanted}", log.format().name))
-            .next("show a summary of the log: rovelog info FILE")
-            .at(&self.path)
+        Failure::usage(format!(
+            "this command needs {wanted}, but the format of this log is {}",
+            log.format().name
+        ))
+        .next("show a summary of the log: rovelog info FILE")
+        .at(&self.path)
     }
 
     /// Returns the ULog reader of a log, or a failure if the log is not a ULog file.

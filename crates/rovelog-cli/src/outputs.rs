@@ -134,7 +134,7 @@ fn names(inputs: &[Input]) -> Result<Vec<String>, Failure> {
     let taken = counts(&names);
     let double = inputs.iter().zip(&names).find(|(_, name)| taken[&name.to_lowercase()] > 1);
     let Some((input, name)) = double else { return Ok(names) };
-    Err(Failure::usage(format!("several output files would have the name {name}"))
+    Err(Failure::usage(format!("several logs would be written to the same output file {name}"))
         .next("name each log only once")
         .at(&input.path))
 }

@@ -157,7 +157,7 @@ impl Upload {
         upload(&self.copy(), &self.address, self.force, &Options::default()).map_err(|error| {
             let failure = match error {
                 // This message is the same as for an existing local file.
-                RemoteError::Exists => Failure::usage("the output already exists")
+                RemoteError::Exists => Failure::usage("the output file already exists")
                     .next("name another file, or use --force to replace it"),
                 error => Error::from(error).into(),
             };

@@ -17,13 +17,13 @@ use crate::failure::Failure;
 /// Options that select topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct TopicArgs {
-    /// Select topics whose full name matches this regular expression; repeatable
+    /// Use only topics whose whole name matches this regular expression; repeatable
     #[arg(short = 'y', long, value_name = "REGEX", value_parser = whole_name, conflicts_with_all = ["exclude", "topics"])]
     include: Vec<Regex>,
-    /// Skip topics whose full name matches this regular expression; repeatable
+    /// Leave out topics whose whole name matches this regular expression; repeatable
     #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole_name, conflicts_with = "topics")]
     exclude: Vec<Regex>,
-    /// Select topics by exact name; imu stands for imu/0
+    /// Use only the topics with these exact names; imu without an instance number means imu/0
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', add = ArgValueCompleter::new(topic_names))]
     topics: Vec<String>,
 }
@@ -62,7 +62,7 @@ fn fits_any<'a>(pattern: &str, mut topics: impl Iterator<Item = &'a Topic>) -> b
 /// that are published once, such as `/tf_static`.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct LastBeforeArgs {
-    /// With -S, also include the last record before the start, for topics whose full name matches
+    /// With -S: also include the last record before the start, for topics whose whole name matches
     /// this regular expression; repeatable
     #[arg(short, long, value_name = "REGEX", value_parser = whole_name)]
     latched: Vec<Regex>,
@@ -185,8 +185,8 @@ fn suggest_topics<'a>(name: &str, topics: impl Iterator<Item = &'a Topic>) -> St
 /// Options that select fields of topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// Select fields by name (q, q[0..2], {x,y}, pos.*, TOPIC.q), or compute values (norm(q),
-    /// p=V1*I1). Topics without such a field are skipped
+    /// Use only these fields (q, q[0..2], {x,y}, pos.*, TOPIC.q) and computed values (norm(q),
+    /// p=V1*I1); topics without any of them are left out
     #[arg(long, value_name = "FIELD,..", value_parser = FieldList::new)]
     fields: Vec<FieldList>,
 }
@@ -316,9 +316,11 @@ impl FieldArgs {
             match all {
                 Ok(signals) if joined => derived.extend(signals),
                 Ok(_) => {
-                    return Err(Failure::usage(format!("the expression {text} uses several topics")).next(
-                        "join the topics into one table: rovelog export FILE --on TOPIC --join TOPIC",
-                    ));
+                    return Err(Failure::usage(format!(
+                        "the expression {text} uses fields of several topics, which this command cannot \
+                         combine"
+                    ))
+                    .next("join the topics into one table: rovelog export FILE --on TOPIC --join TOPIC"));
                 }
                 Err(error) if text.contains(SIGNS) => return Err(signal_failure(error)),
                 Err(_) => self.require_matches_in(names)?,

@@ -48,8 +48,8 @@ impl TimePoint {
             Failure::usage(format!("{what}, so {option} {text} cannot be used"))
                 .next(format!("use {option} +10s, or a time on the log clock such as {option} 112.5s"))
         };
-        let start = || times.start.ok_or_else(|| unknown("the start of this log is unknown"));
-        let utc = || times.utc.as_ref().ok_or_else(|| unknown("this log has no UTC"));
+        let start = || times.start.ok_or_else(|| unknown("the start time of this log is unknown"));
+        let utc = || times.utc.as_ref().ok_or_else(|| unknown("this log contains no UTC time"));
         // If the clock was set back during the log, a UTC time may occur twice. The time window
         // then includes both occurrences.
         let edge = if option == "-E" { Edge::End } else { Edge::Start };

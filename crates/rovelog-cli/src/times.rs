@@ -21,7 +21,8 @@ pub(crate) struct TimeArgs {
     /// Format of printed times: auto (default), rfc3339, seconds or nanoseconds
     #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) time_format: Option<TimeFormat>,
-    /// Count times in UTC (utc), from boot (boot) or from the start of the log (relative)
+    /// Show times in UTC (utc), since boot (boot) or since the start of the log (relative);
+    /// default: utc if UTC is known, otherwise boot
     #[arg(long, global = true, value_enum, value_name = "BASE", hide_possible_values = true)]
     pub(crate) time_base: Option<TimeBase>,
 }
@@ -93,7 +94,7 @@ impl Times {
         let utc = if clock == Clock::Unix { Some(UtcOffset::new(0, "", "")) } else { info.utc.clone() };
         let base = asked.time_base.unwrap_or(if utc.is_some() { TimeBase::Utc } else { TimeBase::Boot });
         if base == TimeBase::Utc && utc.is_none() {
-            return Err(Failure::usage("the log has no UTC, so --time-base utc cannot be used")
+            return Err(Failure::usage("the log contains no UTC time, so --time-base utc cannot be used")
                 .next("use --time-base boot or --time-base relative"));
         }
         if base == TimeBase::Boot && clock == Clock::Unix {

@@ -13,16 +13,20 @@ use crate::failure::Failure;
 /// Options for the Velodyne sensor and for the computation of its points.
 #[derive(clap::Args)]
 pub(crate) struct VelodyneArgs {
-    /// Calibration file of the HDL-64E: db.xml, or YAML or JSON converted from it
+    /// HDL-64E: calibration file of the sensor, either db.xml or a YAML or JSON file converted from
+    /// it
     #[arg(long, value_name = "PATH")]
     calibration: Option<PathBuf>,
-    /// Velodyne model, such as HDL-32E or VLP-16, if the packets do not contain it
+    /// Velodyne model, such as HDL-32E or VLP-16; needed only if it cannot be detected from the
+    /// packets
     #[arg(long, value_name = "NAME", value_parser = model)]
     model: Option<Model>,
-    /// Apply HDL-64E vertical offsets along z, as velodyne-decoder does
+    /// HDL-64E: apply the vertical offset of each laser along z, as the program velodyne-decoder
+    /// does
     #[arg(long)]
     plain_offsets: bool,
-    /// Correct HDL-64E intensities by distance
+    /// HDL-64E: correct the intensity of each point for its distance, as the sensor manual
+    /// describes
     #[arg(long)]
     correct_intensity: bool,
 }

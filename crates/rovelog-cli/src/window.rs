@@ -12,7 +12,7 @@ use crate::times::Times;
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct WindowArgs {
     /// Start of the time range (inclusive): +10s (after the log's start), -30s (before its end),
-    /// 112.5s (log clock), 12:01:05 (UTC), 2026-05-20T12:01:05Z, or nanoseconds
+    /// 112.5s (log clock), 12:01:05 or 2026-05-20T12:01:05Z (UTC), or nanoseconds
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<TimePoint>,
     /// End of the time range (exclusive), in the same forms as --start
@@ -60,11 +60,11 @@ impl WindowArgs {
         if start >= end {
             let what = if start > end { "is before" } else { "is at" };
             return Err(Failure::usage(format!(
-                "the end{until} ({}) {what} the start{from} ({})",
+                "the time range is empty, because its end{until} ({}) {what} its start{from} ({})",
                 at(end),
                 at(start)
             ))
-            .next("give a start -S that is before the end -E"));
+            .next("choose a start (-S) before the end (-E)"));
         }
         let (first, last) = span.unwrap_or((i64::MIN, times.last.unwrap_or(i64::MAX)));
         // A few records may have times before the start of the log. So the window is compared with

@@ -252,7 +252,7 @@ fn a_partial_file_is_replaced_unless_a_process_has_locked_it() {
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(
-        said.starts_with("error: another run of rovelog is writing this output: out.ulg.partial\n"),
+        said.starts_with("error: another run of rovelog is writing this output file: out.ulg.partial\n"),
         "{said}"
     );
     // `kill` sends SIGKILL, which the process cannot handle.

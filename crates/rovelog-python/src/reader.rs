@@ -59,7 +59,7 @@ impl Reader {
         self.origin.check(py)?;
         select_format(self.whole_log(py)?).ok_or_else(|| {
             let format = self.log.format();
-            let message = format!("this log is no {what}, it is {}", format.name);
+            let message = format!("the format of this log is {}, not {what}", format.name);
             ExceptionBuilder::new("UnsupportedError", message)
                 .in_format(format.id, self.origin.path())
                 .raise(py)

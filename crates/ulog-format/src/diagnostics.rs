@@ -84,8 +84,8 @@ rovelog_core::rules! {
         "another log with its own clock follows in the same file; both logs are read, and `rovelog split \
          --at-restart` separates them"
     CLOCK_RESTARTS "W-ULOG-129" "clock_restarts" Note
-        "the clock restarts within the log, so UTC times cannot be computed for the whole log; `rovelog \
-         split --at-restart` separates its parts"
+        "the clock restarts within the log, so no UTC offset is valid for all its records; `rovelog split \
+         --at-restart` separates its parts"
     GPS_DATE "W-ULOG-130" "gps_date" Note
         "GPS fixes have dates from 2000 to 2011, before ULog existed, because the week number of the \
          receiver rolled over; UTC is computed without these fixes"

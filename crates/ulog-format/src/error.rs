@@ -37,7 +37,7 @@ pub enum UlogError {
         at: u64,
     },
     /// The file is an encrypted log or the key file of such a log.
-    #[error("the file is an encrypted ULog {what}, which cannot be read directly")]
+    #[error("the file is an encrypted ULog {what}, which must be decrypted before it can be read")]
     Encrypted {
         /// Kind of file, either `log` or `key file`.
         what: &'static str,
@@ -105,7 +105,7 @@ pub enum UlogError {
         why: String,
     },
     /// The name of an information message or a parameter is invalid or already used.
-    #[error("{name:?} cannot be written: {why}")]
+    #[error("the info message or parameter {name:?} cannot be written: {why}")]
     BadKey {
         /// Name of the information message or parameter.
         name: String,

@@ -52,7 +52,7 @@ pub enum VelError {
         why: String,
     },
     /// The calibration of a Velodyne sensor is invalid.
-    #[error("the calibration cannot be read: {why}")]
+    #[error("the Velodyne calibration cannot be read: {why}")]
     BadCalibration {
         /// Reason why the calibration is invalid.
         why: String,

@@ -232,8 +232,8 @@ impl Scanner {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, field_range!(at, MessageHeader, size), || {
                 format!(
-                    "message sizes are read as sizes without the header, because only then they fit the \
-                     content of {}",
+                    "message sizes do not include the header, because only then they fit the content of {}; \
+                     all messages are read",
                     count(exact, "message")
                 )
             });

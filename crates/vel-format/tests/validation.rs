@@ -164,8 +164,8 @@ fn sizes_without_the_header_are_reported_with_evidence() {
     let note = &log.diagnostics().list()[0];
     let first = log.messages().next().expect("a message").offset;
     assert_eq!((note.rule.name, note.range.clone()), ("data_only_sizes", first..first + 4));
-    let text = "message sizes are read as sizes without the header, because only then they fit the content \
-                of 2 messages";
+    let text = "message sizes do not include the header, because only then they fit the content of 2 \
+                messages; all messages are read";
     assert_eq!(note.message, text);
     // The scan ends when only one rule is left, or at the end of the file. Under the other rules, a
     // single message with an inclusive size would extend beyond the end of the file.

@@ -23,7 +23,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// bash, elvish, fish, powershell or zsh
+    /// Shell for which the script is printed: bash, elvish, fish, powershell or zsh
     #[arg(value_name = "SHELL", value_parser = PossibleValuesParser::new(Shells::builtins().names()))]
     #[arg(hide_possible_values = true)]
     shell: String,

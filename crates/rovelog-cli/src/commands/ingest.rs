@@ -36,20 +36,20 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files, folders and patterns
+    /// Logs to add: log files, folders and patterns in quotes ('flights/**/*.ulg')
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<String>,
-    /// Folder of the lake, which is created if it does not exist
+    /// Folder of the lake; created if it does not exist
     #[arg(short, long, value_name = "LAKE")]
     output: PathBuf,
-    /// Add logs in packs of about this total size; default 128MiB
+    /// Add logs in groups of about this total size, each with its own output files; default 128MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pack_size: Option<u64>,
-    /// Retry logs that were given up because their worker process crashed
+    /// Try logs again that earlier runs gave up, because they crashed a worker process
     #[arg(long)]
     retry_quarantined: bool,
-    /// Engine that writes the tables: local (default), spark or sail; spark and sail need the
-    /// Python package
+    /// Program that writes the tables: local (default, rovelog itself), or spark or sail, which
+    /// need the Python package
     #[arg(
         long,
         value_enum,

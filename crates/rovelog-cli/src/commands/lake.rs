@@ -43,7 +43,7 @@ struct CheckArgs {
     /// Folder with the lake's Parquet tables, as written by rovelog ingest
     #[arg(value_name = "LAKE")]
     lake: PathBuf,
-    /// Also compare the content of each file with its hash; this reads all files
+    /// Also compare the content of each file with its stored hash, which reads all files
     #[arg(long)]
     content: bool,
 }

@@ -29,7 +29,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files; - for stdin
+    /// Log files to merge, or - for stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -60,8 +60,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Some(TimeBase::Boot) => Align::AsIs,
         Some(TimeBase::Utc) => Align::Utc,
         Some(TimeBase::Relative) => {
-            return Err(Failure::usage("logs cannot be aligned by relative times")
-                .next("use --time-base utc or --time-base boot"));
+            return Err(Failure::usage(
+                "logs cannot be merged by relative times, because these times start at 0 in each log",
+            )
+            .next("use --time-base utc or --time-base boot"));
         }
     };
     let inputs = Input::all(&args.files)?;

@@ -28,11 +28,11 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Show only messages of this severity or worse: emergency, alert, critical, error, warning,
-    /// notice, info or debug
+    /// Show only messages of this or a higher severity: emergency (highest), alert, critical,
+    /// error, warning, notice, info or debug; default: all
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     level: Option<u8>,
-    /// Show only messages in which this regular expression occurs
+    /// Show only messages that contain a match of this regular expression
     #[arg(short, long, value_name = "REGEX", value_parser = partial_name)]
     grep: Option<Regex>,
     #[command(flatten)]
@@ -88,8 +88,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let here = |failure: Failure| failure.at(&input.path);
     let Some(texts) = log.texts() else {
         return Err(here(
-            Failure::usage(format!("{} logs have no console messages", log.format().name))
-                .next("list the topics: rovelog topics FILE"),
+            Failure::usage(format!("{} logs cannot contain console messages", log.format().name))
+                .next("list what the log contains: rovelog topics FILE"),
         ));
     };
     let times = context.times(log.info()).map_err(here)?;

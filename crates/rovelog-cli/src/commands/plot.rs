@@ -58,28 +58,32 @@ const MAX_SIGNALS: usize = 10_000;
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// Log files, folders (ending with /) and patterns ('*.ulg'), or - for stdin; then signals:
-    /// TOPIC.FIELD, FIELD, a topic for all its fields, or an expression
+    /// TOPIC.FIELD, FIELD, TOPIC (all its fields) or an expression
     #[arg(value_names = ["FILE", "SIGNAL"], num_args = 1.., required = true)]
     words: Vec<String>,
     /// Plot all fields of all topics
     #[arg(long)]
     all: bool,
-    /// Output file; its extension selects the format: .svg, .png, .pdf or .html
+    /// Output file, whose extension selects the format (.svg, .png, .pdf or .html); default: plot
+    /// in the terminal
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Output format: svg, png, pdf, html or text
+    /// Output format: svg, png, pdf, html or text; default: by the extension of the output file
     #[arg(long, value_name = "KIND", value_parser = kind)]
     to: Option<Kind>,
-    /// Width in pixels at 96 dpi, or in columns for text output
+    /// Width in pixels at 96 dpi (default 1200), or in columns for text output (default: width of
+    /// the terminal)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=20000))]
     width: Option<u32>,
-    /// Height in pixels at 96 dpi, or in lines per panel for text output
+    /// Height in pixels at 96 dpi (default: by the number of panels), or in lines per panel for
+    /// text output (default 12)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=20000))]
     height: Option<u32>,
-    /// Resolution of a PNG in pixels per inch; default 96
+    /// Resolution of PNG output in pixels per inch; default 96
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(24..=1200))]
     dpi: Option<u32>,
-    /// Colors: light or dark. The default is light; an HTML page follows the reader's system setting
+    /// Colors: light (default) or dark; by default, an HTML page follows the reader's system
+    /// setting
     #[arg(long, value_name = "NAME", value_parser = theme)]
     theme: Option<Theme>,
     #[command(flatten)]
@@ -156,7 +160,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (Some(kind), _) => kind,
         (None, None) => Kind::Text,
         (None, Some(path)) => {
-            return Err(Failure::usage("no plot format has the extension of the output")
+            return Err(Failure::usage("the extension of the output file does not belong to a plot format")
                 .next("use .svg, .png, .pdf or .html, or name the format, such as --to svg")
                 .at(path));
         }
@@ -173,8 +177,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (true, false) => {
             return Err(Failure::usage("no signal is selected")
                 .next(
-                    "name a signal, such as rovelog plot FILE battery_status.voltage_v, or plot all \
-                     signals with --all",
+                    "name a signal after the file, such as battery_status.voltage_v, or plot all signals \
+                     with --all",
                 )
                 .at(&logs[0]));
         }

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     output: OutputArgs,
     #[command(flatten)]
     chunks: ChunkArgs,
-    /// Leave out stale rows, that is, old data that a damaged memory card returned
+    /// Leave out stale rows, which are old data that a damaged memory card returned
     #[arg(long)]
     drop_stale: bool,
 }

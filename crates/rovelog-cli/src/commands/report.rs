@@ -31,10 +31,10 @@ pub(crate) struct Args {
     logs: LogArgs,
     #[command(flatten)]
     output: OutputArgs,
-    /// Leave out positions, parameters and everything that identifies the vehicle
+    /// Leave out positions, parameters and everything else that identifies the vehicle
     #[arg(long)]
     redact: bool,
-    /// Colors: light or dark; by default, the page follows the reader's system setting
+    /// Colors of the page: light or dark; by default, the page follows the reader's system setting
     #[arg(long, value_name = "NAME", value_parser = super::plot::theme)]
     theme: Option<rovelog_export::plot::Theme>,
 }

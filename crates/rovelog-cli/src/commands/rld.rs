@@ -41,7 +41,7 @@ struct ScrubArgs {
     log: LogArg,
     #[command(flatten)]
     output: OutputArgs,
-    /// Keep the comment in the header, which is removed by default
+    /// Keep the comment in the file header, which is removed by default
     #[arg(long)]
     keep_comment: bool,
     /// Keep the logger's MAC address, which is removed by default
@@ -76,13 +76,19 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = IMPORT)]
 struct ImportArgs {
-    /// CSV file written by the logger; - for stdin
+    /// CSV file written by the logger, or - for stdin
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
-    /// Offset of the logger's local time from UTC in seconds, such as 3600 for UTC+1
-    #[arg(long, value_name = "SECONDS", default_value_t = 0, allow_negative_numbers = true)]
+    /// Offset of the logger's local time from UTC in seconds, such as 3600 for UTC+1; default 0
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 0,
+        hide_default_value = true,
+        allow_negative_numbers = true
+    )]
     zone: i32,
 }
 

@@ -29,11 +29,11 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files, folders and patterns ('*.ulg'), - for stdin; then the topics to show, by exact
-    /// name (imu for imu/0)
+    /// Log files, folders and patterns ('*.ulg'), or - for stdin; then exact names of topics to
+    /// show (imu means imu/0); default: all topics
     #[arg(value_names = ["FILE", "TOPIC"], num_args = 0..)]
     words: Vec<PathBuf>,
-    /// Print the definitions exactly as the log stores them
+    /// Print the type definitions exactly as the log stores them
     #[arg(long)]
     raw: bool,
 }

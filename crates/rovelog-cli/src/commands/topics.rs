@@ -30,8 +30,9 @@ pub(crate) struct Args {
     logs: LogArgs,
     #[command(flatten)]
     topics: TopicArgs,
-    /// Sort topics by this property; numbers in descending order
+    /// Sort topics by name (default), count, rate or bytes; numbers in descending order
     #[arg(long, value_enum, value_name = "BY", default_value = "name")]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
     sort: Sort,
 }
 

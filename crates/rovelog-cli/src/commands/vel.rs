@@ -39,10 +39,10 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 struct HashArgs {
-    /// Names of the message types to show
+    /// Names of the message types whose ids are shown
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Also compare the ids with those in this log
+    /// Also show whether messages in this log have these ids
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

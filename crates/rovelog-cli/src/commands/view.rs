@@ -29,13 +29,13 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files, folders (all logs in them) or quoted patterns
+    /// Log files, folders (all logs in them) and patterns in quotes ('*.ulg')
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<String>,
-    /// Port to listen on; default: any free port
+    /// Port on which the server listens; default: any free port
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Print the address; do not open a browser
+    /// Print the address, but do not open a browser
     #[arg(long)]
     no_open: bool,
 }

@@ -17,7 +17,7 @@ use crate::unfinished;
 /// Options of the commands that write files.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct OutArgs {
-    /// Replace an existing output file
+    /// Replace output files that already exist
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -80,7 +80,7 @@ impl OutFile {
         };
         if let Some(existing) = &existing {
             if existing.is_dir() {
-                return Err(Failure::usage("the output is a directory")
+                return Err(Failure::usage("the output path is a directory, not a file")
                     .next("name a file in the directory")
                     .at(path));
             }
@@ -88,21 +88,23 @@ impl OutFile {
             if !existing.is_file() {
                 let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
                 if file.is_terminal() {
-                    return Err(Failure::usage("this output is not written to a terminal")
-                        .next("name a file: -o FILE")
-                        .at(path));
+                    return Err(Failure::usage(
+                        "the output path is a terminal, which cannot show this output",
+                    )
+                    .next("write the output to a file: -o FILE")
+                    .at(path));
                 }
                 return Ok(Self { file: buffered(file), path: path.to_owned(), pending: None, upload: None });
             }
             if !args.force {
-                return Err(Failure::usage("the output already exists")
+                return Err(Failure::usage("the output file already exists")
                     .next("name another file, or use --force to replace it")
                     .at(path));
             }
             // A rename does not require write permission for the replaced file. Without this check,
             // a write-protected file would be replaced.
             if existing.permissions().readonly() || is_denied(path) {
-                return Err(Failure::failed("the output is write-protected")
+                return Err(Failure::failed("the output file is write-protected")
                     .next("name another file, or make it writable with chmod u+w FILE")
                     .at(path));
             }
@@ -137,7 +139,7 @@ impl OutFile {
         let moved = if *force { fs::rename(partial, target) } else { rename_new(partial, target) };
         moved.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::failed(
-                "another program has created a file with the name of the output in the meantime",
+                "another program created a file with the name of the output while the output was written",
             )
             .next("name another file, or use --force to replace it")
             .at(&self.path),
@@ -202,14 +204,14 @@ impl OutFolder {
             return Err(Failure::usage(
                 "only one file can be written to a server, but this command writes several",
             )
-            .next("name one file, or write the files to a folder and copy the folder"));
+            .next("name a single file, or write to a local folder and copy it to the server"));
         }
         if is_stdout(path) {
             return Err(Failure::usage("several files cannot be written to standard output")
-                .next("name a folder; a folder called - is written as ./-"));
+                .next("name an output folder; a folder called - is written as ./-"));
         }
         if path.exists() && !path.is_dir() {
-            return Err(Failure::usage("the output must be a folder, but is a file")
+            return Err(Failure::usage("the output must be a folder, but the path is a file")
                 .next("name a folder; it is created if it does not exist")
                 .at(path));
         }
@@ -360,8 +362,11 @@ fn create_partial(path: &Path, partial: &Path, inputs: &[PathBuf]) -> Result<Fil
             Err(error) => return Err(cannot_write(path, &error)),
         }
     }
-    Err(Failure::usage("another run of rovelog is writing this output")
-        .next("wait until it has finished, or name another file; if no other run exists, remove FILE")
+    Err(Failure::usage("another run of rovelog is writing this output file")
+        .next(
+            "wait until the other run has finished, or name another file; if there is no other run, remove \
+             FILE",
+        )
         .at(partial))
 }
 
@@ -419,14 +424,14 @@ fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<()
                 return Err(output_is_input(path));
             }
             let what = format!("the output file is also the input file {}", input.display());
-            return Err(Failure::usage(what).next("name another file").at(path));
+            return Err(Failure::usage(what).next("name another output file").at(path));
         }
     }
     Ok(())
 }
 
 fn output_is_input(output: &Path) -> Failure {
-    Failure::usage("the output file is also the input file").next("name another file").at(output)
+    Failure::usage("the output file is also the input file").next("name another output file").at(output)
 }
 
 /// Returns true if the open file `file` is still the file at `path`.

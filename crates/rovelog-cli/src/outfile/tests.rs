@@ -73,7 +73,7 @@ fn a_file_that_appears_meanwhile_stays_unless_forced() {
     let path = folder.path().join("out.gpx");
     let out = OutFile::create(&path, &[], OutArgs::default()).unwrap();
     fs::write(&path, "of another run").unwrap();
-    assert!(failure(out.finish()).contains("in the meantime"));
+    assert!(failure(out.finish()).contains("while the output was written"));
     assert_eq!((names(folder.path()).len(), fs::read(&path).unwrap()), (1, b"of another run".to_vec()));
     fs::remove_file(&path).unwrap();
     let out = OutFile::create(&path, &[], FORCE).unwrap();

@@ -250,7 +250,7 @@ def _check_options(kind: str, options: ExportOptions, whole: bool) -> None:
             words = ", ".join(map(repr, known.choices))
             raise UnsupportedError(f"{name} cannot be {value!r}", next=f"use one of {words}")
         if value != known.default and kind not in known.kinds:
-            raise UnsupportedError(f"{name} does not apply to {kind}", next="leave it out")
+            raise UnsupportedError(f"{name} does not apply to {kind}", next=f"leave out {name}")
     delimiter = options["delimiter"]
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise UnsupportedError(f"{delimiter!r} is not a delimiter", next="use one character other than a quote or a line break")

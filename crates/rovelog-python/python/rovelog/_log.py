@@ -496,7 +496,7 @@ class Log:
     def _reader_of(self, format: str, name: str) -> _core.Reader:
         """Returns the reader. Raises UnsupportedError if the log has another format."""
         if self.format != format:
-            raise UnsupportedError(f"this log is no {name}, it is {self._info.format_name}", format=self.format, path=self.path)
+            raise UnsupportedError(f"the format of this log is {self._info.format_name}, not {name}", format=self.format, path=self.path)
         return self._reader
 
     def recover(self, out: str | os.PathLike[str], *, drop_stale: bool = False, force: bool = False) -> Recovered:

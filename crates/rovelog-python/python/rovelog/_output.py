@@ -83,7 +83,7 @@ def _check_no_terminal(path: str) -> None:
         raise _not_written(path, error) from error
     try:
         if os.isatty(file):
-            raise WriteError("the output is a terminal", path=path, next="name a file")
+            raise WriteError("the output path is a terminal, which cannot show this output", path=path, next="name a file")
     finally:
         os.close(file)
 

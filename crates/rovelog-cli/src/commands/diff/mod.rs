@@ -48,10 +48,10 @@ Examples:
 #[command(after_help = MORE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
-    /// First log; - for stdin
+    /// First log file, or - for stdin
     #[arg(value_name = "A")]
     a: PathBuf,
-    /// Second log
+    /// Second log file, or - for stdin if the first log is a file
     #[arg(value_name = "B")]
     b: PathBuf,
     /// Also compare min, max, mean and standard deviation of every field, or of the fields given
@@ -62,13 +62,13 @@ pub(crate) struct Args {
     topics: TopicArgs,
     #[command(flatten)]
     fields: FieldArgs,
-    /// Exit with code 1 if the logs differ
+    /// Exit with code 1 instead of 0 if the logs differ
     #[arg(long)]
     exit_code: bool,
-    /// Compare topics by rate only, not by the number of records
+    /// Compare topics by their rate only, and ignore different numbers of records
     #[arg(long)]
     ignore_counts: bool,
-    /// Skip parameters that are different on every vehicle, such as calibration and flight
+    /// Skip parameters that normally differ between vehicles, such as calibration and flight
     /// counters
     #[arg(long)]
     ignore_calibration: bool,
@@ -170,9 +170,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let (a, b) = (Input::new(Some(&args.a))?, Input::new(Some(&args.b))?);
     if a.is_stdin() && b.is_stdin() {
-        return Err(
-            Failure::usage("only one of the two logs can be stdin").next("name a file for the second log")
-        );
+        return Err(Failure::usage("only one of the two logs can be stdin")
+            .next("name a file for at least one of the two logs"));
     }
     let (log_a, log_b) = (a.open_all(context)?, b.open_all(context)?);
     let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };

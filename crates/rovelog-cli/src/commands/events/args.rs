@@ -31,14 +31,14 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Log file (- for stdin), which may be followed by conditions such as 'voltage < 14'. If
-    /// conditions are given, several log files, folders and patterns can be named
+    /// Log file (- for stdin), optionally followed by conditions such as 'voltage < 14'. With a
+    /// condition, several log files, folders and patterns ('*.ulg') are allowed
     #[arg(value_name = "FILE")]
     pub(super) arguments: Vec<PathBuf>,
-    /// Include internal events, such as check reports and protocol events
+    /// Also show internal events, such as check reports and protocol events
     #[arg(long)]
     pub(super) all: bool,
-    /// With conditions: exit with code 1 if no condition ever holds
+    /// With conditions: exit with code 1 instead of 0 if no condition holds at any time
     #[arg(long)]
     pub(super) exit_code: bool,
     #[command(flatten)]

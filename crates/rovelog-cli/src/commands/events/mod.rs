@@ -64,8 +64,11 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let window = args.window.resolve(&times, None).map_err(here)?;
     let AnyLog::Ulog(reader) = &log else {
         return Err(here(
-            Failure::usage(format!("{} logs have no autopilot events", log.format().name))
-                .next("give a condition: rovelog events FILE 'SIGNAL > VALUE'"),
+            Failure::usage(format!(
+                "{} logs contain no autopilot events; only ULog files can contain them",
+                log.format().name
+            ))
+            .next("search for a condition instead: rovelog events FILE 'SIGNAL > VALUE'"),
         ));
     };
     let found = px4::events(reader);

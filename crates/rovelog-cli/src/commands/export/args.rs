@@ -63,11 +63,11 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) logs: LogArgs,
-    /// Output file, whose extension selects the format, or output folder, which gets one file per
-    /// topic
+    /// Output file, whose extension selects the format, or output folder for one file per topic
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
-    /// Output format: parquet, arrow, csv, ndjson, mcap or bag2 (ROS bag V2.0)
+    /// Output format: parquet, arrow, csv, ndjson, mcap or bag2 (ROS bag V2.0); default: by the
+    /// extension of the output file
     #[arg(long, value_name = "KIND", value_parser = kind)]
     pub(super) to: Option<Kind>,
     #[command(flatten)]
@@ -78,54 +78,58 @@ pub(crate) struct Args {
     pub(super) fields: FieldArgs,
     #[command(flatten)]
     pub(super) join: JoinArgs,
-    /// csv dialect: plain (default), pyulog (as written by ulog2csv), rocketlogger (as written by the
-    /// logger) or rocketlogger-v2 (as written by loggers up to version 2)
+    /// csv: dialect plain (default), pyulog (as written by ulog2csv), rocketlogger (as written by
+    /// the logger) or rocketlogger-v2 (as written by loggers up to version 2)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) dialect: Option<CsvDialect>,
-    /// csv: column separator, such as ';', or \t for a tab
+    /// csv: column separator, such as ';', or \t for a tab; default ','
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(super) delimiter: Option<u8>,
-    /// csv, --flatten: write the names of array elements as q[0] (bracket) or q.0 (dot)
+    /// csv, --flatten: write the names of array elements as q[0] (bracket, default) or q.0 (dot)
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true)]
     pub(super) names: Option<NameStyle>,
-    /// parquet, arrow: write each nested field and array element as a column of its own
+    /// parquet, arrow: write each nested field and each array element as a separate column
     #[arg(long)]
     pub(super) flatten: bool,
-    /// parquet: spark writes only types that Spark supports (no unsigned 64-bit integers)
+    /// parquet: use the value spark to write only types that Spark supports, so no unsigned 64-bit
+    /// integers
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) profile: Option<Profile>,
-    /// parquet: unit of the `time` column, us (default) or ns. The `t_ns` column is always in
+    /// parquet: unit of the `time` column, us (default) or ns; the `t_ns` column always has
     /// nanoseconds
     #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
     pub(super) time_unit: Option<Unit>,
-    /// parquet: also write fields of raw bytes, which are left out by default
+    /// parquet: also write fields that contain raw bytes; by default, they are left out
     #[arg(long)]
     pub(super) blobs: bool,
-    /// mcap: write only the log's own topics, without their copies in Foxglove types
+    /// mcap: write only the topics of the log; by default, copies of their data in message types
+    /// that Foxglove displays are added
     #[arg(long)]
     pub(super) no_typed: bool,
-    /// mcap: keep poses in north-east-down axes instead of east-north-up
+    /// mcap: keep poses in north-east-down axes; by default, they are converted to east-north-up
     #[arg(long)]
     pub(super) keep_ned: bool,
-    /// mcap, VEL: include the original packets, ranges, images and unknown messages
+    /// mcap, VEL: also write the original packets, ranges, images and unknown messages
     #[arg(long)]
     pub(super) raw: bool,
-    /// mcap, RLD: write every sample as a message, instead of a min/mean/max envelope
+    /// mcap, RLD: write one message per sample; by default, logs above 1 kHz are reduced to the
+    /// minimum, mean and maximum of each millisecond
     #[arg(long)]
     pub(super) full: bool,
-    /// RLD to mcap: write every sample, N in each message. By default, logs above 1 kHz are written
-    /// as minimum, mean and maximum of each millisecond
+    /// mcap, RLD: write every sample as --full does, but with N samples (2 to 65536) in each
+    /// message
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub(super) batch: Option<u32>,
-    /// ROS bag to mcap: write ROS 2 messages (CDR), without Header.seq, which ROS 2 does not have
+    /// mcap, ROS bag: write ROS 2 messages (CDR) instead of ROS 1 messages; Header.seq is left out,
+    /// because ROS 2 does not have this field
     #[arg(long)]
     pub(super) ros2: bool,
-    /// mcap, bag2, ROS bag: write message types that ROS has renamed with their new names; implied
-    /// by --ros2
+    /// mcap, bag2, ROS bag: use the new names of message types that ROS has renamed; --ros2 does
+    /// this, too
     #[arg(long)]
     pub(super) modernize: bool,
-    /// Compression of chunks. mcap: zstd[:LEVEL] (default zstd:1), lz4 or none. bag2: none
-    /// (default), lz4 or bz2
+    /// Compression of the output: for mcap zstd[:LEVEL] (default zstd:1), lz4 or none; for bag2
+    /// none (default), lz4 or bz2
     #[arg(long, value_name = "NAME", value_parser = parse_compression)]
     pub(super) compression: Option<FileCompression>,
     #[command(flatten)]
@@ -137,22 +141,22 @@ pub(crate) struct Args {
 /// Options for writing several topics into a single table.
 #[derive(clap::Args)]
 pub(super) struct JoinArgs {
-    /// Join topics into one table that has a row for each record of this topic
+    /// Write one table that joins several topics, with a row for each record of this topic
     #[arg(long, value_name = "TOPIC", conflicts_with = "every")]
     pub(super) on: Option<String>,
-    /// Join topics into one table that has rows at regular intervals, such as 10ms or 1s
+    /// Write one table that joins several topics, with rows at regular intervals, such as 10ms or
+    /// 1s
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     pub(super) every: Option<i64>,
-    /// With --on or --every: topics to add as columns. With --every, the default is all selected
-    /// topics
+    /// With --on or --every: topics to add as columns; default with --every: all selected topics
     #[arg(long, value_name = "TOPIC,..", value_delimiter = ',')]
     pub(super) join: Vec<String>,
-    /// With --on or --every: take each value from the previous row (previous, the default), from
-    /// the nearest row (nearest) or by linear interpolation (linear)
+    /// With --on or --every: take the value of a topic from its previous record (previous,
+    /// default), from its nearest record (nearest), or interpolate linearly (linear)
     #[arg(long, value_name = "HOW", value_parser = method)]
     pub(super) method: Option<Method>,
-    /// With --on or --every: leave a cell empty if its value is farther away in time than this,
-    /// such as 20ms
+    /// With --on or --every: leave a cell empty if the record for it is farther away in time than
+    /// this, such as 20ms; default: no limit
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     pub(super) tolerance: Option<i64>,
 }
@@ -276,7 +280,7 @@ pub(super) fn kind_of(args: &Args) -> Result<Kind, Failure> {
                  parquet",
             )
             .at(path),
-            _ => Failure::usage("no output format is given")
+            _ => Failure::usage("the output format is not specified")
                 .next("name a format, such as --to parquet, or a file, such as -o topic.parquet"),
         });
     };
@@ -316,9 +320,12 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
     let join = &args.join;
     if !join.is_asked() && (!join.join.is_empty() || join.method.is_some() || join.tolerance.is_some()) {
         return Err(Failure::usage(
-            "--join, --method and --tolerance need the times of the rows of the joined table",
+            "--join, --method and --tolerance apply only to a joined table, which needs --on or --every",
         )
-        .next("use the times of a topic with --on TOPIC, or regular times with --every 10ms"));
+        .next(
+            "write a row for each record of a topic with --on TOPIC, or rows at regular times with --every \
+             10ms",
+        ));
     }
     // Each entry consists of three values: whether the user gave the option, whether the option
     // applies to the output format, and the name of the option.
@@ -360,9 +367,9 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
                 _ => "",
             };
             let next = if logger {
-                "leave it out; to export a part of the log, make the part with rovelog slice first"
+                "leave out this option; to export a part of the log, first write this part with rovelog slice"
             } else {
-                "leave it out"
+                "leave out this option"
             };
             Err(Failure::usage(format!("{option} does not apply to {}{with}", kind.name())).next(next))
         }

@@ -144,7 +144,7 @@ impl Job<'_> {
             return Err(Failure::usage(format!(
                 "bag2 can only be written from ROS bags, but this is a {format} log"
             ))
-            .next("write MCAP, which the same viewers can open: -o log.mcap")
+            .next("write MCAP instead, which the same viewers can open: -o log.mcap")
             .at(&self.input.path));
         };
         let mut options = Bag2Options::default();
@@ -327,7 +327,10 @@ impl Job<'_> {
         let name = kind.name();
         let topic = topics.first().map_or("NAME", |topic| topic.name.as_str());
         Failure::usage(format!("a {name} file can contain only one topic, but {} are selected", topics.len()))
-            .next(format!("name a folder with -o DIR --to {name}, or one topic with --topics {topic}"))
+            .next(format!(
+                "write a file per topic with -o DIR --to {name}, or select one topic, such as --topics \
+                 {topic}"
+            ))
             .at(&self.input.path)
     }
 }

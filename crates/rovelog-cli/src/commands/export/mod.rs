@@ -95,7 +95,7 @@ fn one(
         let format = log.format();
         if chosen && format.id != id {
             let failure = Failure::usage(format!("{option} does not apply to {} logs", format.name));
-            return Err(here(failure.next("leave it out")));
+            return Err(here(failure.next("leave out this option")));
         }
     }
     let mut topics = args.topics.pick(log.topics()).map_err(here)?;
@@ -118,7 +118,7 @@ fn one(
     if topics.is_empty() && log.info().records > 0 {
         return Err(here(
             Failure::usage("the selected topics have no records")
-                .next("list the topics: rovelog topics FILE"),
+                .next("list the topics and their record counts: rovelog topics FILE"),
         ));
     }
     if topics.is_empty() && matches!(kind, Kind::Table(_)) && args.logger_csv().is_none() {

@@ -45,10 +45,11 @@ pub(crate) struct Args {
     /// Output folder; created if it does not exist
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
-    /// Extract only images, clouds or packets (Velodyne packets as a PCAP network capture)
+    /// Extract only images, only clouds (point clouds), or only packets (Velodyne packets as a PCAP
+    /// file); default: images and clouds
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     only: Option<What>,
-    /// Point cloud format: ply, pcd, las, laz, npz or kitti; default: both ply and pcd
+    /// Format of point clouds: ply, pcd, las, laz, npz or kitti; default: both ply and pcd
     #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
     cloud: Option<cloud::Format>,
     #[command(flatten)]
@@ -176,7 +177,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let name = log.format().name;
         return Err(here(
             Failure::usage(format!("{name} logs contain neither images nor point clouds"))
-                .next("list the topics: rovelog topics FILE"),
+                .next("list what the log contains: rovelog topics FILE"),
         ));
     }
     if matches!(log, AnyLog::Rosbag(_)) && !args.wants(What::Images) {
@@ -187,7 +188,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     if let Some(option) = args.without_effect(&log) {
         return Err(here(
-            Failure::usage(format!("{option} applies only to point clouds, but none are extracted"))
+            Failure::usage(format!("{option} applies only to point clouds, but this command extracts none"))
                 .next(format!("leave {option} out")),
         ));
     }

@@ -42,13 +42,15 @@ const MAX_OUTSIDE: usize = 5;
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Print a table with one line for each log
+    /// Print one line for each log instead of a full summary
     #[arg(long, conflicts_with_all = ["get", "explain"])]
     brief: bool,
-    /// Print only the value of this JSON key, such as start, format.name or topics.imu/0.count
+    /// Print only the value of this key of the JSON output, such as start, format.name or
+    /// topics.imu/0.count
     #[arg(long, value_name = "KEY")]
     get: Option<String>,
-    /// Show what was inferred from the data, such as units, and the evidence for it
+    /// Also show which settings, such as units, were inferred from the data, and the evidence for
+    /// each
     #[arg(long)]
     explain: bool,
 }

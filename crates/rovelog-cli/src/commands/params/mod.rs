@@ -36,17 +36,18 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Parameters to show (`MC_ROLL_P`, 'MC_*_P'), and log files, folders and patterns ('*.ulg'),
-    /// or - for stdin. If two log files are given, they are compared
+    /// Log files, folders and patterns ('*.ulg'), or - for stdin, and names of parameters to show
+    /// (`MC_ROLL_P`, 'MC_*_P'). Two log files are compared
     #[arg(value_names = ["NAME", "FILE"], num_args = 0..)]
     words: Vec<PathBuf>,
-    /// Show only parameters that differ from the default in the log or that changed during the log
+    /// Show only parameters that differ from their default value or that changed during the log
     #[arg(long)]
     changed: bool,
-    /// Show the values that were active at this time, such as +10s, 112.5s or 12:01:05
+    /// Show the parameter values at this time, such as +10s, 112.5s or 12:01:05; default: the start
+    /// of the log
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<TimePoint>,
-    /// Skip parameters that are different on every vehicle, such as calibration and flight
+    /// Skip parameters that normally differ between vehicles, such as calibration and flight
     /// counters
     #[arg(long)]
     ignore_calibration: bool,
@@ -70,16 +71,17 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // table.
     let two_files = logs.len() == 2 && !logs.iter().any(|log| may_be_several(log));
     if (format == qgc || format == octave) && inputs.len() > 1 {
-        return Err(Failure::usage("this output format can contain the parameters of one log only")
-            .next("name only one log"));
+        return Err(Failure::usage(
+            "this output format can contain the parameters of only one log, but several logs are named",
+        )
+        .next("name only one log"));
     }
     match inputs.as_slice() {
         [input] => one(input, &wanted, format, context),
         [a, b] if two_files && wanted.names.is_empty() => {
             if args.changed {
-                return Err(
-                    Failure::usage("--changed cannot be used if two logs are compared").next("leave it out")
-                );
+                return Err(Failure::usage("--changed cannot be used if two logs are compared")
+                    .next("leave out --changed, or name only one log"));
             }
             let ((log_a, params_a), (log_b, params_b)) = (wanted.read(a, context)?, wanted.read(b, context)?);
             let status = context.notices.end_of_log(log_a.as_log(), &a.path);

@@ -40,18 +40,18 @@ pub(crate) struct Args {
     /// Output folder; created if it does not exist
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
-    /// Write a part for each time window of this length, such as 60s, 5m or 500ms. The first window
-    /// starts at the start of the log
+    /// Write one part for each time window of this length, such as 60s, 5m or 500ms; the first
+    /// window starts at the start of the log
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     every: Option<i64>,
     /// Write parts of at most this size, such as 1GB, 500MB or 64KiB, in time order
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     size: Option<u64>,
-    /// Write a part for each topic that has records
+    /// Write one part for each topic that has records
     #[arg(long)]
     by_topic: bool,
-    /// ULog: write a part for each recording, if the file contains several recordings with clocks
-    /// of their own
+    /// ULog: write one part for each recording in a file that contains several recordings, each
+    /// with its own clock
     #[arg(long)]
     at_restart: bool,
     #[command(flatten)]
@@ -148,9 +148,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // treat it as a part of this log.
     if let Some(path) = joined(docs.len()).filter(|path| path.exists()) {
         return Err(Failure::usage(
-            "the folder contains a part of another log, which would be read as one of these parts",
+            "the output folder contains a part of another log, which would later be read as a part of this \
+             log",
         )
-        .next("remove this part, or name another folder")
+        .next("remove this file, or name another folder")
         .at(&path));
     }
     folder.finish()?;

@@ -64,8 +64,8 @@ pub(crate) struct Args {
     fields: FieldArgs,
     #[command(flatten)]
     window: WindowArgs,
-    /// Show the timing of each topic instead of the values: rate, jitter, gaps, and times that repeat
-    /// or go back
+    /// Show the timing of each topic instead of its values: rate, jitter, gaps, and times that
+    /// repeat or go back
     #[arg(long, conflicts_with_all = ["fields", "energy", "power", "window", "by", "above"])]
     timing: bool,
     #[command(flatten)]

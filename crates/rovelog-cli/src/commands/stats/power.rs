@@ -38,33 +38,37 @@ enum Ranges {
 /// Options for power logs.
 #[derive(clap::Args)]
 pub(super) struct PowerArgs {
-    /// Power logs: show the charge for each current channel and the energy for each power
+    /// Power logs: show the charge of each current and the energy of each pair of voltage and
+    /// current (see --power)
     #[arg(long)]
     energy: bool,
-    /// Power logs: compute the power from this voltage and current, such as V1*I1 or (V2-V3)*I2;
-    /// repeatable
+    /// Power logs: compute power and energy from this voltage and current, such as V1*I1 or
+    /// (V2-V3)*I2; repeatable
     #[arg(long, value_name = "V*I")]
     power: Vec<String>,
-    /// Power logs: ignore low-range samples within this many rows of a range switch; 0 uses all
-    /// samples that the range bits mark as valid
-    #[arg(long, value_name = "ROWS", default_value_t = 5)]
+    /// Power logs: ignore low-range samples within this many rows before and after a switch of the
+    /// current range; default 5; 0 ignores none
+    #[arg(long, value_name = "ROWS", default_value_t = 5, hide_default_value = true)]
     settle: u64,
-    /// Power logs: determine the valid current range from the logged range bits (bits) or from the
+    /// Power logs: select the current range by the logged range bits (bits, default) or by the
     /// measured values (values). Use values if rovelog check reports unreliable range bits
-    #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits, hide_possible_values = true)]
+    #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits)]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
     ranges: Ranges,
     /// Power logs: show separate results for each time window of this length, such as 1s, 500ms or
-    /// 1m. The first window starts at the first row
+    /// 1m; the first window starts at the first row
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration, conflicts_with_all = ["by", "above"])]
     window: Option<i64>,
-    /// With --window: align the windows to the clock (1m windows start at full minutes), instead of
-    /// starting at the first row
+    /// With --window: start windows at round clock times, such as full minutes for 1m, instead of
+    /// at the first row
     #[arg(long, requires = "window")]
     clock: bool,
-    /// Power logs: show separate results for each state of these binary channels, such as DI1,DI2
+    /// Power logs: show separate results for each combination of states of these binary channels,
+    /// such as DI1,DI2
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "above")]
     by: Vec<String>,
-    /// With --by: show separate results for each time a state occurs
+    /// With --by: show separate results for each period in which a state lasts, instead of one sum
+    /// per state
     #[arg(long, requires = "by")]
     runs: bool,
     /// Power logs: show separate results for each period that starts when NAME reaches ENTER and
@@ -204,8 +208,10 @@ fn by_state<'p, 'a: 'p>(
     let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
         let name = &log.channels()[*analog].name;
-        return Err(Failure::usage(format!("{name} is not a binary channel"))
-            .next("list the channels: rovelog schema FILE"));
+        return Err(Failure::usage(format!(
+            "{name} cannot be used with --by, because it is not a binary channel"
+        ))
+        .next("list the channels and their types: rovelog schema FILE"));
     }
     let name = move |state: u64| {
         // Bit `i` of the state is the value of the channel with index `i`.
@@ -240,9 +246,9 @@ fn events<'p, 'a: 'p>(
 ) -> Result<Events<'p, 'a>, Failure> {
     let usage = || {
         Failure::usage(format!(
-            "{above:?} does not have the form NAME=ENTER[,LEAVE], where ENTER and LEAVE are limits"
+            "{above:?} does not have the form NAME=ENTER[,LEAVE], where ENTER and LEAVE are numbers"
         ))
-        .next("write, for example, I1=0.005,0.004")
+        .next("write, for example, --above I1=0.005,0.004")
     };
     let (name, values) = above.split_once('=').ok_or_else(usage)?;
     let (enter, leave) = values.split_once(',').unwrap_or((values, values));

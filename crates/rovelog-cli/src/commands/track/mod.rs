@@ -37,24 +37,26 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Output file; its extension selects the format: .kml, .gpx or .geojson
+    /// Output file, whose extension selects the format (.kml, .gpx or .geojson); without it, --to
+    /// prints the track
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Output format: kml, gpx or geojson
+    /// Output format: kml, gpx or geojson; default: by the extension of the output file
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Option<track::Format>,
-    /// Use only this topic. A name without an instance number, such as imu, selects all instances;
-    /// repeatable
+    /// Use only positions from this topic; a name without an instance number (imu for imu/0, imu/1,
+    /// ..) selects all instances; repeatable
     #[arg(long, value_name = "NAME")]
     topic: Vec<String>,
-    /// Minimum GPS fix: 2 (2D), 3 (3D, the default), 4 (differential), 5 or 6 (RTK)
+    /// Leave out points with a worse GPS fix than this: 2 (2D), 3 (3D, default), 4 (differential),
+    /// 5 or 6 (RTK)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=6))]
     min_fix: Option<u8>,
-    /// Also keep points that are less than 0.1 s after the previous point
+    /// Also write points less than 0.1 s after the previous point, which are left out by default
     #[arg(long)]
     all: bool,
-    /// KML: altitudes are absolute (above sea level, the default), relative (to the first point) or
-    /// clamp (on the ground)
+    /// KML: altitudes are above sea level (absolute, default), above the first point (relative) or
+    /// on the ground (clamp)
     #[arg(long, value_enum, value_name = "MODE", hide_possible_values = true)]
     altitude: Option<Heights>,
     #[command(flatten)]
@@ -163,8 +165,10 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     }
     if asked != Format::Text {
         if args.output.is_some() || args.to.is_some() {
-            return Err(Failure::usage("-f writes a table to stdout; it cannot be combined with -o or --to")
-                .next("leave one of them out"));
+            return Err(Failure::usage(
+                "-f prints a table to stdout, so it cannot be combined with -o or --to",
+            )
+            .next("leave out -f to write a track file, or leave out -o and --to to print a table"));
         }
         let format = context.format(&[Format::Json, Format::Ndjson, Format::Csv])?;
         return Ok(Target::Table(format));
@@ -173,10 +177,12 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     match (format, path) {
         (Some(format), Some(_)) => Ok(Target::File(format)),
         (Some(format), None) => Ok(Target::Stdout(format)),
-        (None, Some(path)) => Err(Failure::usage("no track format has the extension of the output")
-            .next("use .kml, .gpx or .geojson, or name the format, such as --to kml")
-            .at(path)),
-        (None, None) => Err(Failure::usage("no output format is given").next(
+        (None, Some(path)) => {
+            Err(Failure::usage("the extension of the output file does not belong to a track format")
+                .next("use .kml, .gpx or .geojson, or name the format, such as --to kml")
+                .at(path))
+        }
+        (None, None) => Err(Failure::usage("the output format is not specified").next(
             "name a file, such as -o track.kml, or a format, such as --to gpx, or print a table with -f csv",
         )),
     }

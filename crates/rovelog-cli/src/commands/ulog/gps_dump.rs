@@ -26,14 +26,14 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// Output file
+    /// Output file for the extracted data
     #[arg(short, long, value_name = "OUT", required = true)]
     output: PathBuf,
     /// Extract the data sent to the GPS receiver instead of the data received from it
     #[arg(long)]
     to_device: bool,
-    /// Number of the GPS receiver, starting at 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Number of the GPS receiver, counted from 0; default 0
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     instance: u8,
     #[command(flatten)]
     out: OutArgs,
@@ -54,9 +54,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // An empty output file would look like a success. When the error is returned, `out` is dropped,
     // which removes the file.
     if bytes == 0 {
-        return Err(Failure::usage(format!("the log has no gps_dump data of receiver {}", args.instance))
-            .next("check whether the log has the topic gps_dump: rovelog topics FILE")
-            .at(&input.path));
+        return Err(Failure::usage(format!(
+            "the log has no raw data (topic gps_dump) of GPS receiver {}",
+            args.instance
+        ))
+        .next(
+            "check with rovelog topics FILE whether the log has this topic, or choose another receiver with \
+             --instance",
+        )
+        .at(&input.path));
     }
     out.finish()?;
     context.note(&format!("wrote {} to {}", count(bytes, "byte"), args.output.display()));
