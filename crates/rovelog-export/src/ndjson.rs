@@ -227,43 +227,23 @@ impl Json<'_> {
     /// numbers.
     #[inline]
     fn number(&mut self, scalar: Scalar, bytes: &[u8]) {
-        macro_rules! read {
-            ($ty:ty) => {
-                <$ty>::from_le_bytes(*bytes.first_chunk().expect("as many bytes as a scalar has"))
-            };
-        }
-        let Self { numbers, out } = self;
-        match scalar {
-            Scalar::Bool => out.extend_from_slice(if bytes[0] == 0 { b"false" } else { b"true" }),
-            Scalar::Int8 => numbers.integer(read!(i8), out),
-            Scalar::UInt8 => numbers.integer(read!(u8), out),
-            Scalar::Int16 => numbers.integer(read!(i16), out),
-            Scalar::UInt16 => numbers.integer(read!(u16), out),
-            Scalar::Int32 => numbers.integer(read!(i32), out),
-            Scalar::UInt32 => numbers.integer(read!(u32), out),
-            Scalar::Int64 => {
-                out.push(b'"');
-                numbers.integer(read!(i64), out);
-                out.push(b'"');
+        let is_quoted = match scalar {
+            Scalar::Int64 | Scalar::UInt64 => true,
+            Scalar::Float32 => {
+                bytes.first_chunk().is_some_and(|bytes| !f32::from_le_bytes(*bytes).is_finite())
             }
-            Scalar::UInt64 => {
-                out.push(b'"');
-                numbers.integer(read!(u64), out);
-                out.push(b'"');
+            Scalar::Float64 => {
+                bytes.first_chunk().is_some_and(|bytes| !f64::from_le_bytes(*bytes).is_finite())
             }
-            Scalar::Float32 => self.float(read!(f32)),
-            Scalar::Float64 => self.float(read!(f64)),
+            _ => false,
+        };
+        if is_quoted {
+            self.out.push(b'"');
         }
-    }
-
-    #[inline]
-    fn float<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F) {
-        if value.into().is_finite() {
-            return self.numbers.finite(value, self.out);
+        self.numbers.scalar(scalar, bytes, self.out);
+        if is_quoted {
+            self.out.push(b'"');
         }
-        self.out.push(b'"');
-        self.numbers.float(value, self.out);
-        self.out.push(b'"');
     }
 }
 

@@ -1,6 +1,6 @@
 //! Formats numbers and times as text without allocating memory for each of them.
 
-use rovelog::{Clock, Timestamp};
+use rovelog::{Clock, Scalar, Timestamp};
 
 /// Converts numbers and times to text. The buffers are used again for each number.
 pub(crate) struct Numbers {
@@ -18,6 +18,29 @@ impl Default for Numbers {
 }
 
 impl Numbers {
+    /// Writes a number or Boolean of a record. `bytes` are its little-endian bytes.
+    #[inline]
+    pub(crate) fn scalar(&mut self, scalar: Scalar, bytes: &[u8], out: &mut Vec<u8>) {
+        macro_rules! read {
+            ($ty:ty) => {
+                <$ty>::from_le_bytes(*bytes.first_chunk().expect("as many bytes as a scalar has"))
+            };
+        }
+        match scalar {
+            Scalar::Bool => out.extend_from_slice(if bytes[0] == 0 { b"false" } else { b"true" }),
+            Scalar::Int8 => self.integer(read!(i8), out),
+            Scalar::UInt8 => self.integer(read!(u8), out),
+            Scalar::Int16 => self.integer(read!(i16), out),
+            Scalar::UInt16 => self.integer(read!(u16), out),
+            Scalar::Int32 => self.integer(read!(i32), out),
+            Scalar::UInt32 => self.integer(read!(u32), out),
+            Scalar::Int64 => self.integer(read!(i64), out),
+            Scalar::UInt64 => self.integer(read!(u64), out),
+            Scalar::Float32 => self.float(read!(f32), out),
+            Scalar::Float64 => self.float(read!(f64), out),
+        }
+    }
+
     pub(crate) fn integer(&mut self, value: impl itoa::Integer, out: &mut Vec<u8>) {
         append(self.integer.format(value).as_bytes(), out);
     }
@@ -59,11 +82,6 @@ impl Numbers {
             }
             self.integer(exponent, out);
         }
-    }
-
-    /// Writes a finite float with the fewest digits that convert back to the same value.
-    pub(crate) fn finite(&mut self, value: impl zmij::Float, out: &mut Vec<u8>) {
-        append(self.float.format_finite(value).as_bytes(), out);
     }
 
     /// Writes a Unix time in nanoseconds in the format of RFC 3339, with nine decimals.

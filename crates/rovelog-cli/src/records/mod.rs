@@ -7,7 +7,6 @@
 mod derived;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +16,8 @@ use rovelog::core::internal::layout::Layout;
 use rovelog::core::internal::parallel::{self, BufferPool};
 use rovelog::{FieldType, Record, Schema, Topic, TopicId, Value};
 use rovelog_export::ndjson;
-use rovelog_export::text::{self, Keep, Selected};
+use rovelog_export::table::quoted;
+use rovelog_export::text::{self, CsvRows, Keep, Selected};
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
@@ -70,8 +70,8 @@ enum Fit {
 
 /// The content of a record that is printed.
 enum Content<'r> {
-    /// All fields of the record.
-    Whole(Fields<'r>),
+    /// The encoded fields of the record.
+    Encoded(Fields<'r>, Fit),
     /// Selected fields of the record, followed by derived fields and expressions.
     Values(Vec<(Arc<str>, Value)>, Fit),
 }
@@ -297,6 +297,7 @@ struct Renderer<'a> {
     /// of the topic.
     plans: Vec<Plan>,
     lines: ndjson::Lines,
+    rows: CsvRows,
     line: String,
 }
 
@@ -306,8 +307,8 @@ type AddedFields = [(Arc<str>, Value)];
 impl<'a> Renderer<'a> {
     fn new(format: Format, fields: &'a FieldArgs, times: Times, log: LogName, strict: bool) -> Self {
         let (added, plans) = (HashMap::new(), Vec::new());
-        let (lines, line) = (ndjson::Lines::default(), String::new());
-        Self { format, fields, times, log, strict, width: 0, added, plans, lines, line }
+        let (lines, rows, line) = (ndjson::Lines::default(), CsvRows::default(), String::new());
+        Self { format, fields, times, log, strict, width: 0, added, plans, lines, rows, line }
     }
 
     /// Returns a copy of the converter for another thread. The copy adds no derived fields or
@@ -326,29 +327,22 @@ impl<'a> Renderer<'a> {
         text: Vec<u8>,
     ) -> Result<Rendered, Failure> {
         let mut rendered = Rendered { text, ..Rendered::default() };
-        let csv = (self.format == Format::Csv).then(|| std::mem::take(&mut rendered.text));
-        let mut csv = csv.map(csv::Writer::from_writer);
         for record in records {
             self.resolve(record.topic);
             match self.content(record, added) {
-                Ok(content) => match (&mut csv, content) {
-                    (_, None) => {}
-                    (Some(csv), Some(Content::Values(fields, fit))) => {
-                        if self.row(record, &fields, fit, csv)? {
-                            rendered.raw.push(record.topic.name.clone());
-                        }
+                Ok(None) => {}
+                Ok(Some(Content::Encoded(fields, fit))) if self.format == Format::Csv => {
+                    if self.row(record, &fields, fit, added, &mut rendered.text)? {
+                        rendered.raw.push(record.topic.name.clone());
                     }
-                    (_, Some(content)) => self.print(record, &content, &mut rendered.text)?,
-                },
+                }
+                Ok(Some(content)) => self.print(record, &content, &mut rendered.text)?,
                 Err(why) => {
                     if self.record_failure(record, &why, &mut rendered) {
                         break;
                     }
                 }
             }
-        }
-        if let Some(csv) = csv {
-            rendered.text = csv.into_inner().map_err(|error| Failure::from(error.into_error()))?;
         }
         Ok(rendered)
     }
@@ -383,11 +377,11 @@ impl<'a> Renderer<'a> {
         if fit == Fit::Other {
             return Err("the fields of the record differ from its schema".to_owned());
         }
-        // If all fields are selected, the bytes are converted directly to JSON. This is much faster
-        // than building a tree of values first.
+        // The bytes are converted directly to CSV, and to JSON if all fields are selected. This is
+        // much faster than building a tree of values first.
         let is_json = matches!(self.format, Format::Json | Format::Ndjson);
-        if is_json && plan.keep == Keep::All && added.is_empty() {
-            return Ok(Some(Content::Whole(fields)));
+        if self.format == Format::Csv || is_json && plan.keep == Keep::All && added.is_empty() {
+            return Ok(Some(Content::Encoded(fields, fit)));
         }
         let Ok(Value::Struct(mut values)) = fields.value() else { return Ok(None) };
         if fit == Fit::Fields && plan.schema.is_some() {
@@ -426,7 +420,7 @@ impl<'a> Renderer<'a> {
             out.splice(inside..inside, key.bytes());
         }
         match content {
-            Content::Whole(fields) => self.lines.data(record.topic.id, fields, out)?,
+            Content::Encoded(fields, _) => self.lines.data(record.topic.id, fields, out)?,
             Content::Values(fields, fit) => text::json(&plan.selected(fields, *fit), out),
         }
         out.extend_from_slice(if self.format == Format::Ndjson { b"}\n" } else { b"}" });
@@ -438,32 +432,35 @@ impl<'a> Renderer<'a> {
     fn row(
         &mut self,
         record: &Record<'_>,
-        fields: &AddedFields,
+        fields: &Fields<'_>,
         fit: Fit,
-        csv: &mut csv::Writer<Vec<u8>>,
+        added: &AddedFields,
+        out: &mut Vec<u8>,
     ) -> Result<bool, Failure> {
         let Plan::Write(plan) = &self.plans[record.topic.id.index()] else { return Ok(false) };
         if let Some(log) = &self.log.name {
-            csv.write_field(log)?;
+            quoted(log, b',', out);
+            out.push(b',');
         }
-        let (times, cell) = (&self.times, &mut self.line);
-        cell.clear();
-        times.push_csv(record.time, cell);
-        csv.write_field(&*cell)?;
-        cell.clear();
+        let (times, rows) = (&self.times, &mut self.rows);
+        self.line.clear();
+        times.push_csv(record.time, &mut self.line);
+        quoted(&self.line, b',', out);
+        out.push(b',');
         if let Some(nanos) = times.t_ns(record.time) {
-            let _ = write!(cell, "{nanos}");
+            rows.integer(nanos, out);
         }
-        csv.write_field(&*cell)?;
         let date = |nanos, cell: &mut String| times.push_date(nanos, cell);
-        let mut written = Ok(());
-        let has_bytes = text::row(&plan.selected(fields, fit), &date, cell, &mut |cell| {
-            if written.is_ok() {
-                written = csv.write_field(cell);
+        let has_bytes = rows.write(fields, &plan.keep, &date, out)?;
+        match (fit, &plan.schema) {
+            // Each field of the topic has an empty cell. The raw bytes have the first of them.
+            (Fit::Raw, Some(schema)) => {
+                let columns = text::columns(schema, &plan.keep).len();
+                out.extend(std::iter::repeat_n(b',', columns - 1));
             }
-        });
-        written?;
-        csv.write_record(None::<&[u8]>)?;
+            _ => added.iter().for_each(|(_, value)| rows.float(value.as_f64(), out)),
+        }
+        out.push(b'\n');
         Ok(has_bytes)
     }
 

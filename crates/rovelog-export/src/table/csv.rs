@@ -316,7 +316,7 @@ impl<'a> Cells<'a> {
 }
 
 /// Writes a text as a cell. The text is quoted if it contains a delimiter, quote or line break.
-fn quoted(text: &str, delimiter: u8, out: &mut Vec<u8>) {
+pub fn quoted(text: &str, delimiter: u8, out: &mut Vec<u8>) {
     if !text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
         out.extend_from_slice(text.as_bytes());
         return;

@@ -23,6 +23,7 @@ use arrow_schema::Schema;
 use rovelog::core::internal::parallel::Jobs;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
+pub use csv::quoted;
 pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 
 pub use crate::leaf::free_name;

@@ -25,11 +25,6 @@ pub struct Selected<'a> {
     pub names: &'a [String],
 }
 
-/// Returns the number of leaves in a value that [`for_each`] does not divide.
-fn leaf_count(ty: Option<&FieldType>) -> usize {
-    if let Some(FieldType::Time | FieldType::Duration) = ty { 2 } else { 1 }
-}
-
 impl<'a> Selected<'a> {
     /// Returns the name, the value and the schema field of each field in the record.
     fn all(&self) -> impl Iterator<Item = (&'a str, &'a Value, Option<&'a Field>)> + use<'a> {
@@ -65,20 +60,6 @@ impl<'a> Selected<'a> {
             }
         }
     }
-
-    /// Calls `visit` with the CSV cells of the selected leaves.
-    pub(super) fn cells(&self, visit: &mut dyn FnMut(&'a Value, Option<&'a FieldType>)) {
-        let mut place = 0;
-        for (_, value, field) in self.all() {
-            for_each(value, field.map(|field| &field.ty), &mut |leaf, ty| {
-                let leaves = place..place + leaf_count(ty);
-                place = leaves.end;
-                if leaves.into_iter().any(|place| self.keep.leaf(place)) {
-                    visit(leaf, ty);
-                }
-            });
-        }
-    }
 }
 
 /// Calls `visit` with the leaves of a value. A time or duration is passed as a whole.
@@ -111,7 +92,8 @@ fn for_each<'a>(
 pub fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
     let (mut columns, mut place) = (Vec::new(), 0);
     schema.for_each_leaf(&mut |name, ty| {
-        let leaves = place..place + leaf_count(Some(ty));
+        // A time or duration has two leaves, its seconds and its nanoseconds.
+        let leaves = place..place + if let FieldType::Time | FieldType::Duration = ty { 2 } else { 1 };
         place = leaves.end;
         if leaves.into_iter().any(|place| keep.leaf(place)) {
             columns.push(name.to_owned());

@@ -3,18 +3,18 @@
 //! The leaves of a record are its numbers and texts. Each leaf has a flat name, such as `pos.x` or
 //! `q[0]`. [`Keep`] selects the leaves that are shown.
 
+mod cells;
 mod keep;
 mod leaves;
 mod plain;
-mod row;
 
 use rovelog::{Field, Value};
 
+pub use cells::CsvRows;
 pub use keep::Keep;
 pub use leaves::{Selected, columns, names};
 use plain::entry;
 pub use plain::{cell, plain};
-pub use row::row;
 
 /// Returns the name of a value, if the value has one. For example, the value 5 of `nav_state` has
 /// the name `Return`.

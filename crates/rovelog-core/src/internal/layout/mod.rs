@@ -42,6 +42,7 @@ pub use scalar::{Number, encode_scalar, scalar_of, scalar_value};
 pub use text::{EscapedTexts, TextDecoder, TextDecoding, TextEncoding};
 pub use typed::{TypedError, TypedReader};
 pub use types::{Builder, Declared, DeclaredField, Element, Layout, Len, Slot};
+pub use value::Values;
 pub use visit::{At, DecodeError, FieldKeys, KeyCache, KeyTable, Keys, Leaf, MAX_VALUES, Visit};
 
 /// Sample record types and records for the tests of the module `layout`.

@@ -42,7 +42,8 @@ impl Layout {
 }
 
 /// Builds a [`Value`] from the visited fields.
-struct Values {
+#[derive(Default)]
+pub struct Values {
     /// Fields of the innermost struct that is being built.
     fields: Vec<(Arc<str>, Value)>,
     /// Fields of the structs that contain the innermost struct, starting with the outermost struct.
@@ -55,6 +56,11 @@ impl Values {
     /// Returns a builder for a struct that has `len` fields. No field has been visited yet.
     fn of(len: usize) -> Self {
         Self { fields: Vec::with_capacity(len), outer: Vec::new(), lists: Vec::new() }
+    }
+
+    /// Takes the value of the first field that was visited.
+    pub fn take_first(&mut self) -> Option<Value> {
+        self.fields.drain(..).next().map(|(_, value)| value)
     }
 
     #[inline]
