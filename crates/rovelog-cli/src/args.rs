@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{self, Command};
@@ -13,7 +14,7 @@ use crate::text::{escape, is_terminal_control};
 
 const EXAMPLES: &str = "\
 Examples:
-  rovelog info flight.ulg                      what is in this log?
+  rovelog flight.ulg                           what is in this log? The same as rovelog info
   rovelog cat flight.ulg --topics battery_status -f csv > battery.csv
   rovelog messages flight.ulg --level warn     what went wrong?
 
@@ -43,7 +44,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     // clap repeats invalid arguments in its message. An argument may be a file name with control
     // characters, and these must not reach the terminal.
     let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(is_terminal_control));
-    Cli::try_parse_from(args).unwrap_or_else(|mut error| {
+    Cli::try_parse_from(with_command(args)).unwrap_or_else(|mut error| {
         // If the user passes an option of another command, clap suggests to pass it as a value
         // after `--`. The user hardly ever means that, so this tip is removed.
         if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
@@ -53,7 +54,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
             }
         }
-        if let Some(tip) = writer_tip(&error) {
+        if let Some(tip) = writer_tip(&error).or_else(|| other_word_tip(&error)) {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         }
         // The error message formatted by clap has colors. It is printed unless the arguments
@@ -66,6 +67,43 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
         let _ = writeln!(std::io::stderr().lock(), "{}", lines.join("\n"));
         std::process::exit(error.exit_code());
     })
+}
+
+/// Adds the command `info` if the first argument is a log instead of a command.
+fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
+    let first = &args[1];
+    let is_command = Cli::command().find_subcommand(first).is_some() || first == "help";
+    let path = Path::new(first);
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let mut known = rovelog::FORMATS.iter().flat_map(|format| format.extensions);
+    let is_log = path.exists() || extension.is_some_and(|extension| known.any(|known| *known == extension));
+    if is_log && !is_command {
+        args.insert(1, "info".into());
+    }
+    args
+}
+
+/// Words that other programs use, each with the words for the same task in Rovelog.
+const OTHER_WORDS: [(&str, &str); 3] = [
+    ("--non-default", "rovelog params FILE --changed"),
+    ("spectrum", "rovelog report FILE, which has spectra of the vibration"),
+    ("reindex", "rovelog recover FILE -o OUT"),
+];
+
+/// Returns a tip for a word that another program or another command of Rovelog uses. For example,
+/// the tip for `rovelog bag info` is `rovelog info FILE`.
+fn other_word_tip(error: &clap::Error) -> Option<String> {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word),
+        _ => None,
+    };
+    let word = word(ContextKind::InvalidSubcommand).or_else(|| word(ContextKind::InvalidArg))?;
+    if let Some((_, words)) = OTHER_WORDS.iter().find(|(known, _)| known == word) {
+        return Some(format!("use {words}"));
+    }
+    let is_command =
+        error.kind() == ErrorKind::InvalidSubcommand && Cli::command().find_subcommand(word).is_some();
+    is_command.then(|| format!("use rovelog {word} FILE"))
 }
 
 /// Returns a tip for an unsupported `-f FORMAT` if another command writes files of this format. For

@@ -18,7 +18,7 @@ use crate::notices::Notices;
 use crate::output::Out;
 use crate::parts::Parts;
 use crate::progress::Progress;
-use crate::text::{Paint, parse_size};
+use crate::text::{Paint, parse_size, terminal_columns};
 use crate::time_point::utc;
 use crate::times::{TimeArgs, TimeBase, Times};
 
@@ -43,6 +43,9 @@ pub(crate) struct Global {
     /// Print only results, warnings and errors, without notes and progress bar
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// Print tables with all columns, even if they are wider than the terminal
+    #[arg(long, global = true)]
+    pub(crate) wide: bool,
     /// Print more details: exact sizes, the causes of errors, and times both as dates and in
     /// seconds
     #[arg(short, long, global = true)]
@@ -159,7 +162,9 @@ impl Context {
     /// Returns the standard output, with colors if enabled.
     pub(crate) fn out(&self) -> Out {
         let terminal = std::io::stdout().is_terminal();
-        Out::new(terminal, paint(self.global.color, terminal), self.progress.clone(), Arc::clone(&self.parts))
+        let columns = terminal_columns().filter(|_| terminal && !self.global.wide);
+        let paint = paint(self.global.color, terminal);
+        Out::new(terminal, columns, paint, self.progress.clone(), Arc::clone(&self.parts))
     }
 
     /// Returns the format selected by `-f`, or an error if the command does not support it.

@@ -18,6 +18,9 @@ pub(crate) struct Out {
     /// True if stdout is a terminal. On a terminal, tables have borders, and each record of a
     /// stream is shown immediately.
     pub(crate) terminal: bool,
+    /// Number of columns of the terminal, to which tables are fitted. `None` if they are printed in
+    /// full width.
+    pub(crate) columns: Option<usize>,
     pub(crate) paint: Paint,
     /// Separates the outputs of several logs.
     pub(crate) parts: Arc<Parts>,
@@ -26,9 +29,16 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    pub(crate) fn new(terminal: bool, paint: Paint, progress: Progress, parts: Arc<Parts>) -> Self {
+    pub(crate) fn new(
+        terminal: bool,
+        columns: Option<usize>,
+        paint: Paint,
+        progress: Progress,
+        parts: Arc<Parts>,
+    ) -> Self {
         let screen = Screen { stdout: io::stdout(), terminal, paint, incomplete: Vec::new(), progress };
-        Self { inner: BufWriter::with_capacity(1 << 16, screen), terminal, paint, parts, is_empty: true }
+        let inner = BufWriter::with_capacity(1 << 16, screen);
+        Self { inner, terminal, columns, paint, parts, is_empty: true }
     }
 
     /// Ends a record of a stream. On a terminal, the buffer is flushed, so that the user sees the

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, Write as _};
 
 use crate::output::Out;
-use crate::text::{Paint, escape, width};
+use crate::text::{Paint, escape, width, wrapped};
 
 /// Alignment of a column in a [`Table`].
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub(crate) struct Table<'a> {
 /// cell is printed completely, but the cells after it are not aligned.
 const MAX_COLUMN_WIDTH: usize = 120;
 
+/// Width to which a column of texts may be reduced on a narrow terminal.
+const MIN_TEXT_WIDTH: usize = 16;
+
 impl<'a> Table<'a> {
     pub(crate) fn new(columns: &[(&'a str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
@@ -33,30 +36,25 @@ impl<'a> Table<'a> {
         self.rows.push(cells.into_iter().map(|cell| escape(&cell).into_owned()).collect());
     }
 
+    /// Writes the table. On a terminal, it is fitted to the width of the terminal.
     pub(crate) fn write(&self, out: &mut Out) -> io::Result<()> {
-        let (bordered, paint) = (out.terminal, out.paint);
-        self.render(bordered, paint, |line| out.write_all(line.as_bytes()))
+        let (bordered, columns, paint) = (out.terminal, out.columns, out.paint);
+        self.render(bordered, columns, paint, |line| out.write_all(line.as_bytes()))
     }
 
-    /// Formats the table and passes each line to `write`.
+    /// Formats the table and passes each line to `write`. `columns` is the width of the terminal.
     fn render(
         &self,
         bordered: bool,
+        columns: Option<usize>,
         paint: Paint,
         mut write: impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<()> {
-        let widths: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, (head, _))| {
-                let cells =
-                    self.rows.iter().map(|row| width(&row[i])).filter(|width| *width <= MAX_COLUMN_WIDTH);
-                cells.fold(width(head), usize::max)
-            })
-            .collect();
+        let mut widths = self.widths();
+        let shown = columns.map_or(widths.len(), |columns| self.fit(&mut widths, columns));
+        let (widths, columns) = (&widths[..shown], &self.columns[..shown]);
         let line = |cells: &[&str], head: bool| {
-            let padded = cells.iter().zip(&self.columns).zip(&widths).map(|((cell, (_, align)), columns)| {
+            let padded = cells.iter().zip(columns).zip(widths).map(|((cell, (_, align)), columns)| {
                 let blanks = " ".repeat(columns.saturating_sub(width(cell)));
                 let cell = if head { Cow::Owned(paint.bold(cell)) } else { Cow::Borrowed(*cell) };
                 if *align == Align::Left { format!("{cell}{blanks}") } else { format!("{blanks}{cell}") }
@@ -77,13 +75,57 @@ impl<'a> Table<'a> {
                 String::new()
             }
         };
-        let heads: Vec<_> = self.columns.iter().map(|(head, _)| *head).collect();
+        let heads: Vec<_> = columns.iter().map(|(head, _)| *head).collect();
         write(&(rule("╭", "┬", "╮") + &line(&heads, true) + &rule("├", "┼", "┤")))?;
         for row in &self.rows {
-            let cells: Vec<_> = row.iter().map(String::as_str).collect();
-            write(&line(&cells, false))?;
+            let wrap = |(cell, width): (&String, &usize)| {
+                if bordered { wrapped(cell, (*width).max(1)) } else { vec![cell.clone()] }
+            };
+            let parts: Vec<_> = row.iter().zip(widths).map(wrap).collect();
+            for at in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
+                let cells = parts.iter().map(|lines| lines.get(at).map_or("", String::as_str));
+                write(&line(&cells.collect::<Vec<_>>(), false))?;
+            }
         }
-        write(&rule("╰", "┴", "╯"))
+        write(&rule("╰", "┴", "╯"))?;
+        if shown < self.columns.len() {
+            let heads = self.columns[shown..].iter().map(|(head, _)| *head);
+            let left_out = heads.map(|head| if head.is_empty() { "remarks" } else { head });
+            let left_out = left_out.collect::<Vec<_>>().join(", ");
+            write(&format!("{}\n", paint.dim(&format!("without {left_out}; --wide shows all columns"))))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the width that each column needs.
+    fn widths(&self) -> Vec<usize> {
+        let of_column = |(i, (head, _)): (usize, &(&str, Align))| {
+            let cells = self.rows.iter().map(|row| width(&row[i])).filter(|width| *width <= MAX_COLUMN_WIDTH);
+            cells.fold(width(head), usize::max)
+        };
+        self.columns.iter().enumerate().map(of_column).collect()
+    }
+
+    /// Reduces `widths` so that the table with borders fits into `columns`, and returns the number of
+    /// columns that are shown. Long texts are wrapped first. If the table is still too wide, its last
+    /// columns are left out.
+    fn fit(&self, widths: &mut [usize], columns: usize) -> usize {
+        let full = |widths: &[usize]| widths.iter().sum::<usize>() + 3 * widths.len() + 1;
+        while full(widths) > columns {
+            let texts = widths
+                .iter()
+                .zip(&self.columns)
+                .enumerate()
+                .filter(|(_, (_, column))| column.1 == Align::Left);
+            let widest = texts.map(|(i, (width, _))| (*width, i)).max();
+            let Some((width, i)) = widest.filter(|(width, _)| *width > MIN_TEXT_WIDTH) else { break };
+            widths[i] = width - (full(widths) - columns).min(width - MIN_TEXT_WIDTH);
+        }
+        let mut shown = widths.len();
+        while shown > 1 && full(&widths[..shown]) > columns {
+            shown -= 1;
+        }
+        shown
     }
 }
 
@@ -92,8 +134,12 @@ mod tests {
     use super::*;
 
     fn rendered(table: &Table<'_>, bordered: bool, paint: Paint) -> String {
+        fitted(table, bordered, None, paint)
+    }
+
+    fn fitted(table: &Table<'_>, bordered: bool, columns: Option<usize>, paint: Paint) -> String {
         let mut text = String::new();
-        let written = table.render(bordered, paint, |line| {
+        let written = table.render(bordered, columns, paint, |line| {
             text += line;
             Ok(())
         });
@@ -132,5 +178,13 @@ mod tests {
         ╰───────┴──────────╯
         ");
         assert!(rendered(&table, true, Paint(true)).contains("\x1b[1mTOPIC\x1b[0m"));
+    }
+    #[test]
+    fn a_table_fits_the_terminal() {
+        let mut table =
+            Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right), ("BYTES", Align::Right)]);
+        table.row(["a/topic/with/a/long/name".to_owned(), "12345678".to_owned(), "1".to_owned()]);
+        insta::assert_snapshot!(fitted(&table, true, Some(40), Paint(false)), @"");
+        insta::assert_snapshot!(fitted(&table, true, Some(36), Paint(false)), @"");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anstyle::{AnsiColor, Reset, Style};
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 pub(crate) use rovelog::core::internal::text::{count, escape, is_terminal_control};
 
@@ -65,6 +65,29 @@ impl Paint {
 /// and combining marks take none.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
+}
+
+/// Returns the number of columns of the terminal. The environment variable `COLUMNS` has priority.
+/// Returns `None` if stdout is not a terminal and the variable is not set.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    let chosen = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    chosen.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
+}
+
+/// Divides `text` into lines of at most `columns` columns.
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(0);
+        if used + wide > columns && used > 0 {
+            lines.push(String::new());
+            used = 0;
+        }
+        used += wide;
+        lines.last_mut().into_iter().for_each(|line| line.push(c));
+    }
+    lines
 }
 
 /// Pads `text` with spaces to a width of `columns`.

@@ -39,8 +39,8 @@ pub struct StatsOptions {
     pub(crate) margin: u64,
     /// True to exclude a channel's values outside of its measuring range from the channel's sums.
     pub(crate) valid_only: bool,
-    /// Names of powers, for example `V1*I1` or `(V1-V2)*I1`. By default, there is one power if the
-    /// log has one voltage and one current, and no power in other logs.
+    /// Names of powers, for example `V1*I1` or `(V1-V2)*I1`. By default, each current is multiplied
+    /// by the voltage with the same number.
     pub(crate) powers: Option<Vec<String>>,
     /// True if the range of each current is inferred from its values, because the log has
     /// unreliable range bits. See [`Current::deriving`].
@@ -123,7 +123,7 @@ impl RldReader {
         }
         let powers: Vec<PowerTerm> = match &options.powers {
             Some(names) => names.iter().map(|name| self.power(name, &list)).collect::<Result<_, _>>()?,
-            None => self.only_power(&list).into_iter().collect(),
+            None => self.paired_powers(&list),
         };
         let of_currents = list.iter().flat_map(|current| [current.low, current.high]);
         let of_powers = powers.iter().flat_map(|power| [Some(power.plus), power.minus]);
@@ -141,13 +141,16 @@ impl RldReader {
         })
     }
 
-    /// Returns the power of a log that has exactly one voltage and one current. Returns `None` for
-    /// other logs.
-    fn only_power(&self, list: &[Current]) -> Option<PowerTerm> {
-        let volts = self.channels().iter().filter(|channel| channel.unit == crate::unit::Unit::Volt);
-        let [volt] = volts.collect::<Vec<_>>()[..] else { return None };
-        let [current] = list else { return None };
-        self.power(&format!("{}*{}", volt.name, current.name), list).ok()
+    /// Returns the power of each current and the voltage with the same number, such as `V1` for `I1`.
+    /// If the log has exactly one voltage and one current, they are a pair whatever their numbers.
+    fn paired_powers(&self, list: &[Current]) -> Vec<PowerTerm> {
+        let volts = || self.channels().iter().filter(|channel| channel.unit == crate::unit::Unit::Volt);
+        let only = volts().next().filter(|_| list.len() == 1 && volts().count() == 1);
+        let power = |current: &Current| {
+            let volt = current.voltage.map(|at| &self.channels()[at]).or(only)?;
+            self.power(&format!("{}*{}", volt.name, current.name), list).ok()
+        };
+        list.iter().filter_map(power).collect()
     }
 
     /// Parses the name of a power, such as `V1*I1` or `(V1-V2)*I1`. The factors can be in either

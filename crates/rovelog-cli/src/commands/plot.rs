@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 
 use rovelog::{AnyLog, Select, Timestamp, Topic};
 use rovelog_export::Loss;
-use rovelog_export::plot::{self, Panel, Picture, Plot, Theme};
+use rovelog_export::plot::{self, Panel, Picture, Plot, Series, Theme};
 use rovelog_export::report;
-use rovelog_export::signal::{Signal, Signals, measured_fields};
+use rovelog_export::signal::{Signal, Signals, measured_fields, split_list};
 
 use crate::context::{Context, Format};
 use crate::destination::Destination;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, logs_and_signals};
 use crate::outfile::{OutArgs, unless_stdout};
 use crate::outputs::Outputs;
 use crate::select::{TopicArgs, signal_failure};
-use crate::text::{Paint, count, escape};
-use crate::times::TimeBase;
+use crate::text::{Paint, count, escape, terminal_columns};
+use crate::times::{TimeBase, Times};
 use crate::window::{WindowArgs, select_window};
 
 const MORE: &str = "\
-Each signal is drawn in its own panel. A signal is TOPIC.FIELD, or FIELD if only one topic has \
+Each argument is drawn in its own panel. Signals that are joined by a comma share a panel, which has an axis for each of two units. Without signals, the panels of rovelog report are drawn. A signal is TOPIC.FIELD, or FIELD if only one topic has \
 this field. Names may contain *, ?, {a,b} and [0..3]. The name of a topic, array or struct selects \
 all its fields. Quaternions also have .roll, .pitch and .yaw. In power logs, a current that was \
 measured in two ranges is one signal, such as I1.
@@ -41,6 +41,9 @@ To build it, run cargo install --path crates/rovelog-cli --features pictures.
 
 Examples:
   rovelog plot flight.ulg battery_status.voltage_v         in the terminal
+  rovelog plot power.rld -o power.html                     the panels of rovelog report
+  rovelog plot flight.ulg 'vehicle_attitude.q.roll,vehicle_attitude_setpoint.roll_body'
+  rovelog plot idle.rld busy.rld 'V1*I1' --overlay         two logs in one panel
   rovelog plot flight.ulg vehicle_attitude.q 'sensor_combined.gyro*' -S +1m
   rovelog plot flight.ulg 'deg(vehicle_attitude.q.roll)'
   rovelog plot flight.ulg 'norm(sensor_combined.gyro_rad)' cpuload.load
@@ -86,10 +89,25 @@ pub(crate) struct Args {
     /// setting
     #[arg(long, value_name = "NAME", value_parser = theme)]
     theme: Option<Theme>,
+    /// Draw the lines of all logs in the same panels, each log from its own start
+    #[arg(long)]
+    overlay: bool,
+    /// With --overlay: what the logs have in common at the same place, start (default) or utc
+    #[arg(long, value_name = "BY", requires = "overlay", value_parser = align)]
+    align: Option<Align>,
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
     out: OutArgs,
+}
+
+/// Alignment of several logs in one plot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Align {
+    /// All logs start at the left end of the plot.
+    Start,
+    /// Each log is drawn at its UTC time.
+    Utc,
 }
 
 /// Format of the plot.
@@ -136,6 +154,14 @@ pub(super) fn theme(name: &str) -> Result<Theme, String> {
     }
 }
 
+fn align(name: &str) -> Result<Align, String> {
+    match name {
+        "start" => Ok(Align::Start),
+        "utc" => Ok(Align::Utc),
+        _ => Err("expected start or utc".to_owned()),
+    }
+}
+
 fn kind(name: &str) -> Result<Kind, String> {
     match name.to_ascii_lowercase().as_str() {
         "text" => Ok(Kind::Text),
@@ -173,21 +199,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .next(format!("leave out {option}, or name another output, such as -o plot.png")));
     }
     let (logs, signals) = logs_and_signals(&args.words);
-    match (signals.is_empty(), args.all) {
-        (true, false) => {
-            return Err(Failure::usage("no signal is selected")
-                .next(
-                    "name a signal after the file, such as battery_status.voltage_v, or plot all signals \
-                     with --all",
-                )
-                .at(&logs[0]));
-        }
-        (false, true) => {
-            let cause =
-                format!("--all plots all signals, so the signal {} cannot be named as well", signals[0]);
-            return Err(Failure::usage(cause).next("leave out --all or the signals"));
-        }
-        _ => {}
+    if let (true, Some(signal)) = (args.all, signals.first()) {
+        let cause = format!("--all plots all signals, so the signal {signal} cannot be named as well");
+        return Err(Failure::usage(cause).next("leave out --all or the signals"));
+    }
+    if args.overlay {
+        return overlay(args, &signals, &logs, kind, context);
     }
     let outputs = Outputs {
         path,
@@ -208,62 +225,162 @@ fn one(
     path: Option<&Path>,
     context: &Context,
 ) -> Outcome {
-    let log = input
-        .open_records(context, &|log| select_window(log, &TopicArgs::default(), &args.window, context))?;
+    let log = open(args, input, context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
-    let all = report::span(&log).ok_or_else(|| here(Failure::failed("no record in this log has a time")))?;
-    let window = args.window.resolve(&times, Some(all)).map_err(here)?;
-    let start = window.start.unwrap_or(all.0);
-    // The time window does not include its end, but the time range of the plot does.
-    let end = window.end.map_or(all.1, |end| end.saturating_sub(1));
-    let width = width(args, kind);
+    let (start, end) = span(args, &log, &times).map_err(here)?;
     let mut panels = Vec::new();
-    let wanted = wanted(args, signals, &log, context).map_err(here)?;
-    // If the user gave a time window, the user does not expect records outside of it in the plot,
-    // so no warning is needed.
-    if args.window.is_open() {
-        warn_outside(&log, &wanted, context);
-    }
-    let signals: Vec<Signal> = wanted.iter().flat_map(|(_, signals)| signals).cloned().collect();
-    let mut series = plot::read(&*log, &signals, (start, end), columns(args, kind, width), start)
-        .map_err(|error| here(error.into()))?
-        .into_iter();
-    let drawn =
-        Select::topics(signals.iter().flat_map(Signal::topics)).between(Some(start), end.checked_add(1));
-    let losses = Loss::of_columns(&*log, &drawn);
-    let lost = || context.notices.losses(&losses).max(context.notices.end_of_log(log.as_log(), &input.path));
-    for (title, signals) in wanted {
-        let of_units = Panel::by_unit(&title, series.by_ref().take(signals.len()).flatten().collect());
-        panels.extend(
-            of_units.into_iter().filter(|panel| panel.series.iter().any(|line| line.range().is_some())),
-        );
-    }
-    if panels.is_empty() {
-        return Err(here(
-            Failure::failed("the selected signals have no values to plot")
-                .next("list the topics: rovelog topics FILE"),
-        ));
+    let mut losses = Vec::new();
+    if signals.is_empty() && !args.all {
+        let width = columns(args, kind);
+        panels = report::panels(&log, (start, end), width).map_err(|error| here(error.into()))?;
+    } else {
+        let wanted = wanted(args, signals, &log, context).map_err(here)?;
+        losses = Loss::of_columns(&*log, &drawn_records(&wanted, (start, end)));
+        let lines = lines(args, &wanted, &log, (start, end), start, kind, context).map_err(here)?;
+        for (Wanted { title, is_overlay, .. }, lines) in wanted.iter().zip(lines) {
+            panels.extend(if *is_overlay {
+                Panel::overlay(title, lines)
+            } else {
+                Panel::by_unit(title, lines)
+            });
+        }
     }
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
-    let span = (0.0, end.saturating_sub(start).max(1) as f64 / 1e9);
     let clock = times.clock();
     let from = Timestamp::new(start, clock).seconds();
     let label = match times.base {
         TimeBase::Relative if Some(start) == times.start => "seconds since the start of the log".to_owned(),
         _ => format!("seconds since {clock} + {from} s"),
     };
-    let mut plot = Plot::new(name, panels, span, label);
+    let mut plot = Plot::new(name, panels, seconds(start, end), label);
     plot.utc = times.axis_start(start);
     plot.bands = report::bands(&log, (start, end));
+    write(args, plot, kind, path, &input.files(context), context).map_err(here)?;
+    Ok(context.notices.losses(&losses).max(context.notices.end_of_log(log.as_log(), &input.path)))
+}
+
+/// Plots the same signals of several logs in the same panels. The name of a line starts with the
+/// name of its log.
+fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, context: &Context) -> Outcome {
+    if signals.is_empty() {
+        return Err(Failure::usage("--overlay draws named signals, but no signal is named")
+            .next("name a signal after the files, such as 'V1*I1'"));
+    }
+    let inputs = Input::all(logs)?;
+    let mut read = Vec::new();
+    for input in &inputs {
+        let here = |failure: Failure| failure.at(&input.path);
+        let log = open(args, input, context)?;
+        let times = context.times(log.info()).map_err(here)?;
+        let span = span(args, &log, &times).map_err(here)?;
+        let no_utc =
+            || Failure::failed("the UTC times of this log are unknown").next("leave out --align utc");
+        let unix = match args.align {
+            Some(Align::Utc) => Some(times.axis_start(span.0).ok_or_else(|| here(no_utc()))?),
+            _ => None,
+        };
+        read.push((input, log, span, unix));
+    }
+    let first = read.iter().filter_map(|(.., unix)| *unix).min();
+    let mut groups: Vec<Vec<Series>> = vec![Vec::new(); signals.len()];
+    let (mut length, mut status, mut losses) = (0, Status::Done, Vec::new());
+    for (input, log, span, unix) in &read {
+        let here = |failure: Failure| failure.at(&input.path);
+        let wanted = wanted(args, signals, log, context).map_err(here)?;
+        losses.extend(Loss::of_columns(&**log, &drawn_records(&wanted, *span)));
+        let later = unix.zip(first).map_or(0, |(unix, first)| unix.saturating_sub(first));
+        let zero = span.0.saturating_sub(later);
+        length = length.max(span.1.saturating_sub(zero));
+        let found = lines(args, &wanted, log, *span, zero, kind, context).map_err(here)?;
+        let name = input.path.file_stem().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+        for (group, mut lines) in groups.iter_mut().zip(found) {
+            for line in &mut lines {
+                line.name = format!("{name}: {}", line.name);
+            }
+            group.append(&mut lines);
+        }
+        status = status.max(context.notices.end_of_log(log.as_log(), &input.path));
+    }
+    let panels = signals.iter().zip(groups).flat_map(|(title, lines)| Panel::overlay(title, lines)).collect();
+    let file_name = |input: &Input| input.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let names: Vec<_> = inputs.iter().filter_map(file_name).collect();
+    let label = "seconds since the start of each log";
+    let mut plot = Plot::new(names.join(", "), panels, seconds(0, length), label);
+    plot.utc = first;
+    let files: Vec<_> = inputs.iter().flat_map(|input| input.files(context)).collect();
+    write(args, plot, kind, unless_stdout(args.output.as_deref()), &files, context)?;
+    Ok(context.notices.losses(&losses).max(status))
+}
+
+fn open(args: &Args, input: &Input, context: &Context) -> Result<AnyLog, Failure> {
+    input.open_records(context, &|log| select_window(log, &TopicArgs::default(), &args.window, context))
+}
+
+/// Returns the time range of the plot in nanoseconds of the log's clock.
+fn span(args: &Args, log: &AnyLog, times: &Times) -> Result<(i64, i64), Failure> {
+    let all = report::span(log).ok_or_else(|| Failure::failed("no record in this log has a time"))?;
+    let window = args.window.resolve(times, Some(all))?;
+    // The time window does not include its end, but the time range of the plot does.
+    Ok((window.start.unwrap_or(all.0), window.end.map_or(all.1, |end| end.saturating_sub(1))))
+}
+
+/// Converts a time range to seconds since its start.
+fn seconds(start: i64, end: i64) -> (f64, f64) {
+    (0.0, end.saturating_sub(start).max(1) as f64 / 1e9)
+}
+
+/// Returns the selection of the records that contain the signals in a time range.
+fn drawn_records(wanted: &[Wanted], (start, end): (i64, i64)) -> Select {
+    let signals = wanted.iter().flat_map(|wanted| &wanted.signals);
+    Select::topics(signals.flat_map(Signal::topics)).between(Some(start), end.checked_add(1))
+}
+
+/// Reads the lines of each panel. The times of the lines are in seconds since `zero`.
+fn lines(
+    args: &Args,
+    wanted: &[Wanted],
+    log: &AnyLog,
+    span: (i64, i64),
+    zero: i64,
+    kind: Kind,
+    context: &Context,
+) -> Result<Vec<Vec<Series>>, Failure> {
+    // If the user gave a time window, the user does not expect records outside of it in the plot,
+    // so no warning is needed.
+    if args.window.is_open() {
+        warn_outside(log, wanted, context);
+    }
+    let signals: Vec<Signal> = wanted.iter().flat_map(|wanted| &wanted.signals).cloned().collect();
+    let mut series = plot::read(&**log, &signals, span, columns(args, kind), zero)?.into_iter();
+    let of_panel = |wanted: &Wanted| series.by_ref().take(wanted.signals.len()).flatten().collect();
+    Ok(wanted.iter().map(of_panel).collect())
+}
+
+/// Writes the plot to the terminal or to the output file.
+fn write(
+    args: &Args,
+    mut plot: Plot,
+    kind: Kind,
+    path: Option<&Path>,
+    files: &[PathBuf],
+    context: &Context,
+) -> Result<(), Failure> {
+    plot.panels.retain(|panel| panel.series.iter().any(|line| line.range().is_some()));
+    if plot.panels.is_empty() {
+        return Err(Failure::failed("the selected signals have no values to plot")
+            .next("list the topics: rovelog topics FILE"));
+    }
+    let width = width(args, kind);
+    let text_height = args.height.unwrap_or(12) as usize;
     if kind == Kind::Text && path.is_none() {
         let mut out = context.out();
-        let text = text(plot, width as usize, args.height.unwrap_or(12) as usize, out.paint);
+        let text = text(plot, width as usize, text_height, out.paint);
         std::io::Write::write_all(&mut out, text.as_bytes())?;
         std::io::Write::flush(&mut out)?;
-        return Ok(lost());
+        return Ok(());
     }
-    let mut out = Destination::create(path, "plot.svg", &input.files(context), args.out, context)?;
+    let mut out = Destination::create(path, "plot.svg", files, args.out, context)?;
     let theme = args.theme.unwrap_or_default();
     let picture = Picture { width, height: args.height, dpi: args.dpi.unwrap_or(96), theme };
     match kind {
@@ -271,7 +388,7 @@ fn one(
         Kind::Png => plot::png(&plot, &picture, &mut out)?,
         Kind::Pdf => plot::pdf(&plot, &picture, &mut out)?,
         Kind::Text => {
-            let text = text(plot.clone(), width as usize, args.height.unwrap_or(12) as usize, Paint(false));
+            let text = text(plot.clone(), width as usize, text_height, Paint(false));
             std::io::Write::write_all(&mut out, text.as_bytes())?;
         }
         Kind::Html => report::plot(&plot, args.theme, &mut out)?,
@@ -280,7 +397,7 @@ fn one(
         let values: u64 = plot.panels.iter().flat_map(|panel| &panel.series).map(|series| series.count).sum();
         context.note(&format!("wrote {} to {}", count(values, "value"), path.display()));
     }
-    Ok(lost())
+    Ok(())
 }
 
 /// Returns the plot as text. Names are escaped, because they come from the log and may contain
@@ -300,9 +417,9 @@ fn text(mut plot: Plot, width: usize, height: usize, paint: Paint) -> String {
 
 /// Warns about topics that have times far outside the time range of all other records. Such records
 /// are not drawn.
-fn warn_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Context) {
+fn warn_outside(log: &AnyLog, wanted: &[Wanted], context: &Context) {
     let drawn: HashSet<&str> =
-        wanted.iter().flat_map(|(_, signals)| signals).flat_map(Signal::topics).collect();
+        wanted.iter().flat_map(|wanted| &wanted.signals).flat_map(Signal::topics).collect();
     for outside in log.info().outside() {
         let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
         if drawn.contains(name) {
@@ -315,7 +432,7 @@ fn warn_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Contex
 
 /// Returns the width of the plot, which is given by the user or the default.
 fn width(args: &Args, kind: Kind) -> u32 {
-    let terminal = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
+    let terminal = || terminal_columns().and_then(|columns| u32::try_from(columns).ok()).unwrap_or(100);
     args.width.unwrap_or_else(|| if kind == Kind::Text { terminal() } else { 1200 })
 }
 
@@ -323,7 +440,8 @@ fn width(args: &Args, kind: Kind) -> u32 {
 /// is the finest resolution that the output can show. A terminal shows two dots per character, and
 /// a bitmap has one step per pixel. A vector format gets two steps per pixel, because the plot can
 /// be magnified.
-fn columns(args: &Args, kind: Kind, width: u32) -> usize {
+fn columns(args: &Args, kind: Kind) -> usize {
+    let width = width(args, kind);
     match kind {
         Kind::Text => width as usize * 2,
         Kind::Png => width as usize * args.dpi.unwrap_or(96).div_ceil(96) as usize,
@@ -331,14 +449,17 @@ fn columns(args: &Args, kind: Kind, width: u32) -> usize {
     }
 }
 
+/// Signals that are drawn below the same title.
+struct Wanted {
+    title: String,
+    signals: Vec<Signal>,
+    /// True if all signals share a panel, even if their units differ.
+    is_overlay: bool,
+}
+
 /// Returns the title and the signals of each panel in the plot. With `--all`, the number of signals
 /// is limited to [`MAX_SIGNALS`].
-fn wanted(
-    args: &Args,
-    names: &[String],
-    log: &AnyLog,
-    context: &Context,
-) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
+fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Result<Vec<Wanted>, Failure> {
     if args.all {
         let topics = log.topics().iter().filter(|topic| topic.count > 0);
         let (mut drawn, mut free, mut left_out) = (Vec::new(), MAX_SIGNALS, 0_usize);
@@ -351,7 +472,7 @@ fn wanted(
             left_out += usize::from(signals.len() > free);
             signals.truncate(free);
             free -= signals.len();
-            drawn.push((topic.name.clone(), signals));
+            drawn.push(Wanted { title: topic.name.clone(), signals, is_overlay: false });
         }
         if left_out > 0 {
             let text = format!(
@@ -364,8 +485,17 @@ fn wanted(
         return Ok(drawn);
     }
     let signals = Signals::new(&**log);
-    let found = names.iter().map(|text| Ok((text.clone(), signals.find(text).map_err(signal_failure)?)));
-    found.collect()
+    let find = |text: &str| signals.find(text).map_err(signal_failure);
+    let panel = |title: &String| {
+        let parts: Vec<_> = split_list(title).collect();
+        let found = if parts.len() > 1 {
+            parts.iter().map(|part| find(part)).collect::<Result<Vec<_>, _>>()?.concat()
+        } else {
+            find(title)?
+        };
+        Ok(Wanted { title: title.clone(), signals: found, is_overlay: parts.len() > 1 })
+    };
+    names.iter().map(panel).collect()
 }
 
 /// Returns the fields of a topic that contain measured values.

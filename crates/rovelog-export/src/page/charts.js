@@ -57,7 +57,8 @@ const rovelogCharts = setup => {
     const value = time === null ? null : at(s, time);
     const named = value !== null && s.names && s.names[value];
     const onOff = panel.lanes && !s.names;
-    return value === null ? "" : named || (onOff ? (value ? "on" : "off") : String(number(value, panel.factor)));
+    const factor = s.right ? panel.right_factor : panel.factor;
+    return value === null ? "" : named || (onOff ? (value ? "on" : "off") : String(number(value, factor)));
   };
 
   // Draws the flight modes in the background of a chart.
@@ -124,21 +125,23 @@ const rovelogCharts = setup => {
     const ink = setup.colors();
     const axis = { stroke: ink.faint, grid: { stroke: ink.grid, width: 1 }, ticks: { stroke: ink.grid, width: 1 }, font: "11px system-ui, sans-serif" };
     const pen = (s, k) => ink.lines[(s.pen ?? k) % 28];
+    const fitted = (u, min, max) => {
+      if (min === null) return [0, 1];
+      const air = max > min ? (max - min) * 0.06 : Math.abs(min) * 0.1 || 1;
+      return [min - air, max + air];
+    };
+    const labeled = factor => (u, values) => values.map(v => v === null ? "" : number(v, factor));
     const points = panel.series.reduce((most, s) => Math.max(most, s.t.length), 0);
     return {
       width: own.width, height: panel.lanes ? panel.series.length * 34 + 46 : 220, legend: { show: false }, pxAlign: 0,
       cursor: { sync: { key: "log" }, drag: { x: true, y: false, dist: 4 }, points: { show: !panel.lanes } },
       scales: { x: { time: false, range: (u, min, max) => [min, max], min: own.view[0], max: own.view[1] },
-        y: panel.lanes ? { range: [0, 1] } : { range: (u, min, max) => {
-          if (min === null) return [0, 1];
-          const air = max > min ? (max - min) * 0.06 : Math.abs(min) * 0.1 || 1;
-          return [min - air, max + air];
-        } } },
+        y: { range: panel.lanes ? [0, 1] : fitted }, ...(panel.right_factor ? { right: { range: fitted } } : {}) },
       axes: [{ ...axis, incrs: steps, splits, values: labels, space: 90, size: 42 },
-        { ...axis, size: 64, show: true, splits: panel.lanes ? () => [] : undefined,
-          values: (u, values) => values.map(v => v === null ? "" : number(v, panel.factor)) }],
+        { ...axis, size: 64, show: true, splits: panel.lanes ? () => [] : undefined, values: labeled(panel.factor) },
+        ...(panel.right_factor ? [{ ...axis, scale: "right", side: 1, size: 64, grid: { show: false }, values: labeled(panel.right_factor) }] : [])],
       series: [{}, ...panel.series.map((s, k) => ({
-        label: s.name, show: own.shown[k], stroke: pen(s, k)[0], width: 1.4, points: { show: points < 80 && !panel.lanes, fill: ink.paper },
+        label: s.name, show: own.shown[k], scale: s.right ? "right" : "y", stroke: pen(s, k)[0], width: 1.4, points: { show: points < 80 && !panel.lanes, fill: ink.paper },
         dash: pen(s, k)[1] ? pen(s, k)[1].split(" ").map(Number) : undefined,
         paths: panel.lanes ? () => null : s.step ? uPlot.paths.stepped({ align: 1 }) : undefined,
       }))],

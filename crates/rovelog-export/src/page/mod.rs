@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use crate::plot::{Look, Panel, Plot, Series, Theme};
+use crate::plot::{Look, Panel, Plot, Series, Side, Theme};
 use crate::xml::escape;
 
 /// Script of the plot library uPlot. The license is in assets/uPlot-LICENSE.txt.
@@ -109,8 +109,8 @@ impl Page {
     /// Writes the title and the legend of a panel, and the empty element in which the script draws
     /// the chart.
     fn figure(&mut self, i: usize, panel: &Panel) {
-        let (_, unit) = panel.prefixed();
-        let unit = unit.map(|unit| format!(" <small>[{}]</small>", escape(&unit))).unwrap_or_default();
+        let unit =
+            panel.units().map(|unit| format!(" <small>[{}]</small>", escape(&unit))).unwrap_or_default();
         let title = escape(&panel.title);
         let _ = write!(self, "<figure data-panel=\"{i}\"><figcaption><b>{title}{unit}</b>");
         for (k, series) in panel.series.iter().enumerate() {
@@ -137,8 +137,8 @@ impl Write for Page {
 
 /// Describes a panel for screen readers: its title, its lines, and the range of each line.
 fn summary(panel: &Panel) -> String {
-    let unit = panel.unit().map(|unit| format!(" {unit}")).unwrap_or_default();
     let line = |series: &Series| {
+        let unit = series.unit.as_ref().map(|unit| format!(" {unit}")).unwrap_or_default();
         let range = series.range().filter(|_| !series.is_lane());
         let range = range.map(|(low, high)| format!(" from {low:.4} to {high:.4}{unit}"));
         format!("{}{}", series.name, range.unwrap_or_default())
@@ -179,14 +179,16 @@ fn data(plot: &Plot) -> Value {
             "t": base64(times),
             "v": base64(values),
             "step": series.look != Look::Line,
+            "right": series.side == Side::Right,
             "names": if names.is_empty() { Value::Null } else { names.into() },
         })
     };
     let panel = |panel: &Panel| {
-        let (factor, unit) = panel.prefixed();
+        let (factor, unit) = panel.prefixed(Side::Left);
         json!({
             "lanes": panel.is_lanes(),
             "factor": factor,
+            "right_factor": panel.has_right_axis().then(|| panel.prefixed(Side::Right).0),
             "unit": unit.map(|unit| rovelog::core::internal::text::escape(&unit).into_owned()),
             "series": panel.series.iter().map(series).collect::<Vec<_>>(),
         })

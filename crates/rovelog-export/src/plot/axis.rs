@@ -79,7 +79,7 @@ fn ticks((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usiz
 }
 
 /// Formats a value with five significant digits and a unit prefix, such as `1.2345 mA`.
-pub(crate) fn short(value: f64, unit: &str) -> String {
+pub fn with_prefix(value: f64, unit: &str) -> String {
     let (factor, unit) = prefixed(Some(unit), value.abs());
     let value = value / factor;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
@@ -90,6 +90,11 @@ pub(crate) fn short(value: f64, unit: &str) -> String {
 /// Units that are combined with a prefix, as in `mV`. Other units, such as `m/s²`, are combined
 /// with a power of ten.
 const PREFIXED: &[&str] = &["V", "A", "W", "J", "C", "F", "Ω", "Hz", "Pa", "s", "B"];
+
+/// Returns whether values of a unit are shown with prefixes, such as mV.
+pub fn has_prefixes(unit: &str) -> bool {
+    PREFIXED.contains(&unit)
+}
 
 /// Returns the divisor for the labels of values up to `size`, and the unit with the prefix for this
 /// divisor. For example, the size 0.02 and the unit V give the divisor 0.001 and the unit mV.

@@ -23,10 +23,10 @@ mod theme;
 
 use std::io::Write;
 
-pub(crate) use axis::short;
+pub use axis::{has_prefixes, with_prefix};
 pub use model::{Band, Panel, Picture, Plot, Theme};
 pub use pyramid::Overview;
-pub(crate) use series::{Look, Reducer};
+pub(crate) use series::{Look, Reducer, Side};
 pub use series::{Series, read};
 pub use terminal::terminal;
 

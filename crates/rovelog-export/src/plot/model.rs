@@ -1,8 +1,10 @@
 //! Model of a plot: panels of lines over a common time axis, and the size and colors of the
 //! picture.
 
+use std::borrow::Cow;
+
 use super::axis::prefixed;
-use super::series::Series;
+use super::series::{Series, Side};
 
 /// Maximum number of lines in a panel. If there were more lines, they would be hard to tell apart.
 const MAX_LINES: usize = 12;
@@ -43,6 +45,34 @@ impl Panel {
         groups.into_iter().flat_map(Self::split).collect()
     }
 
+    /// Draws lines of several signals or logs in one panel. If the lines have two units, the lines
+    /// with the second unit have a value axis at the right. Lines with other units, on/off signals
+    /// and named states get separate panels.
+    ///
+    /// For example, two angles in rad and a speed in m/s have one panel, with the axis of the angles
+    /// at the left and that of the speed at the right.
+    pub fn overlay(title: &str, series: Vec<Series>) -> Vec<Self> {
+        let (mut lines, mut others): (Vec<_>, Vec<_>) = series.into_iter().partition(|line| !line.is_lane());
+        let first = lines.first().and_then(|line| line.unit.clone());
+        let second = lines.iter().find(|line| line.unit != first).map(|line| line.unit.clone());
+        let has_axis = |line: &Series| line.unit == first || Some(&line.unit) == second.as_ref();
+        others.extend(lines.extract_if(.., |line| !has_axis(line)));
+        for line in &mut lines {
+            line.side = if line.unit == first { Side::Left } else { Side::Right };
+        }
+        let panel = (!lines.is_empty()).then(|| Self::new(title, lines));
+        panel.into_iter().chain(Self::by_unit(title, others)).collect()
+    }
+
+    /// Returns the lines whose value axis is on this side.
+    pub(crate) fn on(&self, side: Side) -> Cow<'_, Self> {
+        if self.series.iter().all(|line| line.side == side) {
+            return Cow::Borrowed(self);
+        }
+        let lines = self.series.iter().filter(|line| line.side == side);
+        Cow::Owned(Self::new(self.title.clone(), lines.cloned().collect()))
+    }
+
     /// Splits a panel with too many lines into panels of at most [`MAX_LINES`] lines.
     fn split(self) -> Vec<Self> {
         if self.is_lanes() || self.series.len() <= MAX_LINES {
@@ -68,14 +98,30 @@ impl Panel {
         !self.series.is_empty() && self.series.iter().all(Series::is_lane)
     }
 
-    /// Returns the divisor for the labels of the value axis, and the unit with the prefix for this
-    /// divisor.
-    pub(crate) fn prefixed(&self) -> (f64, Option<String>) {
+    /// Returns the divisor for the labels of the value axis on a side, and the unit with the prefix
+    /// for this divisor.
+    pub(crate) fn prefixed(&self, side: Side) -> (f64, Option<String>) {
         if self.is_lanes() {
             return (1.0, None);
         }
-        let (low, high) = self.range().unwrap_or((0.0, 1.0));
-        prefixed(self.unit(), low.abs().max(high.abs()))
+        let lines = self.on(side);
+        let (low, high) = lines.range().unwrap_or((0.0, 1.0));
+        prefixed(lines.unit(), low.abs().max(high.abs()))
+    }
+
+    /// Returns the units of the value axes, such as `V` or `V, right: mA`.
+    pub(crate) fn units(&self) -> Option<String> {
+        let right = self.prefixed(Side::Right).1.filter(|_| self.has_right_axis());
+        match (self.prefixed(Side::Left).1, right) {
+            (left, None) => left,
+            (None, Some(right)) => Some(format!("right: {right}")),
+            (Some(left), Some(right)) => Some(format!("{left}, right: {right}")),
+        }
+    }
+
+    /// Returns whether the panel has a value axis at the right.
+    pub(crate) fn has_right_axis(&self) -> bool {
+        self.series.iter().any(|line| line.side == Side::Right)
     }
 
     /// Returns the minimum and maximum value of all lines in the panel.
@@ -199,5 +245,25 @@ mod tests {
         let panels = Panel::by_unit("t", lines);
         assert_eq!(panels.iter().map(|panel| panel.series.len()).collect::<Vec<_>>(), [10, 10, 10]);
         assert_eq!((&*panels[1].title, &*panels[1].series[0].name), ("t (2 of 3)", "f[10]"));
+    }
+
+    #[test]
+    fn an_overlay_has_at_most_two_axes() {
+        let line = |name: &str, unit: Option<&str>, high: f64| {
+            let unit = unit.map(str::to_owned);
+            Series { unit, ..Series::new(name, vec![(0.0, 0.0), (1.0, high)]) }
+        };
+        let lines = [("a", "V", 12.0), ("b", "A", 0.02), ("c", "V", 5.0), ("d", "m", 3.0)];
+        let lines = lines.map(|(name, unit, high)| line(name, Some(unit), high));
+        let panels = Panel::overlay("both", lines.to_vec());
+        let names = |panel: &Panel| panel.series.iter().map(|line| line.name.clone()).collect::<String>();
+        assert_eq!(panels.iter().map(names).collect::<Vec<_>>(), ["abc", "d"]);
+        assert_eq!(panels[0].units().as_deref(), Some("V, right: mA"));
+        assert_eq!(
+            (panels[0].on(Side::Left).range(), panels[1].units().as_deref()),
+            (Some((0.0, 12.0)), Some("m"))
+        );
+        let alike = Panel::overlay("alike", vec![line("a", None, 1.0), line("b", None, 2.0)]);
+        assert!(alike.len() == 1 && !alike[0].has_right_axis() && alike[0].units().is_none());
     }
 }

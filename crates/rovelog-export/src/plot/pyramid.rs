@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rovelog::{LogReader, Select};
 
 use super::model::Panel;
-use super::series::{Look, Reducer, Series, SignalInfo, Sink, Summary, collect, is_direct};
+use super::series::{Look, Reducer, Series, Side, SignalInfo, Sink, Summary, collect, is_direct};
 use crate::ExportError;
 use crate::signal::Signal;
 
@@ -208,7 +208,7 @@ impl Overview {
             let points = pyramid.reduce(pyramid.span(), 2000).points(0);
             let series = info.series(points, pyramid.count);
             let panel = Panel::new("", vec![series]);
-            let prefixed = panel.prefixed();
+            let prefixed = panel.prefixed(Side::Left);
             let mut series = panel.series.into_iter().next()?;
             series.points = Vec::new();
             Some(Self { signal: signal.clone(), series, prefixed, pyramid })

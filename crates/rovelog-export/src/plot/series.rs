@@ -29,8 +29,18 @@ pub struct Series {
     pub count: u64,
     /// Drawing style of the line.
     pub(crate) look: Look,
+    /// Side of the panel with the value axis of the line.
+    pub(crate) side: Side,
     /// Values that have names, each with its name.
     pub(crate) names: &'static [(i64, &'static str)],
+}
+
+/// Side of a panel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Side {
+    #[default]
+    Left,
+    Right,
 }
 
 /// Drawing style of a signal.
@@ -49,7 +59,7 @@ impl Series {
     /// Creates a line from points that are pairs of seconds and values.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         let count = points.len() as u64;
-        Self { name: name.into(), unit: None, count, points, look: Look::Line, names: &[] }
+        Self { name: name.into(), unit: None, count, points, look: Look::Line, side: Side::Left, names: &[] }
     }
 
     /// Chooses the drawing style of the signal. On/off signals and named states are drawn as lanes.

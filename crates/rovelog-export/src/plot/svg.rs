@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::axis::{Scale, Tick, plain, times};
 use super::model::{Panel, Picture, Plot};
-use super::series::Series;
+use super::series::{Series, Side};
 use super::state::{State, states};
 use super::text::{WIDE, fitted, width};
 use super::theme::Colors;
@@ -41,8 +41,10 @@ enum Anchor {
 /// Sizes that determine where a panel is drawn.
 struct Place<'a> {
     panel: &'a Panel,
-    /// Value axis of the panel. `None` for a panel of lanes.
+    /// Value axis at the left of the panel. `None` for a panel of lanes.
     scale: Option<Scale>,
+    /// Value axis at the right of the panel, if some lines have another unit than the others.
+    right_scale: Option<Scale>,
     /// Indices of the series in each row of the legend.
     legend: Vec<Vec<usize>>,
     /// Height of the panel's plot area.
@@ -64,20 +66,20 @@ struct Svg<'a> {
 pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
     let colors = picture.theme.colors();
     let full = f64::from(picture.width.max(200));
-    let right = full - MARGIN;
+    let edge = full - MARGIN;
     // Titles, legends, lanes and the time axis have fixed heights. The panels with lines share the
     // rest of the height of the picture. If their plot areas would be too low to read, the picture
     // becomes higher than requested.
     let modes = if plot.bands.is_empty() { 0.0 } else { MODES + 6.0 };
-    let hidden = hidden_names(plot, right - 60.0);
+    let hidden = hidden_names(plot, edge - 60.0);
     let mode_rows =
-        rows(&hidden.iter().map(|name| width(name, SMALL) + 34.0).collect::<Vec<_>>(), right - 60.0);
+        rows(&hidden.iter().map(|name| width(name, SMALL) + 34.0).collect::<Vec<_>>(), edge - 60.0);
     let head = MARGIN
         + if plot.title.is_empty() { 0.0 } else { 28.0 }
         + modes
         + mode_rows.len() as f64 * (ROW + 4.0);
     let foot = 44.0;
-    let legends: Vec<_> = plot.panels.iter().map(|panel| legend(panel, right - 60.0)).collect();
+    let legends: Vec<_> = plot.panels.iter().map(|panel| legend(panel, edge - 60.0)).collect();
     let around: f64 = legends.iter().map(|rows| TITLE + rows.len() as f64 * ROW + 14.0).sum();
     let lanes: f64 = plot.panels.iter().filter(|panel| panel.is_lanes()).map(lanes_height).sum();
     let open = plot.panels.iter().filter(|panel| !panel.is_lanes()).count();
@@ -86,15 +88,24 @@ pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
     });
     let places = plot.panels.iter().zip(legends).map(|(panel, legend)| {
         let lanes = panel.is_lanes();
-        let scale = (!lanes).then(|| Scale::new(panel.range(), panel.unit(), many(each, 34.0)));
-        Place { panel, scale, legend, height: if lanes { lanes_height(panel) } else { each } }
+        let scale = |side| {
+            let of_side = panel.on(side);
+            Scale::new(of_side.range(), of_side.unit(), many(each, 34.0))
+        };
+        let right_scale = panel.has_right_axis().then(|| scale(Side::Right));
+        let height = if lanes { lanes_height(panel) } else { each };
+        Place { panel, scale: (!lanes).then(|| scale(Side::Left)), right_scale, legend, height }
     });
     let places: Vec<_> = places.collect();
-    let labels = places.iter().filter_map(|place| place.scale.as_ref()).flat_map(|scale| &scale.ticks);
-    // All panels have the same left margin, so that their time axes are aligned. The margin fits
-    // the longest label, but takes at most a third of the picture.
-    let left =
-        labels.map(|(_, label)| width(label, SMALL)).fold(28.0, f64::max).min(full / 3.0) + 8.0 + MARGIN;
+    // All panels have the same margins, so that their time axes are aligned. A margin fits the
+    // longest label, but takes at most a third of the picture.
+    let margin = |scales: &mut dyn Iterator<Item = &Scale>| {
+        let labels = scales.flat_map(|scale| &scale.ticks).map(|(_, label)| width(label, SMALL));
+        labels.reduce(f64::max).map(|longest| longest.max(28.0).min(full / 3.0) + 8.0)
+    };
+    let left = MARGIN + margin(&mut places.iter().filter_map(|place| place.scale.as_ref())).unwrap_or(36.0);
+    let right =
+        edge - margin(&mut places.iter().filter_map(|place| place.right_scale.as_ref())).unwrap_or(0.0);
     let grown = head + foot + around + places.iter().map(|place| place.height).sum::<f64>();
     let height = picture.height.map_or(grown, |height| f64::from(height).max(grown)).ceil();
     // Screen readers read the title of the SVG aloud.
@@ -268,7 +279,7 @@ impl Svg<'_> {
     /// Draws a panel below the vertical position `top`. Returns the vertical position of the
     /// panel's lower end.
     fn panel(&mut self, place: &Place<'_>, ticks: &[Tick], top: f64) -> f64 {
-        let unit = place.scale.as_ref().and_then(|scale| scale.unit.clone());
+        let unit = place.panel.units();
         let space = self.right - self.left - unit.as_deref().map_or(0.0, |unit| width(unit, NORMAL) + 20.0);
         let title = fitted(&place.panel.title, NORMAL * WIDE, space);
         // The unit is in a `tspan` directly after the title. It therefore stays next to the title
@@ -306,7 +317,7 @@ impl Svg<'_> {
             self.rule((x, y), (x, bottom), self.colors.grid);
         }
         match &place.scale {
-            Some(scale) => self.lines(place.panel, scale, (y, bottom)),
+            Some(scale) => self.lines(place, scale, (y, bottom)),
             None => self.lanes(place.panel, y),
         }
         let _ = writeln!(
@@ -340,17 +351,25 @@ impl Svg<'_> {
         }
     }
 
-    /// Draws the value axis and the lines of a panel.
-    fn lines(&mut self, panel: &Panel, scale: &Scale, (top, bottom): (f64, f64)) {
-        let y = |value: f64| bottom - scale.place(value) * (bottom - top);
+    /// Draws the value axes and the lines of a panel.
+    fn lines(&mut self, place: &Place<'_>, scale: &Scale, (top, bottom): (f64, f64)) {
+        let on_scale = |scale: &Scale, value: f64| bottom - scale.place(value) * (bottom - top);
+        let y = |value: f64| on_scale(scale, value);
         for (value, label) in &scale.ticks {
             self.rule((self.left, y(*value)), (self.right, y(*value)), self.colors.grid);
             let at = (self.left - 6.0, y(*value) + 4.0);
             self.write(at, label, Anchor::End, self.colors.faint, "");
         }
-        for (i, series) in panel.series.iter().enumerate() {
+        if let Some(scale) = &place.right_scale {
+            for (value, label) in &scale.ticks {
+                let at = (self.right + 6.0, on_scale(scale, *value) + 4.0);
+                self.write(at, label, Anchor::Start, self.colors.faint, "");
+            }
+        }
+        for (i, series) in place.panel.series.iter().enumerate() {
             let stroke = stroke(self.colors, i);
-            let path = self.path(series, y);
+            let scale = place.right_scale.as_ref().filter(|_| series.side == Side::Right).unwrap_or(scale);
+            let path = self.path(series, |value| on_scale(scale, value));
             if !path.is_empty() {
                 let _ = writeln!(
                     self.text,

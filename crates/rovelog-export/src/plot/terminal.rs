@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::axis::{Scale, times};
 use super::model::{Panel, Plot};
-use super::series::Series;
+use super::series::{Series, Side};
 use super::state::{State, states};
 
 /// Width of the axis labels in characters.
@@ -37,7 +37,13 @@ pub fn terminal(plot: &Plot, width: usize, height: usize, color: Option<Color<'_
                 screen.lines(&Panel::new(title, vec![series.clone()]), false, &mut text);
             }
         } else {
-            screen.lines(panel, panel.has_legend(), &mut text);
+            // A terminal has no room for a second value axis.
+            for side in [Side::Left, Side::Right] {
+                let lines = panel.on(side);
+                if !lines.series.is_empty() {
+                    screen.lines(&lines, lines.has_legend(), &mut text);
+                }
+            }
         }
     }
     screen.times(&mut text);

@@ -24,7 +24,7 @@ use rovelog::ulog_format::px4::{Change, Mode, mode_changes};
 use rovelog::{AnyLog, Severity, Timestamp};
 
 use crate::page::Page;
-use crate::plot::{Band, Plot, Theme};
+use crate::plot::{Band, Panel, Plot, Theme};
 use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase};
 use rows::Span;
@@ -65,6 +65,16 @@ pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
     let start = nanos(info.start).or_else(|| firsts.min())?;
     let end = nanos(info.end).into_iter().chain(lasts).max()?;
     (start <= end).then_some((start, end))
+}
+
+/// Returns the panels that a report of the log has: the plots of Flight Review for a PX4 log, power
+/// and currents for a `RocketLogger` log, and the measurements of the busiest topics for others.
+/// `span` is in nanoseconds of the log's clock. Each line is reduced to `width` pixel columns.
+///
+/// # Errors
+/// Returns an error if the log cannot be read.
+pub fn panels(log: &AnyLog, span: (i64, i64), width: usize) -> Result<Vec<Panel>, ExportError> {
+    panels::panels(log, Span { times: span, zero: span.0, width }, false)
 }
 
 /// Writes a report as an HTML page. The same log and options always give the same page.

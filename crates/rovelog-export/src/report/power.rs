@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
-use rovelog::rld_format::analysis::{Current, StatsOptions, Sums, currents};
+use rovelog::rld_format::analysis::{StatsOptions, Sums};
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, Merging, RldError, RldReader};
 use rovelog::{Error, Select};
@@ -21,19 +21,11 @@ use crate::xml::escape;
 /// ignored. The input is still settling in these rows. `rovelog stats` uses the same number.
 const SWITCH_MARGIN_ROWS: u64 = 5;
 
-/// Returns the options that compute the power of each current. The voltage is that of the channel
-/// with the same number, such as `V1` for the current `I1`.
-fn options(log: &RldReader) -> StatsOptions {
-    let voltage = |current: &Current| current.voltage.and_then(|at| log.channels().get(at));
-    let currents = currents(log.channels()).into_iter();
-    let powers = currents.filter_map(|current| Some(format!("{}*{}", voltage(&current)?.name, current.name)));
-    StatsOptions::default().with_margin(SWITCH_MARGIN_ROWS).with_powers(powers)
-}
-
 /// Writes the table of statistics. It includes the charge of each current and the energy of each
 /// power.
 pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportError> {
-    let mut sums = log.accumulator(&options(log)).map_err(failed)?;
+    let mut sums =
+        log.accumulator(&StatsOptions::default().with_margin(SWITCH_MARGIN_ROWS)).map_err(failed)?;
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();
     page.section("power", "Power and energy", "Power and energy");
@@ -91,11 +83,11 @@ fn row(
 ) {
     let of = |value: fn(&Sums, Scale) -> Option<f64>| {
         let value = scale.and_then(|scale| value(sums, scale));
-        value.map_or_else(String::new, |value| crate::plot::short(value, unit))
+        value.map_or_else(String::new, |value| crate::plot::with_prefix(value, unit))
     };
     let total = total
         .filter(|_| sums.count > 0)
-        .map_or_else(String::new, |(total, unit)| crate::plot::short(total, unit));
+        .map_or_else(String::new, |(total, unit)| crate::plot::with_prefix(total, unit));
     // The accumulator sums up products of raw voltages and currents, but not the squares of the
     // products. The standard deviation of power is therefore unknown.
     let deviation = if unit == "W" { String::new() } else { of(Sums::std) };

@@ -92,7 +92,7 @@ impl Cells<'_> {
     }
 
     /// Writes a time or duration in nanoseconds. `parts` are its seconds and nanoseconds.
-    fn write_pair(&mut self, field: &Field, scalar: Scalar, parts: &[u8; 8]) {
+    fn write_pair(&mut self, field: &Field, scalar: Scalar, parts: [u8; 8]) {
         if !self.start(2) {
             return;
         }
@@ -146,7 +146,7 @@ impl Visit<Field> for Cells<'_> {
             return self.rows.list.leaf(field, at, leaf);
         }
         match leaf {
-            Leaf::Pair(scalar, parts) => self.write_pair(field, scalar, parts),
+            Leaf::Pair(scalar, parts) => self.write_pair(field, scalar, *parts),
             leaf => {
                 let is_kept = self.start(1);
                 match leaf {

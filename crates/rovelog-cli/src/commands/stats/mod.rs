@@ -13,6 +13,7 @@ use std::io::Write as _;
 
 use rovelog::rld_format::RldReader;
 use rovelog::{AnyLog, LogReader as _, Select, Topic};
+use rovelog_export::plot::{has_prefixes, with_prefix};
 use rovelog_export::statistics::{LogStatistics, Number, short};
 use serde::{Serialize, Serializer};
 
@@ -39,12 +40,13 @@ exact.
 
 In power logs (RLD), a current that was measured in a low and a high range is shown as one field. \
 The low range is used where it is valid and has settled (--settle, --ranges). To compute the \
-energy of a current, its voltage must be known. Name the pairs with --power, unless the log has \
-only one current and one voltage.
+energy of a current, its voltage must be known. By default, this is the voltage with the same \
+number, such as V1 for I1. Name other pairs with --power.
 
 Examples:
   rovelog stats flight.ulg --topics battery_status
   rovelog stats flight.ulg --timing            rate, jitter, gaps of topics
+  rovelog stats power.rld --energy             V1*I1, V2*I2 and so on
   rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
   rovelog stats flight.ulg --fields 'norm(gyro_rad)'   computed values
   rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
@@ -68,6 +70,9 @@ pub(crate) struct Args {
     /// repeat or go back
     #[arg(long, conflicts_with_all = ["fields", "energy", "power", "window", "by", "above"])]
     timing: bool,
+    /// Print text output without unit prefixes: 0.00000122 instead of 1.22 µA
+    #[arg(long)]
+    exact: bool,
     #[command(flatten)]
     power: power::PowerArgs,
 }
@@ -179,7 +184,15 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         }
         Format::Ndjson => ndjson(out, sections)?,
         Format::Csv => csv(out, sections)?,
-        _ => text(out, &Report::new(&health()?, log.topics(), &times), sections)?,
+        _ => {
+            // Merged currents have their own lines, so their ranges are shown only on request.
+            let hides_ranges = args.fields.is_empty();
+            let sections = sections.map(|mut section| {
+                section.fields.retain(|line| !(hides_ranges && line.is_range));
+                section
+            });
+            text(out, &Report::new(&health()?, log.topics(), &times), Box::new(sections), args.exact)?;
+        }
     }
     let lost = context.notices.losses(&losses);
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
@@ -311,7 +324,7 @@ fn remarkable(section: &Section) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>) -> Result<(), Failure> {
+fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>, exact: bool) -> Result<(), Failure> {
     for (i, section) in sections.enumerate() {
         if i == 0 {
             let said = remarkable(&section).map(|said| format!("; {said}")).unwrap_or_default();
@@ -335,33 +348,66 @@ fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>) -> Result<(),
         if !head.trim().is_empty() {
             writeln!(out, "{}", out.paint.bold(&escape(head.trim())))?;
         }
-        // Charge and energy have different units, so each of them gets its own column.
-        let mut integrals: Vec<_> = section.fields.iter().filter_map(|line| line.integral_unit).collect();
-        integrals.sort_unstable();
-        integrals.dedup();
-        let mut columns = vec![("FIELD", Align::Left), ("UNIT", Align::Left), ("COUNT", Align::Right)];
-        columns.extend(["MIN", "MAX", "MEAN", "STD"].map(|name| (name, Align::Right)));
-        columns.extend(integrals.iter().map(|unit| match *unit {
-            "C" => ("CHARGE C", Align::Right),
-            "J" => ("ENERGY J", Align::Right),
-            unit => (unit, Align::Right),
-        }));
-        columns.push(("", Align::Left));
-        let mut table = Table::new(&columns);
-        let one_topic = section.fields.windows(2).all(|pair| pair[0].topic == pair[1].topic);
-        for line in &section.fields {
-            let name = if one_topic { line.field.clone() } else { format!("{}.{}", line.topic, line.field) };
-            let mut cells = vec![name, line.unit.clone().unwrap_or_default(), line.count.clone()];
-            cells.extend([line.min, line.max].map(|value| value.map_or_else(String::new, Number::short)));
-            cells.extend([line.mean, line.std].map(short));
-            cells.extend(integrals.iter().map(|unit| {
-                let of_unit = line.integral.filter(|_| line.integral_unit == Some(*unit));
-                short(of_unit)
-            }));
-            cells.push(line.remark.clone().unwrap_or_default());
-            table.row(cells);
-        }
-        table.write(&mut out)?;
+        values(&section.fields, exact).write(&mut out)?;
     }
     Ok(out.flush()?)
+}
+
+/// Units of integrals over time. Each has the name of the quantity, and the unit that is common for
+/// batteries.
+const INTEGRALS: [(&str, &str, &str); 2] = [("C", "CHARGE", "mAh"), ("J", "ENERGY", "mWh")];
+
+/// Number of coulombs in a milliampere hour, and of joules in a milliwatt hour.
+const PER_MILLI_HOUR: f64 = 3.6;
+
+/// Formats a value with five significant digits, but at most twelve decimals.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn rounded(value: f64) -> String {
+    let digits = (4.0 - value.abs().max(1e-12).log10().floor()).clamp(0.0, 12.0) as usize;
+    format!("{value:.digits$}")
+}
+
+/// Returns the table of the values of a section.
+fn values<'t>(lines: &[Line], exact: bool) -> Table<'t> {
+    // Charge and energy have different units, so each of them gets its own columns.
+    let integrals: Vec<_> = INTEGRALS
+        .into_iter()
+        .filter(|(unit, ..)| lines.iter().any(|line| line.integral_unit == Some(unit)))
+        .collect();
+    // A narrow terminal shows only the first columns, so those that were asked for come first.
+    let mut columns = vec![("FIELD", Align::Left), ("UNIT", Align::Left)];
+    for (_, name, milli_hours) in &integrals {
+        columns.extend([(*name, Align::Right), (*milli_hours, Align::Right)]);
+    }
+    columns.extend(["COUNT", "MIN", "MAX", "MEAN", "STD"].map(|name| (name, Align::Right)));
+    columns.push(("", Align::Left));
+    let mut table = Table::new(&columns);
+    let one_topic = lines.windows(2).all(|pair| pair[0].topic == pair[1].topic);
+    let cell = |value: Option<f64>, unit: Option<&str>| match (value, unit) {
+        (Some(value), Some(unit)) if !exact && has_prefixes(unit) => with_prefix(value, unit),
+        (value, _) => short(value),
+    };
+    for line in lines {
+        let name = if one_topic { line.field.clone() } else { format!("{}.{}", line.topic, line.field) };
+        let unit = line.unit.as_deref();
+        let mut cells = vec![name, unit.unwrap_or_default().to_owned()];
+        for (unit, ..) in &integrals {
+            let of_unit = line.integral.filter(|_| line.integral_unit == Some(*unit));
+            let milli_hours = of_unit.map(|value| value / PER_MILLI_HOUR);
+            let milli_hours =
+                if exact { short(milli_hours) } else { milli_hours.map_or_else(String::new, rounded) };
+            cells.extend([cell(of_unit, Some(unit)), milli_hours]);
+        }
+        cells.push(line.count.clone());
+        // Integers of other units are printed with all digits.
+        let extremes = [line.min, line.max].map(|value| match (value, unit) {
+            (Some(value), Some(unit)) if !exact && has_prefixes(unit) => with_prefix(value.as_f64(), unit),
+            (value, _) => value.map_or_else(String::new, Number::short),
+        });
+        cells.extend(extremes);
+        cells.extend([line.mean, line.std].map(|value| cell(value, unit)));
+        cells.push(line.remark.clone().unwrap_or_default());
+        table.row(cells);
+    }
+    table
 }

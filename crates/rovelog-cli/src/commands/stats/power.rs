@@ -12,7 +12,7 @@ use std::ops::Range;
 use rovelog::Error;
 use rovelog::core::internal::parallel::Jobs;
 use rovelog::rld_format::analysis::{
-    Accumulator, Events, Phase, StateRuns, Stats, StatsOptions, Sums, Threshold, Windows,
+    Accumulator, Current, Events, Phase, StateRuns, Stats, StatsOptions, Sums, Threshold, Windows,
 };
 use rovelog::rld_format::clock::TimeMap;
 use rovelog::rld_format::unit::Scale;
@@ -38,8 +38,8 @@ enum Ranges {
 /// Options for power logs.
 #[derive(clap::Args)]
 pub(super) struct PowerArgs {
-    /// Power logs: show the charge of each current and the energy of each pair of voltage and
-    /// current (see --power)
+    /// Power logs: show the charge of each current and the energy of each power. By default, each
+    /// current is multiplied by the voltage with the same number
     #[arg(long)]
     energy: bool,
     /// Power logs: compute power and energy from this voltage and current, such as V1*I1 or
@@ -280,13 +280,22 @@ fn raw_of(value: f64, exponent: i32) -> i64 {
     (-1..=1).map(|step| near.saturating_add(step)).find(reaches).unwrap_or(near)
 }
 
+/// An analog channel.
+struct ChannelLine {
+    name: String,
+    unit: String,
+    scale: Option<Scale>,
+    /// True if the channel is one of the two ranges of a current.
+    is_range: bool,
+}
+
 /// Creates the output lines of a section from its sums.
 struct LineBuilder {
     topic: String,
     rate: u16,
     energy: bool,
-    /// Name, unit and scale of each analog channel.
-    channels: Vec<(String, String, Option<Scale>)>,
+    /// The analog channels.
+    channels: Vec<ChannelLine>,
     /// Names of the binary channels.
     bits: Vec<String>,
     /// Name and scale of each current.
@@ -321,11 +330,22 @@ impl LineBuilder {
             };
             context.notices.warn("no energy", &what);
         }
+        // A current without ranges is its own merged current, with the same name.
+        let is_range = |at: usize, name: &str| {
+            let is_part = |current: &Current| current.low == Some(at) || current.high == Some(at);
+            sums.currents().iter().any(|current| is_part(current) && current.name != name)
+        };
+        let channels = analog.iter().zip(binary..).map(|(channel, at)| ChannelLine {
+            name: channel.name.to_string(),
+            unit: channel.unit_text(),
+            scale: channel.physical(),
+            is_range: is_range(at, &channel.name),
+        });
         Self {
             topic: log.rows_topic().name.clone(),
             rate: log.header().lead_in.sample_rate.get(),
             energy: args.energy,
-            channels: analog.iter().map(|c| (c.name.to_string(), c.unit_text(), c.physical())).collect(),
+            channels: channels.collect(),
             bits: bits.iter().map(|channel| channel.name.to_string()).collect(),
             currents: sums.currents().iter().map(|c| (c.name.clone(), Scale::new(c.scale))).collect(),
             powers: sums.powers().iter().map(|p| (p.name.clone(), Scale::new(p.scale))).collect(),
@@ -336,8 +356,10 @@ impl LineBuilder {
 
     fn section(&self, name: Option<String>, rows: &Range<u64>, stats: &Stats) -> Section {
         let mut fields = Vec::new();
-        for ((name, unit, scale), sums) in self.channels.iter().zip(&stats.channels) {
-            fields.push(self.line(name, unit, *scale, sums, None));
+        for ((name, scale), sums) in self.powers.iter().zip(&stats.powers) {
+            let mut line = self.line(name, "W", *scale, sums, Some("J"));
+            line.std = None;
+            fields.push(line);
         }
         for (number, ((name, scale), sums)) in self.currents.iter().zip(&stats.currents).enumerate() {
             let mut line = self.line(name, "A", *scale, sums, Some("C"));
@@ -349,10 +371,9 @@ impl LineBuilder {
             line.remark = Some(remark);
             fields.push(line);
         }
-        for ((name, scale), sums) in self.powers.iter().zip(&stats.powers) {
-            let mut line = self.line(name, "W", *scale, sums, Some("J"));
-            line.std = None;
-            fields.push(line);
+        for (channel, sums) in self.channels.iter().zip(&stats.channels) {
+            let line = self.line(&channel.name, &channel.unit, channel.scale, sums, None);
+            fields.push(Line { is_range: channel.is_range, ..line });
         }
         for (name, ones) in self.bits.iter().zip(&stats.ones) {
             let mean = (stats.rows > 0).then(|| *ones as f64 / stats.rows as f64);

@@ -28,6 +28,10 @@ pub(in crate::commands) struct Line {
     pub(in crate::commands) integral: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) integral_unit: Option<&'static str>,
+    /// True if the field is one of the two ranges of a current. The merged current has its own line,
+    /// so that text output leaves out the ranges.
+    #[serde(skip)]
+    pub(in crate::commands) is_range: bool,
     /// Remark for the user, such as the number of missing values, or the number of current values
     /// that were measured in the low range.
     #[serde(skip_serializing_if = "Option::is_none")]
