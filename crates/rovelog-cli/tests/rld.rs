@@ -36,6 +36,7 @@ runs! {
         "stats range-switches.rld --energy --settle 0 --by I1L_valid --fields I1",
         "stats v4.rld --window 10ms --fields V1,DI1 -f csv",
         "stats v4.rld --energy",
+        "stats v4.rld --energy --exact",
         "stats v4.rld --above V1=0.00001021 --fields V1",
         "stats v4.rld --power V9*I1",
         "stats v4.rld --fields V9",

@@ -35,6 +35,12 @@ runs! {
         "diff one-topic.ulg one-topic+multi-id.ulg --topics nothing",
         "diff parameters+changes.ulg default-parameters.ulg -f csv",
         "diff format-redefined.ulg format-repeated.ulg -f csv";
+    overlaid_ulog:
+        "plot one-topic+multi-id.ulg 't/0.x,t/1.x' --width 60 --height 4",
+        "plot one-topic.ulg one-topic+multi-id.ulg t/0.x --overlay --width 60 --height 4",
+        "plot one-topic.ulg one-topic+multi-id.ulg --overlay",
+        "plot one-topic.ulg --width 60 --height 4",
+        "one-topic.ulg";
     refused_signals:
         "cat one-topic.ulg --fields 'norm(z)'",
         "cat one-topic.ulg --fields z",
@@ -59,6 +65,10 @@ runs! {
         "stats v4.rld --fields 'V1*I1'",
         "events v4.rld 'V1 > 0' 'I1 > 1 and V1 > 0'",
         "events v4.rld 'V1 > I1'",
+        "plot v4.rld --width 60 --height 4",
+        "plot v4.rld 'V1,I1,DI1' --width 60 --height 4",
+        "plot v4.rld v4.rld 'V1*I1' --overlay --align utc --width 60 --height 4",
+        "plot v4.rld V1 --align utc",
         "export v4.rld --to csv --every 2ms --fields V1,I1 --method linear -E +10ms";
 }
 
@@ -69,6 +79,8 @@ runs! {
         "cat robot.bag --topics /fix --fields 'latitude,deg(rad(longitude))'",
         "export robot.bag --to csv --on /fix --join /camera --fields 'latitude,north=latitude-48'",
         "events robot.bag 'latitude > 0' '/fix.header.seq changes'",
+        "cat definition-of-same-type.bag --topics /b -f csv",
+        "bag info robot.bag",
         "plot robot.bag header";
 }
 

@@ -20,6 +20,7 @@ mod methods;
 mod origin;
 mod output;
 mod parallel;
+mod plot;
 mod python_terms;
 mod reader;
 mod records;
@@ -68,6 +69,8 @@ mod _core {
     use crate::methods::formats;
     #[pymodule_export]
     use crate::output::next_step;
+    #[pymodule_export]
+    use crate::plot::plot_svg;
     #[pymodule_export]
     use crate::python_terms::in_python_for_tests;
     #[pymodule_export]

@@ -37,6 +37,12 @@ impl Window {
     pub(crate) fn limit(self, select: Select) -> Select {
         select.between(self.0, self.1)
     }
+
+    /// Restricts a time range, whose end is inclusive, to the time window.
+    pub(crate) fn within(self, (start, end): (i64, i64)) -> (i64, i64) {
+        let last = self.1.map_or(end, |window| end.min(window.saturating_sub(1)));
+        (self.0.map_or(start, |window| start.max(window)), last)
+    }
 }
 
 impl Reader {

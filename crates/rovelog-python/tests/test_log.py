@@ -146,6 +146,26 @@ def test_missing_records_warn_too(
         rl.open(path, strict=True)
 
 
+def test_a_time_is_not_the_output_of_a_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    with rl.open(flight) as log, pytest.raises(ValueError, match="start='-20s'"):
+        log.slice("-20s")
+
+
+def test_plots_and_events(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    with rl.open(flight) as log:
+        topic = next(topic for topic in log.topics.values() if len(topic) > 1)
+        plot = log.plot(topic.name)
+        assert plot._repr_svg_().startswith("<svg") and topic.name.split("/")[0] in plot.svg
+        assert len(log.plot(dark=True).svg) > 1000
+        plot.save(tmp_path / "plot.svg")
+        assert (tmp_path / "plot.svg").read_text(encoding="utf-8") == plot.svg
+        with pytest.raises(rl.WriteError):
+            plot.save(tmp_path / "plot.svg")
+        with pytest.raises(rl.FieldNotFound):
+            log.plot("no_such_topic.x")
+        assert log.events() == log.ulog.events
+
+
 def test_recover_and_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
     damaged = flight.parent / "bad-data+short.ulg"
     out = tmp_path / "fixed.ulg"

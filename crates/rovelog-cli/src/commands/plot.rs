@@ -7,7 +7,7 @@ use rovelog::{AnyLog, Select, Timestamp, Topic};
 use rovelog_export::Loss;
 use rovelog_export::plot::{self, Panel, Picture, Plot, Series, Theme};
 use rovelog_export::report;
-use rovelog_export::signal::{Signal, Signals, measured_fields, split_list};
+use rovelog_export::signal::{Signal, Signals, measured_fields};
 
 use crate::context::{Context, Format};
 use crate::destination::Destination;
@@ -238,13 +238,8 @@ fn one(
         let wanted = wanted(args, signals, &log, context).map_err(here)?;
         losses = Loss::of_columns(&*log, &drawn_records(&wanted, (start, end)));
         let lines = lines(args, &wanted, &log, (start, end), start, kind, context).map_err(here)?;
-        for (Wanted { title, is_overlay, .. }, lines) in wanted.iter().zip(lines) {
-            panels.extend(if *is_overlay {
-                Panel::overlay(title, lines)
-            } else {
-                Panel::by_unit(title, lines)
-            });
-        }
+        let of_each = wanted.iter().zip(lines);
+        panels.extend(of_each.flat_map(|(Wanted { title, .. }, lines)| plot::panels(title, lines)));
     }
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
     let clock = times.clock();
@@ -453,8 +448,6 @@ fn columns(args: &Args, kind: Kind) -> usize {
 struct Wanted {
     title: String,
     signals: Vec<Signal>,
-    /// True if all signals share a panel, even if their units differ.
-    is_overlay: bool,
 }
 
 /// Returns the title and the signals of each panel in the plot. With `--all`, the number of signals
@@ -472,7 +465,7 @@ fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Res
             left_out += usize::from(signals.len() > free);
             signals.truncate(free);
             free -= signals.len();
-            drawn.push(Wanted { title: topic.name.clone(), signals, is_overlay: false });
+            drawn.push(Wanted { title: topic.name.clone(), signals });
         }
         if left_out > 0 {
             let text = format!(
@@ -485,15 +478,9 @@ fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Res
         return Ok(drawn);
     }
     let signals = Signals::new(&**log);
-    let find = |text: &str| signals.find(text).map_err(signal_failure);
     let panel = |title: &String| {
-        let parts: Vec<_> = split_list(title).collect();
-        let found = if parts.len() > 1 {
-            parts.iter().map(|part| find(part)).collect::<Result<Vec<_>, _>>()?.concat()
-        } else {
-            find(title)?
-        };
-        Ok(Wanted { title: title.clone(), signals: found, is_overlay: parts.len() > 1 })
+        let found = plot::find(&signals, title).map_err(signal_failure)?;
+        Ok(Wanted { title: title.clone(), signals: found })
     };
     names.iter().map(panel).collect()
 }

@@ -31,9 +31,30 @@ pub use series::{Series, read};
 pub use terminal::terminal;
 
 use crate::ExportError;
+use crate::signal::{NoSignal, Signal, Signals, split_list};
 
 /// True if this build can write PNG and PDF (feature `pictures`).
 pub const PICTURES: bool = cfg!(feature = "pictures");
+
+/// Finds the signals of an argument of a plot. An argument is a signal, a pattern or an expression, or
+/// several of them that are joined by commas.
+///
+/// # Errors
+/// Returns an error if one of the signals is unknown.
+pub fn find(signals: &Signals<'_>, argument: &str) -> Result<Vec<Signal>, NoSignal> {
+    let mut parts: Vec<_> = split_list(argument).collect();
+    if parts.len() < 2 {
+        parts = vec![argument];
+    }
+    let found = parts.into_iter().map(|part| signals.find(part)).collect::<Result<Vec<_>, _>>()?;
+    Ok(found.concat())
+}
+
+/// Distributes the lines of an argument to panels. Lines that are joined by commas share a panel.
+pub fn panels(argument: &str, lines: Vec<Series>) -> Vec<Panel> {
+    let is_overlay = split_list(argument).nth(1).is_some();
+    if is_overlay { Panel::overlay(argument, lines) } else { Panel::by_unit(argument, lines) }
+}
 
 /// Writes a plot as SVG.
 ///

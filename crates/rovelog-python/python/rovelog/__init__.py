@@ -43,6 +43,7 @@ from rovelog._metadata import Field, Info, Outside, Problem, Text, TopicHealth
 from rovelog._log import Log, open
 from rovelog._logs import Logs, logs
 from rovelog._optional import MissingLibrary
+from rovelog._plot import Plot
 from rovelog._rld import Current, Energy
 from rovelog._scan import scan
 from rovelog._table import Table
@@ -77,6 +78,7 @@ __all__ = [
     "NoUtcError",
     "NotALogError",
     "Occurrence",
+    "Plot",
     "Outside",
     "ParameterChange",
     "Problem",

@@ -28,6 +28,7 @@ __all__ = [
     "check_regular_rows",
     "diff",
     "duration_ns",
+    "plot_svg",
     "utc_ns",
     "export_kind",
     "export_logger_csv",
@@ -384,6 +385,7 @@ def signal_join(
     reader: Reader, topics: Sequence[str], times: bytes, method: str, tolerance: int | None
 ) -> Table: ...
 def signal_values(reader: Reader, names: Sequence[str], window: Window) -> Table: ...
+def plot_svg(reader: Reader, arguments: list[str], window: Window, width: int, is_dark: bool) -> str: ...
 def signal_events(
     reader: Reader, condition: str, window: Window
 ) -> list[tuple[int, int, bool, int, float | None, float | None, float | None, float | None]]: ...

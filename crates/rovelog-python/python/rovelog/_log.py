@@ -18,6 +18,7 @@ from rovelog._metadata import Info, Problem, Recovered, Sliced, Text, TopicHealt
 from rovelog._optional import require
 from rovelog._output import write_file
 from rovelog._pickling import OpenArguments, open_arguments, require_arguments
+from rovelog._plot import Plot
 from rovelog._rld import RldExtras
 from rovelog._source import Source
 from rovelog._suggest import short_name
@@ -25,7 +26,7 @@ from rovelog._table import Table
 from rovelog._times import TimeLike
 from rovelog._topic import Topic, Topics, complete_reader, topic_not_found
 from rovelog._types import Window
-from rovelog._ulog import UlogExtras
+from rovelog._ulog import Event, UlogExtras
 from rovelog._vel import VelExtras
 
 if TYPE_CHECKING:
@@ -402,15 +403,50 @@ class Log:
             raise ValueError("name at least one signal")
         return Table(_core.signal_values(self._reader, list(names), _times.window(start, end, self._info)))
 
-    def events(self, condition: str, *, start: TimeLike | None = None, end: TimeLike | None = None) -> list[Occurrence]:
-        """Returns the time ranges in which a condition holds.
+    def plot(
+        self,
+        *signals: str,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        width: int = 1000,
+        dark: bool = False,
+    ) -> Plot:
+        """Draws signals over time. A notebook shows the result; `.save("plot.svg")` writes it.
+
+        Signals have the same forms as in `signals`. Each argument has a panel. Signals that are
+        joined by a comma share a panel: `"vehicle_attitude.q.roll,vehicle_attitude_setpoint.roll_body"`.
+        Without signals, the panels of `rovelog report` are drawn. `start` is inclusive, `end` is
+        exclusive; see `Topic.between`. `width` is in pixels, and `dark` selects dark colors.
+
+        Raises FieldNotFound, and UnsupportedError if there are no values. On the command line:
+        `rovelog plot FILE SIGNAL... -o OUT.svg`.
+        """
+        window = _times.window(start, end, self._info)
+        return Plot(_core.plot_svg(self._reader, list(signals), window, width, dark), self._sources)
+
+    @overload
+    def events(self) -> list[Event]: ...
+
+    @overload
+    def events(
+        self, condition: str, *, start: TimeLike | None = None, end: TimeLike | None = None
+    ) -> list[Occurrence]: ...
+
+    def events(
+        self, condition: str | None = None, *, start: TimeLike | None = None, end: TimeLike | None = None
+    ) -> list[Occurrence] | list[Event]:
+        """Returns the time ranges in which a condition holds. Without a condition, returns the
+        events that the autopilot reported, as `log.ulog.events`.
 
         Examples are `battery_status.voltage_v < 14.8 for 2s` and `vehicle_status.nav_state
         changes`. Signals have the same forms as in `signals`. `and`, `or` and `not` combine
-        comparisons. Events that the autopilot itself reports are in `log.ulog.events`.
+        comparisons.
 
-        Raises FieldNotFound. On the command line: `rovelog events FILE CONDITION`.
+        Raises FieldNotFound, and UnsupportedError without a condition for formats other than ULog.
+        On the command line: `rovelog events FILE CONDITION`.
         """
+        if condition is None:
+            return self.ulog.events
         rows = _core.signal_events(self._reader, condition, _times.window(start, end, self._info))
         return [Occurrence(*row) for row in rows]
 
@@ -524,9 +560,11 @@ class Log:
         `end` is exclusive; see `Topic.between`. A slice of a ROS bag also contains the last message
         before `start` from each latching publisher. `force` replaces an existing file.
 
-        Raises TopicNotFound, and WriteError if the file cannot be written. On the command line:
-        `rovelog slice FILE -o OUT`.
+        Raises TopicNotFound, WriteError if the file cannot be written, and ValueError if `out` is a
+        time. On the command line: `rovelog slice FILE -o OUT`.
         """
+        if isinstance(out, str) and _core.duration_ns(out.lstrip("+-")) is not None:
+            raise ValueError(f"{out!r} is a time, but the first argument is the output file: log.slice(\"out\", start={out!r})")
         names, window = self._names(topics), _times.window(start, end, self._info)
         return Sliced(**write_file(out, self._sources, force, lambda path: self._reader.slice(path, names, window)))
 

@@ -1,0 +1,41 @@
+"""A plot of signals, which notebooks show as a picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from rovelog._output import write_file
+
+
+class Plot:
+    """A plot of signals over time. Notebooks show it.
+
+    `svg` is the picture as SVG.
+    """
+
+    __slots__ = ("_sources", "svg")
+
+    def __init__(self, svg: str, sources: Iterable[str]) -> None:
+        self.svg = svg
+        self._sources = sources
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<rovelog.Plot, {len(self.svg)} characters of SVG>"
+
+    def save(self, out: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes the SVG to the file `out`. `force` replaces an existing file.
+
+        Raises WriteError if the file cannot be written.
+        """
+
+        def write(path: str) -> dict[str, Any]:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.svg)
+            return {}
+
+        write_file(out, self._sources, force, write)
