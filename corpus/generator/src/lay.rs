@@ -91,8 +91,7 @@ pub(crate) fn u32_of(number: impl TryInto<u32>) -> u32 {
 
 /// Returns two lowercase hexadecimal digits for each byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(value.into(), 16);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 /// Converts bytes to text. A byte that is not valid UTF-8 is written as an escape sequence such as

@@ -4,9 +4,9 @@
 //! of [`Value`]s. The bytes of the row and the expected result are both computed from them, so that
 //! a recipe states each value only once.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::lay::{Laid, base64, escaped};
+use super::lay::{base64, changed, escaped, hex, lay, u32_of};
 
 /// Maximum nesting depth of `fields` in expected results. Many JSON readers support at most 128
 /// levels, and each nested type needs two.
@@ -33,16 +33,13 @@ pub(crate) enum Type {
         bytes: usize,
     },
     Float(usize),
-    /// `char[n]` of `ULog`.
-    Text(usize),
-    /// A text with a length prefix.
-    String,
-    /// Raw bytes. If the length is `None`, the bytes start with a length prefix.
+    /// A text. If the length is `None`, the text starts with its length. Otherwise, it ends at its
+    /// first NUL.
+    Text(Option<usize>),
+    /// Raw bytes. If the length is `None`, the bytes start with their length.
     Blob(Option<usize>),
-    /// Seconds and nanoseconds. They are signed in a duration.
-    Time {
-        signed: bool,
-    },
+    /// A time or duration, which has the fields of this shape.
+    Time(Shape),
     /// An array. If the number of items is `None`, the items start with their number.
     Array(Box<Type>, Option<usize>),
     Struct(Shape),
@@ -54,7 +51,7 @@ impl Type {
         if let Some((item, len)) = text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
             let len = (!len.is_empty()).then(|| len.parse().expect("a length"));
             return match (words, item, len) {
-                (Words::Ulog, "char", Some(len)) => Self::Text(len),
+                (Words::Ulog, "char", len) => Self::Text(len),
                 (Words::Ros, "uint8" | "char", len) => Self::Blob(len),
                 _ => Self::Array(Box::new(Self::parse(item, words, known)), len),
             };
@@ -64,14 +61,14 @@ impl Type {
         match word {
             "bool" => Self::Bool(1),
             "bool32" => Self::Bool(4),
-            "char" if words == Words::Ulog => Self::Text(1),
+            "char" if words == Words::Ulog => Self::Text(Some(1)),
             "char" => Self::Int { signed: false, bytes: 1 },
             "byte" => Self::Int { signed: true, bytes: 1 },
             "float" | "float32" => Self::Float(4),
             "double" | "float64" => Self::Float(8),
-            "string" => Self::String,
-            "time" => Self::Time { signed: false },
-            "duration" => Self::Time { signed: true },
+            "string" => Self::Text(None),
+            "time" => Self::Time(Shape::parse(word, "uint32 sec;uint32 nsec", words, known)),
+            "duration" => Self::Time(Shape::parse(word, "int32 sec;int32 nsec", words, known)),
             _ => {
                 match (word.strip_prefix("int").and_then(bytes), word.strip_prefix("uint").and_then(bytes)) {
                     (Some(bytes), _) => Self::Int { signed: true, bytes },
@@ -88,9 +85,9 @@ impl Type {
             Self::Bool(_) => "bool".to_owned(),
             Self::Int { signed, bytes } => format!("{}int{}", if *signed { "" } else { "u" }, 8 * bytes),
             Self::Float(bytes) => format!("float{}", 8 * bytes),
-            Self::Text(_) | Self::String => "text".to_owned(),
+            Self::Text(_) => "text".to_owned(),
             Self::Blob(_) => "bytes".to_owned(),
-            Self::Time { signed } => if *signed { "duration" } else { "time" }.to_owned(),
+            Self::Time(shape) => shape.name.clone(),
             Self::Array(item, Some(len)) => format!("{}[{len}]", item.word()),
             Self::Array(item, None) => format!("{}[]", item.word()),
             Self::Struct(shape) => format!("struct {}", shape.name),
@@ -109,7 +106,8 @@ impl Type {
     /// Returns the size in bytes of a value. The type must have a fixed size.
     fn size(&self) -> usize {
         match self {
-            Self::Bool(bytes) | Self::Int { bytes, .. } | Self::Float(bytes) | Self::Text(bytes) => *bytes,
+            Self::Bool(bytes) | Self::Int { bytes, .. } | Self::Float(bytes) => *bytes,
+            Self::Text(Some(len)) => *len,
             Self::Array(item, Some(len)) => len * item.size(),
             Self::Struct(shape) => shape.size(0..shape.fields.len()),
             other => panic!("{} has no size", other.word()),
@@ -214,19 +212,18 @@ impl Shape {
     /// Returns the bytes of the first `count` fields of a row.
     pub(crate) fn first(&self, values: &[Value], count: usize) -> Vec<u8> {
         assert_eq!(values.len(), self.fields.len(), "values of {} do not match its fields", self.name);
-        let mut out = Vec::new();
-        for (field, value) in self.fields.iter().zip(values).take(count) {
-            value.lay(&field.kind, &mut out);
-        }
-        out
+        self.fields
+            .iter()
+            .zip(values)
+            .take(count)
+            .flat_map(|(field, value)| value.bytes(&field.kind))
+            .collect()
     }
 
     /// Returns the member `data` of the expected result. Padding is omitted.
     pub(crate) fn data(&self, values: &[Value]) -> Json {
-        let pairs = self.fields.iter().zip(values).filter(|(field, _)| !field.is_padding());
-        Json::Object(
-            pairs.map(|(field, value)| (field.name.clone(), value.json(&field.kind))).collect::<Map<_, _>>(),
-        )
+        let shown = self.fields.iter().zip(values).filter(|(field, _)| !field.is_padding());
+        shown.map(|(field, value)| (field.name.clone(), value.json(&field.kind))).collect()
     }
 }
 
@@ -248,49 +245,30 @@ pub(crate) enum Value {
 impl Value {
     /// Returns a value of a type that is unknown to readers, which return its bytes.
     pub(crate) fn opaque(type_name: &str, bytes: &[u8]) -> Self {
-        Self::As(bytes.to_vec(), json!({"type": type_name, "hex": super::lay::hex(bytes)}))
+        Self::As(bytes.to_vec(), json!({"type": type_name, "hex": hex(bytes)}))
     }
 
-    /// Appends the bytes of the value to `out`.
-    pub(crate) fn lay(&self, kind: &Type, out: &mut Vec<u8>) {
-        let len = |items: usize| u32::try_from(items).expect("small").to_le_bytes();
+    /// Returns the bytes of a value of this type.
+    pub(crate) fn bytes(&self, kind: &Type) -> Vec<u8> {
         match (self, kind) {
-            (Self::As(bytes, _), _) => out.extend(bytes),
+            (Self::As(bytes, _), _) => bytes.clone(),
             (Self::Int(value), Type::Bool(bytes) | Type::Int { bytes, .. }) => {
-                let whole = value.to_le_bytes();
-                let (kept, rest) = whole.split_at(*bytes);
-                assert!(
-                    rest.iter().all(|b| *b == 0) || rest.iter().all(|b| *b == 0xFF),
-                    "{value} of {kind:?}"
-                );
-                out.extend(kept);
+                assert!([0, -1].contains(&(value >> (8 * bytes))), "{value} of {kind:?}");
+                value.to_le_bytes()[..*bytes].to_vec()
             }
             #[expect(clippy::cast_possible_truncation, reason = "made of 32 bits, or meant to be")]
-            (Self::Float(value), Type::Float(4)) => (*value as f32).lay(out),
-            (Self::Float(value), Type::Float(8)) => value.lay(out),
-            (Self::Bytes(bytes), Type::Text(len)) if bytes.len() <= *len => {
-                out.extend(bytes);
-                out.resize(out.len() + len - bytes.len(), 0);
+            (Self::Float(value), Type::Float(4)) => lay![*value as f32],
+            (Self::Float(value), Type::Float(8)) => lay![value],
+            (Self::Bytes(bytes), Type::Text(None) | Type::Blob(None)) => lay![u32_of(bytes.len()), bytes],
+            (Self::Bytes(bytes), Type::Text(Some(len)) | Type::Blob(Some(len))) if bytes.len() <= *len => {
+                changed(bytes.clone(), |bytes| bytes.resize(*len, 0))
             }
-            (Self::Bytes(bytes), Type::String | Type::Blob(None)) => {
-                out.extend(len(bytes.len()));
-                out.extend(bytes);
+            (Self::List(items), Type::Array(item, len)) if len.is_none_or(|len| len == items.len()) => {
+                let count = len.is_none().then(|| u32_of(items.len()));
+                let items: Vec<_> = items.iter().map(|value| value.bytes(item)).collect();
+                lay![Vec::from_iter(count), items]
             }
-            (Self::Bytes(bytes), Type::Blob(Some(len))) if bytes.len() == *len => out.extend(bytes),
-            (Self::List(items), Type::Time { signed }) => {
-                for item in items {
-                    item.lay(&Type::Int { signed: *signed, bytes: 4 }, out);
-                }
-            }
-            (Self::List(items), Type::Array(item, fixed)) if fixed.is_none_or(|len| len == items.len()) => {
-                if fixed.is_none() {
-                    out.extend(len(items.len()));
-                }
-                for value in items {
-                    value.lay(item, out);
-                }
-            }
-            (Self::List(values), Type::Struct(shape)) => out.extend(shape.full(values)),
+            (Self::List(values), Type::Struct(shape) | Type::Time(shape)) => shape.full(values),
             _ => panic!("{self:?} is no {kind:?}"),
         }
     }
@@ -303,17 +281,11 @@ impl Value {
             (Self::Int(value), Type::Int { bytes: 8, .. }) => json!(value.to_string()),
             (Self::Int(value), Type::Int { .. }) => json!(i64::try_from(*value).expect("32 bits")),
             (Self::Float(value), Type::Float(bytes)) => float(*value, *bytes),
-            (Self::Bytes(bytes), Type::Text(_)) => {
-                json!(escaped(bytes.split(|b| *b == 0).next().unwrap_or_default()))
-            }
-            (Self::Bytes(bytes), Type::String) => json!(escaped(bytes)),
+            (Self::Bytes(bytes), Type::Text(None)) => json!(escaped(bytes)),
+            (Self::Bytes(bytes), Type::Text(_)) => json!(bytes.split(|byte| *byte == 0).next().map(escaped)),
             (Self::Bytes(bytes), Type::Blob(_)) => json!(base64(bytes)),
-            (Self::List(time), Type::Time { signed }) => {
-                let part = |i: usize| time[i].json(&Type::Int { signed: *signed, bytes: 4 });
-                json!({"sec": part(0), "nsec": part(1)})
-            }
             (Self::List(items), Type::Array(item, _)) => items.iter().map(|value| value.json(item)).collect(),
-            (Self::List(values), Type::Struct(shape)) => shape.data(values),
+            (Self::List(values), Type::Struct(shape) | Type::Time(shape)) => shape.data(values),
             _ => panic!("{self:?} is no {kind:?}"),
         }
     }
@@ -322,17 +294,13 @@ impl Value {
 /// Returns a float as JSON. NaN and infinities become strings, because JSON cannot represent them.
 /// A 32-bit float is written with the digits it needs, that is, as 0.1 and not as
 /// 0.10000000149011612.
-pub(crate) fn float(value: f64, bytes: usize) -> Json {
-    if value.is_nan() {
-        json!("NaN")
-    } else if value.is_infinite() {
-        json!(if value > 0.0 { "inf" } else { "-inf" })
-    } else if bytes == 4 {
-        #[expect(clippy::cast_possible_truncation, reason = "stored in 32 bits")]
-        let narrow = value as f32;
-        json!(narrow.to_string().parse::<f64>().expect("a finite float is a number"))
+fn float(value: f64, bytes: usize) -> Json {
+    #[expect(clippy::cast_possible_truncation, reason = "stored in 32 bits")]
+    let text = if bytes == 4 { (value as f32).to_string() } else { value.to_string() };
+    if value.is_finite() {
+        json!(text.parse::<f64>().expect("a finite float is a number"))
     } else {
-        json!(value)
+        json!(text)
     }
 }
 

@@ -304,9 +304,7 @@ impl Log {
             return (name.to_owned(), keyed(key, bytes), json.clone());
         }
         let kind = Type::parse(kind, Words::Ulog, &|name| self.shape(name));
-        let mut bytes = Vec::new();
-        value.lay(&kind, &mut bytes);
-        (name.to_owned(), keyed(key, &bytes), value.json(&kind))
+        (name.to_owned(), keyed(key, &value.bytes(&kind)), value.json(&kind))
     }
 
     /// Adds a message `I`. Readers return the last value of a name.
