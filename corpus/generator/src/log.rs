@@ -15,19 +15,18 @@ use serde_json::{Value as Json, json};
 use super::Made;
 
 /// A log that is being built.
+#[derive(Default)]
 pub(crate) struct Log<Own> {
     pub(crate) bytes: Vec<u8>,
     pub(crate) topics: Vec<Topic>,
     /// Offset and content of each expected record.
     records: Vec<(usize, Json)>,
-    /// Expected console lines.
-    pub(crate) texts: Vec<Json>,
     /// Code and byte range of each expected loss.
     pub(crate) lost: Vec<(&'static str, Range<usize>)>,
     /// Offset and code of each expected note.
     pub(crate) notes: Vec<(usize, &'static str)>,
-    /// Start and end of the data in nanoseconds, if some times are far outside of this range.
-    data_ns: Option<[i64; 2]>,
+    /// Other members of the expected result.
+    pub(crate) expected: Json,
     /// Parts that only logs of one format have.
     pub(crate) own: Own,
 }
@@ -44,11 +43,10 @@ pub(crate) struct Topic {
 /// not damaged.
 const MISSING: &[&str] = &["cut", "packed_cut", "packed_unchecked", "rows_missing"];
 
-impl<Own> Log<Own> {
+impl<Own: Default> Log<Own> {
     /// Creates a log that starts with `bytes`.
     pub(crate) fn of(bytes: Vec<u8>, own: Own) -> Self {
-        let (topics, records, texts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { bytes, topics, records, texts, lost: Vec::new(), notes: Vec::new(), data_ns: None, own }
+        Self { bytes, own, expected: json!({"open": "ok", "utc": null}), ..Self::default() }
     }
 
     /// Returns the offset of the next bytes.
@@ -105,7 +103,7 @@ impl<Own> Log<Own> {
 
     /// Sets the expected time range of the data, for a log with times far outside of this range.
     pub(crate) fn data_between(mut self, start_ns: i64, end_ns: i64) -> Self {
-        self.data_ns = Some([start_ns, end_ns]);
+        self.expected["data_ns"] = json!([start_ns.to_string(), end_ns.to_string()]);
         self
     }
 
@@ -156,25 +154,29 @@ impl<Own> Log<Own> {
             record["offset"] = at.to_string().into();
             record
         };
-        let lost = |(code, range): &(_, Range<usize>)| json!({"code": code, "start": range.start.to_string(), "end": range.end.to_string()});
+        let lost = |(code, Range { start, end }): &(_, Range<usize>)| json!({"code": code, "start": start.to_string(), "end": end.to_string()});
         let note = |(at, code): &(usize, _)| json!({"code": code, "offset": at.to_string()});
-        let mut expected = json!({
-            "open": "ok",
-            "state": state,
-            "utc": null,
-            "topics": self.topics.iter().map(topic).collect::<Json>(),
-            "records": self.records.into_iter().map(record).collect::<Json>(),
-            "lost": self.lost.iter().map(lost).collect::<Json>(),
-            "notes": self.notes.iter().map(note).collect::<Json>(),
-        });
-        if let Some(ends) = self.data_ns {
-            expected["data_ns"] = json!(ends.map(|end| end.to_string()));
-        }
-        if let Json::Object(head) = head {
-            head.into_iter().for_each(|(key, value)| expected[key] = value);
+        let mut expected = self.expected;
+        expected["state"] = state.into();
+        expected["topics"] = self.topics.iter().map(topic).collect();
+        expected["records"] = self.records.into_iter().map(record).collect();
+        expected["lost"] = self.lost.iter().map(lost).collect();
+        expected["notes"] = self.notes.iter().map(note).collect();
+        for (key, value) in head.as_object().into_iter().flatten() {
+            expected[key] = value.clone();
         }
         Made { bytes: self.bytes, expected }
     }
+}
+
+/// Increments a number in an expected result, which starts at 1.
+pub(crate) fn increment(number: &mut Json) {
+    *number = (number.as_u64().unwrap_or(0) + 1).into();
+}
+
+/// Appends an item to a list in an expected result.
+pub(crate) fn push(list: &mut Json, item: Json) {
+    list.as_array_mut().expect("a list").push(item);
 }
 
 impl Made {

@@ -132,7 +132,7 @@ fn raw_padding() -> Bag {
     }
     let mut bag =
         bag.note("index_differs").close_with(vec![index_record("/chatter", None, [0, 3], &data)], "differs");
-    bag.own.sections[0]["raw_padding"] = 4058.into();
+    bag.expected["rosbag"]["sections"][0]["raw_padding"] = 4058.into();
     bag
 }
 
@@ -143,6 +143,6 @@ fn two_sections() -> Bag {
     let (pos, records) = (bag.pos(), bag.index_records());
     let mut bag = bag.others(4, records).section(Some(0), "exact").note_header("index_pos_wrong");
     bag.own.header_at = Some(VERSION_LINE.len());
-    bag.own.sections[0]["index_pos"] = pos.into();
+    bag.expected["rosbag"]["sections"][0]["index_pos"] = pos.into();
     bag.note_header("index_pos_wrong").set_header("index_pos", pos)
 }

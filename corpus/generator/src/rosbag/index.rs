@@ -8,7 +8,7 @@ cases! {
         recorded(0..3).set_header("index_pos", 12_345_678_u64).unindexed_at(12_345_678);
     "index-pos-wrong" [B14 B9] "points at a message" => {
         let mut bag = recorded(0..3).close().set_header("index_pos", 4120_u64).note_header("index_pos_wrong");
-        bag.own.sections[0]["index_pos"] = 4120.into();
+        bag.expected["rosbag"]["sections"][0]["index_pos"] = 4120.into();
         bag
     };
     "index-first-entry-is-data" [B7] "not at the definition" => {

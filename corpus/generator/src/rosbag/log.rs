@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::stamp;
-use crate::log::Log;
+use crate::log::{Log, increment, push};
 use crate::prelude::*;
 
 /// A bag before version 2.0 that is being built.
@@ -17,14 +17,8 @@ pub(super) type Stamp = (u32, u32);
 /// Parts that only bags have. `Index` collects the content of the index.
 #[derive(Default)]
 pub(super) struct Own<Index> {
-    pub(super) version: &'static str,
-    clock: &'static str,
     topics: Vec<(Topic, Publishers)>,
     times: Vec<i64>,
-    ops: BTreeMap<u8, u64>,
-    pub(super) sections: Vec<Json>,
-    /// Expected number of chunks in each state.
-    pub(super) states: BTreeMap<&'static str, u64>,
     section_at: usize,
     /// Offset of the bag header.
     pub(super) header_at: Option<usize>,
@@ -229,7 +223,12 @@ fn nanos((sec, nsec): Stamp) -> i64 {
 impl<Index: Default> Log<Own<Index>> {
     /// Creates a bag without records that starts with the bytes `head`.
     pub(super) fn starting(head: &[u8], version: &'static str) -> Self {
-        Self::of(head.to_vec(), Own { version, clock: "unix", ..Own::default() })
+        let mut bag = Self::of(head.to_vec(), Own::default());
+        bag.expected["format"] = json!({"id": "rosbag", "version": version});
+        bag.expected["clock"] = "unix".into();
+        bag.expected["texts"] = json!([]);
+        bag.expected["rosbag"] = json!({"records": {}, "sections": []});
+        bag
     }
 
     /// Adds a bag header.
@@ -269,7 +268,7 @@ impl<Index: Default> Log<Own<Index>> {
 
     /// Expects an intact record that is not a message.
     pub(super) fn count(&mut self, op: u8) {
-        *self.own.ops.entry(op).or_default() += 1;
+        increment(&mut self.expected["rosbag"]["records"][op.to_string()]);
     }
 
     /// Expects a topic, even if it has no messages.
@@ -309,9 +308,8 @@ impl<Index: Default> Log<Own<Index>> {
     /// and the state of its index.
     pub(super) fn section(mut self, index_pos: impl Into<Option<u64>>, state: &str) -> Self {
         let (at, index_pos) = (self.own.section_at, index_pos.into());
-        self.own
-            .sections
-            .push(json!({"offset": at, "index_pos": index_pos, "raw_padding": null, "index": state}));
+        let section = json!({"offset": at, "index_pos": index_pos, "raw_padding": null, "index": state});
+        push(&mut self.expected["rosbag"]["sections"], section);
         self
     }
 
@@ -349,7 +347,7 @@ impl Bag {
 
     /// Expects that times count from the start of the recording.
     pub(super) fn relative(mut self) -> Self {
-        self.own.clock = "log_start";
+        self.expected["clock"] = "log_start".into();
         self.note_at(0, "relative_stamps")
     }
 
@@ -413,7 +411,8 @@ impl Bag {
     /// Expects a console line.
     pub(super) fn console(mut self, time: Stamp, level: &str, source: &str, text: &str) -> Self {
         let t_ns = nanos(time).to_string();
-        self.texts.push(json!({"t_ns": t_ns, "level": level, "source": source, "text": text}));
+        let line = json!({"t_ns": t_ns, "level": level, "source": source, "text": text});
+        push(&mut self.expected["texts"], line);
         self
     }
 
@@ -451,7 +450,7 @@ impl Bag {
     }
 }
 
-impl<Index> From<Log<Own<Index>>> for Made {
+impl<Index: Default> From<Log<Own<Index>>> for Made {
     fn from(mut bag: Log<Own<Index>>) -> Self {
         let own = &bag.own;
         let end = own.times.iter().max();
@@ -463,22 +462,10 @@ impl<Index> From<Log<Own<Index>>> for Made {
                 "latched": publishers.latched, "callerids": publishers.callerids,
             })
         };
-        let mut head = json!({
-            "format": {"id": "rosbag", "version": own.version},
-            "clock": own.clock,
-            "start_ns": start.map(ToString::to_string),
-            "end_ns": end.map(ToString::to_string),
-            "texts": std::mem::take(&mut bag.texts),
-            "rosbag": {
-                "records": own.ops,
-                "sections": own.sections,
-                "connections": own.topics.iter().map(connection).collect::<Json>(),
-            },
-        });
-        if !own.states.is_empty() {
-            head["rosbag"]["chunks"] = json!(own.states);
-        }
-        bag.made(head)
+        bag.expected["rosbag"]["connections"] = own.topics.iter().map(connection).collect();
+        let times =
+            json!({"start_ns": start.map(ToString::to_string), "end_ns": end.map(ToString::to_string)});
+        bag.made(times)
     }
 }
 

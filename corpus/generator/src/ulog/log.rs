@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{PLAIN, START, time};
+use crate::log::{increment, push};
 use crate::prelude::*;
 use crate::shape::{Type, numbered};
 
@@ -21,12 +22,10 @@ pub(super) struct Own {
     /// Maximum time in microseconds of rows that are far after the data.
     stale: Option<u64>,
     in_data_section: bool,
-    utc: Json,
     /// Definition text of each format.
     formats: BTreeMap<String, String>,
     /// Message id of each topic, and its format when the topic was subscribed.
     subscribed: Vec<(u16, Shape)>,
-    truth: Json,
 }
 
 /// Payload of the message `S`, which is always the same.
@@ -77,10 +76,6 @@ fn ns(us: u64) -> String {
     (u128::from(us) * 1000).to_string()
 }
 
-fn push(list: &mut Json, item: Json) {
-    list.as_array_mut().expect("a list").push(item);
-}
-
 /// Returns the shape of a format, including its nested formats.
 pub(super) fn shape(formats: &BTreeMap<String, String>, name: &str) -> Shape {
     let text = formats.get(name).unwrap_or_else(|| panic!("no format is called {name}"));
@@ -95,11 +90,14 @@ impl Log {
 
     /// Creates a log that consists of the header only.
     pub(super) fn starting(version: u8, start: u64) -> Self {
-        let truth = json!({
+        let mut log =
+            Self::of(header(version, start), Own { version, start, clock: start, ..Own::default() });
+        log.expected["texts"] = json!([]);
+        log.expected["ulog"] = json!({
             "info": {}, "info_multi": {}, "dropouts": [], "messages": {}, "appended_offsets": [],
             "parameters": {"initial": {}, "changed": [], "default_system": {}, "default_setup": {}},
         });
-        Self::of(header(version, start), Own { version, start, clock: start, truth, ..Own::default() })
+        log
     }
 
     /// Creates a log that starts with `bytes` instead of a header. `start` is the time of its first
@@ -124,8 +122,7 @@ impl Log {
 
     /// Adds a message that a reader accepts.
     pub(super) fn take(mut self, kind: u8, payload: impl AsRef<[u8]>) -> Self {
-        let count = &mut self.own.truth["messages"][char::from(kind).to_string()];
-        *count = (count.as_u64().unwrap_or(0) + 1).into();
+        increment(&mut self.expected["ulog"]["messages"][char::from(kind).to_string()]);
         self.own.in_data_section |= b"ALCDSOR".contains(&kind);
         self.lay(message(kind, payload))
     }
@@ -280,7 +277,8 @@ impl Log {
 
     fn say(mut self, kind: u8, level: u8, tag: Option<u16>, us: u64, text: &[u8]) -> Self {
         let name = LEVELS[usize::from(level.checked_sub(b'0').unwrap_or(level))];
-        self.texts.push(json!({"t_ns": ns(us), "level": name, "tag": tag, "text": escaped(text)}));
+        let text_json = json!({"t_ns": ns(us), "level": name, "tag": tag, "text": escaped(text)});
+        push(&mut self.expected["texts"], text_json);
         self.take(kind, lay![level, Vec::from_iter(tag), us, text])
     }
 
@@ -292,7 +290,7 @@ impl Log {
     /// Adds a message `O`, whose time is the log time.
     pub(super) fn dropout(mut self, ms: u16) -> Self {
         let t_ns = ns(self.own.clock);
-        push(&mut self.own.truth["dropouts"], json!({"t_ns": t_ns, "ms": ms}));
+        push(&mut self.expected["ulog"]["dropouts"], json!({"t_ns": t_ns, "ms": ms}));
         self.take(b'O', lay![ms])
     }
 
@@ -310,14 +308,14 @@ impl Log {
     /// Adds a message `I`. Readers return the last value of a name.
     pub(super) fn info(mut self, key: &str, value: impl Into<Value>) -> Self {
         let (name, payload, json) = self.value(key, &value.into());
-        self.own.truth["info"][name] = json;
+        self.expected["ulog"]["info"][name] = json;
         self.take(b'I', payload)
     }
 
     /// Adds a message `M`. If `continued` is false, the message starts a new list.
     pub(super) fn part(mut self, continued: bool, key: &str, value: impl Into<Value>) -> Self {
         let (name, payload, json) = self.value(key, &value.into());
-        let lists = &mut self.own.truth["info_multi"][name];
+        let lists = &mut self.expected["ulog"]["info_multi"][name];
         if lists.is_null() {
             *lists = json!([]);
         }
@@ -332,7 +330,7 @@ impl Log {
     /// is an initial value.
     pub(super) fn parameter(mut self, key: &str, value: impl Into<Value>) -> Self {
         let (name, payload, json) = self.value(key, &value.into());
-        let parameters = &mut self.own.truth["parameters"];
+        let parameters = &mut self.expected["ulog"]["parameters"];
         if self.own.in_data_section {
             let change = json!({"t_ns": ns(self.own.clock), "name": name, "value": json});
             push(&mut parameters["changed"], change);
@@ -348,7 +346,7 @@ impl Log {
         let (name, payload, json) = self.value(key, &value.into());
         for (bit, table) in [(1, "default_system"), (2, "default_setup")] {
             if bits & bit != 0 {
-                self.own.truth["parameters"][table][&name] = json.clone();
+                self.expected["ulog"]["parameters"][table][&name] = json.clone();
             }
         }
         self.take(b'Q', lay![bits, payload])
@@ -367,7 +365,7 @@ impl Log {
     /// Starts appended data, and writes its offset to the next free slot in the flag bits.
     pub(super) fn append_here(mut self) -> Self {
         let at = self.at();
-        let used = &mut self.own.truth["appended_offsets"];
+        let used = &mut self.expected["ulog"]["appended_offsets"];
         push(used, at.to_string().into());
         let slot = used.as_array().map_or(0, Vec::len) - 1;
         self.appended_offset(slot, at)
@@ -375,26 +373,23 @@ impl Log {
 
     /// Sets the expected conversion of times to UTC.
     pub(super) fn utc(mut self, rule: &'static str, us: u64) -> Self {
-        self.own.utc = json!({"rule": rule, "offset_ns": ns(us)});
+        self.expected["utc"] = json!({"rule": rule, "offset_ns": ns(us)});
         self
     }
 }
 
 impl From<Log> for Made {
     fn from(mut log: Log) -> Self {
-        let own = &mut log.own;
-        let mut head = json!({
+        let own = &log.own;
+        if own.stale.is_some() {
+            log.expected["data_ns"] = json!([ns(own.start), ns(own.clock)]);
+        }
+        let head = json!({
             "format": {"id": "ulog", "version": own.version.to_string()},
-            "clock": if own.utc["rule"] == "clock_is_unix" { "unix" } else { "boot" },
-            "utc": own.utc.take(),
+            "clock": if log.expected["utc"]["rule"] == "clock_is_unix" { "unix" } else { "boot" },
             "start_ns": ns(own.start),
             "end_ns": ns(own.stale.unwrap_or(own.clock)),
-            "texts": std::mem::take(&mut log.texts),
-            "ulog": own.truth.take(),
         });
-        if own.stale.is_some() {
-            head["data_ns"] = json!([ns(own.start), ns(own.clock)]);
-        }
         log.made(head)
     }
 }

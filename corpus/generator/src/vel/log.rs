@@ -72,20 +72,13 @@ pub(super) struct Own {
     rebuilt: bool,
     /// Offset and timestamp of each message that may have an index entry.
     places: Vec<(usize, f64)>,
-    choices: Json,
-    facts: Json,
-    utc: Json,
-    messages: u64,
-    known: u64,
+    /// True if the log has a message of a known type.
+    has_known: bool,
     markers: [u64; 2],
     times: Vec<i64>,
     now: i64,
     /// Difference between the offset of the first message and the end of the index.
     starts_at: usize,
-}
-
-fn chosen(choice: &str, assumed: bool) -> Json {
-    json!({"choice": choice, "assumed": assumed})
 }
 
 impl Log {
@@ -127,7 +120,7 @@ impl Log {
     /// Adds an intact message. `fields` and `data` are the expected result.
     pub(super) fn put(mut self, message: &Message, topic: [&str; 2], fields: Json, data: &Json) -> Self {
         let own = &mut self.own;
-        own.known += u64::from(KINDS.iter().any(|kind| kind.id == message.id));
+        own.has_known |= KINDS.iter().any(|kind| kind.id == message.id);
         own.count(message, self.bytes.len());
         own.times.push(own.now);
         let now = own.now;
@@ -186,21 +179,27 @@ impl Log {
 
     /// Expects that readers infer this convention from the file.
     pub(super) fn choice(self, what: &str, choice: &str) -> Self {
-        self.with(|own| own.choices[what] = chosen(choice, false))
+        self.chosen(what, choice, false)
     }
 
     /// Expects that readers assume this convention, because the file does not determine it.
     pub(super) fn assumed(self, what: &str, choice: &str) -> Self {
-        self.with(|own| own.choices[what] = chosen(choice, true))
+        self.chosen(what, choice, true)
+    }
+
+    fn chosen(mut self, what: &str, choice: &str, assumed: bool) -> Self {
+        self.expected["vel"]["choices"][what] = json!({"choice": choice, "assumed": assumed});
+        self
     }
 
     /// Adds a member to the expected result.
-    pub(super) fn fact(self, key: &str, value: impl Into<Json>) -> Self {
-        self.with(|own| own.facts[key] = value.into())
+    pub(super) fn fact(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.expected["vel"][key] = value.into();
+        self
     }
 
     pub(super) fn utc(mut self, offset_ns: i64) -> Self {
-        self.own.utc = json!({"rule": "gps", "offset_ns": offset_ns.to_string()});
+        self.expected["utc"] = json!({"rule": "gps", "offset_ns": offset_ns.to_string()});
         self.choice("utc", "gps")
     }
 
@@ -254,7 +253,6 @@ impl Log {
 impl Own {
     /// Counts a message with an intact frame.
     fn count(&mut self, message: &Message, at: usize) {
-        self.messages += 1;
         self.markers[usize::from(message.marker.unwrap_or(self.marker) == 0x31)] += 1;
         self.places.push((at, message.millis));
         if message.millis.is_finite() {
@@ -303,39 +301,31 @@ impl From<Log> for Made {
         let claimed = own.claimed.unwrap_or(u32_of(entries.len()));
         let (major, minor) = own.version;
         let head = lay![b"\xa4VEL", major, minor, claimed, entries];
-        let starts_at = head.len() + own.starts_at;
-        let mut log = log.after(head);
-        let own = &mut log.own;
-
-        let choices = &mut own.choices;
-        if choices["size_rule"].is_null() {
-            choices["size_rule"] = chosen(own.sizes.rule().1, own.known == 0);
-        }
+        let first_message = format!("byte {}", head.len() + own.starts_at);
         let marker = match own.markers {
             [_, 0] => "0x49",
             [0, _] => "0x31",
             _ => "mixed",
         };
-        let none = own.messages == 0;
-        choices["marker"] = chosen(marker, none);
-        choices["first_message"] = chosen(&format!("byte {starts_at}"), false);
-        if state == "used" && !none {
-            choices["index_origin"] =
-                chosen(if own.from_start { "program_start" } else { "first_message" }, false);
-        }
-        own.facts["index"] = state.into();
-        own.facts["messages"] = own.messages.to_string().into();
-        own.facts["choices"] = choices.take();
-        let span = |time: Option<&i64>| time.map(ToString::to_string);
+        let origin = if own.from_start { "program_start" } else { "first_message" };
+        let (messages, size_rule, has_known) = (own.places.len(), own.sizes.rule().1, own.has_known);
+        let time = |time: Option<&i64>| time.map(ToString::to_string);
         let truth = json!({
             "format": {"id": "vel", "version": format!("{major}.{minor}")},
             "clock": "log_start",
-            "utc": own.utc,
-            "start_ns": span(own.times.iter().min()),
-            "end_ns": span(own.times.iter().max()),
-            "vel": own.facts,
+            "start_ns": time(own.times.iter().min()),
+            "end_ns": time(own.times.iter().max()),
         });
-        if log.own.version != (1, 1) {
+
+        let mut log = log.after(head).fact("index", state).fact("messages", messages.to_string());
+        log = log.chosen("marker", marker, messages == 0).choice("first_message", &first_message);
+        if log.expected["vel"]["choices"]["size_rule"].is_null() {
+            log = log.chosen("size_rule", size_rule, !has_known);
+        }
+        if state == "used" && messages > 0 {
+            log = log.choice("index_origin", origin);
+        }
+        if (major, minor) != (1, 1) {
             log = log.note_at(4, "unknown_version");
         }
         if state == "rebuilt" {

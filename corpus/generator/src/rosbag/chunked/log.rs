@@ -8,7 +8,7 @@ use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 
 use super::super::log::{Fields, Own, Stamp, Topic, chatter, fields, record, text};
 use super::super::stamp;
-use crate::log::Log;
+use crate::log::{Log, increment};
 use crate::prelude::*;
 
 /// A bag that is being built.
@@ -377,7 +377,7 @@ impl Bag {
 
     /// Appends the data of a chunk whose record starts at the offset `at`, and its index data.
     fn put_content(mut self, at: usize, chunk: Chunk) -> Self {
-        *self.own.states.entry(chunk.state).or_default() += 1;
+        increment(&mut self.expected["rosbag"]["chunks"][chunk.state]);
         let (data_at, is_plain) = (self.at(), chunk.compression == "none");
         let Log { own: records, notes, lost, .. } = chunk.content;
         for conn in records.connections {
