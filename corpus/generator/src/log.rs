@@ -43,6 +43,9 @@ pub(crate) struct Topic {
 /// not damaged.
 const MISSING: &[&str] = &["cut", "packed_cut", "packed_unchecked", "rows_missing"];
 
+/// Codes of losses whose range may be empty.
+const EMPTY: &[&str] = &["rows_missing", "cut", "chunk_checksum", "lost_in_chunk"];
+
 impl<Own: Default> Log<Own> {
     /// Creates a log that starts with `bytes`.
     pub(crate) fn of(bytes: Vec<u8>, own: Own) -> Self {
@@ -140,6 +143,7 @@ impl<Own: Default> Log<Own> {
     /// Returns the log and its expected result. `head` contains further members of the expected
     /// result.
     pub(crate) fn made(mut self, head: Json) -> Made {
+        self.check_lost();
         let state = match &self.lost[..] {
             [] => "complete",
             lost if lost.iter().all(|lost| MISSING.contains(&lost.0)) => "truncated",
@@ -166,6 +170,22 @@ impl<Own: Default> Log<Own> {
             expected[key] = value.clone();
         }
         Made { bytes: self.bytes, expected }
+    }
+
+    /// Checks that the lost ranges are inside the file and in file order.
+    fn check_lost(&self) {
+        let mut previous_end = 0;
+        for (code, Range { start, end }) in &self.lost {
+            // If bytes are missing after the end of the file or of a compressed chunk, the range is
+            // empty.
+            let may_be_empty = EMPTY.contains(code) || code.starts_with("packed_");
+            assert!(
+                previous_end <= *start && (start < end || may_be_empty && start == end),
+                "{code} at {start}"
+            );
+            previous_end = *end;
+        }
+        assert!(previous_end <= self.bytes.len(), "a lost range ends after the file");
     }
 }
 
