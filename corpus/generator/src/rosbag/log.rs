@@ -17,7 +17,7 @@ pub(super) type Stamp = (u32, u32);
 /// Parts that only bags have. `Index` collects the content of the index.
 #[derive(Default)]
 pub(super) struct Own<Index> {
-    topics: Vec<(Topic, Publishers)>,
+    topics: Vec<Topic>,
     times: Vec<i64>,
     section_at: usize,
     /// Offset of the bag header.
@@ -32,15 +32,6 @@ pub(super) struct ByTopic {
     topics: BTreeMap<String, (String, Vec<(Stamp, u64)>)>,
     /// Byte range of the last definition.
     defined: Range<usize>,
-}
-
-/// Expected numbers of messages of a topic.
-#[derive(Default)]
-struct Publishers {
-    /// Number of latched messages.
-    latched: u64,
-    /// Number of messages of each publisher.
-    callerids: BTreeMap<String, u64>,
 }
 
 /// The version line of V1.2.
@@ -96,30 +87,26 @@ pub(super) fn full(root: &str, gap: &str, types: &[(&str, &str)]) -> String {
 
 /// Parses a full definition. Comments and constants are ignored.
 fn shape(ty: &str, definition: &str) -> Shape {
-    let mut sections: Vec<(String, String)> = vec![(ty.to_owned(), String::new())];
-    for line in definition.lines() {
-        let line = line.split('#').next().unwrap_or_default();
-        if let Some(name) = line.strip_prefix("MSG: ") {
-            sections.push((name.to_owned(), String::new()));
-        } else if let [kind, name] = line.split_whitespace().collect::<Vec<_>>()[..]
-            && !line.contains('=')
-        {
-            let fields = &mut sections.last_mut().expect("the root").1;
-            fields.extend([kind, " ", name, ";"]);
-        }
-    }
     // Readers know the standard header, even if the definition lacks it.
-    sections.push((HEADER.0.to_owned(), HEADER.1.to_owned()));
-    resolve(&sections, &sections[0])
+    let text = format!("MSG: {ty}\n{definition}\nMSG: {}\n{}", HEADER.0, HEADER.1);
+    let sections: Vec<_> = text.split("MSG: ").filter_map(|section| section.split_once('\n')).collect();
+    resolve(&sections, sections[0])
 }
 
-fn resolve(sections: &[(String, String)], (name, fields): &(String, String)) -> Shape {
+/// Parses the type with this name and text. `sections` are all types of the definition.
+fn resolve(sections: &[(&str, &str)], (name, text): (&str, &str)) -> Shape {
+    let field = |line: &str| match line.split('#').next()?.split_whitespace().collect::<Vec<_>>()[..] {
+        [kind, name] if !line.contains('=') => Some(format!("{kind} {name};")),
+        _ => None,
+    };
     let known = |name: &str| {
         let package = format!("/{name}");
-        let section = sections.iter().find(|section| section.0 == name || section.0.ends_with(&package));
-        resolve(sections, section.expect("a type that is defined"))
+        let is = |section: &&(&str, &str)| {
+            section.0.trim_end() == name || section.0.trim_end().ends_with(&package)
+        };
+        resolve(sections, *sections.iter().find(is).expect("a type that is defined"))
     };
-    Shape::parse(name, fields, Words::Ros, &known)
+    Shape::parse(name.trim_end(), &text.lines().filter_map(field).collect::<String>(), Words::Ros, &known)
 }
 
 /// A topic, with its records and its expected result.
@@ -227,7 +214,7 @@ impl<Index: Default> Log<Own<Index>> {
         bag.expected["format"] = json!({"id": "rosbag", "version": version});
         bag.expected["clock"] = "unix".into();
         bag.expected["texts"] = json!([]);
-        bag.expected["rosbag"] = json!({"records": {}, "sections": []});
+        bag.expected["rosbag"] = json!({"records": {}, "sections": [], "connections": []});
         bag
     }
 
@@ -256,11 +243,14 @@ impl<Index: Default> Log<Own<Index>> {
     }
 
     fn known(&mut self, topic: &Topic) -> usize {
-        let is = |(known, _): &(Topic, _)| {
-            (&known.name, &known.ty, &known.md5) == (&topic.name, &topic.ty, &topic.md5)
-        };
-        self.own.topics.iter().position(is).unwrap_or_else(|| {
-            self.own.topics.push((topic.clone(), Publishers::default()));
+        let key = |topic: &Topic| [&topic.name, &topic.ty, &topic.md5].map(String::clone);
+        self.own.topics.iter().position(|known| key(known) == key(topic)).unwrap_or_else(|| {
+            self.own.topics.push(topic.clone());
+            let connection = json!({
+                "topic": topic.shown, "type": topic.ty, "md5": topic.md5,
+                "definition": topic.from, "md5_state": topic.sum, "latched": 0, "callerids": {},
+            });
+            push(&mut self.expected["rosbag"]["connections"], connection);
             let fields = topic.shape.as_ref().map_or(Json::Null, Shape::fields);
             self.add_topic(&topic.shown, &topic.ty.replace("rostools/", "roslib/"), fields)
         })
@@ -291,9 +281,11 @@ impl<Index: Default> Log<Own<Index>> {
     /// Expects that a message is from the publisher with this name, which is latching or not.
     pub(super) fn publish(&mut self, topic: &Topic, node: &str, latching: bool) {
         let number = self.known(topic);
-        let publishers = &mut self.own.topics[number].1;
-        publishers.latched += u64::from(latching);
-        *publishers.callerids.entry(node.to_owned()).or_default() += 1;
+        let connection = &mut self.expected["rosbag"]["connections"][number];
+        increment(&mut connection["callerids"][node]);
+        if latching {
+            increment(&mut connection["latched"]);
+        }
     }
 
     /// Expects a message at the offset `at`.
@@ -451,18 +443,9 @@ impl Bag {
 }
 
 impl<Index: Default> From<Log<Own<Index>>> for Made {
-    fn from(mut bag: Log<Own<Index>>) -> Self {
-        let own = &bag.own;
-        let end = own.times.iter().max();
-        let start = own.times.iter().filter(|time| **time > 0).min().or(end);
-        let connection = |(topic, publishers): &(Topic, Publishers)| {
-            json!({
-                "topic": topic.shown, "type": topic.ty, "md5": topic.md5,
-                "definition": topic.from, "md5_state": topic.sum,
-                "latched": publishers.latched, "callerids": publishers.callerids,
-            })
-        };
-        bag.expected["rosbag"]["connections"] = own.topics.iter().map(connection).collect();
+    fn from(bag: Log<Own<Index>>) -> Self {
+        let end = bag.own.times.iter().max();
+        let start = bag.own.times.iter().filter(|time| **time > 0).min().or(end);
         let times =
             json!({"start_ns": start.map(ToString::to_string), "end_ns": end.map(ToString::to_string)});
         bag.made(times)

@@ -35,7 +35,7 @@ cases! {
         Bag::with([talk(0..3).plain(), chunk.cut(50).keep(2, "cut", at)]).unindexed()
     };
     "v2.0+cut-in-bz2" [K10 K21] "a block is all or nothing" => {
-        let chunk = talk(3..6).bz2().data(|data| data.truncate(data.len() - 20));
+        let chunk = talk(3..6).bz2().with(|chunk| chunk.data.truncate(chunk.data.len() - 20));
         Bag::with([talk(0..3).plain(), chunk.cut(20).keep(0, "cut", 0)]).unindexed()
     };
     "v2.0+cut-in-the-chunk-header" [K10] "nothing of the chunk is there" => {
@@ -50,12 +50,12 @@ cases! {
     "v2.0+chunk-length-too-large" [K10] "40 bytes more than there are" => {
         let chunk = talk(0..3).plain();
         let len = u32_of(chunk.data.len() + 40);
-        Bag::with([chunk.data_len(len).state("data_len wrong", "chunk_length"), talk(3..6).plain()]).close()
+        Bag::with([chunk.with(|chunk| chunk.data_len = len).state("data_len wrong", "chunk_length"), talk(3..6).plain()]).close()
     };
     "v2.0+chunk-length-too-small" [K10] "an lz4 frame that is longer" => {
         let chunk = talk(0..3).lz4();
         let len = u32_of(chunk.data.len() - 40);
-        Bag::with([chunk.data_len(len).state("data_len wrong", "chunk_length"), talk(3..6).plain()]).close()
+        Bag::with([chunk.with(|chunk| chunk.data_len = len).state("data_len wrong", "chunk_length"), talk(3..6).plain()]).close()
     };
     "v2.0+damaged-message-header" [K22] "the header length of a message is overwritten; index data name it" => {
         let content = talk(3..4).name(&talker(), stamp(4)).lose("lost_in_chunk", spoilt(|bytes| bytes[..4].fill(0xff)));
@@ -83,7 +83,7 @@ cases! {
         let offset = 2 * talker().said(0).len() + other.record.len();
         let offsets = [offset, offset + message.len(), offset + message.len() + other.said(0).len()].map(u32_of);
         let entries: Vec<_> = [5, 6, 7].map(stamp).into_iter().zip(offsets).collect();
-        let chunk = content.plain().index(|records| records[1] = index_data(1, &entries));
+        let chunk = content.plain().with(|chunk| chunk.index[1] = index_data(1, &entries));
         Bag::with([talk(0..3).plain(), chunk]).change(|index| {
             index.connections.insert(1, other);
             index.infos[1].counts[1].1 = 3;
@@ -132,5 +132,5 @@ fn byte_missing(content: Content, change: impl FnOnce(&mut Vec<u8>)) -> Bag {
     let step = u32_of(talker().said(0).len());
     let mut index = index_data(0, &[0, 1, 2, 3, 4].map(|n| (stamp(3 + n), n * step)));
     change(&mut index);
-    Bag::with([talk(0..3).plain(), content.plain().index(|records| records[0] = index)]).close_differing()
+    Bag::with([talk(0..3).plain(), content.plain().with(|chunk| chunk.index[0] = index)]).close_differing()
 }

@@ -84,6 +84,6 @@ fn index_at(bag: Bag, pos: u64, connections: u32, chunks: u32) -> Bag {
 fn indexed(change: impl FnOnce(&mut Vec<(Stamp, u32)>)) -> Bag {
     let mut entries = entries(3);
     change(&mut entries);
-    let chunk = talk(3..6).plain().index(|records| *records = vec![index_data(0, &entries)]);
+    let chunk = talk(3..6).plain().with(|chunk| chunk.index = vec![index_data(0, &entries)]);
     Bag::with([talk(0..3).plain(), chunk]).close_differing()
 }

@@ -252,32 +252,31 @@ pub(super) fn index_data_with(id: u32, count: u32, entries: &[u8]) -> Vec<u8> {
 pub(super) struct Chunk {
     content: Content,
     compression: &'static str,
-    size: u32,
+    /// Uncompressed size in the header.
+    pub(super) size: u32,
     pub(super) data: Vec<u8>,
-    data_len: u32,
+    /// Size in bytes of the data in the header.
+    pub(super) data_len: u32,
     state: &'static str,
     /// Number of records that a reader finds in the chunk.
     kept: usize,
     lost: Vec<(&'static str, Range<usize>)>,
     /// Code of a note about the chunk header.
     note: Option<&'static str>,
-    index: Vec<Vec<u8>>,
+    /// Index data records.
+    pub(super) index: Vec<Vec<u8>>,
 }
 
 impl Chunk {
-    /// Replaces the uncompressed size in the header.
-    pub(super) fn size(self, size: u32) -> Self {
-        Self { size, ..self }
-    }
-
-    /// Replaces the length of the data in the header.
-    pub(super) fn data_len(self, data_len: u32) -> Self {
-        Self { data_len, ..self }
+    /// Changes fields.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 
     /// Sets the lengths that a recorder writes when it starts a chunk.
     pub(super) fn open(self) -> Self {
-        self.size(0).data_len(0).state("unterminated", "chunk_open")
+        self.with(|chunk| (chunk.size, chunk.data_len) = (0, 0)).state("unterminated", "chunk_open")
     }
 
     /// Sets the length of the data in the header, which is `missing` bytes more than there are.
@@ -285,13 +284,7 @@ impl Chunk {
     pub(super) fn cut(self, missing: usize) -> Self {
         let len = u32_of(self.data.len() + missing);
         let size = if self.compression == "none" { len } else { self.size };
-        self.size(size).data_len(len).state("cut", None).unindexed()
-    }
-
-    /// Changes the data.
-    pub(super) fn data(mut self, change: impl FnOnce(&mut Vec<u8>)) -> Self {
-        change(&mut self.data);
-        self
+        self.with(|chunk| (chunk.size, chunk.data_len) = (size, len)).state("cut", None).unindexed()
     }
 
     /// Sets the expected state. Optionally expects a note about the chunk header.
@@ -311,15 +304,9 @@ impl Chunk {
         self
     }
 
-    /// Changes the index data.
-    pub(super) fn index(mut self, change: impl FnOnce(&mut Vec<Vec<u8>>)) -> Self {
-        change(&mut self.index);
-        self
-    }
-
     /// Removes the index data.
     pub(super) fn unindexed(self) -> Self {
-        self.index(Vec::clear)
+        self.with(|chunk| chunk.index.clear())
     }
 
     /// Returns the header of the chunk record.

@@ -19,9 +19,9 @@ cases! {
         })]).close();
     "v2.0+size-wrong" [K4] "the uncompressed size is that of something else" =>
         Bag::with([talk(0..3).lz4(), talk(3..6).plain()]
-            .map(|chunk| chunk.size(100).state("size wrong", "chunk_size"))).close();
+            .map(|chunk| chunk.with(|chunk| chunk.size = 100).state("size wrong", "chunk_size"))).close();
     "v2.0+size-hostile" [K4] "a chunk that claims 4 GiB" =>
-        Bag::with([talk(0..3).lz4().size(u32::MAX).state("size wrong", "chunk_size")]).close();
+        Bag::with([talk(0..3).lz4().with(|chunk| chunk.size = u32::MAX).state("size wrong", "chunk_size")]).close();
     "v2.0+bomb" [K5] "a chunk that unpacks to more than is allowed" => bomb();
     "v2.0+compression-unknown" [K3] "a chunk that says zstd" =>
         unreadable(talk(3..6).stored("zstd", Clone::clone).state("unknown compression", None).keep(0, "chunk_unreadable", 0));
@@ -29,7 +29,7 @@ cases! {
         unreadable(talk(3..6).stored("lz4", |bytes| lz4(bytes)[11..].to_vec()).state("damaged: not a frame", None)
             .keep(0, "chunk_unreadable", 0));
     "v2.0+lz4-checksum" [K20] "the checksum of the content is another one" => {
-        let chunk = talk(3..6).lz4().data(|data| *data.last_mut().expect("a checksum") ^= 1);
+        let chunk = talk(3..6).lz4().with(|chunk| *chunk.data.last_mut().expect("a checksum") ^= 1);
         let end = chunk.data.len();
         let chunk = chunk.state("damaged: checksum", None).lose("chunk_checksum", end);
         Bag::with([talk(0..3).plain(), chunk, talk(6..9).plain()]).close()
@@ -45,9 +45,9 @@ cases! {
             .keep(2, "chunk_damaged", at))
     };
     "v2.0+bz2-damaged" [K21] "a bit of the only block is another one: nothing of it is trusted" =>
-        unreadable(talk(3..6).bz2().data(|data| {
-            let at = data.len() / 2;
-            data[at] ^= 4;
+        unreadable(talk(3..6).bz2().with(|chunk| {
+            let at = chunk.data.len() / 2;
+            chunk.data[at] ^= 4;
         }).state("damaged: error", None).keep(0, "chunk_damaged", 0));
     "v2.0+bz2-streams+damaged" [K21] "the second of two streams does not start as one" => {
         let whole = bz2(&talk(3..5).bytes);
@@ -78,7 +78,8 @@ fn bomb() -> Bag {
     let (first, second) = (bz2(&first), bz2(&vec![0; 1 << 20]));
     let at = first.len();
     let chunk = content.stored("bz2", |_| lay![first, second]);
-    let chunk = chunk.size(1000).state("damaged: limit", None).keep(2, "chunk_too_large", at);
+    let chunk =
+        chunk.with(|chunk| chunk.size = 1000).state("damaged: limit", None).keep(2, "chunk_too_large", at);
     Bag::with([talk(0..3).plain(), chunk, talk(6..9).plain()]).close()
 }
 
