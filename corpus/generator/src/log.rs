@@ -166,8 +166,8 @@ impl<Own: Default> Log<Own> {
         expected["records"] = self.records.into_iter().map(record).collect();
         expected["lost"] = self.lost.iter().map(lost).collect();
         expected["notes"] = self.notes.iter().map(note).collect();
-        for (key, value) in head.as_object().into_iter().flatten() {
-            expected[key] = value.clone();
+        if let Json::Object(head) = head {
+            head.into_iter().for_each(|(key, value)| expected[key] = value);
         }
         Made { bytes: self.bytes, expected }
     }

@@ -30,12 +30,10 @@ cases! {
             log.with(|log| log.analog.last_mut().expect("a channel").size = size)
         })
         .blocks(2);
-    "extremes" [D9 D10] "the greatest and smallest values of 32 bits" =>
-        plain().blocks(1).with(|log| {
-            for (row, value) in log.rows_mut().zip([i32::MAX, i32::MIN, 0, -1, 1]) {
-                *row = Row { words: vec![7], values: vec![value.into(); 4] };
-            }
-        });
+    "extremes" [D9 D10] "the greatest and smallest values of 32 bits" => {
+        let values = [i32::MAX, i32::MIN, 0, -1, 1].map(i64::from);
+        plain().blocks(1).change_rows(|i, row| *row = Row { words: vec![7], values: vec![values[i]; 4] })
+    };
     "scales" [D10] "powers of ten from -12 to 6, correctly rounded" =>
         [-12, -11, -9, -8, -6, -3, 0, 3, 6, -30, 24].into_iter()
             .fold(Log::new(1000, 4), |log, scale| log.analog(&format!("e{scale}"), 1, scale, NONE))
@@ -45,25 +43,17 @@ cases! {
     "link-to-nothing" [D11] "a link outside of the table" => linked(4, 99).note("table_implausible", 64);
     "link-to-analog" [D11] "a link to a channel that is not binary" => linked(4, 3);
     "link-of-a-bit" [D11] "a binary channel with a link to one that is false: it has a value all the same" =>
-        plain().with(|log| log.binary[0].link = 1).blocks(2).with(|log| {
-            log.rows_mut().for_each(|row| row.words[0] = 0b101);
-        });
+        plain().with(|log| log.binary[0].link = 1).blocks(2).change_rows(|_, row| row.words[0] = 0b101);
     "link-0-in-v2" [D2 D11] "links count from 1 there: 0 is nothing" => linked(2, 0).note("table_implausible", 64);
     "range-switches" [D12] "values out of range are null" =>
-        plain().blocks(2).with(|log| {
-            for (i, row) in log.rows_mut().enumerate() {
-                row.words[0] = if (3..7).contains(&i) { 0b001 } else { 0b100 };
-            }
-        });
+        plain().blocks(2).change_rows(|i, row| row.words[0] = if (3..7).contains(&i) { 0b001 } else { 0b100 });
     "name-of-16" [D13] "a name of 16 bytes has no NUL" =>
         single().with(|log| log.analog[0].name = b"sixteen-bytes-in".to_vec()).blocks(1);
     "name-repeated" [D13] "a second channel of a name" =>
         single().analog("V1", 1, -8, NONE).with(|log| log.shown = vec![(1, "V1#2")]).blocks(1)
             .note_at("name_repeated", |log| log.channel_at(1));
-    "name-corrupt" [D13] "a name that is no text" => {
-        let log = single().with(|log| log.analog[0].name = vec![b'V', 0xff, b'1']);
-        odd(log.with(|log| log.shown = vec![(0, r"V\xff1")]), "name_corrupt")
-    };
+    "name-corrupt" [D13] "a name that is no text" =>
+        odd(single().with(|log| log.analog[0].name = vec![b'V', 0xff, b'1']), "name_corrupt");
     "ambient" [D31] "the file of sensors beside a log: one stamp for each row" => {
         // Each row has its own timestamp, about 1.00352 s after the previous one. A reader must not
         // smooth these times.

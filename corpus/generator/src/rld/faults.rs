@@ -11,27 +11,21 @@ cases! {
     "current-changes-its-sign" [D33] "no wrap: it passes through 0" =>
         wrapping(&[498, 499, 300, -300, -499, -498, 0, 499]);
     "low-current-wraps-out-of-range" [D33] "no wrap that matters: the range bit is 0" =>
-        fast().with(|log| {
-            for (row, sign) in log.rows_mut().zip([1, -1].into_iter().cycle()) {
-                row.words[0] = 0;
-                row.values[0] = sign * 199_999_999;
-            }
+        fast().change_rows(|i, row| {
+            row.words[0] = 0;
+            row.values[0] = if i % 2 == 0 { 199_999_999 } else { -199_999_999 };
         });
     "means-of-negatives" [D34 D32] "releases up to 2.0.0: 2^32 / 100 is added to the mean of a negative voltage" =>
         means(|i| [34_692_658 + 17 * i, 42_944_112 - 31 * i]).note_at("means_wrapped", |log| log.row_at(0));
     "means-of-both-signs" [D34 D32] "a value below 0: sums did not wrap" => means(|i| [42_944_112, 3 - i]);
     "validity-untrusted" [D35 D8] "releases 1.1 to 1.1.2 without digital inputs: garbage in the word of range bits" =>
         Log::new(1000, 5).range("I1L_valid").range("I2L_valid").analog("I1L", 2, -11, 0).analog("I1H", 2, -9, NONE)
-            .analog("I2L", 2, -11, 1).analog("I2H", 2, -9, NONE).blocks(2)
-            .with(|log| {
-                log.version = 3;
+            .analog("I2L", 2, -11, 1).analog("I2H", 2, -9, NONE).with(|log| log.version = 3).blocks(2)
+            .change_rows(|i, row| {
                 // The first rows have 1 mA in both ranges. The other rows have 30 mA, which only
                 // the high range can measure, but the valid bit is 1 in all rows.
-                for (i, row) in log.rows_mut().enumerate() {
-                    let (low, high) = if i < 6 { (100_000_000, 1_001_000) } else { (214_000_000, 30_000_000) };
-                    row.words[0] = 0xB6DB_E8C3;
-                    row.values = vec![low, high, -50_000_000, -500_500];
-                }
+                let (low, high) = if i < 6 { (100_000_000, 1_001_000) } else { (214_000_000, 30_000_000) };
+                *row = Row { words: vec![0xB6DB_E8C3], values: vec![low, high, -50_000_000, -500_500] };
             })
             .note_at("dirty_bits", |log| log.row_at(0)).note_at("validity_untrusted", |log| log.row_at(0));
     "byte-lost" [D37] "a byte is missing in a row: its block is left out" =>
@@ -66,16 +60,11 @@ cases! {
     "byte-lost-without-times" [D37 D26] "no later block has stamps, so nothing tells where rows are: they are read as counted" =>
         // All values are 0, and all timestamps consist of the byte 0x7F, so that a shift by a byte
         // is visible at their border.
-        single().blocks(4)
-            .with(|log| {
-                for (i, row) in log.rows_mut().enumerate() {
-                    row.values[0] = if [9, 14].contains(&i) { 0x7f00_0000 } else { 0 };
-                }
-                for block in &mut log.blocks[2..] {
-                    block.realtime = (0x7f7f_7f7f_7f7f_7f7f, 0x7f7f_7f7f_7f7f_7f7f);
-                    block.monotonic = (0x7f7f_7f7f_7f7f_7f7f, 0x007f_7f7f_7f7f_7f7f);
-                }
-                (log.cut, log.readable) = (1, Some(19));
+        single().blocks(4).with(|log| (log.cut, log.readable) = (1, Some(19)))
+            .change_rows(|i, row| row.values[0] = if [9, 14].contains(&i) { 0x7f00_0000 } else { 0 })
+            .change_blocks(2, |block| {
+                block.realtime = (0x7f7f_7f7f_7f7f_7f7f, 0x7f7f_7f7f_7f7f_7f7f);
+                block.monotonic = (0x7f7f_7f7f_7f7f_7f7f, 0x007f_7f7f_7f7f_7f7f);
             })
             .note_at("stamps_implausible", |log| log.block_at(2))
             .lose("cut", |log| log.block_at(3) + 32 + 4 * log.row_len());
@@ -89,22 +78,16 @@ fn fast() -> Log {
 
 /// Returns a block whose high range has these values in milliamperes.
 fn wrapping(milliamperes: &[i64]) -> Log {
-    fast().with(|log| {
-        for (row, value) in log.rows_mut().zip(milliamperes) {
-            row.words[0] = 0;
-            row.values[1] = value * 1_000_000;
-        }
+    fast().change_rows(|i, row| {
+        row.words[0] = 0;
+        row.values[1] = milliamperes[i] * 1_000_000;
     })
 }
 
 /// Returns a block whose rows are the means of 100 converter samples.
 fn means(values: impl Fn(i64) -> [i64; 2]) -> Log {
-    let log = Log::new(10, 5).analogs(&["V1", "V2"], 1, -8).blocks(1);
-    log.note("averaged", 0x18).with(|log| {
-        for (i, row) in (0..).zip(log.rows_mut()) {
-            row.values = values(i).into();
-        }
-    })
+    let log = Log::new(10, 5).analogs(&["V1", "V2"], 1, -8).blocks(1).note("averaged", 0x18);
+    log.change_rows(|i, row| row.values = values(i64::from(u32_of(i))).into())
 }
 
 impl Log {

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 
 use anyhow::{Context, Result};
 
-use super::log::{Block, Log, NONE, T0, TRUE_SECOND, pair};
+use super::log::{BOOT, Log, NONE, T0, TRUE_SECOND, pair};
 use crate::large::{Large, Order};
 use crate::lay::{lay, random_numbers};
 
@@ -35,8 +35,7 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     let mut noise = random_numbers();
     for number in 0..blocks {
         let at = i64::from(number) * TRUE_SECOND;
-        let (realtime, monotonic) = (pair(T0 + at), pair(5_000_000_000_000 + at));
-        out.write_all(&Block { realtime, monotonic, truth: None, rows: Vec::new() }.timestamps())?;
+        out.write_all(&lay![pair(T0 + at), pair(BOOT + at)])?;
         for i in 0..RATE {
             let number = u64::from(number) * u64::from(RATE) + u64::from(i);
             out.write_all(&row(number, noise.next().context("endless")?))?;

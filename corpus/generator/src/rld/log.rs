@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) const T0: i64 = 1_700_000_000_000_000_000;
 
 /// Time in nanoseconds of the monotonic clock at the first row in most logs.
-const BOOT: i64 = 5_000_000_000_000;
+pub(super) const BOOT: i64 = 5_000_000_000_000;
 
 /// Duration in nanoseconds of a nominal second of rows. The logger's rows take 3136/3125 of their
 /// nominal time.
@@ -46,21 +46,16 @@ pub(super) struct Row {
     pub(super) values: Vec<i64>,
 }
 
-/// A block: its timestamps, and the true Unix time of its first row; `None` for rows without a
-/// time.
+/// A block.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
+    /// Timestamp of the UTC clock in seconds and nanoseconds.
     pub(super) realtime: (i64, i64),
+    /// Timestamp of the monotonic clock in seconds and nanoseconds.
     pub(super) monotonic: (i64, i64),
+    /// True Unix time of the first row in nanoseconds. `None` if the rows have no time.
     pub(super) truth: Option<i64>,
     pub(super) rows: Vec<Row>,
-}
-
-impl Block {
-    /// Returns the 32 bytes before the rows, which are both timestamps in seconds and nanoseconds.
-    pub(super) fn timestamps(&self) -> Vec<u8> {
-        lay![self.realtime, self.monotonic]
-    }
 }
 
 fn nanos((sec, nsec): (i64, i64)) -> i64 {
@@ -173,9 +168,17 @@ impl Log {
         Row { words: words.collect(), values: self.analog.iter().enumerate().map(value).collect() }
     }
 
-    /// Returns all rows of the blocks that were added so far.
-    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.blocks.iter_mut().flat_map(|block| &mut block.rows)
+    /// Changes the rows that were added so far. The arguments are the index of a row and the row.
+    pub(super) fn change_rows(mut self, mut change: impl FnMut(usize, &mut Row)) -> Self {
+        let rows = self.blocks.iter_mut().flat_map(|block| &mut block.rows);
+        rows.enumerate().for_each(|(i, row)| change(i, row));
+        self
+    }
+
+    /// Changes the blocks that were added so far, from block `first`.
+    pub(super) fn change_blocks(mut self, first: usize, change: impl FnMut(&mut Block)) -> Self {
+        self.blocks[first..].iter_mut().for_each(change);
+        self
     }
 
     fn rows(&self) -> usize {
@@ -211,23 +214,18 @@ impl Log {
     /// nanoseconds.
     pub(super) fn shifted(self, count: usize, realtime: i64, monotonic: i64) -> Self {
         let first = self.blocks.len();
-        self.blocks(count).with(|log| {
-            for block in &mut log.blocks[first..] {
-                block.realtime = pair(nanos(block.realtime) + realtime);
-                block.monotonic = pair(nanos(block.monotonic) + monotonic);
-                block.truth = block.truth.map(|truth| truth + realtime);
-            }
+        self.blocks(count).change_blocks(first, |block| {
+            block.realtime = pair(nanos(block.realtime) + realtime);
+            block.monotonic = pair(nanos(block.monotonic) + monotonic);
+            block.truth = block.truth.map(|truth| truth + realtime);
         })
     }
 
     /// Expects that rows have monotonic times, because the UTC clock was set during the log.
     pub(super) fn clock_was_set(mut self) -> Self {
-        for block in &mut self.blocks {
-            block.truth = Some(nanos(block.monotonic));
-        }
         let first = &self.blocks[0];
         self.boot_offset = Some(nanos(first.realtime) - nanos(first.monotonic));
-        self
+        self.change_blocks(0, |block| block.truth = Some(nanos(block.monotonic)))
     }
 
     /// Expects a note about the offset that `place` returns.
@@ -322,7 +320,7 @@ impl Log {
         let mut bytes = self.header();
         for block in &self.blocks {
             let rows: Vec<_> = block.rows.iter().map(|row| self.row_bytes(row)).collect();
-            bytes.extend(lay![block.timestamps(), rows]);
+            bytes.extend(lay![block.realtime, block.monotonic, rows]);
         }
         for (at, removed, added) in self.edits.iter().rev() {
             bytes.splice(*at..at + removed, added.clone());
@@ -333,10 +331,8 @@ impl Log {
     }
 
     fn name(&self, i: usize, channel: &Channel) -> String {
-        match self.shown.iter().find(|(at, _)| *at == i) {
-            Some((_, name)) => (*name).to_owned(),
-            None => String::from_utf8(channel.name.clone()).expect("recipes say how such names are shown"),
-        }
+        let shown = self.shown.iter().find(|(at, _)| *at == i);
+        shown.map_or_else(|| escaped(&channel.name), |(_, name)| (*name).to_owned())
     }
 
     fn fields(&self) -> Json {
@@ -344,11 +340,8 @@ impl Log {
             return Json::Null;
         }
         let field = |(i, channel): (usize, &Channel)| {
-            let kind = match i {
-                i if i < self.binary.len() => "bool",
-                _ if channel.scale.abs() > 30 => "int64",
-                _ => "float64",
-            };
+            let analog = if channel.scale.abs() > 30 { "int64" } else { "float64" };
+            let kind = if i < self.binary.len() { "bool" } else { analog };
             json!({"name": self.name(i, channel), "type": kind})
         };
         self.binary.iter().chain(&self.analog).enumerate().map(field).collect()
@@ -370,11 +363,11 @@ impl Log {
         for (i, (channel, raw)) in self.analog.iter().zip(&row.values).enumerate() {
             // The physical value is computed by parsing decimal text, not with the arithmetic that
             // readers use, so that a mistake in that arithmetic is found.
-            let physical = || format!("{raw}e{}", channel.scale).parse::<f64>().expect("a decimal number");
+            let physical = format!("{raw}e{}", channel.scale).parse::<f64>().expect("a decimal number");
             data[self.name(self.binary.len() + i, channel)] = match self.valid(channel) {
                 Some(valid) if !bit(valid) => Json::Null,
                 _ if channel.scale.abs() > 30 => raw.to_string().into(),
-                _ => physical().into(),
+                _ => physical.into(),
             };
         }
         data

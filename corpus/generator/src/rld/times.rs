@@ -10,11 +10,7 @@ cases! {
     "rate-10" [D32 D20] "means or single samples: the file does not say" =>
         Log::new(10, 5).analog("V1", 1, -8, NONE).blocks(2).note("averaged", 0x18);
     "rate-0" [D27] "no rate, no times" =>
-        single().blocks(2)
-            .with(|log| {
-                log.rate = 0;
-                log.blocks.iter_mut().for_each(|block| block.truth = None);
-            })
+        single().with(|log| log.rate = 0).blocks(2).change_blocks(0, |block| block.truth = None)
             .note("rate_zero", 0x18);
     "jitter" [D21] "late stamps: the median counts, not the first" =>
         // The median delay is 200 ns. A constant delay cannot be distinguished from the true time.
@@ -23,11 +19,9 @@ cases! {
         single().with(|log| log.period = (1_000_000_000, 1000)).blocks(3);
     "negative-nanoseconds" [D22] "a second was borrowed too few" =>
         plain().blocks(2)
-            .with(|log| {
-                for block in &mut log.blocks {
-                    for timestamp in [&mut block.realtime, &mut block.monotonic] {
-                        *timestamp = (timestamp.0 + 1, timestamp.1 - 1_000_000_000);
-                    }
+            .change_blocks(0, |block| {
+                for (seconds, nanoseconds) in [&mut block.realtime, &mut block.monotonic] {
+                    (*seconds, *nanoseconds) = (*seconds + 1, *nanoseconds - 1_000_000_000);
                 }
             })
             .note_at("negative_nanoseconds", |log| log.block_at(0));
@@ -61,15 +55,10 @@ cases! {
             .note_at("stamps_implausible", |log| log.block_at(1));
     "stamps-all-garbage" [D26] "no stamp is a time: rows follow the start time" =>
         plain().blocks(2)
-            .with(|log| log.blocks.iter_mut().for_each(|block| block.realtime = (0x7f12_3456_789a_bcde, -1)))
+            .change_blocks(0, |block| block.realtime = (0x7f12_3456_789a_bcde, -1))
             .note_at("stamps_implausible", |log| log.block_at(0));
     "no-times-at-all" [D26] "neither stamps nor a start time" =>
-        plain().blocks(2)
-            .with(|log| {
-                log.start = (i64::MIN, 0);
-                for block in &mut log.blocks {
-                    (block.realtime, block.truth) = ((i64::MAX, i64::MAX), None);
-                }
-            })
+        plain().with(|log| log.start = (i64::MIN, 0)).blocks(2)
+            .change_blocks(0, |block| (block.realtime, block.truth) = ((i64::MAX, i64::MAX), None))
             .note_at("stamps_implausible", |log| log.block_at(0));
 }

@@ -72,8 +72,6 @@ pub(super) struct Own {
     rebuilt: bool,
     /// Offset and timestamp of each message that may have an index entry.
     places: Vec<(usize, f64)>,
-    /// True if the log has a message of a known type.
-    has_known: bool,
     markers: [u64; 2],
     times: Vec<i64>,
     now: i64,
@@ -120,7 +118,6 @@ impl Log {
     /// Adds an intact message. `fields` and `data` are the expected result.
     pub(super) fn put(mut self, message: &Message, topic: [&str; 2], fields: Json, data: &Json) -> Self {
         let own = &mut self.own;
-        own.has_known |= KINDS.iter().any(|kind| kind.id == message.id);
         own.count(message, self.bytes.len());
         own.times.push(own.now);
         let now = own.now;
@@ -308,7 +305,8 @@ impl From<Log> for Made {
             _ => "mixed",
         };
         let origin = if own.from_start { "program_start" } else { "first_message" };
-        let (messages, size_rule, has_known) = (own.places.len(), own.sizes.rule().1, own.has_known);
+        let has_known = log.topics.iter().any(|topic| KINDS.iter().any(|kind| kind.name == topic.type_name));
+        let (messages, size_rule) = (own.places.len(), own.sizes.rule().1);
         let time = |time: Option<&i64>| time.map(ToString::to_string);
         let truth = json!({
             "format": {"id": "vel", "version": format!("{major}.{minor}")},
