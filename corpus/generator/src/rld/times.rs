@@ -54,8 +54,7 @@ cases! {
             })
             .note_at("stamps_implausible", |log| log.block_at(1));
     "stamps-all-garbage" [D26] "no stamp is a time: rows follow the start time" =>
-        plain().blocks(2)
-            .change_blocks(0, |block| block.realtime = (0x7f12_3456_789a_bcde, -1))
+        plain().blocks(2).change_blocks(0, |block| block.realtime = (0x7f12_3456_789a_bcde, -1))
             .note_at("stamps_implausible", |log| log.block_at(0));
     "no-times-at-all" [D26] "neither stamps nor a start time" =>
         plain().with(|log| log.start = (i64::MIN, 0)).blocks(2)

@@ -61,8 +61,7 @@ cases! {
         let topic = Topic::string("/a");
         let texts = [&b"\xcf\xf0\xe8\xe2\xe5\xf2"[..], b"C:\\\xf1\xf2\xee\xef", b"C:\\xcf"];
         Bag::plain().define(&topic)
-            .each((0..).zip(texts), |bag, (i, text)| bag.message(&topic, stamp(i), values![text]))
-            .unindexed()
+            .each((0..).zip(texts), |bag, (i, text)| bag.message(&topic, stamp(i), values![text])).unindexed()
     };
     "texts-not-utf-8" [M5] "other bytes are escaped" => {
         let topic = Topic::string("/a");

@@ -41,12 +41,11 @@ cases! {
             .second_header(START).flag_bits([0; 8], [0; 8], b"").format(PLAIN).subscribe("t", 0, 1)
             .rows_of(2, 0..5);
     "clock-restarts" [D42] "the times fall back to those of a new boot, and stay there" =>
-        plain().each(0..30_u16, |log, i| log.row(0, values![100_000_000 + time(i), f32::from(i)]))
+        plain().rows_with(0, 0..30_u16, |i| values![100_000_000 + time(i), f32::from(i)])
             .note("clock_restarts").note("timestamps_fall").rows(0..20);
     "type-before-definition" [D7] "a nested type whose format comes after its use" =>
         Log::new().format("outer:uint64_t timestamp;inner e;float x;").format("inner:float v;uint8_t k;")
-            .subscribe("outer", 0, 0)
-            .each(0..3, |log, i| log.row(0, values![time(i), values![0.5, 7], f32::from(i)]));
+            .subscribe("outer", 0, 0).rows_with(0, 0..3, |i| values![time(i), values![0.5, 7], f32::from(i)]);
     "bad-types-unused" [D7] "circular, self-containing and undefined types that nobody subscribes to" =>
         Log::new().format("a:uint64_t timestamp;b b;").format("b:a a;").format("own:own again;")
             .format("g:uint64_t timestamp;ghost g;").topic(PLAIN).rows(0..5);
@@ -56,17 +55,16 @@ cases! {
         Log::new().topic("ns/t-1:uint64_t timestamp;float x;").rows(0..5);
     "field-name-twice" [D7] "the second field x is shown as x#2" =>
         Log::new().topic("t:uint64_t timestamp;float x;uint16_t x;")
-            .each(0..3, |log, i| log.row(0, values![time(i), f32::from(i), 100 + i]));
+            .rows_with(0, 0..3, |i| values![time(i), f32::from(i), 100 + i]);
     "format-repeated" [D8] "the same format twice" =>
         Log::new().format(PLAIN).note("format_repeated").format(PLAIN).subscribe("t", 0, 0).rows(0..5);
     "format-redefined" [D8] "another format under the same name, before the subscription: the later one counts" =>
         Log::new().format(PLAIN).note("format_redefined").format(LATER).subscribe("t", 0, 0)
-            .each(0..5, |log, i| log.row(0, values![time(i), 500 + i]));
+            .rows_with(0, 0..5, |i| values![time(i), 500 + i]);
     "format-redefined+after-subscription" [D6 D8 D19]
         "the older subscription keeps its format, the new one has the new format" =>
         plain().rows(0..3).note("format_in_data_section").note("format_redefined").format(LATER).rows(3..5)
-            .subscribe("t", 0, 1)
-            .each(5..9, |log, i| log.rows(i..i + 1).row(1, values![time(i), 500 + i]));
+            .subscribe("t", 0, 1).each(5..9, |log, i| log.rows(i..i + 1).row(1, values![time(i), 500 + i]));
     "format-in-data-section" [D6] "a format after data began, for a topic that starts late" =>
         plain().rows(0..4).note("format_in_data_section").format("late:uint64_t timestamp;uint8_t n;").rows(4..6)
             .subscribe("late", 0, 1).each(6..9, |log, i| log.row(1, values![time(i), 9]).rows(i..i + 1));

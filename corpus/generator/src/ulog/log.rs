@@ -28,6 +28,9 @@ pub(super) struct Own {
     subscribed: Vec<(u16, Shape)>,
 }
 
+/// A function that returns the bytes of a row.
+type Encoder = fn(&Shape, &[Value]) -> Vec<u8>;
+
 /// Payload of the message `S`, which is always the same.
 pub(super) const SYNC: [u8; 8] = [0x2F, 0x73, 0x13, 0x20, 0x25, 0x0C, 0xBB, 0x12];
 
@@ -85,7 +88,12 @@ pub(super) fn shape(formats: &BTreeMap<String, String>, name: &str) -> Shape {
 impl Log {
     /// Creates a log of version 1 whose flag bits are all zero.
     pub(super) fn new() -> Self {
-        Self::starting(1, START).flag_bits([0; 8], [0; 8], b"")
+        Self::new_at(START)
+    }
+
+    /// Creates a log of version 1 with this start time, whose flag bits are all zero.
+    pub(super) fn new_at(start: u64) -> Self {
+        Self::starting(1, start).flag_bits([0; 8], [0; 8], b"")
     }
 
     /// Creates a log that consists of the header only.
@@ -209,17 +217,15 @@ impl Log {
     /// Adds a row without the padding at its end. If the row has a time with 64 bits, the log time
     /// becomes that time.
     pub(super) fn row(self, topic: usize, row: impl AsRef<[Value]>) -> Self {
-        let bytes = self.own.subscribed[topic].1.trimmed(row.as_ref());
-        self.row_bytes(topic, row.as_ref(), &bytes)
+        self.timed_row(topic, row.as_ref(), Shape::trimmed)
     }
 
     /// Adds a row with the padding at its end.
     pub(super) fn full_row(self, topic: usize, row: impl AsRef<[Value]>) -> Self {
-        let bytes = self.own.subscribed[topic].1.full(row.as_ref());
-        self.row_bytes(topic, row.as_ref(), &bytes)
+        self.timed_row(topic, row.as_ref(), Shape::full)
     }
 
-    fn row_bytes(mut self, topic: usize, row: &[Value], bytes: &[u8]) -> Self {
+    fn timed_row(mut self, topic: usize, row: &[Value], bytes: Encoder) -> Self {
         let time = self.own.subscribed[topic].1.position("timestamp").map(|at| match &row[at] {
             Value::Int(us) => u64::try_from(*us).expect("a time"),
             other => panic!("{other:?} is no time"),
@@ -231,8 +237,7 @@ impl Log {
     /// Adds a row whose stored time has less than 64 bits, or is far from the data. `us` is the
     /// expected time. The row does not change the log time.
     pub(super) fn row_at(self, topic: usize, us: Option<u64>, row: impl AsRef<[Value]>) -> Self {
-        let bytes = self.own.subscribed[topic].1.trimmed(row.as_ref());
-        self.store(topic, row.as_ref(), us, &bytes)
+        self.store(topic, row.as_ref(), us, Shape::trimmed)
     }
 
     /// Adds a row whose stored time has less than 64 bits, and whose time is after the year 2262.
@@ -248,11 +253,11 @@ impl Log {
         self.note("stale_times").row_at(topic, Some(us), row)
     }
 
-    fn store(mut self, topic: usize, row: &[Value], us: Option<u64>, bytes: &[u8]) -> Self {
+    fn store(mut self, topic: usize, row: &[Value], us: Option<u64>, bytes: Encoder) -> Self {
         let (msg_id, shape) = &self.own.subscribed[topic];
-        let (msg_id, data) = (*msg_id, shape.data(row));
+        let (payload, data) = (lay![msg_id, bytes(shape, row)], shape.data(row));
         self.record(topic, us.map(|us| i128::from(us) * 1000), &data);
-        self.take(b'D', lay![msg_id, bytes])
+        self.take(b'D', payload)
     }
 
     /// Adds plain rows of the first topic.
@@ -262,7 +267,17 @@ impl Log {
 
     /// Adds plain rows of the topic with this index.
     pub(super) fn rows_of(self, topic: usize, numbers: Range<u16>) -> Self {
-        self.each(numbers, |log, i| log.row(topic, values![time(i), f32::from(i)]))
+        self.rows_with(topic, numbers, |i| values![time(i), f32::from(i)])
+    }
+
+    /// Adds a row for each item. `row` returns its values.
+    pub(super) fn rows_with<T>(
+        self,
+        topic: usize,
+        items: impl IntoIterator<Item = T>,
+        row: impl Fn(T) -> Vec<Value>,
+    ) -> Self {
+        self.each(items, |log, item| log.row(topic, row(item)))
     }
 
     /// Adds a message `L`. `level` is the stored byte.

@@ -41,7 +41,7 @@ cases! {
     "names-case-sensitive" [D37] "T and t are two formats, X and x two fields, Key and key two infos" =>
         Log::new().format(PLAIN).format("T:uint64_t timestamp;uint8_t X;uint16_t x;").info("char[5] key", "lower")
             .info("char[5] Key", "upper").parameter("int32_t KP", 1).parameter("int32_t kp", 2).subscribe("t", 0, 0)
-            .subscribe("T", 0, 1).rows(0..3).each(3..6, |log, i| log.row(1, values![time(i), 3, 300]));
+            .subscribe("T", 0, 1).rows(0..3).rows_with(1, 3..6, |i| values![time(i), 3, 300]);
     "writer-outside-px4" [D1 D6 D34 D35 U1]
         "no flag bits, no parameters, Unix clock, ids from 27800, keys with spaces, infos after data, emergencies" => {
         let start = 1_653_480_000_000_000;

@@ -26,14 +26,14 @@ cases! {
         plain().rows(0..3).note("subscription_repeated").take(b'A', subscription(0, 0, "t")).rows(3..6);
     "msg-id-reused" [D19] "an id that names another topic from its second subscription on" =>
         with_other().rows(0..4).note("msg_id_reused").subscribe("u", 0, 0)
-            .each(4..8, |log, i| log.row(1, values![time(i), 3]));
+            .rows_with(1, 4..8, |i| values![time(i), 3]);
     "same-topic+inner-type-redefined" [D8 D19]
         "a type inside a format is redefined, the topic subscribed again: rows from there are of the new type" =>
         Log::new().format("e:uint16_t x;uint16_t y;").topic("t:uint64_t timestamp;e at;")
-            .each(0..3, |log, i| log.row(0, values![time(i), values![1, 2]]))
+            .rows_with(0, 0..3, |i| values![time(i), values![1, 2]])
             .note("format_in_data_section").note("format_redefined").format("e:int16_t y;int16_t x;")
             .note("msg_id_reused").subscribe("t", 0, 0)
-            .each(3..6, |log, i| log.row(1, values![time(i), values![-1, 2]]));
+            .rows_with(1, 3..6, |i| values![time(i), values![-1, 2]]);
     "same-topic+new-id" [D19] "one topic and instance under a second id: a second series" =>
         mixed_rows(plain().rows(0..3).subscribe("t", 0, 1), 1, 0);
     "unsubscribed+data-after" [D17] "rows after an unsubscription are kept" =>

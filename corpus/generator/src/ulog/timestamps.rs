@@ -9,15 +9,13 @@ cases! {
             .each([u64::MAX, 1 << 63], |log, us| log.row_at(0, None, values![us, 0.5])).rows(3..6);
     "timestamp-not-first" [D14] "the time is a field in the middle" =>
         Log::new().topic("t:float x;uint8_t k;uint64_t timestamp;uint16_t n;")
-            .each(0..4, |log, i| log.row(0, values![f32::from(i), 6, time(i), i]));
+            .rows_with(0, 0..4, |i| values![f32::from(i), 6, time(i), i]);
     "timestamps-zero+equal+falling" [D14] "such times are data, and rows stay in file order" =>
         plain().row(0, values![time(0), 0.0])
             // Readers report the note once, for the first of four rows. The time 0 is also a valid
             // time.
             .note("timestamps_fall")
-            .each((1_u16..).zip([0, time(3), time(3), time(1), 1, time(2), 0]), |log, (i, us)| {
-                log.row(0, values![us, f32::from(i)])
-            })
+            .rows_with(0, (1_u16..).zip([0, time(3), time(3), time(1), 1, time(2), 0]), |(i, us)| values![us, f32::from(i)])
             // The dropout gets the log time, which is that of the third row.
             .dropout(4);
     "timestamps-stale" [D14]
@@ -25,7 +23,7 @@ cases! {
          do, and a dropout is where its gap is" => {
         const BEGIN: u64 = 30_000_000;
         let at = |i: u16| BEGIN + 10_000 * u64::from(i);
-        Log::starting(1, BEGIN).flag_bits([0; 8], [0; 8], b"").format(PLAIN)
+        Log::new_at(BEGIN).format(PLAIN)
             .format("stuck:uint64_t timestamp;uint8_t n;").format("mission:uint64_t timestamp;uint8_t n;")
             .subscribe("t", 0, 0).subscribe("stuck", 0, 1).subscribe("mission", 0, 2).note("stale_times")
             .each(0..60, |log, i| {
@@ -33,8 +31,7 @@ cases! {
             })
             .row(2, values![at(59), 1]).stale_row(2, 1_200_000_000, values![1_200_000_000, 2])
             // Both get the log time, which the row before does not change.
-            .dropout(30).parameter("float P", 1.5)
-            .each(62..120, |log, i| log.row(0, values![at(i), f32::from(i)]))
+            .dropout(30).parameter("float P", 1.5).rows_with(0, 62..120, |i| values![at(i), f32::from(i)])
             .note("timestamps_fall").row(2, values![at(119), 3])
     };
     "gaps+dropout" [D14]
@@ -50,19 +47,19 @@ cases! {
     };
     "timestamp-sample" [D14] "a second time field is an ordinary one" =>
         Log::new().topic("t:uint64_t timestamp;uint64_t timestamp_sample;float x;")
-            .each(0..3, |log, i| log.row(0, values![time(i), time(i) - 700, f32::from(i)]));
+            .rows_with(0, 0..3, |i| values![time(i), time(i) - 700, f32::from(i)]);
     "nested-timestamp" [D14] "only the top level's timestamp is the row's time" =>
         Log::new().format(WITH_TIME).topic("t:e e;uint64_t timestamp;float x;")
-            .each(0..3, |log, i| log.row(0, values![values![5, 1.0], time(i), f32::from(i)]));
+            .rows_with(0, 0..3, |i| values![values![5, 1.0], time(i), f32::from(i)]);
     "no-timestamp" [D15] "rows without time are kept" =>
         Log::new().topic("t:float x;uint16_t k;").note("no_timestamp")
-            .each(0..5_u16, |log, i| log.row(0, values![f32::from(i), i]));
+            .rows_with(0, 0..5_u16, |i| values![f32::from(i), i]);
     "no-timestamp+start-0" [D15] "rows without time in a log that starts at 0" =>
-        Log::starting(1, 0).flag_bits([0; 8], [0; 8], b"").topic("t:float x;uint16_t k;").note("no_timestamp")
-            .each(0..5_u16, |log, i| log.row(0, values![f32::from(i), i]));
+        Log::new_at(0).topic("t:float x;uint16_t k;").note("no_timestamp")
+            .rows_with(0, 0..5_u16, |i| values![f32::from(i), i]);
     "no-timestamp+nested-timestamp" [D14 D15] "a nested timestamp gives the row no time" =>
         Log::new().format(WITH_TIME).topic("t:e e;").note("no_timestamp")
-            .each(0..3, |log, i| log.row(0, values![values![time(i), 1.0]]));
+            .rows_with(0, 0..3, |i| values![values![time(i), 1.0]]);
     "timestamp-u8-ms" [D16] "times of 8 bits count milliseconds and wrap four times a second" =>
         Log::new().topic("n:uint8_t timestamp;float x;").note("narrow_timestamp")
             // The rows are 100 ms apart, which is less than half of the 256 ms after which the
@@ -94,14 +91,13 @@ cases! {
         const LAST: u64 = i64::MAX as u64 / 1000;
         let start = LAST - 30_000;
         let late = |i: u16| values![(start + 20_000 * u64::from(i)) & 0xFFFF, f32::from(i)];
-        Log::starting(1, start).flag_bits([0; 8], [0; 8], b"").utc("clock_is_unix", 0).topic(NARROW)
+        Log::new_at(start).utc("clock_is_unix", 0).topic(NARROW)
             .note("narrow_timestamp").each(0..2, |log, i| low(log, start, i))
             .note("timestamp_out_of_range").each(2..4_u16, |log, i| log.late_row(0, start + 20_000, late(i)))
     };
     "timestamp-u32" [D16] "times of 32 bits wrap after 71 minutes" => {
         let start = (1 << 32) - 2_000_000;
-        Log::starting(1, start).flag_bits([0; 8], [0; 8], b"").topic("n:uint32_t timestamp;float x;")
-            .note("narrow_timestamp")
+        Log::new_at(start).topic("n:uint32_t timestamp;float x;").note("narrow_timestamp")
             .each(0..8_u16, |log, i| {
                 let us = start + 500_000 * u64::from(i);
                 log.row_at(0, Some(us), values![us & 0xFFFF_FFFF, f32::from(i)])

@@ -18,14 +18,14 @@ cases! {
         Log::new()
             .topic("arrays:uint64_t timestamp;bool[3] a;char[4] b;int8_t[2] c;uint8_t[5] d;int16_t[2] e;\
                     uint16_t[3] f;int32_t[2] g;uint32_t[2] h;int64_t[2] i;uint64_t[2] j;float[4] k;double[2] l;")
-            .each(0..2, |log, i| log.row(0, values![
+            .rows_with(0, 0..2, |i| values![
                 time(i), [true, i == 0, false], "abcd", [-1, 1], [1, 2, 3, 4, 255], [-300, 300], [i, 1000, 65535],
                 [-70_000, 70_000], [0_u32, 4_000_000_000], [-1_i64, 1 << 53], [(1 << 53) + 1, u64::MAX],
                 [0.5, 0.25, -2.0, f32::from(i)], [0.1, -1e-300],
-            ]));
+            ]);
     "array-of-one+array-of-none" [D12] "[1] is an array, [0] has no data" =>
         Log::new().topic("t:uint64_t timestamp;float[1] one;uint16_t[0] none;char[0] no_text;uint8_t x;")
-            .each(0..3, |log, i| log.row(0, values![time(i), [f32::from(i)], [0; 0], "", 40]));
+            .rows_with(0, 0..3, |i| values![time(i), [f32::from(i)], [0; 0], "", 40]);
     "wide-row" [D12] "one row of 60 kB with a char[60000]" => {
         // A NUL directly after the words keeps the expected result small. Readers must not return
         // the bytes after the NUL.
@@ -36,29 +36,21 @@ cases! {
     };
     "char-arrays" [D12] "texts end at the first NUL; Latin-1 and full arrays" =>
         Log::new().topic("t:uint64_t timestamp;char[8] s;char c;")
-            .each(
-                // The text "zwölf µ" has nine bytes, which is one too many, so the last character
+            .rows_with(0, // The text "zwölf µ" has nine bytes, which is one too many, so the last character
                 // is truncated.
                 (0..).zip([
                     &b"ab\0cd\xE9\0\0"[..], b"full8chr", b"\0after\0\0", b"caf\xE9 ol\xE9",
                     &"zw\u{f6}lf \u{b5}".as_bytes()[..8], b"cut \xE2\x82\0x",
-                ]),
-                |log, (i, text)| log.row(0, values![time(i), text, b"x"]),
-            );
+                ]), |(i, text)| values![time(i), text, b"x"]);
     "bool-bytes" [D13] "any byte but 0 is true" =>
         Log::new().topic("t:uint64_t timestamp;bool b;bool[2] bs;")
-            .each((0..).zip([0, 1, 2, 0x41, 0x99, 0xFF]), |log, (i, byte)| {
-                log.row(0, values![time(i), byte, [0, byte]])
-            });
+            .rows_with(0, (0..).zip([0, 1, 2, 0x41, 0x99, 0xFF]), |(i, byte)| values![time(i), byte, [0, byte]]);
     "float-specials" [] "not-a-number, infinities, negative zero, the smallest and largest floats" =>
         Log::new().topic("t:uint64_t timestamp;float f;double d;")
-            .each(
-                (0..).zip([
+            .rows_with(0, (0..).zip([
                     (f32::NAN, f64::NAN), (f32::INFINITY, f64::INFINITY), (f32::NEG_INFINITY, f64::NEG_INFINITY),
                     (-0.0, -0.0), (f32::from_bits(1), f64::from_bits(1)), (f32::MAX, f64::MAX),
-                ]),
-                |log, (i, (f, d))| log.row(0, values![time(i), f, d]),
-            )
+                ]), |(i, (f, d))| values![time(i), f, d])
             // A negative signaling NaN with a payload.
             .row(0, values![
                 time(6), Value::As(0xFFA0_0001_u32.to_le_bytes().into(), "NaN".into()),
@@ -74,12 +66,12 @@ cases! {
             });
     "padding-in-the-middle" [D10] "padding between fields is on the wire and never shown" =>
         Log::new().topic("t:uint64_t timestamp;uint8_t a;uint8_t[3] _padding0;float x;")
-            .each(0..3, |log, i| log.row(0, values![time(i), 7, [0xA1, 0xA2, 0xA3], f32::from(i)]));
+            .rows_with(0, 0..3, |i| values![time(i), 7, [0xA1, 0xA2, 0xA3], f32::from(i)]);
     "padding-of-type-uint32" [D10] "padding is known by its name, whatever its type" =>
         Log::new().topic("t:uint64_t timestamp;uint32_t _padding0;float x;double _padding_of_mine;")
-            .each(0..3, |log, i| log.row(0, values![time(i), 0xA1A2_A3A4_u32, f32::from(i), 0.0]));
+            .rows_with(0, 0..3, |i| values![time(i), 0xA1A2_A3A4_u32, f32::from(i), 0.0]);
     "trailing-padding-trimmed" [D9] "padding at the end is not logged: how PX4 writes" =>
-        Log::new().topic(PADDED).each(0..4, |log, i| log.row(0, values![time(i), f32::from(i), 3, [0; 2]]));
+        Log::new().topic(PADDED).rows_with(0, 0..4, |i| values![time(i), f32::from(i), 3, [0; 2]]);
     "trailing-padding-full" [D9] "padding at the end is logged" =>
         Log::new().topic(PADDED).each(0..4, |log, i| log.full_row(0, values![time(i), f32::from(i), 3, [0xA1; 2]]));
     "trailing-padding-run+trimmed+full" [D9]

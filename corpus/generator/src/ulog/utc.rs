@@ -5,8 +5,8 @@ use super::prelude::*;
 cases! {
     "utc-clock-is-unix" [U1] "a simulation's clock is Unix time already" => {
         let start = 1_710_773_350_346_000;
-        Log::starting(1, start).flag_bits([0; 8], [0; 8], b"").utc("clock_is_unix", 0).topic(PLAIN)
-            .each(0..5_u16, |log, i| log.row(0, values![start + 10_000 * u64::from(i), f32::from(i)]))
+        Log::new_at(start).utc("clock_is_unix", 0).topic(PLAIN)
+            .rows_with(0, 0..5_u16, |i| values![start + 10_000 * u64::from(i), f32::from(i)])
     };
     "utc-boot-time" [U2] "the info boot_time_utc_us is the offset, and goes before GPS" =>
         Log::new().info("uint64_t boot_time_utc_us", BOOT).utc("boot_time_utc_us", BOOT).topic(INT32)

@@ -5,22 +5,22 @@ use super::prelude::*;
 cases! {
     "all-kinds" [D1 D2 D18] "the six messages, in the literal conventions of the text" => fill(Log::new());
     "all-kinds+0x31" [D2] "the same, marked with the character 1" => fill(Log::new().with(|own| own.marker = 0x31));
-    "all-kinds+inclusive" [D1] "sizes that count the whole header" => fill(Log::new().sizes(Sizes::Inclusive));
+    "all-kinds+inclusive" [D1] "sizes that count the whole header" => fill(Log::new().sizes(Sizes::INCLUSIVE));
     "all-kinds+inclusive+0x31" [D1 D2] "both other readings at once" =>
-        fill(Log::new().sizes(Sizes::Inclusive).with(|own| own.marker = 0x31));
+        fill(Log::new().sizes(Sizes::INCLUSIVE).with(|own| own.marker = 0x31));
     "data-only-sizes" [D3] "sizes that count the data alone" =>
-        fill(Log::new().sizes(Sizes::DataOnly).note("data_only_sizes"));
+        fill(Log::new().sizes(Sizes::DATA_ONLY).note("data_only_sizes"));
     "mixed-markers" [D2 D4] "both markers in one log: each is kept" =>
         Log::new().each(0..6, |log, i| {
             let marker = Some(if i % 2 == 0 { 0x49 } else { 0x31 });
             log.put_obd(&Message { marker, ..Message::obd(100.0 * f64::from(i), i) }, i)
         });
-    "one-message+inclusive" [D1] "one message settles the size rule" => Log::new().sizes(Sizes::Inclusive).obd(50.0, 7);
+    "one-message+inclusive" [D1] "one message settles the size rule" => Log::new().sizes(Sizes::INCLUSIVE).obd(50.0, 7);
     "one-message" [D1] "one message settles the size rule" => Log::new().obd(50.0, 7);
     "one-short-message+inclusive" [D1 D10] "a message that is too short settles the size rule by its end" =>
-        Log::new().sizes(Sizes::Inclusive).short(&Message { data: vec![0; 24], ..Message::obd(1000.0, 0) });
-    "unknown-types-only" [D1 D8] "the chain of messages settles the size rule" => unknown_only(Sizes::Exclusive);
-    "unknown-types-only+inclusive" [D1 D8] "the same for the other rule" => unknown_only(Sizes::Inclusive);
+        Log::new().sizes(Sizes::INCLUSIVE).short(&Message { data: vec![0; 24], ..Message::obd(1000.0, 0) });
+    "unknown-types-only" [D1 D8] "the chain of messages settles the size rule" => unknown_only(Sizes::EXCLUSIVE);
+    "unknown-types-only+inclusive" [D1 D8] "the same for the other rule" => unknown_only(Sizes::INCLUSIVE);
     "data-like-an-end-mark" [D1 D15] "an end mark before further bytes counts less than a chain of messages" =>
         Log::new().note("unknown_type").assumed("size_rule", "exclusive").each(0..70_u8, |log, i| {
             log.unknown(&Message::new((0x0777_1234, 100), 10.0 * f64::from(i), vec![0xFF; 4]), "0x07771234")
@@ -76,7 +76,7 @@ fn fill(log: Log) -> Log {
 }
 
 fn unknown_only(sizes: Sizes) -> Log {
-    let log = Log::new().sizes(sizes).note("unknown_type").assumed("size_rule", sizes.rule().1);
+    let log = Log::new().sizes(sizes).note("unknown_type").assumed("size_rule", sizes.rule);
     log.each(0..5_u8, |log, i| {
         let data = vec![i; 10 + usize::from(i)];
         log.unknown(&Message::new((0x0777_1234, 100), 10.0 * f64::from(i), data), "0x07771234")

@@ -18,7 +18,7 @@ cases! {
         // An image that contains a complete message. The marker of the image is damaged.
         let log = Log::new().drive(0.0, 4);
         let inner = [log.frame(&Message::obd(1.0, 99)), vec![0xC3; 60]].concat();
-        let image = Message::new(IMAGE.id, 350.0, IMAGE.data(&values![0, true, 8, 8, &inner[..]]));
+        let image = IMAGE.message(350.0, &values![0, true, 8, 8, &inner[..]]);
         log.spoilt(&image, |bytes| bytes[4] = 0).drive(400.0, 4)
     };
     "damaged+two-places" [D24 D6] "damage twice, and a cut" =>
@@ -34,8 +34,7 @@ cases! {
             .lay(b"\xa4VEL\x01\x00\x01\x00\x01\x00\x00\x00\x14\x00\x00\x00\x00\x00\x00\x00").drive(50.0, 3);
     "bad-magic" [D27] "the first byte is wrong" =>
         not_vel(&changed(Made::from(Log::new().drive(0.0, 3)).bytes, |bytes| bytes[0] = 0xA5));
-    "no-magic" [D27] "another file altogether" =>
-        not_vel(b"BM this is no log, and no part of one");
+    "no-magic" [D27] "another file altogether" => not_vel(b"BM this is no log, and no part of one");
 }
 
 fn garbage(bytes: &[u8]) -> Log {

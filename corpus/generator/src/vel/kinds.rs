@@ -1,5 +1,6 @@
 //! The messages in sections 3.4.1 to 3.4.6 of the specification.
 
+use super::log::Message;
 use crate::prelude::*;
 
 /// Type and version of a message.
@@ -52,6 +53,11 @@ impl Kind {
     /// Returns the data of a message with these values.
     pub(super) fn data(&self, values: &[Value]) -> Vec<u8> {
         self.shape().full(values)
+    }
+
+    /// Returns a message with these values.
+    pub(super) fn message(&self, millis: f64, values: &[Value]) -> Message {
+        Message::new(self.id, millis, self.data(values))
     }
 }
 

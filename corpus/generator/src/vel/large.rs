@@ -63,8 +63,7 @@ impl Drive {
     /// Returns the messages during a revolution, which takes a tenth of a second.
     fn messages(&self, turn: usize) -> Vec<Message> {
         let start = 5000.0 + 100.0 * turn as f64;
-        let of =
-            |kind: &Kind, more: f64, values: &[Value]| Message::new(kind.id, start + more, kind.data(values));
+        let of = |kind: &Kind, more: f64, values: &[Value]| kind.message(start + more, values);
         let mut all: Vec<Message> = Vec::new();
         for (i, packets) in self.turn.chunks(PACKETS_OF_MESSAGE * PACKET).enumerate() {
             let mut data = lay![u32_of(PACKETS_OF_MESSAGE), packets];
@@ -91,13 +90,9 @@ impl Drive {
         all.push(of(&OBD, 95.0, &values![speed, 1800, 0.0, 0, 0, 12.5, 0]));
         if turn.is_multiple_of(10) {
             let seconds = i32::try_from(turn / 10).expect("small");
-            let place = Position {
-                time: (12 + seconds / 3600, seconds / 60 % 60, seconds % 60),
-                latitude: 50.36 + 9e-5 * f64::from(seconds),
-                speed: 36.0,
-                ..position(0)
-            };
-            all.push(of(&GPS, 96.0, &place.values()));
+            let time = (12 + seconds / 3600, seconds / 60 % 60, seconds % 60);
+            let latitude = 50.36 + 9e-5 * f64::from(seconds);
+            all.push(of(&GPS, 96.0, &Position { time, latitude, speed: 36.0, ..position(0) }.values()));
         }
         all
     }
@@ -108,11 +103,9 @@ impl Drive {
         let micros = (n as u64 * 288) % 3_600_000_000;
         packet[1200..1204].copy_from_slice(&u32::try_from(micros).expect("less than an hour").to_le_bytes());
         let (cycle, place) = (n / 16, n % 16);
-        let status = if place < 9 {
-            [STATE[2 * place], STATE[2 * place + 1]]
-        } else {
-            let kind = b'1' + u8::try_from(place - 9).expect("small");
-            [kind, self.table[(cycle * 7 + place - 9) % self.table.len()]]
+        let status = match place.checked_sub(9) {
+            None => [STATE[2 * place], STATE[2 * place + 1]],
+            Some(i) => [b"1234567"[i], self.table[(cycle * 7 + i) % self.table.len()]],
         };
         packet[1204..].copy_from_slice(&status);
     }

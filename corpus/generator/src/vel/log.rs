@@ -10,26 +10,20 @@ pub(super) type Log = crate::log::Log<Own>;
 /// Meaning of the size in the header of a message. Programs that write VEL logs differ in this
 /// point.
 #[derive(Clone, Copy, Default)]
-pub(super) enum Sizes {
-    /// The size includes the header without the size field itself.
-    #[default]
-    Exclusive,
-    /// The size includes the whole header.
-    Inclusive,
-    /// The size is that of the data only.
-    DataOnly,
+pub(super) struct Sizes {
+    /// Number of bytes that the size includes beside the data.
+    surplus: u32,
+    /// Name of the convention.
+    pub(super) rule: &'static str,
 }
 
 impl Sizes {
-    /// Returns the number of bytes that the size includes beside the data, and the name of the
-    /// convention.
-    pub(super) fn rule(self) -> (u32, &'static str) {
-        match self {
-            Self::Exclusive => (17, "exclusive"),
-            Self::Inclusive => (21, "inclusive"),
-            Self::DataOnly => (0, "data_only"),
-        }
-    }
+    /// The size includes the header without the size field itself.
+    pub(super) const EXCLUSIVE: Self = Self { surplus: 17, rule: "exclusive" };
+    /// The size includes the whole header.
+    pub(super) const INCLUSIVE: Self = Self { surplus: 21, rule: "inclusive" };
+    /// The size is that of the data only.
+    pub(super) const DATA_ONLY: Self = Self { surplus: 0, rule: "data_only" };
 }
 
 /// A message.
@@ -49,7 +43,7 @@ impl Message {
 
     /// Returns a message of vehicle data.
     pub(super) fn obd(millis: f64, speed: i32) -> Self {
-        Self::new(OBD.id, millis, OBD.data(&vehicle(speed)))
+        OBD.message(millis, &vehicle(speed))
     }
 }
 
@@ -83,7 +77,7 @@ impl Log {
     /// Creates an empty log with the conventions of the specification: sizes exclude the size
     /// field, the marker is 0x49, and the index starts at the first message.
     pub(super) fn new() -> Self {
-        Self::of(Vec::new(), Own { marker: 0x49, version: (1, 1), ..Own::default() })
+        Self::of(Vec::new(), Own { sizes: Sizes::EXCLUSIVE, marker: 0x49, version: (1, 1), ..Own::default() })
     }
 
     /// Changes the parts that only VEL logs have.
@@ -111,7 +105,7 @@ impl Log {
     pub(super) fn frame(&self, message: &Message) -> Vec<u8> {
         let marker = message.marker.unwrap_or(self.own.marker);
         let (kind, version) = message.id;
-        let size = u32_of(message.data.len()) + self.own.sizes.rule().0;
+        let size = u32_of(message.data.len()) + self.own.sizes.surplus;
         lay![size, marker, kind, version, message.millis, message.data]
     }
 
@@ -202,8 +196,12 @@ impl Log {
 
     /// Adds a message of the type `kind`.
     fn say(self, kind: &Kind, topic: &str, millis: f64, values: &[Value]) -> Self {
-        let message = Message::new(kind.id, millis, kind.data(values));
-        self.put(&message, [topic, kind.name], kind.shape().fields(), &kind.shape().data(values))
+        self.put(
+            &kind.message(millis, values),
+            [topic, kind.name],
+            kind.shape().fields(),
+            &kind.shape().data(values),
+        )
     }
 
     /// Adds a message with vehicle data.
@@ -306,7 +304,7 @@ impl From<Log> for Made {
         };
         let origin = if own.from_start { "program_start" } else { "first_message" };
         let has_known = log.topics.iter().any(|topic| KINDS.iter().any(|kind| kind.name == topic.type_name));
-        let (messages, size_rule) = (own.places.len(), own.sizes.rule().1);
+        let (messages, size_rule) = (own.places.len(), own.sizes.rule);
         let time = |time: Option<&i64>| time.map(ToString::to_string);
         let truth = json!({
             "format": {"id": "vel", "version": format!("{major}.{minor}")},

@@ -37,20 +37,16 @@ cases! {
 /// instead of distances. The expected result has the angle and position, or the code, of a few
 /// ranges.
 fn scan(sensor: &str, count: usize, angle: impl Fn(usize) -> f64, codes: &[(usize, u32)]) -> Log {
-    let mut ranges: Vec<u32> = (0..count).map(|i| 1000 + u32::try_from(i).expect("small")).collect();
-    for (index, code) in codes {
-        ranges[*index] = *code;
-    }
+    let code_at = |i: usize| codes.iter().find(|code| code.0 == i).map(|code| code.1);
+    let ranges: Vec<u32> = (0..count).map(|i| code_at(i).unwrap_or(1000 + u32_of(i))).collect();
     let point = |i: usize| {
-        let angle = angle(i);
-        let code = codes.iter().find(|code| code.0 == i).map(|code| code.1);
-        let metres = f64::from(ranges[i]) / 1000.0;
-        let (x, y) = (metres * angle.cos(), metres * angle.sin());
-        let place = if code.is_some() { Json::Null } else { json!([format!("{x:.6}"), format!("{y:.6}")]) };
-        json!({"index": i, "angle": format!("{angle:.6}"), "xy": place, "code": code})
+        let (angle, metres) = (angle(i), f64::from(ranges[i]) / 1000.0);
+        let place = [metres * angle.cos(), metres * angle.sin()].map(|metres| format!("{metres:.6}"));
+        let place = code_at(i).is_none().then_some(place);
+        json!({"index": i, "angle": format!("{angle:.6}"), "xy": place, "code": code_at(i)})
     };
-    let truth: Json =
-        (0..count).step_by(count / 7).chain(codes.iter().map(|code| code.0)).map(point).collect();
+    let shown = (0..count).step_by(count / 7).chain(codes.iter().map(|code| code.0));
+    let truth: Json = shown.map(point).collect();
     Log::new().laser(10.0, (sensor.as_bytes(), sensor), (b"front", "front"), &ranges).fact("scan", truth)
 }
 
@@ -106,12 +102,8 @@ fn vlp16() -> Log {
     for i in 0..16_u16 {
         let azimuth = |b: usize| (35_000 + 528 * i + 44 * u16_of(b)) % 36_000;
         let distance = |b, shot| if seen(b, shot) { raw(b, shot) } else { 0 };
-        packets.push(packet(
-            |b| (0xEEFF, azimuth(b)),
-            distance,
-            1_000_000 + 1327 * u32::from(i),
-            (0x37, 0x22),
-        ));
+        let block = |b| (0xEEFF, azimuth(b));
+        packets.push(packet(block, distance, 1_000_000 + 1327 * u32::from(i), (0x37, 0x22)));
         for b in [0, 11] {
             // The sensor turns by 44 hundredths of a degree in 110.592 µs. The second firing is
             // half of this time later, which adds 22. Laser 15 fires later than laser 0, which adds
@@ -140,10 +132,9 @@ fn dual() -> Log {
             _ => 0,
         };
         packets.push(packet(|b| (0xEEFF, azimuth(b)), raw, 1_000_000 + 664 * u32::from(i), (0x39, 0x22)));
-        points.extend(
-            [(0, 0, 3000), (0, 0, 2500), (14, 15, 4000)]
-                .map(|(step, laser, raw)| place(azimuth(0) + step, laser, raw)),
-        );
+        for (step, laser, raw) in [(0, 0, 3000), (0, 0, 2500), (14, 15, 4000)] {
+            points.push(place(azimuth(0) + step, laser, raw));
+        }
     }
     let log = Log::new().velodyne(500.0, &packets).choice("velodyne", "VLP-16 dual");
     log.fact("points", points).fact("revolutions", 1)

@@ -10,8 +10,7 @@ cases! {
     };
     "v2.0+open-chunk+damaged-length" [K10 K22] "a killed recorder; a message in the open chunk claims bytes beyond its end" => {
         let content = talk(3..4).lose("lost_in_chunk", spoilt(|bytes| bytes[44] = 1)).talk(&talker(), 5..9);
-        Bag::with([talk(0..3).plain(), content.plain().open()])
-            .unindexed()
+        Bag::with([talk(0..3).plain(), content.plain().open()]).unindexed()
     };
     "v2.0+open-chunk-indexed" [K10] "a chunk of an indexed bag whose lengths were never written" =>
         Bag::with([talk(0..3).plain().open(), talk(3..6).plain()]).close();
@@ -107,8 +106,7 @@ cases! {
         Bag::with([talk(0..3).plain()]).lose("gap", vec![0; head.len()]).headless(talk(3..6)).unindexed()
     };
     "v2.0+garbage-between-chunks" [K24] "17 foreign bytes" =>
-        Bag::with([talk(0..3).plain()]).lose("gap", b"seventeen bytes!!").put(talk(3..6).plain())
-            .close();
+        Bag::with([talk(0..3).plain()]).lose("gap", b"seventeen bytes!!").put(talk(3..6).plain()).close();
     "v2.0+zeros-before-index" [K26] "49 zero bytes between the last index data and the index" =>
         Bag::with([talk(0..3).plain(), talk(3..6).plain()]).note("zeros_before_index").lay([0; 49]).close();
     "v2.0+zeros-before-index+chunk-missing" [K24 K26] "the last chunk became zero bytes" => {

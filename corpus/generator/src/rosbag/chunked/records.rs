@@ -137,8 +137,7 @@ cases! {
     "v2.0+unknown-op" [K17 B20] "records of op 9 between chunks and in a chunk" => {
         let unknown = || record(&[("op", &9_u8), ("why", b"nobody knows")], b"data");
         Bag::with([talk(0..2).note("unknown_op").other(9, unknown()).talk(&talker(), 2..4).plain()])
-            .note("unknown_op").other(9, unknown())
-            .put(talk(4..6).plain()).close()
+            .note("unknown_op").other(9, unknown()).put(talk(4..6).plain()).close()
     };
     "v2.0+message-without-data" [B21] "of a type without fields" => {
         let conn = Conn::of(0, &Topic::new("/trigger", "std_msgs/Empty", "d41d8cd98f00b204e9800998ecf8427e", ""));
