@@ -45,7 +45,7 @@ cases! {
             .entries("/chatter", |entries| entries[3..5].fill(((0, 0), 0))).close_differing();
     "damaged+bag-in-a-message" [D5] "records inside of a lost message are none of this bag" => {
         let (topic, inner) = (blob("uint8[] data\n"), inner_bag());
-        let bag = Bag::recorder().define(&topic).message(&topic, stamp(0), values![&inner[..]]);
+        let bag = Bag::recorder().messages(&topic, [values![&inner[..]]]);
         let gone = bag.pos();
         bag.lose("gap", headless(topic.data(stamp(1), text(&inner))))
             .entries("/blob", |entries| entries.push((stamp(1), gone)))
@@ -80,13 +80,11 @@ cases! {
     "damaged-header-length+behind-a-bag-in-a-message" [D4 D5]
         "a whole message that holds a bag stays, though nothing valid follows it" => {
         let topic = blob("uint8[] data\n");
-        Bag::recorder().define(&topic).message(&topic, stamp(0), values![&inner_bag()[..]])
-            .lose("gap", headless(chatter().definition())).define(&chatter()).talk(&chatter(), 1..4).unindexed()
+        Bag::recorder().messages(&topic, [values![&inner_bag()[..]]]).lose("gap", headless(chatter().definition())).define(&chatter()).talk(&chatter(), 1..4).unindexed()
     };
     "bag-in-a-message" [D5] "a sound message that holds a whole bag" => {
         let topic = blob("uint8[] data\n");
-        Bag::recorder().define(&topic)
-            .each(0..3, |bag, i| bag.message(&topic, stamp(i), values![&inner_bag()[..]])).close()
+        Bag::recorder().messages(&topic, vec![values![&inner_bag()[..]]; 3]).close()
     };
 }
 

@@ -8,8 +8,7 @@ cases! {
             .talk(&Topic::string("/b").found_in("same md5"), 1..3).unindexed();
     "definition-of-same-type" [M9] "found by the type; its sum is another" => {
         let other = point("/b").with_sum(NO_SUM, "differs").found_in("same type");
-        let bag = Bag::plain().define(&point("/a")).message(&point("/a"), stamp(0), values![1.0, 2.0])
-            .note("definition_elsewhere").note("definition_differs").message(&other, stamp(1), values![1.0, 2.0]);
+        let bag = Bag::plain().messages(&point("/a"), [values![1.0, 2.0]]).note("definition_elsewhere").note("definition_differs").message(&other, stamp(1), values![1.0, 2.0]);
         // The definition is inferred, so readers return payloads that do not fit it as bytes.
         let payload = [other.payload(&values![1.0, 2.0]), b"!".to_vec()].concat();
         let surplus = bag.at() + other.data(stamp(2), &payload).len() - 1;
@@ -24,8 +23,8 @@ cases! {
         Bag::plain().message(&point("/a"), stamp(0), values![1.0, 2.0]).note("definition_late").define(&point("/a"))
             .unindexed();
     "definition-repeated" [B30] "a topic is defined twice, in the same way" =>
-        Bag::plain().define(&point("/a")).note("definition_repeated").define(&point("/a"))
-            .message(&point("/a"), stamp(0), values![1.0, 2.0]).unindexed();
+        Bag::plain().define(&point("/a")).note("definition_repeated").messages(&point("/a"), [values![1.0, 2.0]])
+            .unindexed();
     "definition-empty" [B11 M10] "by a publisher that sent no text" => {
         let topic = Topic::string("/a").with_def("").found_in("catalogue");
         Bag::recorder().note("definition_unusable").define(&topic).note("definition_elsewhere")
@@ -33,18 +32,18 @@ cases! {
     };
     "definition-empty+no-fields" [B11 B21 M6] "the type has no fields" => {
         let topic = Topic::new("/trigger", "std_msgs/Empty", "d41d8cd98f00b204e9800998ecf8427e", "");
-        Bag::recorder().define(&topic).each(0..3, |bag, i| bag.message(&topic, stamp(i), [])).close()
+        Bag::recorder().messages(&topic, vec![values![]; 3]).close()
     };
     "definition-of-the-root-alone" [B11 M10] "the nested type is in the catalogue" => header_user("Header header\nint8 x");
     "definition-header-of-roslib" [M3] "Header means the one that is there" =>
         header_user(&full("Header header\nint8 x\n", "", &[("roslib/Header", HEADER.1)]));
     "definition-field-twice" [M13] "the second field x is shown as x#2" => {
         let topic = Topic::new("/a", "pkg/Twice", "*", "float64 x\nint8 x\n");
-        Bag::recorder().define(&topic).each(0..3, |bag, i| bag.message(&topic, stamp(i), values![f64::from(i), i])).close()
+        Bag::recorder().messages(&topic, (0..3).map(|i| values![f64::from(i), i])).close()
     };
     "definition-crlf" [M14] "lines end in CR LF, also in front of a line of =" => {
         let topic = Topic::new("/a", "pkg/User", "*", "Inner a\r\nint8 x\r\n====\r\nMSG: pkg/Inner\r\nint8 y\r\n");
-        Bag::recorder().define(&topic).message(&topic, stamp(0), values![values![1], 2]).close()
+        Bag::recorder().messages(&topic, [values![values![1], 2]]).close()
     };
     "sum-v1" [B10 M11] "the older sum, over the raw text" =>
         // In ROS 0.5, the MD5 sum covered `string data` including its line feed.
@@ -77,7 +76,7 @@ fn point(name: &str) -> Topic {
 
 fn header_user(def: &str) -> Bag {
     let topic = Topic::new("/a", "pkg/User", "*", def);
-    Bag::plain().define(&topic).message(&topic, stamp(0), values![values![7, [1, 2], "map"], -1]).unindexed()
+    Bag::plain().messages(&topic, [values![values![7, [1, 2], "map"], -1]]).unindexed()
 }
 
 fn summed(topic: &Topic) -> Bag {
@@ -88,11 +87,6 @@ fn summed(topic: &Topic) -> Bag {
 /// decode those of another topic.
 fn hostile(def: &str) -> Bag {
     let topic = Topic::undefined("/h", "pkg/Hostile", NO_SUM, def);
-    Bag::plain()
-        .note("definition_unusable")
-        .define(&topic)
-        .note("no_definition")
-        .raw(&topic, stamp(0), &[1])
-        .talk(&Topic::string("/a"), 0..2)
-        .unindexed()
+    let bag = Bag::plain().note("definition_unusable").define(&topic).note("no_definition");
+    bag.raw(&topic, stamp(0), &[1]).talk(&Topic::string("/a"), 0..2).unindexed()
 }

@@ -374,6 +374,12 @@ impl Bag {
         self.message_as(topic, stamp, topic.data(stamp, topic.payload(values.as_ref())), &data)
     }
 
+    /// Adds the definition of a topic, and its messages in the form of recorders. Message `i` has the
+    /// time `stamp(i)`.
+    pub(super) fn messages(self, topic: &Topic, rows: impl IntoIterator<Item = Vec<Value>>) -> Self {
+        self.define(topic).each((0..).zip(rows), |bag, (i, row)| bag.message(topic, stamp(i), row))
+    }
+
     /// Adds a message that readers return as bytes.
     pub(super) fn raw(self, topic: &Topic, stamp: Stamp, payload: &[u8]) -> Self {
         let data = json!({"raw": crate::lay::base64(payload)});

@@ -9,65 +9,52 @@ cases! {
             "bool b\nint8 i8\nuint8 u8\nbyte by\nchar ch\nint16 i16\nuint16 u16\nint32 i32\nuint32 u32\nint64 i64\n\
              uint64 u64\nfloat32 f32\nfloat64 f64\ntime t\nduration d\nstring s\n",
         );
-        Bag::recorder().define(&topic)
-            .message(&topic, stamp(0), values![
-                0, i8::MIN, 0, i8::MIN, 0, i16::MIN, 0, i32::MIN, 0, i64::MIN, 0, f32::NEG_INFINITY, f64::NAN, [0, 0],
-                [i32::MIN, -1], "",
-            ])
-            .message(&topic, stamp(1), values![
-                2, i8::MAX, u8::MAX, i8::MAX, u8::MAX, i16::MAX, u16::MAX, i32::MAX, u32::MAX, i64::MAX, u64::MAX, 0.1,
-                0.1, [u32::MAX, u32::MAX], [i32::MAX, 999_999_999], "Grüße",
-            ])
-            .close()
+        let least = values![
+            0, i8::MIN, 0, i8::MIN, 0, i16::MIN, 0, i32::MIN, 0, i64::MIN, 0, f32::NEG_INFINITY, f64::NAN, [0, 0],
+            [i32::MIN, -1], "",
+        ];
+        let greatest = values![
+            2, i8::MAX, u8::MAX, i8::MAX, u8::MAX, i16::MAX, u16::MAX, i32::MAX, u32::MAX, i64::MAX, u64::MAX, 0.1,
+            0.1, [u32::MAX, u32::MAX], [i32::MAX, 999_999_999], "Grüße",
+        ];
+        Bag::recorder().messages(&topic, [least, greatest]).close()
     };
     "types-arrays" [M2] "bytes, fixed arrays, lists" => {
         let topic = Topic::new(
             "/a", "pkg/Arrays", "dd52658f2449b6603e5142727a8295c1",
             "uint8[] blob\nuint8[3] id\nchar[2] tag\nint16[2] pair\nfloat32[] list\nstring[] names\ntime[1] when\n",
         );
-        Bag::recorder().define(&topic)
-            .message(&topic, stamp(0), values![
-                &[0, 255], &[1, 2, 3], "ab", [-1, 1], [1.5, f32::INFINITY], ["", "x"], [[1, 2]],
-            ])
-            .message(&topic, stamp(1), values![
-                "", &[0; 3], &[0; 2], [0, 0], [0.0; 0], [""; 0], [[0, 0]],
-            ])
-            .close()
+        let filled = values![&[0, 255], &[1, 2, 3], "ab", [-1, 1], [1.5, f32::INFINITY], ["", "x"], [[1, 2]]];
+        let empty = values!["", &[0; 3], &[0; 2], [0, 0], [0.0; 0], [""; 0], [[0, 0]]];
+        Bag::recorder().messages(&topic, [filled, empty]).close()
     };
     "types-nested" [M3] "types in types, lists of them" => {
         let types = [HEADER, ("pkg/Leaf", "uint16 a\nstring s\n")];
         let def = full("Header header\nLeaf one\npkg/Leaf two\nLeaf[] many\n", "", &types);
         let topic = Topic::new("/t", "pkg/Tree", "7d9b2518f1e1d3f5dd354001b33470c7", &def);
-        Bag::recorder().define(&topic)
-            .each(0..3, |bag, many| {
-                let leaves = (0..many).map(|i| values![i, "zz"]).collect::<Vec<_>>();
-                let header = values![7, [0, 0], "base"];
-                bag.message(&topic, stamp(many), values![header, values![1, "a"], values![2, ""], leaves])
-            })
-            .close()
+        let row = |many: u32| {
+            let leaves = (0..many).map(|i| values![i, "zz"]).collect::<Vec<_>>();
+            values![values![7, [0, 0], "base"], values![1, "a"], values![2, ""], leaves]
+        };
+        Bag::recorder().messages(&topic, (0..3).map(row)).close()
     };
     "types-without-fields" [M6] "alone, in arrays, in lists" => {
         let def = "std_msgs/Empty none\nstd_msgs/Empty[3] three\nstd_msgs/Empty[] any\nint8 x\n====\nMSG: std_msgs/Empty\n";
         let topic = Topic::new("/e", "pkg/Empties", "7f7b2fb2b2f8ad5843a5194e6f5da636", def);
         let empties = |n: usize| vec![values![]; n];
-        Bag::recorder().define(&topic).message(&topic, stamp(0), values![values![], empties(3), empties(2), 9]).close()
+        Bag::recorder().messages(&topic, [values![values![], empties(3), empties(2), 9]]).close()
     };
     "types-constants" [M4] "constants, comments, odd blanks" => {
         let def = "# a comment\nint32 A=-1   # minus one\nstring S= a # b\n\n\t int32   x\t# the only field\n";
         let topic = Topic::new("/c", "pkg/Constants", "b2e624a6fe44a39c0bfac10c1f63510d", def);
-        Bag::recorder().define(&topic).message(&topic, stamp(0), values![1]).close()
+        Bag::recorder().messages(&topic, [values![1]]).close()
     };
     "texts-cp1251" [M5] "two words in cp1251, one of them behind a backslash, and a path in ASCII" => {
-        let topic = Topic::string("/a");
         let texts = [&b"\xcf\xf0\xe8\xe2\xe5\xf2"[..], b"C:\\\xf1\xf2\xee\xef", b"C:\\xcf"];
-        Bag::plain().define(&topic)
-            .each((0..).zip(texts), |bag, (i, text)| bag.message(&topic, stamp(i), values![text])).unindexed()
+        Bag::plain().messages(&Topic::string("/a"), texts.map(|text| values![text])).unindexed()
     };
-    "texts-not-utf-8" [M5] "other bytes are escaped" => {
-        let topic = Topic::string("/a");
-        Bag::plain().define(&topic).message(&topic, stamp(0), values![b"caf\xe9"])
-            .message(&topic, stamp(1), values!["a\0b"]).unindexed()
-    };
+    "texts-not-utf-8" [M5] "other bytes are escaped" =>
+        Bag::plain().messages(&Topic::string("/a"), [values![b"caf\xe9"], values!["a\0b"]]).unindexed();
     "payload-surplus" [M7] "bytes behind the last field" => {
         let topic = Topic::string("/a");
         let bytes = topic.data(stamp(0), lay![text("x"), b"??"]);
@@ -90,12 +77,12 @@ cases! {
         Bag::recorder().define(&topic)
             .each((0..).zip(levels), |bag, (i, (level, name))| {
                 // The last console line has no time, so readers use the time of the record.
-                let own = if level == 16 { (0, 0) } else { (stamp(i).0, stamp(i).1 + 5) };
+                let (sec, nsec) = stamp(i);
+                let (own, shown) = if level == 16 { ([0, 0], nsec) } else { ([sec, nsec + 5], nsec + 5) };
                 let said = format!("line {i}");
-                let header = values![0, [own.0, own.1], ""];
-                let time = if level == 16 { stamp(i) } else { own };
-                bag.console(time, name, "/node", &said)
-                    .message(&topic, stamp(i), values![header, level, "/node", said, "a.cpp", "f", 12, [""; 0]])
+                bag.console((sec, shown), name, "/node", &said).message(&topic, stamp(i), values![
+                    values![0, own, ""], level, "/node", said, "a.cpp", "f", 12, [""; 0],
+                ])
             })
             .close()
     };
@@ -113,11 +100,8 @@ cases! {
         );
         let gps = Topic::new("/fix", "sensor_msgs/NavSatFix", "*", &fix);
         let header = |seq: u32| values![seq, [seq, 5], "base"];
-        Bag::plain().define(&camera)
-            .each(0..2, |bag, seq| {
-                bag.message(&camera, stamp(seq), values![header(seq), 1, 2, "rgb8", 0, 6, &[255, 0, 0, 0, 0, 255]])
-            })
-            .define(&gps)
+        let images = (0..2).map(|seq| values![header(seq), 1, 2, "rgb8", 0, 6, &[255, 0, 0, 0, 0, 255]]);
+        Bag::plain().messages(&camera, images).define(&gps)
             // The second message has no fix.
             .each([(0, 0), (1, -1), (2, 2)], |bag, (seq, state)| {
                 let north = 50.363 + f64::from(seq) / 1000.0;
@@ -134,8 +118,6 @@ fn short(payload: &[u8]) -> Bag {
     let bytes = topic.data(stamp(2), payload);
     let bag = Bag::plain().talk(&topic, 0..2);
     let at = bag.at() + bytes.len() - payload.len();
-    bag.note_at(at, "payload_short")
-        .message_as(&topic, stamp(2), bytes, &json!(null))
-        .talk(&topic, 3..5)
-        .unindexed()
+    let bag = bag.note_at(at, "payload_short").message_as(&topic, stamp(2), bytes, &Json::Null);
+    bag.talk(&topic, 3..5).unindexed()
 }
