@@ -4,7 +4,7 @@ use super::prelude::*;
 
 cases! {
     "v2.0+unindexed" [K10] "whole chunks, index_pos 0: the recorder was killed between two chunks" =>
-        chunks().unindexed();
+        with_second(talk(3..6)).unindexed();
     "v2.0+index-times-wrong" [K9 K11] "the times of messages are those of their records" =>
         indexed(|entries| entries[1].0 = stamp(9));
     "v2.0+index-offsets-wrong" [K9] "three bytes too far" =>
@@ -13,20 +13,19 @@ cases! {
         indexed(|entries| entries.iter_mut().for_each(|entry| entry.1 += 0x7fff_0000));
     "v2.0+index-data-short" [K9] "one of three messages is not named" => indexed(|entries| entries.truncate(2));
     "v2.0+index-data-missing" [K9] "the second chunk has none" =>
-        Bag::with([talk(0..3).plain(), talk(3..6).plain().unindexed()]).close_differing();
+        with_second(talk(3..6).plain().unindexed()).close_differing();
     "v2.0+index-of-c-turtle" [K18] "20 bytes for each entry are claimed, and 12 follow" => {
         let claimed = |i: u32| {
             let bytes = index_data(0, &entries(i));
             let at = bytes.len() - 3 * 12 - 4;
             changed(bytes, |bytes| bytes[at] = 60)
         };
-        [0, 3].into_iter().fold(Bag::recorder(), |bag, i| {
-            bag.put(talk(i..i + 3).plain().unindexed()).note("index_length").other(4, claimed(i))
-        }).close()
+        let chunk = |i: u32| talk(i..i + 3).plain().unindexed();
+        Bag::recorder().each([0, 3], |bag, i| bag.put(chunk(i)).note("index_length").other(4, claimed(i))).close()
     };
     "v2.0+index-data-of-another-length" [K18] "a count that is not that of the entries" => {
         let bag = Bag::with([talk(0..3).plain().unindexed()]).note("index_length");
-        bag.other(4, index_data_with(0, 2, &lay![entries(0)])).put(talk(3..6).plain()).close()
+        bag.other(4, index_data_with(0, 2, &lay![entries(0)])).put(talk(3..6)).close()
     };
     "v2.0+field-twice" [B16] "in the header of an index data record" => {
         let twice: &Fields<'_> =
@@ -40,28 +39,23 @@ cases! {
     "v2.0+chunk-info-position-wrong" [K9] "points into a chunk" => infos(|index| index.infos[1].pos += 5);
     "v2.0+chunk-info-missing" [K9] "leaves out a chunk, and the bag header too" =>
         infos(|index| drop(index.infos.remove(0)));
-    "v2.0+index-pos-wrong" [K9] "points into a chunk" => index_at(chunks().note_header("index_pos_wrong"), 4200, 1, 2);
+    "v2.0+index-pos-wrong" [K9] "points into a chunk" => index_at(with_second(talk(3..6)).note_header("index_pos_wrong"), 4200, 1, 2);
     "v2.0+index-pos-out-of-range" [K9] "points behind the end of the file" =>
-        index_at(chunks().note_header("index_pos_wrong"), 1 << 40, 1, 2);
+        index_at(with_second(talk(3..6)).note_header("index_pos_wrong"), 1 << 40, 1, 2);
     "v2.0+counts-wrong" [K9] "the bag header says seven connections and no chunk" => {
-        let pos = chunks().pos();
-        index_at(chunks(), pos, 7, 0)
+        let pos = with_second(talk(3..6)).pos();
+        index_at(with_second(talk(3..6)), pos, 7, 0)
     };
     "v2.0+old-index" [K19] "an index section between chunks, as appending without cutting it off leaves it" => {
-        let bag = Bag::with([talk(0..3).plain()]);
+        let bag = Bag::with([talk(0..3)]);
         let info = bag.own.index.infos[0].record();
-        bag.note("old_index").other(7, talker().record).other(6, info).put(talk(3..6).plain()).close_differing()
+        bag.note("old_index").other(7, talker().record).other(6, info).put(talk(3..6)).close_differing()
     };
-}
-
-/// Returns a bag with two chunks that is not closed yet.
-fn chunks() -> Bag {
-    Bag::with([talk(0..3).plain(), talk(3..6).plain()])
 }
 
 /// Returns a bag with changed index section.
 fn infos(change: impl FnOnce(&mut Index)) -> Bag {
-    chunks().change(change).close_differing()
+    with_second(talk(3..6)).change(change).close_differing()
 }
 
 /// Returns the offset of message `n` in a chunk that starts with message `first`.
@@ -85,5 +79,5 @@ fn indexed(change: impl FnOnce(&mut Vec<(Stamp, u32)>)) -> Bag {
     let mut entries = entries(3);
     change(&mut entries);
     let chunk = talk(3..6).plain().with(|chunk| chunk.index = vec![index_data(0, &entries)]);
-    Bag::with([talk(0..3).plain(), chunk]).close_differing()
+    with_second(chunk).close_differing()
 }

@@ -182,7 +182,7 @@ impl Content {
 
     /// Returns a closed bag with the records as its only chunk, which is not compressed.
     pub(super) fn closed(self) -> Bag {
-        Bag::with([self.plain()]).close()
+        Bag::with([self]).close()
     }
 
     /// Returns an uncompressed chunk.
@@ -235,6 +235,11 @@ pub(super) fn talk(numbers: Range<u32>) -> Content {
     content.talk(&talker(), numbers)
 }
 
+/// Returns a bag with two chunks. The first has the messages 0 to 2.
+pub(super) fn with_second(chunk: impl Into<Chunk>) -> Bag {
+    Bag::with([talk(0..3)]).put(chunk)
+}
+
 /// Returns an index data record.
 pub(super) fn index_data(id: u32, entries: &[(Stamp, u32)]) -> Vec<u8> {
     // Recorders sort the entries by time. Entries with the same time remain in file order.
@@ -265,6 +270,12 @@ pub(super) struct Chunk {
     note: Option<&'static str>,
     /// Index data records.
     pub(super) index: Vec<Vec<u8>>,
+}
+
+impl From<Content> for Chunk {
+    fn from(content: Content) -> Self {
+        content.plain()
+    }
 }
 
 impl Chunk {
@@ -331,7 +342,7 @@ impl Bag {
     }
 
     /// Creates a bag as those of recorders with these chunks.
-    pub(super) fn with(chunks: impl IntoIterator<Item = Chunk>) -> Self {
+    pub(super) fn with(chunks: impl IntoIterator<Item: Into<Chunk>>) -> Self {
         Self::recorder().each(chunks, Self::put)
     }
 
@@ -349,7 +360,8 @@ impl Bag {
     }
 
     /// Adds a chunk and its index data.
-    pub(super) fn put(mut self, chunk: Chunk) -> Self {
+    pub(super) fn put(mut self, chunk: impl Into<Chunk>) -> Self {
+        let chunk = chunk.into();
         let entries = &chunk.content.own.entries;
         let stamps = || entries.values().flatten().map(|(stamp, _)| *stamp);
         let span = stamps().min().zip(stamps().max()).unwrap_or_default();

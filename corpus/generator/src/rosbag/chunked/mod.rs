@@ -12,7 +12,7 @@ pub(super) use log::bz2;
 mod prelude {
     pub(super) use super::log::{
         BAG_HEADER_SIZE, Bag, Chunk, Conn, Content, Index, Info, VERSION_LINE, by, bz2, header, index_data,
-        index_data_with, linked, lz4, talk, talker,
+        index_data_with, linked, lz4, talk, talker, with_second,
     };
     pub(super) use crate::prelude::*;
     pub(super) use crate::rosbag::compressed::{cut, gzip};

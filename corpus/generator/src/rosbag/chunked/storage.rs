@@ -8,20 +8,13 @@ cases! {
     "v2.0+mixed-compression" [K2] "a chunk of each kind" =>
         Bag::with([talk(0..3).lz4(), talk(3..5).plain(), talk(5..8).bz2()]).close();
     "v2.0+lz4-frames" [K2] "a frame to skip, one as usual, one of linked blocks with its size" =>
-        Bag::with([talk(0..8).stored("lz4", |bytes| {
-            let (head, tail) = bytes.split_at(bytes.len() / 2);
-            lay![0x184d_2a53_u32, text("skip!"), lz4(head), linked(tail)]
-        })]).close();
+        halves("lz4", |head, tail| lay![0x184d_2a53_u32, text("skip!"), lz4(head), linked(tail)]);
     "v2.0+bz2-streams" [K2] "two streams, one after the other" =>
-        Bag::with([talk(0..8).stored("bz2", |bytes| {
-            let (head, tail) = bytes.split_at(bytes.len() / 2);
-            lay![bz2(head), bz2(tail)]
-        })]).close();
+        halves("bz2", |head, tail| lay![bz2(head), bz2(tail)]);
     "v2.0+size-wrong" [K4] "the uncompressed size is that of something else" =>
-        Bag::with([talk(0..3).lz4(), talk(3..6).plain()]
-            .map(|chunk| chunk.with(|chunk| chunk.size = 100).state("size wrong", "chunk_size"))).close();
+        Bag::with([talk(0..3).lz4(), talk(3..6).plain()].map(|chunk| wrong_size(chunk, 100))).close();
     "v2.0+size-hostile" [K4] "a chunk that claims 4 GiB" =>
-        Bag::with([talk(0..3).lz4().with(|chunk| chunk.size = u32::MAX).state("size wrong", "chunk_size")]).close();
+        Bag::with([wrong_size(talk(0..3).lz4(), u32::MAX)]).close();
     "v2.0+bomb" [K5] "a chunk that unpacks to more than is allowed" => bomb();
     "v2.0+compression-unknown" [K3] "a chunk that says zstd" =>
         unreadable(talk(3..6).stored("zstd", Clone::clone).state("unknown compression", None).keep(0, "chunk_unreadable", 0));
@@ -31,18 +24,13 @@ cases! {
     "v2.0+lz4-checksum" [K20] "the checksum of the content is another one" => {
         let chunk = talk(3..6).lz4().with(|chunk| *chunk.data.last_mut().expect("a checksum") ^= 1);
         let end = chunk.data.len();
-        let chunk = chunk.state("damaged: checksum", None).lose("chunk_checksum", end);
-        Bag::with([talk(0..3).plain(), chunk, talk(6..9).plain()]).close()
+        middle(chunk.state("damaged: checksum", None).lose("chunk_checksum", end)).close()
     };
     "v2.0+lz4-damaged" [K21] "a match in the second frame reaches back to before its start" => {
-        // The first frame has two messages. The second frame has one block without literals, whose
-        // match starts 255 bytes back.
-        let whole = lz4(&talk(3..5).bytes);
-        let at = whole.len();
+        // The second frame has one block without literals, whose match starts 255 bytes back.
         let frame = lz4(&talk(5..6).bytes);
         let bad = lay![frame[..7], 4_u32, [0_u8, 255, 0, 0], frame[frame.len() - 8..]];
-        unreadable(talk(3..6).stored("lz4", |_| lay![whole, bad]).state("damaged: error", None)
-            .keep(2, "chunk_damaged", at))
+        second_damaged("lz4", &lz4(&talk(3..5).bytes), &bad)
     };
     "v2.0+bz2-damaged" [K21] "a bit of the only block is another one: nothing of it is trusted" =>
         unreadable(talk(3..6).bz2().with(|chunk| {
@@ -50,21 +38,40 @@ cases! {
             chunk.data[at] ^= 4;
         }).state("damaged: error", None).keep(0, "chunk_damaged", 0));
     "v2.0+bz2-streams+damaged" [K21] "the second of two streams does not start as one" => {
-        let whole = bz2(&talk(3..5).bytes);
-        let at = whole.len();
-        let mut bad = bz2(&talk(5..6).bytes);
-        bad[0] ^= 1;
-        unreadable(talk(3..6).stored("bz2", |_| lay![whole, bad]).state("damaged: error", None)
-            .keep(2, "chunk_damaged", at))
+        let bad = changed(bz2(&talk(5..6).bytes), |bytes| bytes[0] ^= 1);
+        second_damaged("bz2", &bz2(&talk(3..5).bytes), &bad)
     };
     "v2.0+no-encryptor" [K13] "an encryptor that encrypts nothing" =>
-        Bag::with_header(VERSION_LINE, 20, &[("encryptor", b"rosbag/NoEncryptor")]).put(talk(0..3).plain()).close();
+        Bag::with_header(VERSION_LINE, 20, &[("encryptor", b"rosbag/NoEncryptor")]).put(talk(0..3)).close();
     "v2.0+encrypted" [K13] "chunks and connections are ciphertext" => encrypted();
+}
+
+/// Returns a bag with a chunk. `pack` compresses both halves of its records.
+fn halves(compression: &'static str, pack: fn(&[u8], &[u8]) -> Vec<u8>) -> Bag {
+    let chunk =
+        talk(0..8).stored(compression, |bytes| pack(&bytes[..bytes.len() / 2], &bytes[bytes.len() / 2..]));
+    Bag::with([chunk]).close()
+}
+
+/// Sets a wrong uncompressed size.
+fn wrong_size(chunk: Chunk, size: u32) -> Chunk {
+    chunk.with(|chunk| chunk.size = size).state("size wrong", "chunk_size")
+}
+
+/// Returns a bag with three chunks. The second is `chunk`.
+fn middle(chunk: Chunk) -> Bag {
+    with_second(chunk).put(talk(6..9))
 }
 
 /// Returns a bag with three chunks. The second is `chunk`, which cannot be read completely.
 fn unreadable(chunk: Chunk) -> Bag {
-    Bag::with([talk(0..3).plain(), chunk, talk(6..9).plain()]).close_differing()
+    middle(chunk).close_differing()
+}
+
+/// Returns a bag whose second chunk has an intact frame with two messages, and a damaged frame.
+fn second_damaged(compression: &'static str, intact: &[u8], damaged: &[u8]) -> Bag {
+    let chunk = talk(3..6).stored(compression, |_| lay![intact, damaged]).state("damaged: error", None);
+    unreadable(chunk.keep(2, "chunk_damaged", intact.len()))
 }
 
 /// Returns a bag with a chunk that decompresses to more than 64 MiB. A reader stops at this limit,
@@ -77,10 +84,8 @@ fn bomb() -> Bag {
     first.resize(LIMIT, 0);
     let (first, second) = (bz2(&first), bz2(&vec![0; 1 << 20]));
     let at = first.len();
-    let chunk = content.stored("bz2", |_| lay![first, second]);
-    let chunk =
-        chunk.with(|chunk| chunk.size = 1000).state("damaged: limit", None).keep(2, "chunk_too_large", at);
-    Bag::with([talk(0..3).plain(), chunk, talk(6..9).plain()]).close()
+    let chunk = content.stored("bz2", |_| lay![first, second]).with(|chunk| chunk.size = 1000);
+    middle(chunk.state("damaged: limit", None).keep(2, "chunk_too_large", at)).close()
 }
 
 /// Returns a bag that was encrypted by `rosbag encrypt`, which does not encrypt chunk headers,
