@@ -78,11 +78,16 @@ macro_rules! lay {
 }
 pub(crate) use lay;
 
-/// Changes bytes, to write damaged ones.
-pub(crate) fn changed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    change(&mut bytes);
-    bytes
+/// A step that changes a value, for example to write damaged bytes.
+pub(crate) trait With: Sized {
+    /// Calls `change` with the value, and returns the value.
+    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
 }
+
+impl<T> With for T {}
 
 /// Converts a number that is known to be small, such as a length.
 pub(crate) fn u32_of(number: impl TryInto<u32>) -> u32 {

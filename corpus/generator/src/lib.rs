@@ -82,7 +82,7 @@ use cases;
 mod prelude {
     pub(crate) use serde_json::{Value as Json, json};
 
-    pub(crate) use crate::lay::{Laid, base64, changed, escaped, lay, noise, u32_of};
+    pub(crate) use crate::lay::{Laid, With, base64, escaped, lay, noise, u32_of};
     pub(crate) use crate::shape::{Shape, Value, Words, values};
     pub(crate) use crate::{Made, cases};
 }

@@ -104,10 +104,17 @@ impl<Own: Default> Log<Own> {
         self
     }
 
-    /// Sets the expected time range of the data, for a log with times far outside of this range.
-    pub(crate) fn data_between(mut self, start_ns: i64, end_ns: i64) -> Self {
-        self.expected["data_ns"] = json!([start_ns.to_string(), end_ns.to_string()]);
+    /// Adds members to the expected result.
+    pub(crate) fn expect(mut self, members: Json) -> Self {
+        if let Json::Object(members) = members {
+            members.into_iter().for_each(|(key, value)| self.expected[key] = value);
+        }
         self
+    }
+
+    /// Sets the expected time range of the data, for a log with times far outside of this range.
+    pub(crate) fn data_between(self, start_ns: i64, end_ns: i64) -> Self {
+        self.expect(json!({"data_ns": [start_ns.to_string(), end_ns.to_string()]}))
     }
 
     /// Adds a topic to the expected result. Returns the index of the topic.
@@ -140,9 +147,8 @@ impl<Own: Default> Log<Own> {
         self
     }
 
-    /// Returns the log and its expected result. `head` contains further members of the expected
-    /// result.
-    pub(crate) fn made(mut self, head: Json) -> Made {
+    /// Returns the log and its expected result.
+    pub(crate) fn made(mut self) -> Made {
         self.check_lost();
         let state = match &self.lost[..] {
             [] => "complete",
@@ -166,9 +172,6 @@ impl<Own: Default> Log<Own> {
         expected["records"] = self.records.into_iter().map(record).collect();
         expected["lost"] = self.lost.iter().map(lost).collect();
         expected["notes"] = self.notes.iter().map(note).collect();
-        if let Json::Object(head) = head {
-            head.into_iter().for_each(|(key, value)| expected[key] = value);
-        }
         Made { bytes: self.bytes, expected }
     }
 

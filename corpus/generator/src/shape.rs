@@ -6,7 +6,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::lay::{base64, changed, escaped, hex, lay, u32_of};
+use super::lay::{With as _, base64, escaped, hex, lay, u32_of};
 
 /// Maximum nesting depth of `fields` in expected results. Many JSON readers support at most 128
 /// levels, and each nested type needs two.
@@ -261,7 +261,7 @@ impl Value {
             (Self::Float(value), Type::Float(8)) => lay![value],
             (Self::Bytes(bytes), Type::Text(None) | Type::Blob(None)) => lay![u32_of(bytes.len()), bytes],
             (Self::Bytes(bytes), Type::Text(Some(len)) | Type::Blob(Some(len))) if bytes.len() <= *len => {
-                changed(bytes.clone(), |bytes| bytes.resize(*len, 0))
+                bytes.clone().with(|bytes| bytes.resize(*len, 0))
             }
             (Self::List(items), Type::Array(item, len)) if len.is_none_or(|len| len == items.len()) => {
                 let count = len.is_none().then(|| u32_of(items.len()));

@@ -40,7 +40,7 @@ cases! {
         plain().with(|log| log.analog[0].unit = 0x1234_5678).blocks(2).note_at("unknown_unit", |log| log.channel_at(3))
             .note("table_implausible", 64);
     "magic-damaged" [D38] "the first byte is wrong: everything else in the header agrees" =>
-        Made::from(plain().blocks(2).note("bad_magic", 0)).map(|bytes| changed(bytes, |bytes| bytes[0] = 0x24));
+        Made::from(plain().blocks(2).note("bad_magic", 0)).map(|bytes| bytes.with(|bytes| bytes[0] = 0x24));
     "no-rows" [D16] "a header and nothing else" => plain();
     "refused-cut-in-lead-in" [D18] "cut inside the lead-in" => cut_to(40);
     "refused-cut-in-table" [D18] "cut inside the channel table" => cut_to(100);

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::log::{BOOT, Log, NONE, T0, TRUE_SECOND, pair};
 use crate::large::{Large, Order};
-use crate::lay::{lay, random_numbers};
+use crate::lay::{With as _, lay, random_numbers};
 
 pub(super) const LARGE: Large = Large { stem: "power", default: 400_000_000, from: None, write };
 

@@ -122,12 +122,6 @@ impl Log {
         }
     }
 
-    /// Changes other fields.
-    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
-        change(&mut self);
-        self
-    }
-
     pub(super) fn bit(self, name: &str) -> Self {
         self.binary(name, 3)
     }
@@ -406,7 +400,7 @@ impl From<Log> for Made {
             },
         });
         (out.lost, out.notes) = (log.lost, log.notes);
-        out.made(truth)
+        out.expect(truth).made()
     }
 }
 

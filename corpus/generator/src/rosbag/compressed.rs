@@ -35,7 +35,7 @@ cases! {
         ended(spoken(), "packed_followed").map(|bytes| [gzip(&bytes), b"and so on".to_vec()].concat());
     "compressed-gzip+zeros-behind" [C4] "zeros up to the end of a block of a tape" =>
         Made::from(spoken().unindexed().note("packed_padding"))
-            .map(|bytes| changed(gzip(&bytes), |bytes| bytes.resize(1024, 0)));
+            .map(|bytes| gzip(&bytes).with(|bytes| bytes.resize(1024, 0)));
     "compressed-bzip2+cut" [C1] "the end mark and the checksum of the file are cut" =>
         ended(spoken(), "packed_cut").map(|_| cut(bzip2(), 3));
     "compressed-bzip2+damaged" [C3] "a byte of the only block is another" => flipped(bzip2(), 200);
@@ -57,12 +57,12 @@ fn ended(bag: Bag, code: &'static str) -> Made {
 
 /// Removes the last `by` bytes.
 pub(super) fn cut(bytes: Vec<u8>, by: usize) -> Vec<u8> {
-    changed(bytes, |bytes| bytes.truncate(bytes.len() - by))
+    bytes.with(|bytes| bytes.truncate(bytes.len() - by))
 }
 
 /// Returns a file that must be rejected, because a bit of the byte at `at` is flipped.
 fn flipped(bytes: Vec<u8>, at: usize) -> Made {
-    refused(changed(bytes, |bytes| bytes[at] ^= 1), "", "malformed", "checksum")
+    refused(bytes.with(|bytes| bytes[at] ^= 1), "", "malformed", "checksum")
 }
 
 /// Size in bytes of a gzip file before its content.

@@ -8,10 +8,10 @@ cases! {
     "cut-in-length" [D2] "the file ends inside the length of a header" => cut_to(3);
     "damaged-header-length" [D1] "resynchronised at the next record" => damaged("gap", headless(fourth()));
     "damaged-field-length" [D3] "the fields do not fill the header" =>
-        damaged("bad_record", changed(fourth(), |bytes| bytes[4] ^= 0x40));
+        damaged("bad_record", fourth().with(|bytes| bytes[4] ^= 0x40));
     "damaged-op" [D3] "op has two bytes" => {
         let name = place_of("op", &fourth()) - 3;
-        damaged("bad_record", changed(fourth(), |bytes| bytes[name + 1] = b'q'))
+        damaged("bad_record", fourth().with(|bytes| bytes[name + 1] = b'q'))
     };
     "damaged-ops" [D7] "ops that are none or those of other records: the fields say what all of them are" => {
         let topic = chatter();
@@ -28,7 +28,7 @@ cases! {
     };
     "damaged-data-length" [D4 D1] "a message that claims to pass the end of the file" => {
         let at = fourth().len() - text(LONG).len() - 4;
-        damaged("gap", changed(fourth(), |bytes| bytes[at..at + 2].fill(0xff)))
+        damaged("gap", fourth().with(|bytes| bytes[at..at + 2].fill(0xff)))
     };
     "damaged-zeros" [D1] "100 zero bytes between two records" =>
         recorded(0..3).lose("gap", [0; 100]).talk(&chatter(), 3..6).unindexed();
@@ -97,13 +97,13 @@ fn fourth() -> Vec<u8> {
 
 /// Overwrites the first length of a record.
 fn headless(record: Vec<u8>) -> Vec<u8> {
-    changed(record, |bytes| bytes[..4].fill(0xff))
+    record.with(|bytes| bytes[..4].fill(0xff))
 }
 
 /// Returns the record with the operation code `op`.
 fn with_op(record: Vec<u8>, op: u8) -> Vec<u8> {
     let at = place_of("op", &record);
-    changed(record, |bytes| bytes[at] = op)
+    record.with(|bytes| bytes[at] = op)
 }
 
 /// Returns a bag that ends after `len` bytes of its fourth message.

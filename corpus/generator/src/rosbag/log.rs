@@ -210,12 +210,10 @@ fn nanos((sec, nsec): Stamp) -> i64 {
 impl<Index: Default> Log<Own<Index>> {
     /// Creates a bag without records that starts with the bytes `head`.
     pub(super) fn starting(head: &[u8], version: &'static str) -> Self {
-        let mut bag = Self::of(head.to_vec(), Own::default());
-        bag.expected["format"] = json!({"id": "rosbag", "version": version});
-        bag.expected["clock"] = "unix".into();
-        bag.expected["texts"] = json!([]);
-        bag.expected["rosbag"] = json!({"records": {}, "sections": [], "connections": []});
-        bag
+        Self::of(head.to_vec(), Own::default()).expect(json!({
+            "format": {"id": "rosbag", "version": version}, "clock": "unix", "texts": [],
+            "rosbag": {"records": {}, "sections": [], "connections": []},
+        }))
     }
 
     /// Adds a bag header.
@@ -305,6 +303,11 @@ impl<Index: Default> Log<Own<Index>> {
         self
     }
 
+    /// Changes a member of the first section in the expected result.
+    pub(super) fn in_first_section(self, key: &str, value: impl Into<Json>) -> Self {
+        self.with(|bag| bag.expected["rosbag"]["sections"][0][key] = value.into())
+    }
+
     /// Ends the bag without an index, as a recorder that is killed.
     pub(super) fn unindexed(self) -> Self {
         let pos = self.own.header_at.map(|_| 0);
@@ -338,9 +341,8 @@ impl Bag {
     }
 
     /// Expects that times count from the start of the recording.
-    pub(super) fn relative(mut self) -> Self {
-        self.expected["clock"] = "log_start".into();
-        self.note_at(0, "relative_stamps")
+    pub(super) fn relative(self) -> Self {
+        self.expect(json!({"clock": "log_start"})).note_at(0, "relative_stamps")
     }
 
     /// Adds the definition record of a topic.
@@ -351,9 +353,7 @@ impl Bag {
     /// Adds a definition record with other bytes than those of recorders.
     pub(super) fn define_as(self, topic: &Topic, bytes: impl AsRef<[u8]>) -> Self {
         let at = self.at();
-        let mut bag = self.declare(topic).other(1, bytes);
-        bag.own.index.defined = at..bag.at();
-        bag
+        self.declare(topic).other(1, bytes).with(|bag| bag.own.index.defined = at..bag.at())
     }
 
     /// Adds a message whose record has the bytes `bytes`. `data` is the expected result.
@@ -452,9 +452,8 @@ impl<Index: Default> From<Log<Own<Index>>> for Made {
     fn from(bag: Log<Own<Index>>) -> Self {
         let end = bag.own.times.iter().max();
         let start = bag.own.times.iter().filter(|time| **time > 0).min().or(end);
-        let times =
-            json!({"start_ns": start.map(ToString::to_string), "end_ns": end.map(ToString::to_string)});
-        bag.made(times)
+        let [start, end] = [start, end].map(|time| time.map(ToString::to_string));
+        bag.expect(json!({"start_ns": start, "end_ns": end})).made()
     }
 }
 

@@ -41,7 +41,7 @@ cases! {
     "bad-dropout+bad-unsubscription" [D30] "both with one byte instead of two" =>
         plain().rows(0..4).bad(b'O', [26]).rows(4..8).bad(b'R', [0]).rows(8..12);
     "bad-sync" [D27] "a sync message with another magic" =>
-        plain().sync().rows(0..5).bad(b'S', changed(SYNC.into(), |magic| magic[3] ^= 0x40)).rows(5..10).sync();
+        plain().sync().rows(0..5).bad(b'S', SYNC.with(|magic| magic[3] ^= 0x40)).rows(5..10).sync();
     "sync+sync-inside-payload" [D27]
         "good sync messages, and whole ones inside a row and a text, where they are payload" => {
         let sync = message(b'S', SYNC);
@@ -77,7 +77,7 @@ cases! {
         plain().rows(0..5).unknown(b'D' ^ 0x20, &plain_row(5)[3..]).rows(6..11);
     "damaged+swallows-rows" [D4 D30]
         "a header that is no more makes a row and the four behind it one message that nobody knows: only it is lost" => {
-        let row = changed(plain_row(5), |bytes| (bytes[0], bytes[2]) = (5 * 17 - 3, b'X'));
+        let row = plain_row(5).with(|bytes| (bytes[0], bytes[2]) = (5 * 17 - 3, b'X'));
         plain().rows(0..5).lose("gap", row).rows(6..15)
     };
     "damaged+type-flipped-to-known" [D22 D30] "a flipped bit makes a row a bad format" =>
@@ -89,7 +89,7 @@ cases! {
         // 8. The rest of rows 5 and 8 together has one byte less than a row.
         plain().rows(0..5).lose("gap", [&plain_row(5)[..5], &plain_row(8)[6..]].concat()).rows(9..15);
     "damaged+format-zeroed" [D21 D22 D30] "zero bytes in a format: that topic is lost, the other is whole" => {
-        let text = changed(OTHER.into(), |text| text[8..16].fill(0));
+        let text = OTHER.as_bytes().to_vec().with(|text| text[8..16].fill(0));
         Log::new().bad(b'F', text).topic(PLAIN).undecodable("undefined_format", "gone", 0, 1).rows(0..3)
             .each(3..6, |log, i| log.lose("undecodable", data(1, lay![time(i), 1_u8])).rows(i..i + 1)).rows(6..9)
     };
@@ -129,10 +129,10 @@ fn plain_rows(numbers: std::ops::Range<u16>) -> Vec<u8> {
 /// Returns the message of plain row `i`. The bits in `mask` of the byte at the offset `at` are
 /// flipped.
 fn flipped(i: u16, at: usize, mask: u8) -> Vec<u8> {
-    changed(plain_row(i), |bytes| bytes[at] ^= mask)
+    plain_row(i).with(|bytes| bytes[at] ^= mask)
 }
 
 /// Returns the message of plain row `i` without seven of its bytes.
 fn holed(i: u16) -> Vec<u8> {
-    changed(plain_row(i), |bytes| drop(bytes.drain(6..13)))
+    plain_row(i).with(|bytes| drop(bytes.drain(6..13)))
 }

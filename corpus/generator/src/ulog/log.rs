@@ -14,8 +14,6 @@ pub(super) type Log = crate::log::Log<Own>;
 /// Parts that only `ULog` files have.
 #[derive(Default)]
 pub(super) struct Own {
-    version: u8,
-    start: u64,
     /// Maximum time of a row so far, in microseconds. It is the time of messages without a
     /// timestamp.
     clock: u64,
@@ -98,22 +96,20 @@ impl Log {
 
     /// Creates a log that consists of the header only.
     pub(super) fn starting(version: u8, start: u64) -> Self {
-        let mut log =
-            Self::of(header(version, start), Own { version, start, clock: start, ..Own::default() });
-        log.expected["texts"] = json!([]);
-        log.expected["ulog"] = json!({
+        let details = json!({
             "info": {}, "info_multi": {}, "dropouts": [], "messages": {}, "appended_offsets": [],
             "parameters": {"initial": {}, "changed": [], "default_system": {}, "default_setup": {}},
         });
-        log
+        Self::of(header(version, start), Own { clock: start, ..Own::default() }).expect(json!({
+            "format": {"id": "ulog", "version": version.to_string()},
+            "clock": "boot", "start_ns": ns(start), "texts": [], "ulog": details,
+        }))
     }
 
     /// Creates a log that starts with `bytes` instead of a header. `start` is the time of its first
     /// row.
     pub(super) fn headless(bytes: &[u8], start: u64) -> Self {
-        let mut log = Self::starting(1, start);
-        log.bytes = bytes.to_vec();
-        log.note_at(0, "damaged_header")
+        Self::starting(1, start).with(|log| log.bytes = bytes.to_vec()).note_at(0, "damaged_header")
     }
 
     /// Starts another log in the same file.
@@ -387,25 +383,20 @@ impl Log {
     }
 
     /// Sets the expected conversion of times to UTC.
-    pub(super) fn utc(mut self, rule: &'static str, us: u64) -> Self {
-        self.expected["utc"] = json!({"rule": rule, "offset_ns": ns(us)});
-        self
+    pub(super) fn utc(self, rule: &'static str, us: u64) -> Self {
+        let clock = if rule == "clock_is_unix" { "unix" } else { "boot" };
+        self.expect(json!({"clock": clock, "utc": {"rule": rule, "offset_ns": ns(us)}}))
     }
 }
 
 impl From<Log> for Made {
     fn from(mut log: Log) -> Self {
-        let own = &log.own;
-        if own.stale.is_some() {
-            log.expected["data_ns"] = json!([ns(own.start), ns(own.clock)]);
+        let clock = log.own.clock;
+        if log.own.stale.is_some() {
+            log.expected["data_ns"] = json!([log.expected["start_ns"], ns(clock)]);
         }
-        let head = json!({
-            "format": {"id": "ulog", "version": own.version.to_string()},
-            "clock": if log.expected["utc"]["rule"] == "clock_is_unix" { "unix" } else { "boot" },
-            "start_ns": ns(own.start),
-            "end_ns": ns(own.stale.unwrap_or(own.clock)),
-        });
-        log.made(head)
+        log.expected["end_ns"] = ns(log.own.stale.unwrap_or(clock)).into();
+        log.made()
     }
 }
 

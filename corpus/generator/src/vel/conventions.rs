@@ -4,10 +4,10 @@ use super::prelude::*;
 
 cases! {
     "all-kinds" [D1 D2 D18] "the six messages, in the literal conventions of the text" => fill(Log::new());
-    "all-kinds+0x31" [D2] "the same, marked with the character 1" => fill(Log::new().with(|own| own.marker = 0x31));
+    "all-kinds+0x31" [D2] "the same, marked with the character 1" => fill(Log::new().with(|log| log.own.marker = 0x31));
     "all-kinds+inclusive" [D1] "sizes that count the whole header" => fill(Log::new().sizes(Sizes::INCLUSIVE));
     "all-kinds+inclusive+0x31" [D1 D2] "both other readings at once" =>
-        fill(Log::new().sizes(Sizes::INCLUSIVE).with(|own| own.marker = 0x31));
+        fill(Log::new().sizes(Sizes::INCLUSIVE).with(|log| log.own.marker = 0x31));
     "data-only-sizes" [D3] "sizes that count the data alone" =>
         fill(Log::new().sizes(Sizes::DATA_ONLY).note("data_only_sizes"));
     "mixed-markers" [D2 D4] "both markers in one log: each is kept" =>
@@ -48,8 +48,8 @@ cases! {
             .fact("declarations", "message CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  \
                                    string name\n")
     };
-    "version-1.2" [D11] "another minor version" => Log::new().with(|own| own.version = (1, 2)).drive(0.0, 3);
-    "version-2.0" [D11] "another major version" => Log::new().with(|own| own.version = (2, 0)).drive(0.0, 3);
+    "version-1.2" [D11] "another minor version" => Log::new().with(|log| log.own.version = (1, 2)).drive(0.0, 3);
+    "version-2.0" [D11] "another major version" => Log::new().with(|log| log.own.version = (2, 0)).drive(0.0, 3);
     "invalid-message" [D7] "messages that are marked as not valid" =>
         Log::new().drive(0.0, 2).invalid(&Message::obd(150.0, 99))
             .invalid(&Message::new((0x0707_0707, 3), 160.0, vec![1; 9])).drive(200.0, 2);

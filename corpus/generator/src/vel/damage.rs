@@ -33,7 +33,7 @@ cases! {
         Log::new().drive(0.0, 3).note("joined")
             .lay(b"\xa4VEL\x01\x00\x01\x00\x01\x00\x00\x00\x14\x00\x00\x00\x00\x00\x00\x00").drive(50.0, 3);
     "bad-magic" [D27] "the first byte is wrong" =>
-        not_vel(&changed(Made::from(Log::new().drive(0.0, 3)).bytes, |bytes| bytes[0] = 0xA5));
+        not_vel(&Made::from(Log::new().drive(0.0, 3)).bytes.with(|bytes| bytes[0] = 0xA5));
     "no-magic" [D27] "another file altogether" => not_vel(b"BM this is no log, and no part of one");
 }
 

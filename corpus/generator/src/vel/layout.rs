@@ -29,7 +29,7 @@ cases! {
         refused(b"\xa4VEL\x01\x00\x01\x00\x02\x00\x00\x00\x1c\x00", "truncated", "byte 14");
     "index+empty-second" [D13 D28] "an entry of an empty second names the next message" => gaps(Log::new());
     "index+from-program-start" [D12] "seconds counted from the start of the program" =>
-        gaps(Log::new().with(|own| own.from_start = true));
+        gaps(Log::new().with(|log| log.own.from_start = true));
     "index-absent" [D28] "a recorder that was killed leaves no entries" => gaps(Log::new().no_index());
     "index+spare-entries" [D28] "entries to spare name the end of the messages" =>
         // The index has an entry for the only second and two spare entries. The messages start at
@@ -44,12 +44,12 @@ cases! {
     "index+count-too-small" [D23] "entries behind the count: the first message is found" =>
         // The index has two entries, but a count of one. The first entry has the offset of the
         // first message, so readers take all bytes before this offset as part of the index.
-        Log::new().index(true, |entries| *entries = vec![28, 28 + 49]).with(|own| own.claimed = Some(1))
+        Log::new().index(true, |entries| *entries = vec![28, 28 + 49]).with(|log| log.own.claimed = Some(1))
             .obd(0.0, 1).obd(1100.0, 2).obd(1200.0, 3);
     "index+count-huge" [D23 D38] "a count of 32 GiB" =>
-        Log::new().index(true, |entries| *entries = vec![20]).with(|own| own.claimed = Some(0xFFFF_FFF0)).drive(0.0, 3);
+        Log::new().index(true, |entries| *entries = vec![20]).with(|log| log.own.claimed = Some(0xFFFF_FFF0)).drive(0.0, 3);
     "index+count-of-the-limit" [D23 D38] "an absurd count that a file could have" =>
-        Log::new().index(true, |entries| *entries = vec![20]).with(|own| own.claimed = Some(4_000_000)).drive(0.0, 3);
+        Log::new().index(true, |entries| *entries = vec![20]).with(|log| log.own.claimed = Some(4_000_000)).drive(0.0, 3);
     "timestamps-falling" [D14] "timestamps that step back: the order of the file is kept" =>
         Log::new().each([500.0, 400.0, 1600.0, 300.0, 2700.0], |log, millis| log.obd(millis, 1));
     "timestamp-of-another-clock" [D14] "one timestamp two years before 20 others: the data is what the 20 have" =>

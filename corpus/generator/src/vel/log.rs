@@ -80,25 +80,19 @@ impl Log {
         Self::of(Vec::new(), Own { sizes: Sizes::EXCLUSIVE, marker: 0x49, version: (1, 1), ..Own::default() })
     }
 
-    /// Changes the parts that only VEL logs have.
-    pub(super) fn with(mut self, change: impl FnOnce(&mut Own)) -> Self {
-        change(&mut self.own);
-        self
-    }
-
     /// Changes how sizes are written.
     pub(super) fn sizes(self, sizes: Sizes) -> Self {
-        self.with(|own| own.sizes = sizes)
+        self.with(|log| log.own.sizes = sizes)
     }
 
     /// Changes the correct index entries. `rebuilt` is true if readers must rebuild the index.
     pub(super) fn index(self, rebuilt: bool, change: fn(&mut Vec<i64>)) -> Self {
-        self.with(|own| (own.rebuilt, own.change) = (rebuilt, Some(change)))
+        self.with(|log| (log.own.rebuilt, log.own.change) = (rebuilt, Some(change)))
     }
 
     /// Writes an index without entries.
     pub(super) fn no_index(self) -> Self {
-        self.with(|own| own.no_index = true)
+        self.with(|log| log.own.no_index = true)
     }
 
     /// Returns the bytes of a message according to the conventions of the log.
@@ -147,7 +141,7 @@ impl Log {
 
     /// Adds a message whose bytes are changed. Expects that the message is lost.
     pub(super) fn spoilt(self, message: &Message, change: impl FnOnce(&mut Vec<u8>)) -> Self {
-        let bytes = changed(self.frame(message), change);
+        let bytes = self.frame(message).with(change);
         self.lose("gap", bytes)
     }
 
@@ -165,7 +159,7 @@ impl Log {
     /// Expects that the first message is at this offset, and not directly after the index.
     pub(super) fn starts_here(self) -> Self {
         let at = self.at();
-        self.with(|own| own.starts_at = at)
+        self.with(|log| log.own.starts_at = at)
     }
 
     /// Expects that readers infer this convention from the file.
@@ -178,20 +172,19 @@ impl Log {
         self.chosen(what, choice, true)
     }
 
-    fn chosen(mut self, what: &str, choice: &str, assumed: bool) -> Self {
-        self.expected["vel"]["choices"][what] = json!({"choice": choice, "assumed": assumed});
-        self
+    fn chosen(self, what: &str, choice: &str, assumed: bool) -> Self {
+        let choice = json!({"choice": choice, "assumed": assumed});
+        self.with(|log| log.expected["vel"]["choices"][what] = choice)
     }
 
     /// Adds a member to the expected result.
-    pub(super) fn fact(mut self, key: &str, value: impl Into<Json>) -> Self {
-        self.expected["vel"][key] = value.into();
-        self
+    pub(super) fn fact(self, key: &str, value: impl Into<Json>) -> Self {
+        self.with(|log| log.expected["vel"][key] = value.into())
     }
 
-    pub(super) fn utc(mut self, offset_ns: i64) -> Self {
-        self.expected["utc"] = json!({"rule": "gps", "offset_ns": offset_ns.to_string()});
-        self.choice("utc", "gps")
+    pub(super) fn utc(self, offset_ns: i64) -> Self {
+        let utc = json!({"rule": "gps", "offset_ns": offset_ns.to_string()});
+        self.expect(json!({"utc": utc})).choice("utc", "gps")
     }
 
     /// Adds a message of the type `kind`.
@@ -327,7 +320,7 @@ impl From<Log> for Made {
         if state == "rebuilt" {
             log = log.note_at(8, "index_rebuilt");
         }
-        log.made(truth)
+        log.expect(truth).made()
     }
 }
 

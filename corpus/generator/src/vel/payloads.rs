@@ -18,13 +18,13 @@ cases! {
         ]);
     "short-image" [D10 D38] "an image that claims 256 MiB" => {
         let data = IMAGE.data(&values![0, true, 8, 8, &jpeg(8, 8)[..]]);
-        let claims = changed(data, |data| data[16..20].copy_from_slice(&(256_u32 << 20).to_le_bytes()));
+        let claims = data.with(|data| data[16..20].copy_from_slice(&(256_u32 << 20).to_le_bytes()));
         around(&[Message::new(IMAGE.id, 400.0, claims)])
     };
     "short-laser" [D10 D38] "strings and ranges of absurd lengths" =>
         around(&[(0, 400.0), (8, 480.0), (16, 560.0)].map(|(at, millis)| {
             let data = LASER.data(&scan((b"type", "type"), (b"name", "name"), vec![1, 2, 3]));
-            Message::new(LASER.id, millis, changed(data, |data| data[at..at + 4].fill(0xFF)))
+            Message::new(LASER.id, millis, data.with(|data| data[at..at + 4].fill(0xFF)))
         }));
     "short-velodyne" [D10 D38] "a count of 4 billion packets" =>
         around(&[Message::new(VELODYNE.id, 400.0, vec![0xFF; 4])]);

@@ -116,7 +116,7 @@ fn named() -> Content {
 
 /// Adds message 4 with a change, so that it is lost.
 fn spoilt(content: Content, change: impl FnOnce(&mut Vec<u8>)) -> Content {
-    content.lose("lost_in_chunk", changed(talker().said(4), change))
+    content.lose("lost_in_chunk", talker().said(4).with(change))
 }
 
 /// Returns a bag with a message after `content` that lacks a byte. The index data has the offsets without this

@@ -18,7 +18,7 @@ cases! {
         let claimed = |i: u32| {
             let bytes = index_data(0, &entries(i));
             let at = bytes.len() - 3 * 12 - 4;
-            changed(bytes, |bytes| bytes[at] = 60)
+            bytes.with(|bytes| bytes[at] = 60)
         };
         let chunk = |i: u32| talk(i..i + 3).plain().unindexed();
         Bag::recorder().each([0, 3], |bag, i| bag.put(chunk(i)).note("index_length").other(4, claimed(i))).close()

@@ -279,12 +279,6 @@ impl From<Content> for Chunk {
 }
 
 impl Chunk {
-    /// Changes fields.
-    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
-        change(&mut self);
-        self
-    }
-
     /// Sets the lengths that a recorder writes when it starts a chunk.
     pub(super) fn open(self) -> Self {
         self.with(|chunk| (chunk.size, chunk.data_len) = (0, 0)).state("unterminated", "chunk_open")

@@ -38,7 +38,7 @@ cases! {
             chunk.data[at] ^= 4;
         }).state("damaged: error", None).keep(0, "chunk_damaged", 0));
     "v2.0+bz2-streams+damaged" [K21] "the second of two streams does not start as one" => {
-        let bad = changed(bz2(&talk(5..6).bytes), |bytes| bytes[0] ^= 1);
+        let bad = bz2(&talk(5..6).bytes).with(|bytes| bytes[0] ^= 1);
         second_damaged("bz2", &bz2(&talk(3..5).bytes), &bad)
     };
     "v2.0+no-encryptor" [K13] "an encryptor that encrypts nothing" =>
