@@ -21,6 +21,8 @@ pub(crate) struct Log<Own> {
     pub(crate) topics: Vec<Topic>,
     /// Offset and content of each expected record.
     records: Vec<(usize, Json)>,
+    /// Times of the expected records in nanoseconds.
+    pub(crate) times: Vec<i128>,
     /// Code and byte range of each expected loss.
     pub(crate) lost: Vec<(&'static str, Range<usize>)>,
     /// Offset and code of each expected note.
@@ -132,6 +134,7 @@ impl<Own: Default> Log<Own> {
     /// Expects a record at the offset `at`.
     pub(crate) fn record_at(&mut self, at: usize, topic: usize, t_ns: Option<i128>, data: &Json) {
         let topic = &mut self.topics[topic];
+        self.times.extend(t_ns);
         let t_ns = t_ns.map(|time| time.to_string());
         self.records.push((at, json!({"topic": topic.name, "t_ns": t_ns, "seq": topic.count, "data": data})));
         topic.count += 1;
@@ -147,7 +150,8 @@ impl<Own: Default> Log<Own> {
         self
     }
 
-    /// Returns the log and its expected result.
+    /// Returns the log and its expected result. The times of its start and end are those of its
+    /// records, unless another step has set them.
     pub(crate) fn made(mut self) -> Made {
         self.check_lost();
         let state = match &self.lost[..] {
@@ -172,6 +176,11 @@ impl<Own: Default> Log<Own> {
         expected["records"] = self.records.into_iter().map(record).collect();
         expected["lost"] = self.lost.iter().map(lost).collect();
         expected["notes"] = self.notes.iter().map(note).collect();
+        for (key, time) in [("start_ns", self.times.iter().min()), ("end_ns", self.times.iter().max())] {
+            if expected[key].is_null() {
+                expected[key] = time.map(ToString::to_string).into();
+            }
+        }
         Made { bytes: self.bytes, expected }
     }
 

@@ -373,26 +373,22 @@ impl From<Log> for Made {
         let readable = log.readable.unwrap_or(log.rows());
         let mut out = crate::log::Log::of(log.bytes(), ());
         out.add_topic(log.topic, log.topic, log.fields());
-        let (mut raw, mut times) = (Vec::<Vec<String>>::new(), Vec::new());
+        let mut raw: Vec<Vec<String>> = Vec::new();
         for (number, block) in log.blocks.iter().enumerate() {
             if log.left_out.iter().any(|blocks| blocks.contains(&number)) {
                 continue;
             }
             for (i, row) in block.rows.iter().enumerate().take(readable.saturating_sub(raw.len())) {
                 let at = log.edited_at(log.block_at(number) + 32 + i * log.row_len());
-                let time = block.truth.map(|truth| truth + log.since(i));
-                out.record_at(at, 0, time.map(Into::into), &log.data(row));
+                let time = block.truth.map(|truth| i128::from(truth + log.since(i)));
+                out.record_at(at, 0, time, &log.data(row));
                 raw.push(row.values.iter().map(ToString::to_string).collect());
-                times.push(time);
             }
         }
-        let text = |time: Option<&Option<i64>>| time.copied().flatten().map(|time| time.to_string());
         let truth = json!({
             "format": {"id": "rld", "version": log.version.to_string()},
             "clock": if log.boot_offset.is_some() { "boot" } else { "unix" },
             "utc": log.boot_offset.map(|nanos| json!({"rule": "block_times", "offset_ns": nanos.to_string()})),
-            "start_ns": text(times.first()),
-            "end_ns": text(times.last()),
             "rld": {
                 "comment": log.comment.split(|b| *b == 0).next().map(escaped),
                 "rate": log.rate,

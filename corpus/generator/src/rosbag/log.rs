@@ -18,7 +18,6 @@ pub(super) type Stamp = (u32, u32);
 #[derive(Default)]
 pub(super) struct Own<Index> {
     topics: Vec<Topic>,
-    times: Vec<i64>,
     section_at: usize,
     /// Offset of the bag header.
     pub(super) header_at: Option<usize>,
@@ -289,7 +288,6 @@ impl<Index: Default> Log<Own<Index>> {
     /// Expects a message at the offset `at`.
     pub(super) fn found(&mut self, at: usize, topic: &Topic, stamp: Stamp, data: &Json) {
         let number = self.known(topic);
-        self.own.times.push(nanos(stamp));
         self.record_at(at, number, Some(nanos(stamp).into()), data);
         self.count(2);
     }
@@ -450,10 +448,9 @@ impl Bag {
 
 impl<Index: Default> From<Log<Own<Index>>> for Made {
     fn from(bag: Log<Own<Index>>) -> Self {
-        let end = bag.own.times.iter().max();
-        let start = bag.own.times.iter().filter(|time| **time > 0).min().or(end);
-        let [start, end] = [start, end].map(|time| time.map(ToString::to_string));
-        bag.expect(json!({"start_ns": start, "end_ns": end})).made()
+        // The time 0 is not the start of a bag.
+        let start = bag.times.iter().filter(|time| **time > 0).min().map(ToString::to_string);
+        bag.expect(json!({"start_ns": start})).made()
     }
 }
 

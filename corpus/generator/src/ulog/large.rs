@@ -133,9 +133,8 @@ impl Sections {
 }
 
 /// Each line has the number of instances of a topic, the microseconds between rows, and the format.
+/// A nested format has no instances.
 const TOPICS: &str = include_str!("flight.txt");
-
-const NESTED: &str = "esc_report:uint64_t timestamp;uint32_t esc_errorcount;int32_t esc_rpm;float esc_voltage;float esc_current;float esc_temperature;uint16_t failures;uint8_t esc_address;uint8_t esc_state;";
 
 const START: u64 = 60_000_000;
 const LENGTH: u64 = 10_000_000;
@@ -149,12 +148,12 @@ fn flight() -> Vec<u8> {
     };
     let topics: Vec<(u8, u64, &str)> = TOPICS.lines().map(|line| topic(line).expect("three parts")).collect();
     let named = |text: &str| text.split_once(':').map(|(name, fields)| (name.to_owned(), fields.to_owned()));
-    let formats = topics.iter().map(|topic| topic.2).chain([NESTED]).filter_map(named).collect();
+    let formats = topics.iter().filter_map(|topic| named(topic.2)).collect();
 
     let mut log = header(1, START);
     let mut say = |kind, payload: &[u8]| log.extend(message(kind, payload));
     say(b'B', &[0; 40]);
-    for format in [NESTED].into_iter().chain(topics.iter().map(|topic| topic.2)) {
+    for (_, _, format) in &topics {
         say(b'F', format.as_bytes());
     }
     say(b'I', &keyed("char[3] sys_name", b"PX4"));

@@ -113,17 +113,9 @@ pub(super) fn jpeg(width: u16, height: u16) -> Vec<u8> {
     let mut bits = vec![false; 2 * blocks];
     bits.resize(bits.len().next_multiple_of(8), true);
     let bits = bits.chunks(8).map(|byte| byte.iter().fold(0_u8, |byte, bit| byte << 1 | u8::from(*bit)));
-    lay![
-        [0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0_u8],
-        [16_u8; 64],
-        [0xFF, 0xC0, 0, 11, 8_u8],
-        height.to_be_bytes(),
-        width.to_be_bytes(),
-        [1, 1, 0x11, 0_u8],
-        table(0),
-        table(0x10),
-        [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0_u8],
-        bits.collect::<Vec<_>>(),
-        [0xFF, 0xD9_u8]
-    ]
+    let quantization = lay![[0xFF, 0xDB, 0, 67, 0_u8], [16_u8; 64]];
+    let size = [height, width].map(u16::to_be_bytes);
+    let frame = lay![[0xFF, 0xC0, 0, 11, 8_u8], size, [1, 1, 0x11, 0_u8]];
+    let scan = lay![[0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0_u8], bits.collect::<Vec<_>>()];
+    lay![[0xFF, 0xD8_u8], quantization, frame, table(0), table(0x10), scan, [0xFF, 0xD9_u8]]
 }

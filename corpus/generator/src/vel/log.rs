@@ -67,7 +67,6 @@ pub(super) struct Own {
     /// Offset and timestamp of each message that may have an index entry.
     places: Vec<(usize, f64)>,
     markers: [u64; 2],
-    times: Vec<i64>,
     now: i64,
     /// Difference between the offset of the first message and the end of the index.
     starts_at: usize,
@@ -107,7 +106,6 @@ impl Log {
     pub(super) fn put(mut self, message: &Message, topic: [&str; 2], fields: Json, data: &Json) -> Self {
         let own = &mut self.own;
         own.count(message, self.bytes.len());
-        own.times.push(own.now);
         let now = own.now;
         let known = self.topics.iter().position(|known| known.name == topic[0]);
         let number = known.unwrap_or_else(|| self.add_topic(topic[0], topic[1], fields));
@@ -258,12 +256,9 @@ impl Own {
             _ => 0.0,
         };
         let finite = self.places.iter().map(|place| place.1).filter(|ms| ms.is_finite());
+        let seconds = (finite.fold(start, f64::max) - start) / 1000.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
-        let count = match self.places.len() {
-            0 => 0,
-            _ if self.no_index => 0,
-            _ => ((finite.fold(start, f64::max) - start) / 1000.0).floor() as u32 + 1,
-        };
+        let count = if self.no_index || self.places.is_empty() { 0 } else { seconds as u32 + 1 };
         let entry = |second: u32| {
             let from = start + 1000.0 * f64::from(second);
             let place = self.places.iter().find(|place| place.1 >= from);
@@ -298,12 +293,9 @@ impl From<Log> for Made {
         let origin = if own.from_start { "program_start" } else { "first_message" };
         let has_known = log.topics.iter().any(|topic| KINDS.iter().any(|kind| kind.name == topic.type_name));
         let (messages, size_rule) = (own.places.len(), own.sizes.rule);
-        let time = |time: Option<&i64>| time.map(ToString::to_string);
         let truth = json!({
             "format": {"id": "vel", "version": format!("{major}.{minor}")},
             "clock": "log_start",
-            "start_ns": time(own.times.iter().min()),
-            "end_ns": time(own.times.iter().max()),
         });
 
         let mut log = log.after(head).fact("index", state).fact("messages", messages.to_string());
