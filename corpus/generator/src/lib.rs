@@ -83,6 +83,7 @@ mod prelude {
     pub(crate) use serde_json::{Value as Json, json};
 
     pub(crate) use crate::lay::{Laid, With, base64, escaped, lay, noise, u32_of};
+    pub(crate) use crate::log::refused;
     pub(crate) use crate::shape::{Shape, Value, Words, values};
     pub(crate) use crate::{Made, cases};
 }

@@ -216,15 +216,13 @@ impl Made {
     pub(crate) fn map(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Self {
         Self { bytes: change(self.bytes), ..self }
     }
+}
 
-    /// Returns a log that a reader must reject with an error of this kind, whose message contains
-    /// `contains`.
-    pub(crate) fn refused(bytes: Vec<u8>, [id, version]: [&str; 2], kind: &str, contains: &str) -> Self {
-        let expected = json!({
-            "format": {"id": id, "version": version},
-            "open": "refused",
-            "error": {"kind": kind, "contains": contains},
-        });
-        Self { bytes, expected }
-    }
+/// Returns a log that a reader must reject with an error of this kind, whose message contains
+/// `contains`.
+pub(crate) fn refused(bytes: impl AsRef<[u8]>, [id, version]: [&str; 2], kind: &str, contains: &str) -> Made {
+    let format = json!({"id": id, "version": version});
+    let expected =
+        json!({"format": format, "open": "refused", "error": {"kind": kind, "contains": contains}});
+    Made { bytes: bytes.as_ref().to_vec(), expected }
 }

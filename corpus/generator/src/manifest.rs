@@ -2,7 +2,6 @@
 //! the cases for each rule.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -51,18 +50,16 @@ pub(crate) fn document(format: &Format, name: &str) -> Result<String> {
 
 /// Returns the table with the cases for each rule of a format.
 fn table(format: &Format) -> String {
-    let mut rules: BTreeMap<(char, u32), Vec<&str>> = BTreeMap::new();
+    let mut rules: BTreeMap<(&str, u32), Vec<String>> = BTreeMap::new();
     for case in format.cases() {
         for rule in case.rules {
             let (letter, number) = rule.split_at(1);
-            let key = (letter.chars().next().unwrap_or(' '), number.parse().unwrap_or(0));
-            rules.entry(key).or_default().push(case.name);
+            let cases = rules.entry((letter, number.parse().unwrap_or(0))).or_default();
+            cases.push(format!("`{}`", case.name));
         }
     }
-    let mut table = String::from("| rule | cases |\n|---|---|\n");
-    for ((letter, number), cases) in rules {
-        let cases: Vec<_> = cases.iter().map(|case| format!("`{case}`")).collect();
-        let _ = writeln!(table, "| {letter}{number} | {} |", cases.join(", "));
-    }
-    table
+    let row = |((letter, number), cases): ((&str, u32), Vec<String>)| {
+        format!("| {letter}{number} | {} |\n", cases.join(", "))
+    };
+    ["| rule | cases |\n|---|---|\n".to_owned()].into_iter().chain(rules.into_iter().map(row)).collect()
 }

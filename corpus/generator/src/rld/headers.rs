@@ -8,11 +8,8 @@ cases! {
     "v2" [D1 D2 D4] "links count from 1, a comment without NUL" =>
         of_version(2).with(|log| log.comment = b"no NUL in here at all...".to_vec());
     "v1" [D1 D2 D5] "the other magic, a comment of 17 bytes, data at an odd offset" =>
-        of_version(1).with(|log| {
-            log.comment = b"This is a comment".to_vec();
-            log.analog[0].scale = -6;
-        })
-        .note("unaligned_header", 6);
+        of_version(1).with(|log| (log.comment, log.analog[0].scale) = (b"This is a comment".to_vec(), -6))
+            .note("unaligned_header", 6);
     "comment-empty" [D4] "four zero bytes are an empty comment" => comment(&[0; 4]);
     "comment-none" [D4] "no comment at all" => comment(b"");
     "comment-text-behind-nul" [D4] "what is behind the first NUL is kept, not shown" => comment(b"shown\0hidden");
@@ -22,11 +19,8 @@ cases! {
     "comment-utf8" [D4] "UTF-8 is shown" => comment("5 °C x\0".as_bytes()).note("comment_not_ascii", 56);
     "comment-unaligned" [D5] "a comment of three bytes: every value at an odd offset" =>
         comment(b"ab\0").note("unaligned_header", 6);
-    "comment-long" [D4] "a comment of 8 kB" => {
-        let mut text = b"all work and no play ".repeat(400);
-        text.resize(8404, 0);
-        comment(&text)
-    };
+    "comment-long" [D4] "a comment of 8 kB" =>
+        comment(&b"all work and no play ".repeat(400).with(|text| text.resize(8404, 0)));
     "header-length-wrong" [D6] "a header length that contradicts its parts" =>
         plain().blocks(2).with(|log| log.header_length = Some(300)).note("header_length", 6);
     "comment-length-wrong" [D6] "a comment length that contradicts the header's" =>
@@ -47,11 +41,9 @@ cases! {
     "refused-version-5" [D18] "a version that nobody has described" => of_unknown(*b"%RLD", 5);
     "refused-magic-of-another-version" [D18] "BLR% is version 1 only" => of_unknown(*b"BLR%", 2);
     "refused-endless-comment" [D18] "a comment of 4 GB in a small file" => {
-        let log = single().blocks(1).with(|log| {
-            log.comment_length = Some(u32::MAX);
-            log.header_length = Some(0);
-        });
-        refused(log.bytes(), "4", "limit_exceeded", "header")
+        let log = single().blocks(1);
+        let log = log.with(|log| (log.comment_length, log.header_length) = (Some(u32::MAX), Some(0)));
+        refused(log.bytes(), ["rld", "4"], "limit_exceeded", "header")
     };
 }
 
@@ -78,12 +70,10 @@ fn excess(comment: u32, header: u16) -> Log {
 }
 
 fn cut_to(len: usize) -> Made {
-    refused(plain().blocks(1).bytes()[..len].to_vec(), "4", "truncated", "header")
+    refused(&plain().blocks(1).bytes()[..len], ["rld", "4"], "truncated", "header")
 }
 
 fn of_unknown(magic: [u8; 4], version: u16) -> Made {
-    let mut bytes = plain().blocks(1).bytes();
-    bytes[..4].copy_from_slice(&magic);
-    bytes[4..6].copy_from_slice(&version.to_le_bytes());
-    refused(bytes, &version.to_string(), "unsupported", "version")
+    let bytes = plain().blocks(1).bytes().with(|bytes| bytes[..6].copy_from_slice(&lay![magic, version]));
+    refused(bytes, ["rld", &version.to_string()], "unsupported", "version")
 }

@@ -399,8 +399,3 @@ impl From<Log> for Made {
         out.expect(truth).made()
     }
 }
-
-/// Returns a log that a reader must reject.
-pub(super) fn refused(bytes: Vec<u8>, version: &str, kind: &str, contains: &str) -> Made {
-    Made::refused(bytes, ["rld", version], kind, contains)
-}

@@ -13,7 +13,7 @@ use log::{Log, NONE};
 
 /// Names that the cases use.
 mod prelude {
-    pub(super) use super::log::{Log, NONE, Row, TRUE_SECOND, refused};
+    pub(super) use super::log::{Log, NONE, Row, TRUE_SECOND};
     pub(super) use super::{plain, single};
     pub(super) use crate::prelude::*;
 }

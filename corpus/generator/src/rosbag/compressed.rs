@@ -62,7 +62,7 @@ pub(super) fn cut(bytes: Vec<u8>, by: usize) -> Vec<u8> {
 
 /// Returns a file that must be rejected, because a bit of the byte at `at` is flipped.
 fn flipped(bytes: Vec<u8>, at: usize) -> Made {
-    refused(bytes.with(|bytes| bytes[at] ^= 1), "", "malformed", "checksum")
+    refused(bytes.with(|bytes| bytes[at] ^= 1), ["rosbag", ""], "malformed", "checksum")
 }
 
 /// Size in bytes of a gzip file before its content.

@@ -105,11 +105,11 @@ cases! {
         Bag::plain().talk(&chatter(), 0..2).note("bag_header_late").header(header).talk(&chatter(), 2..4).unindexed()
     };
     "version-1.3" [V3] "a version of one day" =>
-        refused(b"#ROSBAG V1.3\n\0\0\0\0", "1.3", "unsupported", "version 1.3");
+        refused(b"#ROSBAG V1.3\n\0\0\0\0", ["rosbag", "1.3"], "unsupported", "version 1.3");
     "version-line-cut" [V3] "the file ends inside the version line" =>
-        refused(b"#ROSRECORD V1.", "", "truncated", "inside the version line");
+        refused(b"#ROSRECORD V1.", ["rosbag", ""], "truncated", "inside the version line");
     "version-line-broken" [V3] "a version that is no number" =>
-        refused(b"#ROSRECORD V1.x\n\0\0\0\0", "", "malformed", "version line");
+        refused(b"#ROSRECORD V1.x\n\0\0\0\0", ["rosbag", ""], "malformed", "version line");
 }
 
 /// Adds message `i` of the usual topic with an additional header field.

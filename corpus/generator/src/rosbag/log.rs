@@ -454,11 +454,6 @@ impl<Index: Default> From<Log<Own<Index>>> for Made {
     }
 }
 
-/// Returns a bag that a reader must reject.
-pub(super) fn refused(bytes: impl AsRef<[u8]>, version: &str, kind: &str, contains: &str) -> Made {
-    Made::refused(bytes.as_ref().to_vec(), ["rosbag", version], kind, contains)
-}
-
 /// Returns the topic of most test bags.
 pub(super) fn chatter() -> Topic {
     Topic::string("/chatter")

@@ -16,10 +16,7 @@ use log::Stamp;
 
 /// Names that the cases use.
 mod prelude {
-    pub(super) use super::log::{
-        Bag, Fields, HEADER, Stamp, Topic, VERSION_LINE, bag_header, chatter, full, index_record, place_of,
-        record, recorded, refused, text,
-    };
+    pub(super) use super::log::*;
     pub(super) use super::stamp;
     pub(super) use crate::prelude::*;
 }

@@ -107,12 +107,12 @@ cases! {
         plain().rows(0..10).lose("cut", &plain_row(10)[..2]);
     "cut-in-definitions" [D31] "cut inside the second format" =>
         Log::new().format(PLAIN).lose("cut", &message(b'F', OTHER)[..20]);
-    "encrypted-container" [D33] "an encrypted log under the usual extension: named, not read" =>
+    "encrypted-container" [D33] "an encrypted log under the usual extension: named, not read" => {
         // The header has the magic number, version, time, exchange algorithm (RSA-OAEP), key index,
         // and sizes. The wrapped key, the nonce and the encrypted data follow.
-        refused(
-            lay![b"ULogEnc\x01", START, 4_u8, 1_u8, 256_u16, 24_u16, noise(256 + 24 + 300)], "unsupported", "encrypted",
-        );
+        let bytes = lay![b"ULogEnc\x01", START, [4_u8, 1], [256_u16, 24], noise(256 + 24 + 300)];
+        refused(bytes, ["ulog", "1"], "unsupported", "encrypted")
+    };
 }
 
 /// Bytes that are not a frame. As a frame, they would extend past the end of each test file.

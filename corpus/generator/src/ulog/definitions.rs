@@ -23,7 +23,7 @@ cases! {
     "no-data-section" [D31] "definitions only" =>
         Log::new().format(PLAIN).info("char[3] sys_name", "PX4").parameter("float MC_ROLL_P", 6.5);
     "cut-in-file-header" [D31] "twelve of the sixteen bytes: nothing to read" =>
-        refused(header(1, START)[..12].to_vec(), "truncated", "header");
+        refused(&header(1, START)[..12], ["ulog", "1"], "truncated", "header");
     "header-damaged" [D40] "the first byte is wrong: the start time is still there" =>
         Log::new().set(0, b"T").note_at(0, "damaged_header").topic(PLAIN).rows(0..5);
     "header-zeroed" [D40] "sixteen zero bytes and a log: the start time is unknown" =>
@@ -95,5 +95,5 @@ const LATER: &str = "t:uint64_t timestamp;uint16_t y;";
 
 fn incompat(bits: [u8; 8]) -> Made {
     let log = Log::starting(1, START).flag_bits([0; 8], bits, b"").topic(PLAIN).rows(0..5);
-    refused(log.bytes, "unsupported", "incompat")
+    refused(log.bytes, ["ulog", "1"], "unsupported", "incompat")
 }

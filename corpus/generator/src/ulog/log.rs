@@ -404,8 +404,3 @@ impl From<Log> for Made {
 pub(super) fn plain() -> Log {
     Log::new().topic(PLAIN)
 }
-
-/// Returns a log that a reader must reject. Its header has version 1.
-pub(super) fn refused(bytes: Vec<u8>, kind: &str, contains: &str) -> Made {
-    Made::refused(bytes, ["ulog", "1"], kind, contains)
-}

@@ -18,9 +18,7 @@ use super::Format;
 
 /// Names that the cases use.
 mod prelude {
-    pub(super) use super::log::{
-        Log, SYNC, data, header, keyed, message, plain, plain_row, refused, subscription,
-    };
+    pub(super) use super::log::*;
     pub(super) use super::{PLAIN, START, time};
     pub(super) use crate::prelude::*;
 }

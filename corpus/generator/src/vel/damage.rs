@@ -51,5 +51,5 @@ fn size(size: u32) -> Log {
 }
 
 fn not_vel(bytes: &[u8]) -> Made {
-    refused(bytes, "not_this_format", "not a VEL log")
+    refused(bytes, ["vel", ""], "not_this_format", "not a VEL log")
 }

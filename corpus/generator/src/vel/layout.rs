@@ -24,9 +24,9 @@ cases! {
     "cut-in-header" [D6] "the file ends inside a message's header" => Log::new().drive(0.0, 3).cut(&fourth(), 40);
     "cut-in-size" [D6] "the file ends inside a message's size" => Log::new().drive(0.0, 3).cut(&fourth(), 47);
     "cut-in-only-message" [D6] "the only message of the log is cut" => empty().cut(&fourth(), 5);
-    "cut-in-file-header" [D6] "nothing of the log is there" => refused(b"\xa4VEL\x01\x00", "truncated", "byte 6");
+    "cut-in-file-header" [D6] "nothing of the log is there" => refused(b"\xa4VEL\x01\x00", ["vel", ""], "truncated", "byte 6");
     "cut-in-index" [D6] "nothing of the log is there" =>
-        refused(b"\xa4VEL\x01\x00\x01\x00\x02\x00\x00\x00\x1c\x00", "truncated", "byte 14");
+        refused(b"\xa4VEL\x01\x00\x01\x00\x02\x00\x00\x00\x1c\x00", ["vel", ""], "truncated", "byte 14");
     "index+empty-second" [D13 D28] "an entry of an empty second names the next message" => gaps(Log::new());
     "index+from-program-start" [D12] "seconds counted from the start of the program" =>
         gaps(Log::new().with(|log| log.own.from_start = true));

@@ -315,8 +315,3 @@ impl From<Log> for Made {
         log.expect(truth).made()
     }
 }
-
-/// Returns a file that a reader must reject with an error of this kind.
-pub(super) fn refused(bytes: &[u8], kind: &str, contains: &str) -> Made {
-    Made::refused(bytes.to_vec(), ["vel", ""], kind, contains)
-}

@@ -6,10 +6,8 @@ use std::ops::Range;
 
 use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 
-use super::super::log::{Fields, Own, Stamp, Topic, chatter, fields, record, text};
-use super::super::stamp;
 use crate::log::{Log, increment};
-use crate::prelude::*;
+use crate::rosbag::prelude::*;
 
 /// A bag that is being built.
 pub(super) type Bag = Log<Own<Index>>;

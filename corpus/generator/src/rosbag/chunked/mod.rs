@@ -14,10 +14,6 @@ mod prelude {
         BAG_HEADER_SIZE, Bag, Chunk, Conn, Content, Index, Info, VERSION_LINE, by, bz2, header, index_data,
         index_data_with, linked, lz4, talk, talker, with_second,
     };
-    pub(super) use crate::prelude::*;
     pub(super) use crate::rosbag::compressed::{cut, gzip};
-    pub(super) use crate::rosbag::log::{
-        Fields, Stamp, Topic, chatter, fields, place_of, record, refused, text,
-    };
-    pub(super) use crate::rosbag::stamp;
+    pub(super) use crate::rosbag::prelude::*;
 }

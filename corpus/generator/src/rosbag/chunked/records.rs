@@ -50,7 +50,7 @@ cases! {
         content.talk(&talker(), 3..5).closed()
     };
     "version-2.1" [V3] "a version that nobody wrote" =>
-        refused(b"#ROSBAG V2.1\n\0\0\0\0", "2.1", "unsupported", "version 2.1");
+        refused(b"#ROSBAG V2.1\n\0\0\0\0", ["rosbag", "2.1"], "unsupported", "version 2.1");
     "v2.0+two-publishers" [K6] "two connections are one topic; one of them latches" => {
         let (a, b) = (by(0, "/a", true), by(1, "/b", false));
         Content::new().connect(&a).say(&a, stamp(0), "a").connect(&b).talk(&b, 1..3).say(&a, stamp(3), "a").closed()
