@@ -78,12 +78,17 @@ macro_rules! lay {
 }
 pub(crate) use lay;
 
-/// A step that changes a value, for example to write damaged bytes.
+/// Steps for all values.
 pub(crate) trait With: Sized {
-    /// Calls `change` with the value, and returns the value.
+    /// Changes the value, for example to write damaged bytes.
     fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
+    }
+
+    /// Calls `step` with the value if the condition is true.
+    fn when(self, condition: bool, step: impl FnOnce(Self) -> Self) -> Self {
+        if condition { step(self) } else { self }
     }
 }
 

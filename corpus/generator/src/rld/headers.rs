@@ -52,9 +52,9 @@ fn comment(comment: &[u8]) -> Log {
 }
 
 fn of_version(version: u16) -> Log {
-    let log = plain().with(|log| log.version = version);
-    let log = if version < 3 { log.with(|log| log.analog[2].link = 3) } else { log };
-    log.blocks(2)
+    plain()
+        .with(|log| (log.version, log.analog[2].link) = (version, if version < 3 { 3 } else { 2 }))
+        .blocks(2)
 }
 
 /// Returns a log with a comment of four bytes and wrong lengths. `comment` is the comment length in

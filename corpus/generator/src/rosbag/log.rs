@@ -392,8 +392,7 @@ impl Bag {
     /// Adds messages of a topic of texts. The definition is added before message 0.
     pub(super) fn talk(self, topic: &Topic, numbers: Range<u32>) -> Self {
         self.each(numbers, |bag, i| {
-            let bag = if i == 0 { bag.define(topic) } else { bag };
-            bag.say(topic, stamp(i), &format!("m{i}"))
+            bag.when(i == 0, |bag| bag.define(topic)).say(topic, stamp(i), &format!("m{i}"))
         })
     }
 

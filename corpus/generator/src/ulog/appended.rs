@@ -11,8 +11,7 @@ cases! {
             let log = log.lose("cut", &plain_row(5 + section)[..6 + usize::from(section)]).append_here()
                 .text(b'2', time(5 + section), "appended");
             // Each section starts before the time of the last row in the previous section.
-            let log = if section == 1 { log.note("timestamps_fall") } else { log };
-            log.rows(6 + section..9 + section)
+            log.when(section == 1, |log| log.note("timestamps_fall")).rows(6 + section..9 + section)
         });
     "appended+cut-in-payload-before" [D28 D31]
         "the log ended inside a row: nothing is joined, subscriptions hold on" =>

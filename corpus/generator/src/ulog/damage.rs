@@ -47,10 +47,7 @@ cases! {
         let sync = message(b'S', SYNC);
         let text = [b"ab", &sync[..], b"c"].concat();
         Log::new().topic("t:uint64_t timestamp;char[14] s;")
-            .each(0..6, |log, i| {
-                let log = if i % 2 == 0 { log.sync() } else { log };
-                log.row(0, values![time(i), &text[..]])
-            })
+            .each(0..6, |log, i| log.when(i % 2 == 0, Log::sync).row(0, values![time(i), &text[..]]))
             .text(b'6', time(6), &sync).row(0, values![time(7), "last"])
     };
     "bad-flag-bits-twice" [D30] "flag bits in the middle of the data" =>

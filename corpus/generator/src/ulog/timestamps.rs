@@ -40,9 +40,8 @@ cases! {
         let lacks_first = |i: u16| (20..30).contains(&i) || (60..70).contains(&i) || (100..110).contains(&i);
         Log::new().format(PLAIN).format("u:uint64_t timestamp;float x;").subscribe("t", 0, 0).subscribe("u", 0, 1)
             .each(0..150_u16, |log, i| {
-                let log = if i == 100 { log.dropout(100) } else { log };
-                let log = if lacks_first(i) { log } else { log.row(0, values![time(i), f32::from(i)]) };
-                if (60..70).contains(&i) { log } else { log.row(1, values![time(i), f32::from(i)]) }
+                log.when(i == 100, |log| log.dropout(100)).when(!lacks_first(i), |log| log.rows(i..i + 1))
+                    .when(!(60..70).contains(&i), |log| log.rows_of(1, i..i + 1))
             })
     };
     "timestamp-sample" [D14] "a second time field is an ordinary one" =>
@@ -79,11 +78,12 @@ cases! {
         log.note_at(third, "narrow_timestamp")
             .each(0..9_u16, |log, i| {
                 let us = START + 300_000 * u64::from(i);
-                let log = log.row(1, values![us, f32::from(i)]);
                 // Each row is 2 ms after a row of the other topic, and 0.9 s after the previous row
                 // of its own topic.
-                let us = us + 2_000;
-                if i % 3 == 2 { log.row_at(0, Some(us), values![us & 0xFFFF, f32::from(i)]) } else { log }
+                let late = us + 2_000;
+                log.row(1, values![us, f32::from(i)]).when(i % 3 == 2, |log| {
+                    log.row_at(0, Some(late), values![late & 0xFFFF, f32::from(i)])
+                })
             })
             .rows_of(1, 300..301)
     };

@@ -60,8 +60,7 @@ cases! {
             .each(0..10, |log, i| {
                 let us = START + 200_000 * i;
                 let off = if i < 4 { 2_000_000 } else { 0 };
-                let log = if i == 4 { log.note("utc_jumps") } else { log };
-                log.row(0, int32_row(us, BOOT + us + off, 3))
+                log.when(i == 4, |log| log.note("utc_jumps")).row(0, int32_row(us, BOOT + us + off, 3))
             })
             // The offset is the lower median, because four of ten are two seconds late.
             .utc("gps", BOOT);

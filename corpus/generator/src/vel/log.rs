@@ -187,12 +187,8 @@ impl Log {
 
     /// Adds a message of the type `kind`.
     fn say(self, kind: &Kind, topic: &str, millis: f64, values: &[Value]) -> Self {
-        self.put(
-            &kind.message(millis, values),
-            [topic, kind.name],
-            kind.shape().fields(),
-            &kind.shape().data(values),
-        )
+        let shape = kind.shape();
+        self.put(&kind.message(millis, values), [topic, kind.name], shape.fields(), &shape.data(values))
     }
 
     /// Adds a message with vehicle data.
@@ -293,25 +289,18 @@ impl From<Log> for Made {
         let origin = if own.from_start { "program_start" } else { "first_message" };
         let has_known = log.topics.iter().any(|topic| KINDS.iter().any(|kind| kind.name == topic.type_name));
         let (messages, size_rule) = (own.places.len(), own.sizes.rule);
-        let truth = json!({
-            "format": {"id": "vel", "version": format!("{major}.{minor}")},
-            "clock": "log_start",
-        });
-
-        let mut log = log.after(head).fact("index", state).fact("messages", messages.to_string());
-        log = log.chosen("marker", marker, messages == 0).choice("first_message", &first_message);
-        if log.expected["vel"]["choices"]["size_rule"].is_null() {
-            log = log.chosen("size_rule", size_rule, !has_known);
-        }
-        if state == "used" && messages > 0 {
-            log = log.choice("index_origin", origin);
-        }
-        if (major, minor) != (1, 1) {
-            log = log.note_at(4, "unknown_version");
-        }
-        if state == "rebuilt" {
-            log = log.note_at(8, "index_rebuilt");
-        }
-        log.expect(truth).made()
+        let format = json!({"id": "vel", "version": format!("{major}.{minor}")});
+        let has_rule = !log.expected["vel"]["choices"]["size_rule"].is_null();
+        log.after(head)
+            .expect(json!({"format": format, "clock": "log_start"}))
+            .fact("index", state)
+            .fact("messages", messages.to_string())
+            .chosen("marker", marker, messages == 0)
+            .choice("first_message", &first_message)
+            .when(!has_rule, |log| log.chosen("size_rule", size_rule, !has_known))
+            .when(state == "used" && messages > 0, |log| log.choice("index_origin", origin))
+            .when((major, minor) != (1, 1), |log| log.note_at(4, "unknown_version"))
+            .when(state == "rebuilt", |log| log.note_at(8, "index_rebuilt"))
+            .made()
     }
 }

@@ -228,8 +228,7 @@ pub(super) fn by(id: u32, node: &'static str, latching: bool) -> Conn {
 
 /// Returns messages of the usual connection. The connection record is added before message 0.
 pub(super) fn talk(numbers: Range<u32>) -> Content {
-    let content = Content::new();
-    let content = if numbers.start == 0 { content.connect(&talker()) } else { content };
+    let content = Content::new().when(numbers.start == 0, |content| content.connect(&talker()));
     content.talk(&talker(), numbers)
 }
 

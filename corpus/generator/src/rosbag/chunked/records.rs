@@ -164,11 +164,8 @@ fn packed() -> Bag {
 /// of a note about it.
 fn times(stamps: &[Stamp], note: Option<(usize, &'static str)>) -> Bag {
     let content = Content::new().connect(&talker()).each(stamps.iter().enumerate(), |content, (i, stamp)| {
-        let content = match note {
-            Some((noted, code)) if noted == i => content.note(code),
-            _ => content,
-        };
-        content.say(&talker(), *stamp, "x")
+        let note = note.filter(|(noted, _)| *noted == i);
+        note.into_iter().fold(content, |content, (_, code)| content.note(code)).say(&talker(), *stamp, "x")
     });
     content.closed()
 }
