@@ -60,11 +60,7 @@ impl<Own: Default> Log<Own> {
     }
 
     /// Calls `steps` for each item.
-    pub(crate) fn each<T>(
-        self,
-        items: impl IntoIterator<Item = T>,
-        steps: impl FnMut(Self, T) -> Self,
-    ) -> Self {
+    pub(crate) fn each<I: IntoIterator>(self, items: I, steps: impl FnMut(Self, I::Item) -> Self) -> Self {
         items.into_iter().fold(self, steps)
     }
 
@@ -191,10 +187,8 @@ impl<Own: Default> Log<Own> {
             // If bytes are missing after the end of the file or of a compressed chunk, the range is
             // empty.
             let may_be_empty = EMPTY.contains(code) || code.starts_with("packed_");
-            assert!(
-                previous_end <= *start && (start < end || may_be_empty && start == end),
-                "{code} at {start}"
-            );
+            let is_valid = start < end || may_be_empty && start == end;
+            assert!(previous_end <= *start && is_valid, "{code} at {start}");
             previous_end = *end;
         }
         assert!(previous_end <= self.bytes.len(), "a lost range ends after the file");

@@ -17,9 +17,8 @@ cases! {
         let topic = chatter();
         let bag = Bag::recorder().note_header("op_damaged").note("op_damaged")
             .define_as(&topic, with_op(topic.definition(), 0x81))
-            .each([(0, 0x82), (1, 3), (2, 0)], |bag, (i, op)| {
-                let said = format!("m{i}");
-                let bytes = with_op(topic.data(stamp(i), text(&said)), op);
+            .each([(0, 0x82, "m0"), (1, 3, "m1"), (2, 0, "m2")], |bag, (i, op, said)| {
+                let bytes = with_op(topic.data(stamp(i), text(said)), op);
                 bag.note("op_damaged").message_as(&topic, stamp(i), bytes, &json!({"data": said}))
             })
             .talk(&topic, 3..6).note("op_damaged");

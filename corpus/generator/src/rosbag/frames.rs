@@ -6,8 +6,8 @@ cases! {
     "recorded" [B1 B7 B9] "one topic, closed by the recorder" => recorded(0..5).close();
     "recorded+two-topics" [B1 B28] "two topics of one type" => {
         let (b, a) = (Topic::string("/b"), Topic::string("/a"));
-        Bag::recorder().define(&b).say(&b, stamp(0), "b0").define(&a).say(&a, stamp(0), "a0").say(&b, stamp(1), "b1")
-            .say(&a, stamp(1), "a1").close()
+        Bag::recorder().define(&b).say(&b, stamp(0), "b0").define(&a).say(&a, stamp(0), "a0")
+            .say(&b, stamp(1), "b1").say(&a, stamp(1), "a1").close()
     };
     "no-messages" [B14] "a recorder that was stopped at once" => Bag::recorder().close();
     "version-line-only" [B3] "nothing behind the version line" => Bag::plain().section(None, "empty");
@@ -25,14 +25,12 @@ cases! {
     "fields-in-another-order" [B5] "fields as scripts wrote them" => {
         let topic = chatter();
         let Topic { name, ty, md5, def, .. } = &topic;
-        let definition = [("type", ty as &dyn Laid), ("op", &1_u8), ("def", def), ("topic", name), ("md5", md5)];
-        Bag::plain().define_as(&topic, record(&definition, b""))
-            .each(0..4, |bag, i| {
-                let (sec, nsec) = stamp(i);
-                let fields: &Fields<'_> =
-                    &[("topic", name), ("sec", &sec), ("type", ty), ("op", &2_u8), ("md5", md5), ("nsec", &nsec)];
-                bag.message_as(&topic, stamp(i), record(fields, text("x")), &json!({"data": "x"}))
-            })
+        let definition: &Fields<'_> = &[("type", ty), ("op", &1_u8), ("def", def), ("topic", name), ("md5", md5)];
+        let message = |(sec, nsec): Stamp| record(&[
+            ("topic", name), ("sec", &sec), ("type", ty), ("op", &2_u8), ("md5", md5), ("nsec", &nsec),
+        ], text("x"));
+        Bag::plain().define_as(&topic, record(definition, b""))
+            .each((0..4).map(stamp), |bag, time| bag.message_as(&topic, time, message(time), &json!({"data": "x"})))
             .unindexed()
     };
     "fields-unknown" [B20] "fields of other names, which stay" =>
@@ -48,11 +46,8 @@ cases! {
             .talk(&chatter(), 2..4).close();
     "latched+two-publishers" [B12] "latching and callerid" => {
         let topic = Topic::string("/map_note");
-        Bag::recorder().define(&topic)
-            .each((0..).zip(["/a", "/b", "/a"]), |bag, (i, caller)| {
-                bag.latched(&topic, stamp(i), &format!("m{i}"), caller)
-            })
-            .say(&topic, stamp(3), "not latched").close()
+        Bag::recorder().define(&topic).latched(&topic, stamp(0), "m0", "/a").latched(&topic, stamp(1), "m1", "/b")
+            .latched(&topic, stamp(2), "m2", "/a").say(&topic, stamp(3), "not latched").close()
     };
     "definition-with-data" [B13] "op 1 with data, which no writer makes" => {
         let bytes = chatter().definition().with(|bytes| bytes.truncate(bytes.len() - 4));
@@ -63,9 +58,8 @@ cases! {
         // The name is in Latin-1. Names of topics are texts here, so the byte is replaced
         // afterwards.
         let topic = Topic::string("/caf?").shown("/caf\\xe9");
-        let latin = |bytes: Vec<u8>| {
-            let at = bytes.iter().position(|byte| *byte == b'?').expect("the name is there");
-            bytes.with(|bytes| bytes[at] = 0xe9)
+        let latin = |bytes: Vec<u8>| -> Vec<u8> {
+            bytes.into_iter().map(|byte| if byte == b'?' { 0xe9 } else { byte }).collect()
         };
         Bag::plain().talk(&Topic::string("scan"), 0..2).define_as(&topic, latin(topic.definition()))
             .message_as(&topic, stamp(3), latin(topic.data(stamp(3), text("x"))), &json!({"data": "x"})).unindexed()
@@ -95,8 +89,8 @@ cases! {
     "two-sections" [B8] "recorded twice into one file" => two_sections();
     "text-mode-copy" [B27 D1] "every LF became CR LF" => {
         let topic = chatter().with_def("# a text\n# of some lines\nstring data\n");
-        let copied = topic.definition().iter()
-            .flat_map(|b| if *b == b'\n' { vec![b'\r', b'\n'] } else { vec![*b] }).collect::<Vec<u8>>();
+        let lines: Vec<_> = topic.definition().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        let copied = lines.join(&b"\r\n"[..]);
         Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2").note_at(0, "version_line_crlf").note_at(0, "text_mode_copy")
             .lose("gap", copied).section(None, "empty")
     };

@@ -267,11 +267,11 @@ impl Log {
     }
 
     /// Adds a row for each item. `row` returns its values.
-    pub(super) fn rows_with<T>(
+    pub(super) fn rows_with<I: IntoIterator>(
         self,
         topic: usize,
-        items: impl IntoIterator<Item = T>,
-        row: impl Fn(T) -> Vec<Value>,
+        items: I,
+        row: impl Fn(I::Item) -> Vec<Value>,
     ) -> Self {
         self.each(items, |log, item| log.row(topic, row(item)))
     }
