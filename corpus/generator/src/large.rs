@@ -48,11 +48,8 @@ pub(super) fn command(args: &[String]) -> Result<()> {
         *place = Some(PathBuf::from(rest.next().with_context(|| format!("{flag} needs a path"))?));
     }
     let format = named.unwrap_or(&FORMATS[0]);
-    ensure!(
-        from.is_none() || format.large.from.is_some(),
-        "large logs of {} are made of no other log",
-        format.id
-    );
+    let may_repeat = from.is_none() || format.large.from.is_some();
+    ensure!(may_repeat, "large logs of {} are made of no other log", format.id);
     let size = size::parse(size)?;
     let out = out.unwrap_or_else(|| format.path(size, from.as_deref()));
     format.make(&Order { size, from, out })

@@ -9,11 +9,9 @@ cases! {
         small().map(|bytes| [gzip(&bytes[..100]), gzip(&bytes[100..])].concat());
     "compressed-gzip+header-fields" [B15] "extra field, name, comment and a sum of the header" =>
         small().map(|bytes| {
-            let whole = gzip(&bytes);
-            let mut head = [&whole[..10], b"\x03\0abcname\0comment\0"].concat();
-            head[3] = 2 | 4 | 8 | 16;
-            let sum = crc32fast::hash(&head).to_le_bytes();
-            lay![head, sum[..2], whole[10..]]
+            let whole = gzip(&bytes).with(|bytes| bytes[3] = 2 | 4 | 8 | 16);
+            let head = lay![whole[..10], b"\x03\0abcname\0comment\0"];
+            lay![head, crc32fast::hash(&head).to_le_bytes()[..2], whole[10..]]
         });
     "compressed-gzip+cut" [B15 C1] "the compressed file is cut inside of the last message" => {
         let whole = chatter().data(stamp(2), text("the last"));

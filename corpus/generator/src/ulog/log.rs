@@ -377,8 +377,8 @@ impl Log {
     pub(super) fn append_here(mut self) -> Self {
         let at = self.at();
         let used = &mut self.expected["ulog"]["appended_offsets"];
+        let slot = used.as_array().map_or(0, Vec::len);
         push(used, at.to_string().into());
-        let slot = used.as_array().map_or(0, Vec::len) - 1;
         self.appended_offset(slot, at)
     }
 

@@ -97,11 +97,9 @@ cases! {
     };
     "timestamp-u32" [D16] "times of 32 bits wrap after 71 minutes" => {
         let start = (1 << 32) - 2_000_000;
+        let us = |i: u16| start + 500_000 * u64::from(i);
         Log::new_at(start).topic("n:uint32_t timestamp;float x;").note("narrow_timestamp")
-            .each(0..8_u16, |log, i| {
-                let us = start + 500_000 * u64::from(i);
-                log.row_at(0, Some(us), values![us & 0xFFFF_FFFF, f32::from(i)])
-            })
+            .each(0..8, |log, i| log.row_at(0, Some(us(i)), values![us(i) & 0xFFFF_FFFF, f32::from(i)]))
     };
 }
 

@@ -39,12 +39,11 @@ cases! {
         // The number of samples is stored in a separate field.
         let samples = Value::As(lay![1.5_f32, -2.0_f32], json!([1.5, -2.0]));
         let row = values![90.25, 2, samples, "north"];
-        Log::new().drive(0.0, 2)
-            .each(0..2, |log, i| {
-                let message = Message::new((0x0001_806E, 100), 250.0 + f64::from(i), shape.full(&row));
-                log.put(&message, ["CompassM", "CompassM"], shape.fields(), &shape.data(&row))
-            })
-            .drive(300.0, 2)
+        let put = |log: Log, millis: f64| {
+            let message = Message::new((0x0001_806E, 100), millis, shape.full(&row));
+            log.put(&message, ["CompassM", "CompassM"], shape.fields(), &shape.data(&row))
+        };
+        Log::new().drive(0.0, 2).each([250.0, 251.0], put).drive(300.0, 2)
             .fact("declarations", "message CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  \
                                    string name\n")
     };

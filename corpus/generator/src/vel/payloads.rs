@@ -6,9 +6,8 @@ cases! {
     "trailing-data" [D9] "messages that are longer than their content" =>
         Log::new().drive(0.0, 2)
             .each([1, 40], |log, more| {
-                let mut message = Message::obd(250.0, 9);
-                let surplus = log.at() + 21 + message.data.len();
-                message.data.extend(vec![0xAB; more]);
+                let surplus = log.at() + log.frame(&Message::obd(250.0, 9)).len();
+                let message = Message::obd(250.0, 9).with(|message| message.data.extend(vec![0xAB; more]));
                 log.note_at(surplus, "trailing_data").put_obd(&message, 9)
             })
             .drive(300.0, 2);
@@ -53,8 +52,6 @@ cases! {
 }
 
 fn around(bad: &[Message]) -> Log {
-    Log::new()
-        .drive(0.0, 3)
-        .each(bad, |log, message| log.short(message).obd(message.millis + 1.0, 5))
-        .drive(900.0, 3)
+    let log = Log::new().drive(0.0, 3);
+    log.each(bad, |log, message| log.short(message).obd(message.millis + 1.0, 5)).drive(900.0, 3)
 }

@@ -435,11 +435,8 @@ impl Bag {
 
 /// Compresses bytes as an LZ4 frame with the same options as recorders.
 pub(super) fn lz4(bytes: &[u8]) -> Vec<u8> {
-    let info = FrameInfo::new()
-        .block_mode(BlockMode::Independent)
-        .block_size(BlockSize::Max1MB)
-        .content_checksum(true);
-    frame(info, bytes)
+    let info = FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max1MB);
+    frame(info.content_checksum(true), bytes)
 }
 
 /// Compresses bytes with bzip2.
@@ -452,11 +449,8 @@ pub(in crate::rosbag) fn bz2(bytes: &[u8]) -> Vec<u8> {
 /// Compresses bytes as an LZ4 frame with linked blocks. The frame states its uncompressed size and
 /// has no checksum.
 pub(super) fn linked(bytes: &[u8]) -> Vec<u8> {
-    let info = FrameInfo::new()
-        .block_mode(BlockMode::Linked)
-        .block_size(BlockSize::Max64KB)
-        .content_size(Some(bytes.len() as u64));
-    frame(info, bytes)
+    let info = FrameInfo::new().block_mode(BlockMode::Linked).block_size(BlockSize::Max64KB);
+    frame(info.content_size(Some(bytes.len() as u64)), bytes)
 }
 
 fn frame(info: FrameInfo, bytes: &[u8]) -> Vec<u8> {

@@ -100,14 +100,11 @@ cases! {
     "v2.0+connection-damaged+index-intact" [K25] "a flipped bit in the type, the md5 sum or the definition; the index has the record as it was" => {
         let copies = [(1, "std_msgs/String"), (2, "992ce8a1687cec8c8bd883ec73ca41d1"), (3, "string data")];
         let connection = |id: u32| Conn::of(id, &Topic::string(&format!("/t{id}")));
-        let damaged = |(id, place): (u32, &str)| {
-            let mut conn = connection(id);
-            let at = conn.record.windows(place.len()).rposition(|part| part == place.as_bytes()).expect("it has it");
-            conn.record[at] ^= 1;
-            conn
-        };
-        let content = Content::new().each(copies, |content, copy| {
-            content.note("connection_damaged").connect(&damaged(copy)).talk(&connection(copy.0), 0..2)
+        let content = Content::new().each(copies, |content, (id, place)| {
+            let intact = connection(id);
+            let at = intact.record.windows(place.len()).rposition(|part| part == place.as_bytes()).expect("a place");
+            let damaged = intact.clone().with(|conn| conn.record[at] ^= 1);
+            content.note("connection_damaged").connect(&damaged).talk(&intact, 0..2)
         });
         let intact = copies.map(|(id, _)| (id, connection(id)));
         Bag::with([content]).change(|index| index.connections = intact.into()).close()
