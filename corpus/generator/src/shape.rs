@@ -212,12 +212,8 @@ impl Shape {
     /// Returns the bytes of the first `count` fields of a row.
     pub(crate) fn first(&self, values: &[Value], count: usize) -> Vec<u8> {
         assert_eq!(values.len(), self.fields.len(), "values of {} do not match its fields", self.name);
-        self.fields
-            .iter()
-            .zip(values)
-            .take(count)
-            .flat_map(|(field, value)| value.bytes(&field.kind))
-            .collect()
+        let first = self.fields.iter().zip(values).take(count);
+        first.flat_map(|(field, value)| value.bytes(&field.kind)).collect()
     }
 
     /// Returns the member `data` of the expected result. Padding is omitted.

@@ -44,12 +44,8 @@ cases! {
 /// Returns a log with these formats and alternating rows of two topics: the plain topic with the id
 /// 0, and the topic `h` with the id 1. The rows of `h` have `size` bytes and cannot be decoded.
 fn with_plain(formats: &[&str], more: impl IntoIterator<Item = String>, size: usize) -> Log {
-    Log::new()
-        .each(formats, |log, text| log.format(text))
-        .each(more, |log, text| log.format(&text))
-        .topic(PLAIN)
-        .undecodable("undecodable_topic", "h", 0, 1)
-        .rows(0..3)
-        .each(3..8, |log, i| log.lose("undecodable", data(1, vec![1; size])).rows(i..i + 1))
-        .rows(8..11)
+    let texts = formats.iter().copied().map(str::to_owned).chain(more);
+    let log = Log::new().each(texts, |log, text| log.format(&text)).topic(PLAIN);
+    let log = log.undecodable("undecodable_topic", "h", 0, 1).rows(0..3);
+    log.each(3..8, |log, i| log.lose("undecodable", data(1, vec![1; size])).rows(i..i + 1)).rows(8..11)
 }

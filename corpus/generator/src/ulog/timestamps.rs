@@ -63,8 +63,7 @@ cases! {
         Log::new().topic("n:uint8_t timestamp;float x;").note("narrow_timestamp")
             // The rows are 100 ms apart, which is less than half of the 256 ms after which the
             // counter restarts.
-            .each(0..12_u16, |log, i| {
-                let ms = 1000 + 100 * u64::from(i);
+            .each((1000_u64..).step_by(100).zip(0..12_u16), |log, (ms, i)| {
                 log.row_at(0, Some(ms * 1000), values![ms & 0xFF, f32::from(i)])
             });
     "timestamp-u16" [D16] "times of 16 bits wrap every 65 ms" => narrow().each(0..12, |log, i| low(log, START, i));

@@ -10,12 +10,8 @@ cases! {
     };
     "utc-boot-time" [U2] "the info boot_time_utc_us is the offset, and goes before GPS" =>
         Log::new().info("uint64_t boot_time_utc_us", BOOT).utc("boot_time_utc_us", BOOT).topic(INT32)
-            .each(0..5, |log, i| {
-                let us = START + 200_000 * i;
-                // The time of the receiver differs by 0.684 s, which readers report, but do not
-                // use.
-                log.row(0, int32_row(us, BOOT + us + 684_000, 3))
-            });
+            // The time of the receiver differs by 0.684 s, which readers report, but do not use.
+            .rows_with(0, (0..5).map(fix_time), |us| int32_row(us, BOOT + us + 684_000, 3));
     "utc-gps-int32" [U3] "the lower median over fixes; older position fields in 1e-7 degrees" => {
         // Each entry has the fix, true if the receiver has a time, and the deviation from the
         // median offset.
@@ -24,8 +20,7 @@ cases! {
             (6, true, -1_000), (5, true, 2_000), (1, true, 0), (3, false, 0),
         ];
         Log::new().topic(INT32)
-            .each((0..).zip(fixes), |log, (i, (fix, timed, off))| {
-                let us = START + 200_000 * i;
+            .each((0..).map(fix_time).zip(fixes), |log, (us, (fix, timed, off))| {
                 let utc = (BOOT + us).saturating_add_signed(off);
                 log.row(0, int32_row(us, if timed { utc } else { 0 }, fix))
             })
@@ -40,8 +35,7 @@ cases! {
                      double altitude_msl_m;float eph;uint8_t fix_type;")
             .subscribe("vehicle_gps_position", 0, 0)
             .each(0..3, |log, i| log.subscribe("sensor_gps", i, u16::from(i) + 1))
-            .each(0..3, |log, i| {
-                let us = START + 200_000 * i;
+            .each((0..3).map(fix_time), |log, us| {
                 log.row(0, int32_row(us, BOOT + us, 2))
                     // This row has a fix, but the time of a receiver that has no date yet.
                     .row(1, row(us, 315_964_800_000_000 + us))
@@ -51,17 +45,11 @@ cases! {
     };
     "utc-gps-rollover" [U5] "dates of 2004, 1024 weeks too early: no UTC" =>
         Log::new().topic(INT32).note("gps_date")
-            .each(0..5, |log, i| {
-                let us = START + 200_000 * i;
-                log.row(0, int32_row(us, BOOT - 1024 * 7 * 86_400_000_000 + us, 3))
-            });
+            .rows_with(0, (0..5).map(fix_time), |us| int32_row(us, BOOT - 1024 * 7 * 86_400_000_000 + us, 3));
     "utc-gps-jumps" [U6] "a receiver that learns of leap seconds during the log" =>
         Log::new().topic(INT32)
-            .each(0..10, |log, i| {
-                let us = START + 200_000 * i;
-                let off = if i < 4 { 2_000_000 } else { 0 };
-                log.when(i == 4, |log| log.note("utc_jumps")).row(0, int32_row(us, BOOT + us + off, 3))
-            })
+            .rows_with(0, (0..4).map(fix_time), |us| int32_row(us, BOOT + us + 2_000_000, 3))
+            .note("utc_jumps").rows_with(0, (4..10).map(fix_time), |us| int32_row(us, BOOT + us, 3))
             // The offset is the lower median, because four of ten are two seconds late.
             .utc("gps", BOOT);
     "utc-none+time-ref-utc" [U4] "a time zone and a receiver without fix place nothing" =>
@@ -75,6 +63,11 @@ const BOOT: u64 = 1_700_000_000_000_000;
 
 const INT32: &str = "vehicle_gps_position:uint64_t timestamp;uint64_t time_utc_usec;int32_t lat;int32_t lon;\
                      int32_t alt;float eph;uint8_t fix_type;";
+
+/// Returns the time of position `i` in microseconds. Positions are 200 ms apart.
+fn fix_time(i: u64) -> u64 {
+    START + 200_000 * i
+}
 
 fn int32_row(us: u64, utc: u64, fix: u8) -> Vec<Value> {
     values![us, utc, 473_977_420, 85_455_938, 488_004, 0.5, fix]

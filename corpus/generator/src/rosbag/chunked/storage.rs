@@ -104,9 +104,6 @@ fn encrypted() -> Bag {
         bag.put(chunk.state("encrypted", None).keep(0, "encrypted", 0))
     });
     let (pos, connection) = (bag.pos(), lay![text(cipher(40)), text(cipher(150))]);
-    bag.lose("encrypted", connection)
-        .change(|index| index.connections.clear())
-        .index_section()
-        .set_counts(pos, 1, 2)
-        .section(pos, "encrypted")
+    let bag = bag.lose("encrypted", connection).change(|index| index.connections.clear()).index_section();
+    bag.set_counts(pos, 1, 2).section(pos, "encrypted")
 }
