@@ -253,7 +253,7 @@ impl<Index: Default> Log<Own<Index>> {
         })
     }
 
-    /// Expects an intact record that is not a message.
+    /// Expects an intact record with this operation code.
     pub(super) fn count(&mut self, op: u8) {
         increment(&mut self.expected["rosbag"]["records"][op.to_string()]);
     }
@@ -289,7 +289,6 @@ impl<Index: Default> Log<Own<Index>> {
     pub(super) fn found(&mut self, at: usize, topic: &Topic, stamp: Stamp, data: &Json) {
         let number = self.known(topic);
         self.record_at(at, number, Some(nanos(stamp).into()), data);
-        self.count(2);
     }
 
     /// Adds the current section to the expected result, with the index position in its bag header
@@ -358,6 +357,7 @@ impl Bag {
     pub(super) fn message_as(mut self, topic: &Topic, stamp: Stamp, bytes: Vec<u8>, data: &Json) -> Self {
         let at = self.at();
         self.found(at, topic, stamp, data);
+        self.count(2);
         let ByTopic { topics, defined } = &mut self.own.index;
         let (_, entries) = topics.entry(topic.name.clone()).or_insert_with(|| (topic.ty.clone(), Vec::new()));
         // In a bag of a recorder, the first index entry of a topic points to its definition.

@@ -17,8 +17,6 @@ pub(super) struct Own {
     /// Maximum time of a row so far, in microseconds. It is the time of messages without a
     /// timestamp.
     clock: u64,
-    /// Maximum time in microseconds of rows that are far after the data.
-    stale: Option<u64>,
     in_data_section: bool,
     /// Definition text of each format.
     formats: BTreeMap<String, String>,
@@ -243,12 +241,6 @@ impl Log {
         self.row_at(topic, None, row)
     }
 
-    /// Adds a row whose time is far after the data.
-    pub(super) fn stale_row(mut self, topic: usize, us: u64, row: impl AsRef<[Value]>) -> Self {
-        self.own.stale = self.own.stale.max(Some(us));
-        self.note("stale_times").row_at(topic, Some(us), row)
-    }
-
     fn store(mut self, topic: usize, row: &[Value], us: Option<u64>, bytes: Encoder) -> Self {
         let (msg_id, shape) = &self.own.subscribed[topic];
         let (payload, data) = (lay![msg_id, bytes(shape, row)], shape.data(row));
@@ -390,13 +382,10 @@ impl Log {
 }
 
 impl From<Log> for Made {
-    fn from(mut log: Log) -> Self {
-        let clock = log.own.clock;
-        if log.own.stale.is_some() {
-            log.expected["data_ns"] = json!([log.expected["start_ns"], ns(clock)]);
-        }
-        log.expected["end_ns"] = ns(log.own.stale.unwrap_or(clock)).into();
-        log.made()
+    fn from(log: Log) -> Self {
+        let end = ns(log.own.clock);
+        let has_end = !log.expected["end_ns"].is_null();
+        log.when(!has_end, |log| log.expect(json!({"end_ns": end}))).made()
     }
 }
 

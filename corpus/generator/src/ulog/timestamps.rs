@@ -29,7 +29,9 @@ cases! {
             .each(0..60, |log, i| {
                 log.row(1, values![2_069_758, u8::from(i % 2 == 0)]).row(0, values![at(i), f32::from(i)])
             })
-            .row(2, values![at(59), 1]).stale_row(2, 1_200_000_000, values![1_200_000_000, 2])
+            .row(2, values![at(59), 1]).note("stale_times")
+            .row_at(2, Some(1_200_000_000), values![1_200_000_000, 2])
+            .expect(json!({"end_ns": "1200000000000"})).data_between(30_000_000_000, 31_190_000_000)
             // Both get the log time, which the row before does not change.
             .dropout(30).parameter("float P", 1.5).rows_with(0, 62..120, |i| values![at(i), f32::from(i)])
             .note("timestamps_fall").row(2, values![at(119), 3])

@@ -174,26 +174,24 @@ fn calibration(lasers: &[[i16; 9]]) -> String {
         ];
         text.extend(values.map(|(name, value)| format!("{name}: {value}\n")));
     }
-    text.push_str("num_lasers: 64\n");
-    text
+    text + "num_lasers: 64\n"
 }
 
 /// Returns JPEG images of 640 x 480 pixels. Edges and noise make them as large as those of a
 /// camera.
 fn pictures() -> Result<Vec<Vec<u8>>> {
-    (0..8_u32)
-        .map(|number| {
-            let picture = image::RgbImage::from_fn(640, 480, |x, y| {
-                let mixed = x.wrapping_mul(1_103_515_245) ^ y.wrapping_mul(12_345) ^ number;
-                let noise = mixed.wrapping_mul(2_654_435_761) >> 27;
-                let sky = if y < 200 { 150 } else { 60 };
-                let edge = if (x / 40 + y / 30 + number).is_multiple_of(3) { 50 } else { 0 };
-                let value = |more: u32| u8::try_from((sky + edge + noise + more).min(255)).unwrap_or(255);
-                image::Rgb([value(x / 16), value(y / 8), value(20)])
-            });
-            let mut out = Cursor::new(Vec::new());
-            picture.write_with_encoder(JpegEncoder::new_with_quality(&mut out, 80))?;
-            Ok(out.into_inner())
-        })
-        .collect()
+    let picture = |number: u32| {
+        let picture = image::RgbImage::from_fn(640, 480, |x, y| {
+            let mixed = x.wrapping_mul(1_103_515_245) ^ y.wrapping_mul(12_345) ^ number;
+            let noise = mixed.wrapping_mul(2_654_435_761) >> 27;
+            let sky = if y < 200 { 150 } else { 60 };
+            let edge = if (x / 40 + y / 30 + number).is_multiple_of(3) { 50 } else { 0 };
+            let value = |more: u32| u8::try_from((sky + edge + noise + more).min(255)).unwrap_or(255);
+            image::Rgb([value(x / 16), value(y / 8), value(20)])
+        });
+        let mut out = Cursor::new(Vec::new());
+        picture.write_with_encoder(JpegEncoder::new_with_quality(&mut out, 80))?;
+        Ok(out.into_inner())
+    };
+    (0..8).map(picture).collect()
 }

@@ -103,10 +103,12 @@ impl Conn {
 }
 
 /// A record that a reader finds in a chunk.
-enum Found {
-    /// A record with this operation code that is not a message.
-    Other(u8),
-    Message(Box<Conn>, Stamp, Json),
+struct Found {
+    /// Offset in the decompressed chunk.
+    offset: usize,
+    op: u8,
+    /// Connection, time and expected data of a message. `None` for other records.
+    message: Option<(Conn, Stamp, Json)>,
 }
 
 /// Uncompressed records of a chunk, and their expected result.
@@ -115,8 +117,7 @@ pub(super) type Content = Log<Records>;
 /// Parts that only records of a chunk have.
 #[derive(Default)]
 pub(super) struct Records {
-    /// Offset of each record.
-    found: Vec<(usize, Found)>,
+    found: Vec<Found>,
     /// Time and offset of the messages of each connection.
     entries: BTreeMap<u32, Vec<(Stamp, u32)>>,
     connections: Vec<Conn>,
@@ -135,13 +136,14 @@ impl Content {
 
     /// Adds an intact record that is not a message.
     pub(super) fn other(mut self, op: u8, bytes: impl AsRef<[u8]>) -> Self {
-        self.own.found.push((self.at(), Found::Other(op)));
+        self.own.found.push(Found { offset: self.bytes.len(), op, message: None });
         self.lay(bytes)
     }
 
     /// Adds a message whose record has the bytes `bytes`. `data` is the expected result.
     pub(super) fn message_as(mut self, conn: &Conn, stamp: Stamp, bytes: Vec<u8>, data: Json) -> Self {
-        self.own.found.push((self.at(), Found::Message(Box::new(conn.clone()), stamp, data)));
+        let message = Some((conn.clone(), stamp, data));
+        self.own.found.push(Found { offset: self.bytes.len(), op: 2, message });
         self.name(conn, stamp).lay(bytes)
     }
 
@@ -375,15 +377,13 @@ impl Bag {
         }
         // Readers report the offset of the chunk for messages in a compressed chunk.
         let message_at = |offset: usize| if is_plain { data_at + offset } else { at };
-        for (offset, found) in records.found.into_iter().take(chunk.kept) {
-            match found {
-                Found::Other(op) => self.count(op),
-                Found::Message(conn, stamp, data) => {
-                    if let Some((node, latching)) = conn.publisher {
-                        self.publish(&conn.topic, node, latching);
-                    }
-                    self.found(message_at(offset), &conn.topic, stamp, &data);
+        for Found { offset, op, message } in records.found.into_iter().take(chunk.kept) {
+            self.count(op);
+            if let Some((conn, stamp, data)) = message {
+                if let Some((node, latching)) = conn.publisher {
+                    self.publish(&conn.topic, node, latching);
                 }
+                self.found(message_at(offset), &conn.topic, stamp, &data);
             }
         }
         let notes = notes.into_iter().map(|(offset, code)| (if is_plain { offset } else { 0 }, code));
