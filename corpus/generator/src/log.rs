@@ -164,7 +164,10 @@ impl<Own: Default> Log<Own> {
             record["offset"] = at.to_string().into();
             record
         };
-        let lost = |(code, Range { start, end }): &(_, Range<usize>)| json!({"code": code, "start": start.to_string(), "end": end.to_string()});
+        let lost = |(code, range): &(_, Range<usize>)| {
+            let [start, end] = [range.start, range.end].map(|offset| offset.to_string());
+            json!({"code": code, "start": start, "end": end})
+        };
         let note = |(at, code): &(usize, _)| json!({"code": code, "offset": at.to_string()});
         let mut expected = self.expected;
         expected["state"] = state.into();

@@ -46,7 +46,8 @@ cases! {
         plain().with(|log| log.binary[0].link = 1).blocks(2).change_rows(|_, row| row.words[0] = 0b101);
     "link-0-in-v2" [D2 D11] "links count from 1 there: 0 is nothing" => linked(2, 0).note("table_implausible", 64);
     "range-switches" [D12] "values out of range are null" =>
-        plain().blocks(2).change_rows(|i, row| row.words[0] = if (3..7).contains(&i) { 0b001 } else { 0b100 });
+        plain().blocks(2)
+            .change_rows(|i, row| row.words[0] = if (3..7).contains(&i) { 0b001 } else { 0b100 });
     "name-of-16" [D13] "a name of 16 bytes has no NUL" =>
         single().with(|log| log.analog[0].name = b"sixteen-bytes-in".to_vec()).blocks(1);
     "name-repeated" [D13] "a second channel of a name" =>

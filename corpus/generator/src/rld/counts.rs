@@ -44,7 +44,8 @@ cases! {
     "endless-counts" [D19 D17] "counts of 2^32 blocks and 2^64 rows in a small file" =>
         // The header declares one huge block, so rows are read up to the end of the file.
         plain().blocks(1).with(|log| log.block_size = u32::MAX)
-            .with(|log| log.counts = Some((u32::MAX, u64::MAX - u64::from(u32::MAX)))).note("counts_disagree", 8);
+            .with(|log| log.counts = Some((u32::MAX, u64::MAX - u64::from(u32::MAX))))
+            .note("counts_disagree", 8);
     "extra-word" [D28] "releases 2.0.0 and 2.0.1: a word without binary channels" =>
         Log::new(10, 1).analogs(&["V1", "V2"], 1, -8).with(|log| log.extra_word = true).blocks(4)
             .note("averaged", 0x18).note_at("extra_word", Log::header_len);

@@ -79,7 +79,8 @@ cases! {
     "damaged-header-length+behind-a-bag-in-a-message" [D4 D5]
         "a whole message that holds a bag stays, though nothing valid follows it" => {
         let topic = blob("uint8[] data\n");
-        Bag::recorder().messages(&topic, [values![&inner_bag()[..]]]).lose("gap", headless(chatter().definition())).define(&chatter()).talk(&chatter(), 1..4).unindexed()
+        Bag::recorder().messages(&topic, [values![&inner_bag()[..]]])
+            .lose("gap", headless(chatter().definition())).define(&chatter()).talk(&chatter(), 1..4).unindexed()
     };
     "bag-in-a-message" [D5] "a sound message that holds a whole bag" => {
         let topic = blob("uint8[] data\n");

@@ -8,7 +8,8 @@ cases! {
             .talk(&Topic::string("/b").found_in("same md5"), 1..3).unindexed();
     "definition-of-same-type" [M9] "found by the type; its sum is another" => {
         let other = point("/b").with_sum(NO_SUM, "differs").found_in("same type");
-        let bag = Bag::plain().messages(&point("/a"), [values![1.0, 2.0]]).note("definition_elsewhere").note("definition_differs").message(&other, stamp(1), values![1.0, 2.0]);
+        let bag = Bag::plain().messages(&point("/a"), [values![1.0, 2.0]]).note("definition_elsewhere")
+            .note("definition_differs").message(&other, stamp(1), values![1.0, 2.0]);
         // The definition is inferred, so readers return payloads that do not fit it as bytes.
         let payload = [other.payload(&values![1.0, 2.0]), b"!".to_vec()].concat();
         let surplus = bag.at() + other.data(stamp(2), &payload).len() - 1;
@@ -23,8 +24,8 @@ cases! {
         Bag::plain().message(&point("/a"), stamp(0), values![1.0, 2.0]).note("definition_late").define(&point("/a"))
             .unindexed();
     "definition-repeated" [B30] "a topic is defined twice, in the same way" =>
-        Bag::plain().define(&point("/a")).note("definition_repeated").messages(&point("/a"), [values![1.0, 2.0]])
-            .unindexed();
+        Bag::plain().define(&point("/a")).note("definition_repeated")
+            .messages(&point("/a"), [values![1.0, 2.0]]).unindexed();
     "definition-empty" [B11 M10] "by a publisher that sent no text" => {
         let topic = Topic::string("/a").with_def("").found_in("catalogue");
         Bag::recorder().note("definition_unusable").define(&topic).note("definition_elsewhere")

@@ -25,12 +25,15 @@ cases! {
     "fields-in-another-order" [B5] "fields as scripts wrote them" => {
         let topic = chatter();
         let Topic { name, ty, md5, def, .. } = &topic;
-        let definition: &Fields<'_> = &[("type", ty), ("op", &1_u8), ("def", def), ("topic", name), ("md5", md5)];
+        let definition: &Fields<'_> =
+            &[("type", ty), ("op", &1_u8), ("def", def), ("topic", name), ("md5", md5)];
         let message = |(sec, nsec): Stamp| record(&[
             ("topic", name), ("sec", &sec), ("type", ty), ("op", &2_u8), ("md5", md5), ("nsec", &nsec),
         ], text("x"));
         Bag::plain().define_as(&topic, record(definition, b""))
-            .each((0..4).map(stamp), |bag, time| bag.message_as(&topic, time, message(time), &json!({"data": "x"})))
+            .each((0..4).map(stamp), |bag, time| {
+                bag.message_as(&topic, time, message(time), &json!({"data": "x"}))
+            })
             .unindexed()
     };
     "fields-unknown" [B20] "fields of other names, which stay" =>
@@ -46,8 +49,9 @@ cases! {
             .talk(&chatter(), 2..4).close();
     "latched+two-publishers" [B12] "latching and callerid" => {
         let topic = Topic::string("/map_note");
-        Bag::recorder().define(&topic).latched(&topic, stamp(0), "m0", "/a").latched(&topic, stamp(1), "m1", "/b")
-            .latched(&topic, stamp(2), "m2", "/a").say(&topic, stamp(3), "not latched").close()
+        Bag::recorder().define(&topic).latched(&topic, stamp(0), "m0", "/a")
+            .latched(&topic, stamp(1), "m1", "/b").latched(&topic, stamp(2), "m2", "/a")
+            .say(&topic, stamp(3), "not latched").close()
     };
     "definition-with-data" [B13] "op 1 with data, which no writer makes" => {
         let bytes = chatter().definition().with(|bytes| bytes.truncate(bytes.len() - 4));

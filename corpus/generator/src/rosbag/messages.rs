@@ -10,12 +10,12 @@ cases! {
              uint64 u64\nfloat32 f32\nfloat64 f64\ntime t\nduration d\nstring s\n",
         );
         let least = values![
-            0, i8::MIN, 0, i8::MIN, 0, i16::MIN, 0, i32::MIN, 0, i64::MIN, 0, f32::NEG_INFINITY, f64::NAN, [0, 0],
-            [i32::MIN, -1], "",
+            0, i8::MIN, 0, i8::MIN, 0, i16::MIN, 0, i32::MIN, 0, i64::MIN, 0, f32::NEG_INFINITY, f64::NAN,
+            [0, 0], [i32::MIN, -1], "",
         ];
         let greatest = values![
-            2, i8::MAX, u8::MAX, i8::MAX, u8::MAX, i16::MAX, u16::MAX, i32::MAX, u32::MAX, i64::MAX, u64::MAX, 0.1,
-            0.1, [u32::MAX, u32::MAX], [i32::MAX, 999_999_999], "Grüße",
+            2, i8::MAX, u8::MAX, i8::MAX, u8::MAX, i16::MAX, u16::MAX, i32::MAX, u32::MAX, i64::MAX, u64::MAX,
+            0.1, 0.1, [u32::MAX, u32::MAX], [i32::MAX, 999_999_999], "Grüße",
         ];
         Bag::recorder().messages(&topic, [least, greatest]).close()
     };

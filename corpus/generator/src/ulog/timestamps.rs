@@ -15,7 +15,9 @@ cases! {
             // Readers report the note once, for the first of four rows. The time 0 is also a valid
             // time.
             .note("timestamps_fall")
-            .rows_with(0, (1_u16..).zip([0, time(3), time(3), time(1), 1, time(2), 0]), |(i, us)| values![us, f32::from(i)])
+            .rows_with(0, (1_u16..).zip([0, time(3), time(3), time(1), 1, time(2), 0]), |(i, us)| {
+                values![us, f32::from(i)]
+            })
             // The dropout gets the log time, which is that of the third row.
             .dropout(4);
     "timestamps-stale" [D14]

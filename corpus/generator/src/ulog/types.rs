@@ -44,7 +44,9 @@ cases! {
                 ]), |(i, text)| values![time(i), text, b"x"]);
     "bool-bytes" [D13] "any byte but 0 is true" =>
         Log::new().topic("t:uint64_t timestamp;bool b;bool[2] bs;")
-            .rows_with(0, (0..).zip([0, 1, 2, 0x41, 0x99, 0xFF]), |(i, byte)| values![time(i), byte, [0, byte]]);
+            .rows_with(0, (0..).zip([0, 1, 2, 0x41, 0x99, 0xFF]), |(i, byte)| {
+                values![time(i), byte, [0, byte]]
+            });
     "float-specials" [] "not-a-number, infinities, negative zero, the smallest and largest floats" =>
         Log::new().topic("t:uint64_t timestamp;float f;double d;")
             .rows_with(0, (0..).zip([

@@ -4,8 +4,10 @@ use super::prelude::*;
 
 cases! {
     "all-kinds" [D1 D2 D18] "the six messages, in the literal conventions of the text" => fill(Log::new());
-    "all-kinds+0x31" [D2] "the same, marked with the character 1" => fill(Log::new().with(|log| log.own.marker = 0x31));
-    "all-kinds+inclusive" [D1] "sizes that count the whole header" => fill(Log::new().sizes(Sizes::INCLUSIVE));
+    "all-kinds+0x31" [D2] "the same, marked with the character 1" =>
+        fill(Log::new().with(|log| log.own.marker = 0x31));
+    "all-kinds+inclusive" [D1] "sizes that count the whole header" =>
+        fill(Log::new().sizes(Sizes::INCLUSIVE));
     "all-kinds+inclusive+0x31" [D1 D2] "both other readings at once" =>
         fill(Log::new().sizes(Sizes::INCLUSIVE).with(|log| log.own.marker = 0x31));
     "data-only-sizes" [D3] "sizes that count the data alone" =>
@@ -15,11 +17,13 @@ cases! {
             let marker = Some(if i % 2 == 0 { 0x49 } else { 0x31 });
             log.put_obd(&Message { marker, ..Message::obd(100.0 * f64::from(i), i) }, i)
         });
-    "one-message+inclusive" [D1] "one message settles the size rule" => Log::new().sizes(Sizes::INCLUSIVE).obd(50.0, 7);
+    "one-message+inclusive" [D1] "one message settles the size rule" =>
+        Log::new().sizes(Sizes::INCLUSIVE).obd(50.0, 7);
     "one-message" [D1] "one message settles the size rule" => Log::new().obd(50.0, 7);
     "one-short-message+inclusive" [D1 D10] "a message that is too short settles the size rule by its end" =>
         Log::new().sizes(Sizes::INCLUSIVE).short(&Message { data: vec![0; 24], ..Message::obd(1000.0, 0) });
-    "unknown-types-only" [D1 D8] "the chain of messages settles the size rule" => unknown_only(Sizes::EXCLUSIVE);
+    "unknown-types-only" [D1 D8] "the chain of messages settles the size rule" =>
+        unknown_only(Sizes::EXCLUSIVE);
     "unknown-types-only+inclusive" [D1 D8] "the same for the other rule" => unknown_only(Sizes::INCLUSIVE);
     "data-like-an-end-mark" [D1 D15] "an end mark before further bytes counts less than a chain of messages" =>
         Log::new().note("unknown_type").assumed("size_rule", "exclusive").each(0..70_u8, |log, i| {
@@ -47,8 +51,10 @@ cases! {
             .fact("declarations", "message CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  \
                                    string name\n")
     };
-    "version-1.2" [D11] "another minor version" => Log::new().with(|log| log.own.version = (1, 2)).drive(0.0, 3);
-    "version-2.0" [D11] "another major version" => Log::new().with(|log| log.own.version = (2, 0)).drive(0.0, 3);
+    "version-1.2" [D11] "another minor version" =>
+        Log::new().with(|log| log.own.version = (1, 2)).drive(0.0, 3);
+    "version-2.0" [D11] "another major version" =>
+        Log::new().with(|log| log.own.version = (2, 0)).drive(0.0, 3);
     "invalid-message" [D7] "messages that are marked as not valid" =>
         Log::new().drive(0.0, 2).invalid(&Message::obd(150.0, 99))
             .invalid(&Message::new((0x0707_0707, 3), 160.0, vec![1; 9])).drive(200.0, 2);

@@ -21,10 +21,12 @@ cases! {
     "no-messages" [D12] "a header and an empty index" => empty();
     "no-messages+end-mark" [D15] "the same with an end mark" => empty().terminate();
     "cut-in-data" [D6] "the file ends inside a message's data" => Log::new().drive(0.0, 3).cut(&fourth(), 5);
-    "cut-in-header" [D6] "the file ends inside a message's header" => Log::new().drive(0.0, 3).cut(&fourth(), 40);
+    "cut-in-header" [D6] "the file ends inside a message's header" =>
+        Log::new().drive(0.0, 3).cut(&fourth(), 40);
     "cut-in-size" [D6] "the file ends inside a message's size" => Log::new().drive(0.0, 3).cut(&fourth(), 47);
     "cut-in-only-message" [D6] "the only message of the log is cut" => empty().cut(&fourth(), 5);
-    "cut-in-file-header" [D6] "nothing of the log is there" => refused(b"\xa4VEL\x01\x00", ["vel", ""], "truncated", "byte 6");
+    "cut-in-file-header" [D6] "nothing of the log is there" =>
+        refused(b"\xa4VEL\x01\x00", ["vel", ""], "truncated", "byte 6");
     "cut-in-index" [D6] "nothing of the log is there" =>
         refused(b"\xa4VEL\x01\x00\x01\x00\x02\x00\x00\x00\x1c\x00", ["vel", ""], "truncated", "byte 14");
     "index+empty-second" [D13 D28] "an entry of an empty second names the next message" => gaps(Log::new());
@@ -39,7 +41,8 @@ cases! {
     "index+negative-entry" [D13] "an entry of -1 is unset" => changed(|entries| entries[2] = -1);
     "index+all-zeros" [D13] "room that was reserved and never filled" => changed(|entries| entries.fill(0));
     "index+descending" [D28] "entries in the wrong order" => changed(|entries| entries.reverse());
-    "index+beyond-the-end" [D28] "an entry beyond the end of the file" => changed(|entries| entries[3] = 1 << 40);
+    "index+beyond-the-end" [D28] "an entry beyond the end of the file" =>
+        changed(|entries| entries[3] = 1 << 40);
     "index+inside-a-message" [D28] "an entry into a message" => changed(|entries| entries[3] += 5);
     "index+count-too-small" [D23] "entries behind the count: the first message is found" =>
         // The index has two entries, but a count of one. The first entry has the offset of the
@@ -47,9 +50,11 @@ cases! {
         Log::new().index(true, |entries| *entries = vec![28, 28 + 49]).with(|log| log.own.claimed = Some(1))
             .obd(0.0, 1).obd(1100.0, 2).obd(1200.0, 3);
     "index+count-huge" [D23 D38] "a count of 32 GiB" =>
-        Log::new().index(true, |entries| *entries = vec![20]).with(|log| log.own.claimed = Some(0xFFFF_FFF0)).drive(0.0, 3);
+        Log::new().index(true, |entries| *entries = vec![20])
+            .with(|log| log.own.claimed = Some(0xFFFF_FFF0)).drive(0.0, 3);
     "index+count-of-the-limit" [D23 D38] "an absurd count that a file could have" =>
-        Log::new().index(true, |entries| *entries = vec![20]).with(|log| log.own.claimed = Some(4_000_000)).drive(0.0, 3);
+        Log::new().index(true, |entries| *entries = vec![20])
+            .with(|log| log.own.claimed = Some(4_000_000)).drive(0.0, 3);
     "timestamps-falling" [D14] "timestamps that step back: the order of the file is kept" =>
         Log::new().each([500.0, 400.0, 1600.0, 300.0, 2700.0], |log, millis| log.obd(millis, 1));
     "timestamp-of-another-clock" [D14] "one timestamp two years before 20 others: the data is what the 20 have" =>

@@ -14,8 +14,8 @@ cases! {
     "v2.0+open-chunk-indexed" [K10] "a chunk of an indexed bag whose lengths were never written" =>
         Bag::with([talk(0..3).plain().open(), talk(3..6).plain()]).close();
     "v2.0+open-bz2" [K10] "a killed recorder: nothing of the open chunk was written" =>
-        Bag::with([talk(0..3).bz2(), Content::new().stored("bz2", |_| b"BZh9".to_vec()).open().lose("cut", 0)])
-            .unindexed();
+        Bag::with([talk(0..3).bz2()])
+            .put(Content::new().stored("bz2", |_| b"BZh9".to_vec()).open().lose("cut", 0)).unindexed();
     "v2.0+cut-in-a-chunk" [K10] "inside a message of an uncompressed chunk" => {
         let said = talker().said(5);
         let cut = talk(3..5).lose("cut", &said[..20]).plain();

@@ -21,7 +21,8 @@ cases! {
             bytes.with(|bytes| bytes[at] = 60)
         };
         let chunk = |i: u32| talk(i..i + 3).plain().unindexed();
-        Bag::recorder().each([0, 3], |bag, i| bag.put(chunk(i)).note("index_length").other(4, claimed(i))).close()
+        let step = |bag: Bag, i: u32| bag.put(chunk(i)).note("index_length").other(4, claimed(i));
+        Bag::recorder().each([0, 3], step).close()
     };
     "v2.0+index-data-of-another-length" [K18] "a count that is not that of the entries" => {
         let bag = Bag::with([talk(0..3).plain().unindexed()]).note("index_length");
@@ -39,7 +40,8 @@ cases! {
     "v2.0+chunk-info-position-wrong" [K9] "points into a chunk" => infos(|index| index.infos[1].pos += 5);
     "v2.0+chunk-info-missing" [K9] "leaves out a chunk, and the bag header too" =>
         infos(|index| drop(index.infos.remove(0)));
-    "v2.0+index-pos-wrong" [K9] "points into a chunk" => index_at(with_second(talk(3..6)).note_header("index_pos_wrong"), 4200, 1, 2);
+    "v2.0+index-pos-wrong" [K9] "points into a chunk" =>
+        index_at(with_second(talk(3..6)).note_header("index_pos_wrong"), 4200, 1, 2);
     "v2.0+index-pos-out-of-range" [K9] "points behind the end of the file" =>
         index_at(with_second(talk(3..6)).note_header("index_pos_wrong"), 1 << 40, 1, 2);
     "v2.0+counts-wrong" [K9] "the bag header says seven connections and no chunk" => {

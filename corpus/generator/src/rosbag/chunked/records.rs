@@ -102,7 +102,8 @@ cases! {
         let connection = |id: u32| Conn::of(id, &Topic::string(&format!("/t{id}")));
         let content = Content::new().each(copies, |content, (id, place)| {
             let intact = connection(id);
-            let at = intact.record.windows(place.len()).rposition(|part| part == place.as_bytes()).expect("a place");
+            let mut parts = intact.record.windows(place.len());
+            let at = parts.rposition(|part| part == place.as_bytes()).expect("a place");
             let damaged = intact.clone().with(|conn| conn.record[at] ^= 1);
             content.note("connection_damaged").connect(&damaged).talk(&intact, 0..2)
         });
