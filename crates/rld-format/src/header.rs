@@ -259,10 +259,18 @@ mod tests {
             header.lead_in.header_length = U16Le::new(field);
             noted(&header).into_iter().map(|note| note.2).collect::<Vec<_>>().join("; ")
         };
-        assert_eq!(notes(70_000, 4548), "the header has 70084 bytes, but its length field states 4548");
-        let wrong = "the length field states 4552 bytes, but comment and channels take 70084";
-        assert_eq!((&*notes(70_000, 4552), &*notes(4, 88)), (wrong, ""));
-        assert_eq!(notes(4, 92), "the length field states 92 bytes, but comment and channels take 88");
+        assert_eq!(
+            notes(70_000, 4548),
+            "the header has 70084 bytes, but its length field states 4548; the correct length is used"
+        );
+        let wrong = |field: u16, size: u32| {
+            format!(
+                "the header length field states {field} bytes, but the comment and channels need {size}, \
+                 which is used"
+            )
+        };
+        assert_eq!((notes(70_000, 4552), notes(4, 88)), (wrong(4552, 70_084), String::new()));
+        assert_eq!(notes(4, 92), wrong(92, 88));
     }
 
     #[test]

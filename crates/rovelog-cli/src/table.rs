@@ -50,7 +50,7 @@ impl<'a> Table<'a> {
         paint: Paint,
         mut write: impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut widths = self.widths();
+        let (mut widths, is_fitted) = (self.widths(), columns.is_some());
         let shown = columns.map_or(widths.len(), |columns| self.fit(&mut widths, columns));
         let (widths, columns) = (&widths[..shown], &self.columns[..shown]);
         let line = |cells: &[&str], head: bool| {
@@ -79,7 +79,7 @@ impl<'a> Table<'a> {
         write(&(rule("╭", "┬", "╮") + &line(&heads, true) + &rule("├", "┼", "┤")))?;
         for row in &self.rows {
             let wrap = |(cell, width): (&String, &usize)| {
-                if bordered { wrapped(cell, (*width).max(1)) } else { vec![cell.clone()] }
+                if is_fitted { wrapped(cell, *width) } else { vec![cell.clone()] }
             };
             let parts: Vec<_> = row.iter().zip(widths).map(wrap).collect();
             for at in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
@@ -184,7 +184,22 @@ mod tests {
         let mut table =
             Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right), ("BYTES", Align::Right)]);
         table.row(["a/topic/with/a/long/name".to_owned(), "12345678".to_owned(), "1".to_owned()]);
-        insta::assert_snapshot!(fitted(&table, true, Some(40), Paint(false)), @"");
-        insta::assert_snapshot!(fitted(&table, true, Some(36), Paint(false)), @"");
+        insta::assert_snapshot!(fitted(&table, true, Some(40), Paint(false)), @"
+        ╭───────────────────┬──────────┬───────╮
+        │ TOPIC             │    COUNT │ BYTES │
+        ├───────────────────┼──────────┼───────┤
+        │ a/topic/with/a/lo │ 12345678 │     1 │
+        │ ng/name           │          │       │
+        ╰───────────────────┴──────────┴───────╯
+        ");
+        insta::assert_snapshot!(fitted(&table, true, Some(36), Paint(false)), @"
+        ╭──────────────────┬──────────╮
+        │ TOPIC            │    COUNT │
+        ├──────────────────┼──────────┤
+        │ a/topic/with/a/l │ 12345678 │
+        │ ong/name         │          │
+        ╰──────────────────┴──────────╯
+        without BYTES; --wide shows all columns
+        ");
     }
 }

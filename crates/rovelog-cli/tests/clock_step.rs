@@ -78,9 +78,9 @@ fn durations_rates_and_sums_do_not_depend_on_a_clock_that_was_set() {
         // The power is constantly 3.3 uW. The integral covers the 60.2011648 s from the first row
         // to the last. The option `--energy` counts 10.0352 ms for each of the 6000 rows, which is
         // 60.2112 s.
-        let integral = stdout(&place, &format!("stats {log} --fields 'E=integral(V1*I1)'"));
+        let integral = stdout(&place, &format!("stats {log} --exact --fields 'E=integral(V1*I1)'"));
         assert!(integral.contains("0.0001986638"), "{log}: {integral}");
-        let energy = stdout(&place, &format!("stats {log} --energy"));
+        let energy = stdout(&place, &format!("stats {log} --exact --energy"));
         assert!(energy.contains("0.000198697"), "{log}: {energy}");
         let slope = stdout(&place, &format!("stats {log} --fields 'D=derivative(V1)' -f csv"));
         assert!(!slope.to_lowercase().contains("inf"), "{log}: {slope}");

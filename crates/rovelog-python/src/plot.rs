@@ -22,7 +22,8 @@ pub(crate) fn plot_svg(
 ) -> PyResult<String> {
     let log = reader.whole_log(py)?;
     let signals = Signals::new(&***log);
-    let found = arguments.iter().map(|argument| plot::find(&signals, argument)).collect::<Result<Vec<_>, _>>();
+    let found =
+        arguments.iter().map(|argument| plot::find(&signals, argument)).collect::<Result<Vec<_>, _>>();
     let found = found.map_err(|error| not_found(reader, py, error))?;
     let format = log.format().id;
     let refused = |what: &str| {
