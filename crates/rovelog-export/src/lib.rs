@@ -13,6 +13,7 @@
 //! - [`statistics`] computes the minimum, maximum, mean and standard deviation of each field.
 //! - [`signal`] evaluates signals by name, pattern or expression, finds events, and joins topics
 //!   into one table.
+//! - [`findings`] finds problems of a flight or a recording, with their cause and evidence.
 //! - [`plot`] draws signals over time in a terminal, or as SVG, PNG and PDF.
 //! - [`report`] writes a log or a plot as a single HTML page.
 //! - [`page`] contains the scripts and style sheets of these pages.
@@ -27,6 +28,7 @@ pub mod cloud;
 mod duration;
 mod error;
 mod exported;
+pub mod findings;
 mod kind;
 mod leaf;
 pub mod logger_csv;

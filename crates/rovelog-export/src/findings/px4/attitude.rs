@@ -1,0 +1,51 @@
+//! Attitude failures of multicopters.
+
+use rovelog::ulog_format::UlogReader;
+use rovelog::ulog_format::px4::roll_pitch_yaw;
+
+use super::flight::Flight;
+use super::{SECOND, topics};
+use crate::findings::scan::Scan;
+use crate::findings::watch::{Holds, Span};
+use crate::findings::{Kind, Severity, digits, seconds};
+
+/// Default of PX4's parameters `FD_FAIL_R` and `FD_FAIL_P`: roll or pitch in degrees beyond which the
+/// failure detector reports an attitude failure. It also replaces the value 0, which turns the
+/// failure detector off.
+const MAX_ANGLE: f64 = 60.0;
+
+/// Default of PX4's parameters `FD_FAIL_R_TTRI` and `FD_FAIL_P_TTRI`: time in seconds for which the
+/// angle must exceed the limit.
+const MIN_SECONDS: f64 = 0.3;
+
+/// Name, parameter of the angle, and parameter of the time for roll and pitch.
+const AXES: [[&str; 3]; 2] =
+    [["roll", "FD_FAIL_R", "FD_FAIL_R_TTRI"], ["pitch", "FD_FAIL_P", "FD_FAIL_P_TTRI"]];
+
+/// Adds the checks of the attitude.
+pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
+    // Only the first instance is the attitude that controls the vehicle.
+    let Some(topic) = topics(log, "vehicle_attitude").next() else { return };
+    for (axis, [name, angle, time]) in AXES.into_iter().enumerate() {
+        let limit = flight.parameter(angle).filter(|limit| *limit > 0.0).unwrap_or(MAX_ANGLE);
+        #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+        let min = (flight.parameter(time).unwrap_or(MIN_SECONDS) * SECOND as f64) as i64;
+        let test = move |time: i64, q: &[f64]| {
+            #[expect(clippy::cast_possible_truncation, reason = "PX4 logs 32 bits")]
+            let angles = roll_pitch_yaw([q[0] as f32, q[1] as f32, q[2] as f32, q[3] as f32]);
+            let angle = f64::from(angles[axis]).to_degrees().abs();
+            (angle > limit && flight.is_hovering(time) && !flight.is_acro(time)).then_some(angle)
+        };
+        let report = move |topic: &str, span: &Span| {
+            let sentence = format!(
+                "The {name} angle exceeded {}° for {} and reached {}°, so the vehicle was out of control.",
+                digits(limit),
+                seconds(span.longest),
+                digits(span.worst.value),
+            );
+            let cause = (Kind::AttitudeFailure, Severity::High);
+            span.finding(cause, sentence, format!("{topic}.q.{name}"), limit)
+        };
+        scan.check(topic, ["q[0]", "q[1]", "q[2]", "q[3]"], Holds::above(min), test, report);
+    }
+}

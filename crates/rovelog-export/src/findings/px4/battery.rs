@@ -1,0 +1,95 @@
+//! Brown-outs, sags and low batteries.
+
+use rovelog::Topic;
+use rovelog::ulog_format::UlogReader;
+
+use super::flight::Flight;
+use super::{SECOND, topics};
+use crate::ExportError;
+use crate::findings::scan::{Scan, each_row};
+use crate::findings::watch::{Holds, Span};
+use crate::findings::{Kind, Severity, digits, seconds};
+
+/// Voltage of a cell in volts below which it fails. Source: `CRITICAL_VOLTAGE_PER_CELL` of
+/// flight-review-rs. It is also PX4's former default for an empty cell under load, `BAT_V_EMPTY` -
+/// `BAT_V_LOAD_DROP` = 3.6 V - 0.3 V.
+const CRITICAL_CELL_VOLTS: f64 = 3.3;
+
+/// Voltage of a full cell in volts. If the log does not state the number of cells, it is estimated
+/// from the first voltage. Source: `NOMINAL_FULL_VOLTAGE_PER_CELL` of flight-review-rs.
+const FULL_CELL_VOLTS: f64 = 4.2;
+
+/// Maximum number of cells of an estimate. Source: flight-review-rs.
+const MAX_CELLS: f64 = 12.0;
+
+/// Time in nanoseconds for which the voltage must be too low for a brown-out. A shorter drop is a
+/// sag, such as at the start of a climb.
+const BROWNOUT_TIME: i64 = SECOND;
+
+/// Warnings by their number in `battery_status.warning`. Source: `BATTERY_WARNING_*` in PX4's
+/// `BatteryStatus.msg`. Higher numbers are states that are not warnings.
+const WARNINGS: [&str; 5] = ["none", "low", "critical", "emergency", "failed"];
+
+/// Adds the checks of all batteries.
+pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) -> Result<(), ExportError> {
+    for topic in topics(log, "battery_status") {
+        let limit = critical_voltage(log, topic, flight)?;
+        // A voltage of 0 is a sensor that has not measured yet.
+        let is_low = move |time, volts| flight.is_armed(time) && volts > 0.0 && volts < limit;
+        let low = move |time, row: &[f64]| (is_low(time, row[0]) && row[1] != 0.0).then_some(row[0]);
+        let report = move |topic: &str, span: &Span| {
+            let (kind, severity, time) = if span.longest >= BROWNOUT_TIME {
+                (Kind::BatteryBrownout, Severity::High, seconds(span.longest))
+            } else {
+                (Kind::BatterySag, Severity::Medium, "a moment".to_owned())
+            };
+            let (worst, critical) = (digits(span.worst.value), digits(limit));
+            let sentence = format!(
+                "The battery voltage fell to {worst} V, below the critical {critical} V, for {time}."
+            );
+            span.finding((kind, severity), sentence, format!("{topic}.voltage_v"), limit)
+        };
+        scan.check(topic, ["voltage_v", "connected"], Holds::below(0), low, report);
+        let unmeasured = move |time, row: &[f64]| (is_low(time, row[0]) && row[1] == 0.0).then_some(row[0]);
+        let report = move |topic: &str, span: &Span| {
+            let sentence = format!(
+                "The battery voltage was at most {} V while armed (critical: {} V), so no battery was measured \
+                 and PX4 could not warn.",
+                digits(span.worst.value),
+                digits(limit)
+            );
+            let cause = (Kind::BatteryBrownout, Severity::Medium);
+            span.finding(cause, sentence, format!("{topic}.voltage_v"), limit)
+        };
+        scan.check(topic, ["voltage_v", "connected"], Holds::above(0), unmeasured, report);
+        let warned = |level: f64| (1.0..WARNINGS.len() as f64).contains(&level);
+        let warning = move |time, row: &[f64]| (flight.is_armed(time) && warned(row[0])).then_some(row[0]);
+        scan.check(topic, ["warning"], Holds::above(0), warning, |topic: &str, span: &Span| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small integer")]
+            let level = span.worst.value as usize;
+            let severity = [Severity::Low, Severity::Medium, Severity::High][level.clamp(1, 3) - 1];
+            let name = WARNINGS[level.min(4)];
+            let sentence = format!("The autopilot reported the battery level as {name} while armed.");
+            span.finding((Kind::BatteryLow, severity), sentence, format!("{topic}.warning"), 1.0)
+        });
+    }
+    Ok(())
+}
+
+/// Returns the voltage in volts below which a battery fails.
+fn critical_voltage(log: &UlogReader, topic: &Topic, flight: &Flight) -> Result<f64, ExportError> {
+    let mut first = None;
+    each_row(log, &topic.name, &["voltage_v", "cell_count"], |_, row| {
+        if row[0] > 0.0 {
+            first.get_or_insert([row[0], row[1]]);
+        }
+    })?;
+    let [volts, count] = first.unwrap_or_default();
+    let stated = [Some(count), flight.parameter("BAT1_N_CELLS"), flight.parameter("BAT_N_CELLS")];
+    let stated = stated.into_iter().flatten().find(|cells| *cells > 0.0);
+    let cells = stated.unwrap_or_else(|| (volts / FULL_CELL_VOLTS).round().clamp(1.0, MAX_CELLS));
+    // Cells that may be discharged further than lithium polymer cells have lower parameters.
+    let [empty, drop] = ["BAT1_V_EMPTY", "BAT1_V_LOAD_DROP"].map(|name| flight.parameter(name));
+    let loaded = empty.map(|empty| empty - drop.unwrap_or(0.0)).filter(|volts| *volts > 0.0);
+    Ok(cells * loaded.map_or(CRITICAL_CELL_VOLTS, |volts| volts.min(CRITICAL_CELL_VOLTS)))
+}

@@ -1,0 +1,78 @@
+//! State of the vehicle over time, which most rules need.
+
+use std::collections::BTreeMap;
+
+use rovelog::ulog_format::UlogReader;
+use rovelog::ulog_format::px4::{Entry, status_changes};
+
+use crate::ExportError;
+use crate::findings::scan::each_row;
+use crate::findings::watch::States;
+
+/// Number of the flight mode Acro in `vehicle_status.nav_state`, in all versions of PX4.
+const NAV_ACRO: f64 = 10.0;
+
+/// Value of `vehicle_status.vehicle_type` for multicopters (`VEHICLE_TYPE_ROTARY_WING`) since PX4
+/// 1.14. Earlier versions number it 1, too.
+const ROTARY_WING: f64 = 1.0;
+
+/// State of the vehicle over time.
+#[derive(Default)]
+pub(super) struct Flight {
+    armed: States,
+    landed: States,
+    multicopter: States,
+    acro: States,
+    /// Numeric parameters at the start of the log.
+    parameters: BTreeMap<String, f64>,
+}
+
+impl Flight {
+    pub(super) fn read(log: &UlogReader) -> Result<Self, ExportError> {
+        let mut flight = Self::default();
+        for change in status_changes(log) {
+            if let Entry::Arming(is_armed) = change.value {
+                flight.armed.push(change.time.nanos, is_armed);
+            }
+        }
+        let fields = ["nav_state", "vehicle_type", "is_rotary_wing"];
+        each_row(log, "vehicle_status", &fields, |time, row| {
+            flight.acro.push(time, row[0] == NAV_ACRO);
+            let is_unknown = row[1].is_nan() && row[2].is_nan();
+            flight.multicopter.push(time, is_unknown || row[1] == ROTARY_WING || row[2] > 0.0);
+        })?;
+        each_row(log, "vehicle_land_detected", &["landed"], |time, row| {
+            flight.landed.push(time, row[0] > 0.0);
+        })?;
+        let initial = log.parameters().initial;
+        let numbers = initial.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?)));
+        flight.parameters = numbers.collect();
+        Ok(flight)
+    }
+
+    /// Returns whether the vehicle was armed.
+    pub(super) fn is_armed(&self, time: i64) -> bool {
+        self.armed.is_on(time)
+    }
+
+    /// Returns whether the vehicle was armed and not on the ground.
+    pub(super) fn is_flying(&self, time: i64) -> bool {
+        self.is_armed(time) && !self.landed.is_on(time)
+    }
+
+    /// Returns whether the vehicle was armed, and moved as a multicopter. False for the forward
+    /// flight of a VTOL.
+    pub(super) fn is_hovering(&self, time: i64) -> bool {
+        self.is_armed(time) && self.multicopter.is_on(time)
+    }
+
+    /// Returns whether the flight mode was Acro, in which pilots fly loops.
+    pub(super) fn is_acro(&self, time: i64) -> bool {
+        self.acro.is_on(time)
+    }
+
+    /// Returns the value of a parameter.
+    pub(super) fn parameter(&self, name: &str) -> Option<f64> {
+        self.parameters.get(name).copied()
+    }
+}

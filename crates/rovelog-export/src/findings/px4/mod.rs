@@ -1,0 +1,48 @@
+//! Findings in logs of PX4 autopilots.
+//!
+//! Each module has rules, with their thresholds as constants. The name "flight-review-rs" in
+//! comments is PX4's analyzer of logs (github.com/PX4/flight-review-rs, `crates/converter`).
+
+mod attitude;
+mod battery;
+mod estimator;
+mod flight;
+mod gps;
+mod health;
+mod motors;
+mod recording;
+mod status;
+
+use rovelog::ulog_format::UlogReader;
+use rovelog::{LogReader, Topic};
+
+use super::Finding;
+use super::scan::Scan;
+use crate::ExportError;
+
+use flight::Flight;
+
+/// Number of nanoseconds in a second.
+const SECOND: i64 = 1_000_000_000;
+
+/// Adds the findings of a PX4 log.
+pub(super) fn findings(log: &UlogReader, found: &mut Vec<Finding>) -> Result<(), ExportError> {
+    let flight = Flight::read(log)?;
+    let mut scan = Scan::default();
+    attitude::add(log, &flight, &mut scan);
+    battery::add(log, &flight, &mut scan)?;
+    estimator::add(log, &flight, &mut scan)?;
+    gps::add(log, &flight, &mut scan)?;
+    motors::add(log, &flight, &mut scan);
+    health::add(log, &flight, &mut scan);
+    status::add(log, &flight, &mut scan);
+    scan.run(log, found)?;
+    status::failsafes(log, &flight, found)?;
+    recording::dropouts(log, found);
+    Ok(())
+}
+
+/// Returns the topics with this type that have rows.
+fn topics<'a>(log: &'a UlogReader, type_name: &str) -> impl Iterator<Item = &'a Topic> {
+    log.topics().iter().filter(move |topic| topic.type_name == type_name && topic.count > 0)
+}

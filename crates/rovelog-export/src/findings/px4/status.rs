@@ -1,0 +1,170 @@
+//! Failsafes, kills and terminations, with their cause.
+
+use rovelog::ulog_format::UlogReader;
+use rovelog::ulog_format::px4::{Entry, Mode, events, status_changes};
+use rovelog::{LogReader as _, Topic};
+
+use super::flight::Flight;
+use super::{SECOND, topics};
+use crate::ExportError;
+use crate::findings::scan::{Scan, each_row};
+use crate::findings::watch::{Holds, Sample, Span};
+use crate::findings::{Evidence, Finding, Kind, Severity, seconds};
+use crate::signal::numeric_fields;
+
+/// Maximum time in nanoseconds from a cause to its effect.
+const CAUSE_BEFORE: i64 = 2 * SECOND;
+
+/// Maximum time in nanoseconds by which a cause is logged after its effect. PX4 logs the states of
+/// the vehicle twice per second.
+const CAUSE_AFTER: i64 = SECOND / 2;
+
+/// Level of texts and events, as in syslog, up to which they are warnings.
+const WARNING: u8 = 4;
+
+/// Fields of `actuator_armed` that stop the motors, with the kind of the finding. PX4 1.16 renamed
+/// them.
+const STOPS: [(&str, Kind); 4] = [
+    ("manual_lockdown", Kind::Kill),
+    ("kill", Kind::Kill),
+    ("force_failsafe", Kind::Termination),
+    ("termination", Kind::Termination),
+];
+
+/// Maximum number of flags that are named as causes. The first flags are the cause of the others.
+const MAX_CAUSES: usize = 4;
+
+/// Topics whose fields are the causes of failsafes. The first is used since PX4 1.14.
+const FLAGS: [&str; 3] = ["failsafe_flags", "vehicle_status_flags", "vehicle_status"];
+
+/// Adds the checks of the states in which motors are stopped.
+pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
+    let Some(topic) = topics(log, "actuator_armed").next() else { return };
+    for (field, kind) in STOPS {
+        // PX4 disarms at the same time, so the state before the stop counts.
+        let mut last: Option<Sample> = None;
+        let test = move |time, row: &[f64]| {
+            let last = last.replace(Sample { time, value: row[0] });
+            let is_stop = |last: Sample| last.value == 0.0 && row[0] > 0.0 && flight.is_flying(last.time);
+            last.is_some_and(is_stop).then_some(row[0])
+        };
+        scan.check(topic, [field], Holds::above(0), test, move |topic: &str, span: &Span| {
+            let sentence = match kind {
+                Kind::Kill => "The kill switch stopped the motors in flight",
+                _ => "PX4 terminated the flight by stopping the motors",
+            };
+            span.finding((kind, Severity::High), sentence.to_owned(), format!("{topic}.{field}"), 0.0)
+        });
+    }
+}
+
+/// Adds the failsafes while armed, and completes the sentences of failsafes and stops with their
+/// causes.
+pub(super) fn failsafes(
+    log: &UlogReader,
+    flight: &Flight,
+    found: &mut Vec<Finding>,
+) -> Result<(), ExportError> {
+    let end = log.info().span().map_or(i64::MAX, |span| span.1.nanos);
+    let mut modes: Vec<(i64, Mode)> = Vec::new();
+    let mut start: Option<i64> = None;
+    let mut spans = Vec::new();
+    let changes = status_changes(log);
+    for change in &changes {
+        match change.value {
+            Entry::Failsafe(true) => start = Some(change.time.nanos),
+            Entry::Failsafe(false) => spans.extend(start.take().map(|start| start..change.time.nanos)),
+            Entry::Mode(mode) => modes.push((change.time.nanos, mode)),
+            _ => {}
+        }
+    }
+    spans.extend(start.map(|start| start..end));
+    for span in spans.into_iter().filter(|span| flight.is_armed(span.start)) {
+        let after = modes.partition_point(|mode| mode.0 <= span.start);
+        let mode = |index: Option<usize>| index.and_then(|index| modes.get(index)).map(|mode| mode.1);
+        let change = match (mode(after.checked_sub(2)), mode(after.checked_sub(1))) {
+            (Some(from), Some(to)) if modes[after - 1].0 == span.start => {
+                format!(" and changed the mode from {from} to {to}")
+            }
+            _ => String::new(),
+        };
+        let length = seconds(span.end.saturating_sub(span.start));
+        let sentence = format!("A failsafe was active for {length}{change}");
+        let evidence = Evidence::value("vehicle_status/0.failsafe", span.start, 1.0);
+        found.push(Finding::new((Kind::Failsafe, Severity::Medium), span, sentence, vec![evidence]));
+    }
+    let has_cause = |kind| matches!(kind, Kind::Failsafe | Kind::Kill | Kind::Termination);
+    if !found.iter().any(|finding| has_cause(finding.kind)) {
+        return Ok(());
+    }
+    let flags = rising_flags(log)?;
+    let messages = messages(log);
+    for finding in found.iter_mut().filter(|finding| has_cause(finding.kind)) {
+        let near = finding.start.saturating_sub(CAUSE_BEFORE)..=finding.start.saturating_add(CAUSE_AFTER);
+        let near_flags = flags.iter().filter(|(time, _)| near.contains(time)).take(MAX_CAUSES);
+        let mut names = Vec::new();
+        for (time, signal) in near_flags {
+            names.push(signal.rsplit('.').next().unwrap_or_default().replace('_', " "));
+            finding.evidence.push(Evidence::value(signal, *time, 1.0));
+        }
+        // The last message is the most specific.
+        names.extend(
+            messages
+                .iter()
+                .rev()
+                .find(|(time, _)| near.contains(time))
+                .map(|(_, text)| format!("\"{text}\"")),
+        );
+        let cause = if names.is_empty() { "not in the log".to_owned() } else { names.join(", ") };
+        finding.sentence.push_str(&format!("; cause: {cause}."));
+    }
+    Ok(())
+}
+
+/// Maximum number of changes of flags that are examined.
+const MAX_FLAGS: usize = 4096;
+
+/// Returns the times at which flags for failures were set, with the signals of the flags.
+fn rising_flags(log: &UlogReader) -> Result<Vec<(i64, String)>, ExportError> {
+    let mut rising = Vec::new();
+    for name in FLAGS {
+        let Some(topic) = topics(log, name).next() else { continue };
+        let fields: Vec<String> =
+            numeric_fields(log, topic)?.into_iter().filter(|field| is_cause(topic, field)).collect();
+        let names: Vec<&str> = fields.iter().map(String::as_str).collect();
+        // The flags that are set at the start are normal for this vehicle.
+        let mut was = vec![true; fields.len()];
+        each_row(log, &topic.name, &names, |time, row| {
+            for ((field, value), was) in fields.iter().zip(row).zip(&mut was) {
+                if *value > 0.0 && !*was && rising.len() < MAX_FLAGS {
+                    rising.push((time, format!("{}.{field}", topic.name)));
+                }
+                *was = *value > 0.0;
+            }
+        })?;
+        if !rising.is_empty() {
+            break;
+        }
+    }
+    Ok(rising)
+}
+
+/// Returns whether a field is a flag for a failure.
+fn is_cause(topic: &Topic, field: &str) -> bool {
+    if topic.type_name == FLAGS[0] {
+        return !field.starts_with("mode_req") && !field.starts_with("timestamp");
+    }
+    ["_lost", "_failure", "_violated", "_invalid"].iter().any(|end| field.ends_with(end))
+}
+
+/// Returns the warnings and errors of PX4's events and of the console, in time order.
+fn messages(log: &UlogReader) -> Vec<(i64, String)> {
+    let events = events(log).list.into_iter().filter(|event| event.is_message() && event.level <= WARNING);
+    let mut messages: Vec<_> = events.map(|event| (event.time.nanos, event.message())).collect();
+    if messages.is_empty() {
+        let lines = log.texts().into_iter().flatten().filter(|line| line.level <= WARNING);
+        messages.extend(lines.filter_map(|line| Some((line.time?.nanos, line.text))));
+    }
+    messages.sort_by_key(|(time, _)| *time);
+    messages
+}

@@ -1,0 +1,88 @@
+//! Findings in logs of RocketLoggers.
+
+use rovelog::AnyLog;
+use rovelog::rld_format::RldReader;
+use rovelog::rld_format::analysis::currents;
+
+use super::scan::Scan;
+use super::timing::time_of;
+use super::watch::{Holds, Span};
+use super::{Evidence, Finding, Kind, Severity, digits, seconds};
+use crate::ExportError;
+
+/// Measuring range of a current in amperes. Source: specification of the RocketLogger, ±500 mA.
+const HIGH_RANGE: f64 = 0.5;
+
+/// Low measuring range of a current in amperes. Source: specification of the RocketLogger, ±2 mA.
+const LOW_RANGE: f64 = 0.002;
+
+/// Time in nanoseconds for which a current must be outside of its range. Single samples are spikes
+/// of the switch between the ranges.
+const MIN_TIME: i64 = 10_000_000;
+
+/// Time in nanoseconds from which most of a peak is missing.
+const LONG_TIME: i64 = 1_000_000_000;
+
+/// Returns the kind and the severity of a diagnostic of the reader. Returns `None` if it is not a
+/// finding.
+fn kind_of(diagnostic: &str) -> Option<(Kind, Severity)> {
+    match diagnostic {
+        "gap" => Some((Kind::MissingBlocks, Severity::Medium)),
+        "clock_backwards" | "clock_step" => Some((Kind::ClockStep, Severity::Medium)),
+        "stamps_implausible" => Some((Kind::ClockStep, Severity::Low)),
+        "current_wraps" => Some((Kind::CurrentOutOfRange, Severity::High)),
+        "validity_untrusted" => Some((Kind::StuckRangeBit, Severity::Medium)),
+        _ => None,
+    }
+}
+
+/// Adds the findings of an RLD.
+pub(super) fn findings(
+    log: &AnyLog,
+    reader: &RldReader,
+    found: &mut Vec<Finding>,
+) -> Result<(), ExportError> {
+    let start = log.info().span().map_or(0, |span| span.0.nanos);
+    for diagnostic in log.diagnostics().list() {
+        let Some(cause) = kind_of(diagnostic.rule.name) else { continue };
+        let time = time_of(log, &diagnostic.range);
+        let at = time.unwrap_or(start);
+        let evidence = Evidence::bytes("file", time, diagnostic.range.clone());
+        let mut sentence = format!("{}.", diagnostic.message);
+        if let Some(first) = sentence.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        found.push(Finding::new(cause, at..at, sentence, vec![evidence]));
+    }
+    let channels = reader.channels();
+    let mut scan = Scan::default();
+    for current in currents(channels) {
+        let name =
+            |channel: Option<usize>| channel.map_or_else(String::new, |i| channels[i].name.to_string());
+        let [low, valid, high] = [current.low, current.valid, current.high].map(name);
+        let over = |kind: Kind, name: &str, limit: f64, what: &'static str| {
+            let name = name.to_owned();
+            move |_: &str, span: &Span| {
+                let sentence = format!(
+                    "The current {name} was {} mA for {}, beyond its range of ±{} mA{what}.",
+                    digits(span.worst.value * 1e3),
+                    seconds(span.longest),
+                    digits(limit * 1e3)
+                );
+                span.finding((kind, span.severity(LONG_TIME)), sentence, name.clone(), limit)
+            }
+        };
+        let what = ", but its range bit says that it is valid";
+        let report = over(Kind::StuckRangeBit, &low, LOW_RANGE, what);
+        let test = |_, row: &[f64]| {
+            // Without a high channel, the low channel alone decides.
+            let is_over = row[0].abs() > LOW_RANGE && (row[2].is_nan() || row[2].abs() > LOW_RANGE);
+            (row[1] > 0.0 && is_over).then_some(row[0].abs())
+        };
+        scan.check(reader.rows_topic(), [low, valid, high.clone()], Holds::above(MIN_TIME), test, report);
+        let report = over(Kind::CurrentOutOfRange, &high, HIGH_RANGE, "");
+        let test = |_, row: &[f64]| Some(row[0].abs()).filter(|current| *current > HIGH_RANGE);
+        scan.check(reader.rows_topic(), [high], Holds::above(MIN_TIME), test, report);
+    }
+    scan.run(reader, found)
+}

@@ -1,0 +1,128 @@
+//! Runs watches over the columns of a log.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int64Type, TimestampNanosecondType};
+use arrow_array::{Array as _, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use rovelog::core::select::field_path;
+use rovelog::{LogReader, Select, Topic, TopicId};
+
+use super::Finding;
+use super::watch::{Check, Holds, Span, Watch};
+use crate::ExportError;
+use crate::leaf::{Leaf, Names, leaves};
+
+/// A watch of a topic.
+struct Job<'a> {
+    topic: TopicId,
+    /// Names of the fields that the watch sees, such as `q[0]`.
+    fields: Vec<String>,
+    watch: Box<dyn Watch + 'a>,
+    /// The fields in the schema of the topic. `None` stands for a field that the topic lacks. The
+    /// list is empty until the first batch.
+    leaves: Vec<Option<Leaf>>,
+}
+
+/// The watches of a log, which all run in one pass.
+#[derive(Default)]
+pub(super) struct Scan<'a> {
+    jobs: Vec<Job<'a>>,
+}
+
+impl<'a> Scan<'a> {
+    /// Adds a watch of `topic`.
+    pub(super) fn add<F: Into<String>>(
+        &mut self,
+        topic: &Topic,
+        fields: impl IntoIterator<Item = F>,
+        watch: impl Watch + 'a,
+    ) {
+        let fields = fields.into_iter().map(Into::into).collect();
+        self.jobs.push(Job { topic: topic.id, fields, watch: Box::new(watch), leaves: Vec::new() });
+    }
+
+    /// Adds a check of `topic`. See [`Check`].
+    pub(super) fn check<F: Into<String>>(
+        &mut self,
+        topic: &Topic,
+        fields: impl IntoIterator<Item = F>,
+        holds: Holds,
+        test: impl FnMut(i64, &[f64]) -> Option<f64> + 'a,
+        report: impl Fn(&str, &Span) -> Finding + 'a,
+    ) {
+        self.add(topic, fields, Check { holds, test, report });
+    }
+
+    /// Reads the topics of all watches, and returns what they found.
+    pub(super) fn run(mut self, log: &dyn LogReader, found: &mut Vec<Finding>) -> Result<(), ExportError> {
+        if self.jobs.is_empty() {
+            return Ok(());
+        }
+        let name = |job: &Job<'_>| log.topics()[job.topic.index()].name.clone();
+        let fields = self.jobs.iter().flat_map(|job| job.fields.iter().map(|field| field_path(field)));
+        let select = Select::topics(self.jobs.iter().map(name)).with_fields(fields);
+        for batch in log.batches(&select) {
+            let (topic, batch) = batch?;
+            self.jobs.iter_mut().filter(|job| job.topic == topic).for_each(|job| job.batch(&batch));
+        }
+        for job in &mut self.jobs {
+            job.watch.finish(&log.topics()[job.topic.index()].name, found);
+        }
+        Ok(())
+    }
+}
+
+impl Job<'_> {
+    fn batch(&mut self, batch: &RecordBatch) {
+        if self.leaves.is_empty() {
+            let all = leaves(&batch.schema(), Names::Bracket);
+            let named = |field: &String| all.iter().find(|leaf| leaf.name == *field);
+            self.leaves = self.fields.iter().map(|field| named(field).cloned()).collect();
+        }
+        let columns: Vec<_> = self.leaves.iter().map(|leaf| Some(numbers(leaf.as_ref()?, batch))).collect();
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        let mut values = vec![f64::NAN; columns.len()];
+        for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
+            for (to, column) in values.iter_mut().zip(&columns) {
+                *to = column.as_ref().map_or(f64::NAN, |column| column[row]);
+            }
+            self.watch.row(times.value(row), &values);
+        }
+    }
+}
+
+/// Returns the values of a field as floats. A time is returned in nanoseconds.
+fn numbers(leaf: &Leaf, batch: &RecordBatch) -> Vec<f64> {
+    if !matches!(leaf.data_type, DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+        return leaf.numbers(batch);
+    }
+    let bound = leaf.bind(batch);
+    let times = bound.array.as_primitive::<TimestampNanosecondType>();
+    let time = |row| bound.at(row).map_or(f64::NAN, |at| times.value(at) as f64);
+    (0..batch.num_rows()).map(time).collect()
+}
+
+/// Calls `each` with the time and the fields of each row of a topic. Does nothing if the log lacks
+/// the topic.
+pub(super) fn each_row(
+    log: &dyn LogReader,
+    topic: &str,
+    fields: &[&str],
+    each: impl FnMut(i64, &[f64]),
+) -> Result<(), ExportError> {
+    let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { return Ok(()) };
+    let mut scan = Scan::default();
+    scan.add(topic.get(), fields.iter().copied(), Rows(each));
+    scan.run(log, &mut Vec::new())
+}
+
+/// A watch that calls a function.
+struct Rows<F>(F);
+
+impl<F: FnMut(i64, &[f64])> Watch for Rows<F> {
+    fn row(&mut self, time: i64, values: &[f64]) {
+        (self.0)(time, values);
+    }
+
+    fn finish(&mut self, _: &str, _: &mut Vec<Finding>) {}
+}

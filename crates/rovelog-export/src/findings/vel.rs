@@ -1,0 +1,113 @@
+//! Findings in VEL logs: lost packets and frozen sensors.
+
+use rovelog::LogReader as _;
+use rovelog::core::health::{Health, Pace};
+use rovelog::core::internal::text::count;
+use rovelog::vel_format::VelReader;
+use rovelog::vel_format::velodyne::PacketClock;
+
+use super::scan::Scan;
+use super::watch::{Holds, Span};
+use super::{Evidence, Finding, Kind, Severity, seconds};
+use crate::ExportError;
+
+/// Time in nanoseconds for which all values of an inertial sensor must be equal. The noise of such a
+/// sensor changes its values in each message.
+const FROZEN_TIME: i64 = 1_000_000_000;
+
+/// Time in nanoseconds for which the position must be equal while the speed is not 0. GPS receivers
+/// measure a position per second.
+const FROZEN_POSITION_TIME: i64 = 5_000_000_000;
+
+/// Speed in km/h from which a position must change.
+const MIN_SPEED: f64 = 5.0;
+
+/// Fields of an inertial sensor.
+const POSE: [&str; 7] = [
+    "quaternion[0]",
+    "quaternion[1]",
+    "quaternion[2]",
+    "quaternion[3]",
+    "acceleration[0]",
+    "acceleration[1]",
+    "acceleration[2]",
+];
+
+/// Fields of a GPS receiver. The first is the speed.
+const POSITION: [&str; 3] = ["speed", "latitude", "longitude"];
+
+/// Number of lost packets that is a problem of its own. A revolution at 10 Hz has about 75 packets.
+const MANY_PACKETS: i64 = 75;
+
+/// Adds the findings of a VEL log.
+pub(super) fn findings(log: &VelReader, found: &mut Vec<Finding>) -> Result<(), ExportError> {
+    lost_packets(log, found);
+    let mut scan = Scan::default();
+    for topic in log.topics().iter().filter(|topic| topic.count > 0) {
+        let (fields, min, has_speed) = match &*topic.type_name {
+            "RobotPoseM" => (&POSE[..], FROZEN_TIME, false),
+            "GPSDataM" => (&POSITION[..], FROZEN_POSITION_TIME, true),
+            _ => continue,
+        };
+        let mut last: Vec<f64> = Vec::new();
+        let test = move |time: i64, row: &[f64]| {
+            let (speed, values) = row.split_at(usize::from(has_speed));
+            let is_moving = speed.first().is_none_or(|speed| *speed > MIN_SPEED);
+            let is_frozen = is_moving && last == values;
+            last.clear();
+            last.extend(values);
+            is_frozen.then_some(time as f64 / 1e9)
+        };
+        scan.check(
+            topic,
+            fields.iter().copied(),
+            Holds::above(min),
+            test,
+            move |topic: &str, span: &Span| {
+                let what = if has_speed { "position" } else { "measured values" };
+                let time = seconds(span.longest);
+                let sentence = format!("The {what} of {topic} did not change for {time}.");
+                span.finding(
+                    (Kind::FrozenSensor, Severity::Medium),
+                    sentence,
+                    topic.to_owned(),
+                    min as f64 / 1e9,
+                )
+            },
+        );
+    }
+    scan.run(log, found)
+}
+
+/// Adds a finding if the times of Velodyne packets have gaps.
+fn lost_packets(log: &VelReader, found: &mut Vec<Finding>) {
+    let Some(sensor) = &log.meaning().velodyne else { return };
+    let clock = log.packet_clock(sensor);
+    // Without times of packets, lost packets leave no gap.
+    let PacketClock::Timestamps(_) = clock else { return };
+    let mut pace = Pace::default();
+    for (message, packets) in log.packets() {
+        (0..packets.len()).for_each(|i| pace.push(clock.at(message.nanos, packets, i)));
+    }
+    let health = Health::new(vec![pace], None, &[]).topics;
+    let Some((health, period)) = health.first().and_then(|health| Some((health, health.period?))) else {
+        return;
+    };
+    let (Some(longest), true) = (health.longest_gaps.first(), health.steady) else { return };
+    let lost = |length: i64| (length + period / 2) / period - 1;
+    let total: i64 = health.longest_gaps.iter().map(|gap| lost(gap.length)).sum();
+    let severity = if total >= MANY_PACKETS { Severity::Medium } else { Severity::Low };
+    let sentence = format!(
+        "About {} of the Velodyne are missing in {}, the longest of {}.",
+        count(total, "packet"),
+        count(health.gaps, "gap"),
+        seconds(longest.length)
+    );
+    let starts = || health.longest_gaps.iter().map(|gap| gap.start);
+    let (start, end) = (starts().min().unwrap_or(0), starts().max().unwrap_or(0));
+    let evidence = health.longest_gaps.iter().map(|gap| {
+        let length = Evidence::value("VelodyneRawDataM.packets", gap.start, gap.length as f64 / 1e9);
+        length.with_limit(period as f64 / 1e9)
+    });
+    found.push(Finding::new((Kind::LostPackets, severity), start..end, sentence, evidence.collect()));
+}
