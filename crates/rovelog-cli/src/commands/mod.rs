@@ -9,6 +9,7 @@ mod du;
 mod events;
 mod export;
 mod extract;
+mod findings;
 mod info;
 #[cfg(feature = "lake")]
 mod ingest;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Messages(messages::Args),
     Params(params::Args),
     Events(events::Args),
+    Findings(findings::Args),
     Stats(stats::Args),
     Du(du::Args),
     Diff(diff::Args),
@@ -116,6 +118,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Messages(args) => messages::run(&args, context),
         Command::Params(args) => params::run(&args, context),
         Command::Events(args) => events::run(&args, context),
+        Command::Findings(args) => findings::run(&args, context),
         Command::Stats(args) => stats::run(&args, context),
         Command::Du(args) => du::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
