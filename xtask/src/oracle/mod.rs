@@ -30,6 +30,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("vel", || over_all_logs(script("vel_velodyne.py", "oracle-vel", &[VELODYNE_DECODER, "numpy"])?)),
     ("export", export::check),
     ("health", || over_all_logs(pyulog_script("health.py")?)),
+    ("findings", || over_real_logs(script("findings.py", "oracle-findings", &[])?)),
     ("plots", || over_real_logs(pyulog_script("flight_review.py")?)),
     ("ask", || over_real_logs(script("ask.py", "oracle-ask", ASK)?)),
     ("recovered", damaged::recovered),
