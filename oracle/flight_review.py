@@ -68,7 +68,7 @@ def lines(log):
     baro = "vehicle_air_data" if "vehicle_air_data" in names else SENSORS
     add("Altitude", "barometer", baro, same("baro_alt_meter"))
     add("Altitude", "estimate", "vehicle_global_position", same("alt"))
-    add("Altitude", "set point", "position_setpoint_triplet", same("current.alt"))
+    add("Altitude", "set point", "position_setpoint_triplet", lambda data: np.where(data["current.valid"], data["current.alt"], np.nan))
     for axis in "xyz":
         add(f"Local position {axis.upper()}", axis, LOCAL, same(axis))
         add(f"Local position {axis.upper()}", "set point", LOCAL_SP, same(axis))
@@ -100,7 +100,7 @@ def lines(log):
     add("GPS noise and jamming", "jamming indicator", GPS, same("jamming_indicator"))
     add("Battery voltage", "voltage", BATTERY, same("voltage_v"))
     add("Battery voltage", "filtered", BATTERY, same("voltage_filtered_v"))
-    add("Battery voltage", "5 V supply", "system_power", same("voltage5v_v"))
+    add("5 V supply", "5 V supply", "system_power", same("voltage5v_v"))
     add("Battery current", "current", BATTERY, same("current_a"))
     add("Battery discharged", "discharged", BATTERY, same("discharged_mah"))
     add("Battery remaining", "remaining", BATTERY, same("remaining"))

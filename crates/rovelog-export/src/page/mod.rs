@@ -123,7 +123,7 @@ impl Page {
         }
         let _ = writeln!(
             self,
-            "</figcaption><div class=\"chart\" tabindex=\"0\" role=\"img\" aria-label=\"{}\"></div></figure>",
+            "</figcaption><div class=\"chart\" id=\"panel-{i}\" tabindex=\"0\" role=\"img\" aria-label=\"{}\"></div></figure>",
             escape(&summary(panel))
         );
     }

@@ -17,8 +17,12 @@ const HIGH_CPU_LOAD: f64 = 0.9;
 /// Number of satellites below which a GPS position is considered unreliable.
 const FEW_SATELLITES: f64 = 6.0;
 
-/// Returns the findings as sentences. The boolean of a finding is true if the finding is severe.
-pub(super) fn of(log: &AnyLog, plot: &Plot) -> Vec<(bool, String)> {
+/// A sentence about unusual values or events. The boolean is true if the finding is severe. The last
+/// text is the title of the panel that shows the values, or the id of a section of the page.
+pub(super) type Finding = (bool, String, &'static str);
+
+/// Returns the findings.
+pub(super) fn of(log: &AnyLog, plot: &Plot) -> Vec<Finding> {
     let mut found = Vec::new();
     if let AnyLog::Ulog(reader) = log {
         flight(reader, plot, &mut found);
@@ -29,25 +33,26 @@ pub(super) fn of(log: &AnyLog, plot: &Plot) -> Vec<(bool, String)> {
         if line.level <= 3 { (errors + 1, warnings) } else { (errors, warnings + 1) }
     });
     if errors > 0 {
-        found.push((true, format!("The console has {} (below).", count(errors, "error"))));
+        found.push((true, format!("The console has {}.", count(errors, "error")), "console"));
     }
     if warnings > 0 {
-        found.push((false, format!("The console has {} (below).", count(warnings, "warning"))));
+        found.push((false, format!("The console has {}.", count(warnings, "warning")), "console"));
     }
     for outside in log.info().outside() {
         let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
-        found.push((false, outside.sentence(name)));
+        found.push((false, outside.sentence(name), "topics"));
     }
     found
 }
 
 /// Adds the findings about a PX4 log. Most of them come from the values that were read for the
 /// plots.
-fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
+fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<Finding>) {
     let changes = status_changes(reader);
     let failsafes = changes.iter().filter(|change| change.value == Entry::Failsafe(true)).count();
     if failsafes > 0 {
-        found.push((true, format!("A failsafe was active ({}).", count(failsafes, "time"))));
+        let text = format!("A failsafe was active ({}).", count(failsafes, "time"));
+        found.push((true, text, "Failsafe"));
     }
     let dropouts = reader.dropouts();
     if !dropouts.is_empty() {
@@ -56,7 +61,7 @@ fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
         let dropouts = count(dropouts.len(), "dropout");
         let text =
             format!("The logger missed data: {dropouts}, {total} ms in all, the longest {longest} ms.");
-        found.push((total > 1000, text));
+        found.push((total > 1000, text, "overview"));
     }
     let range = |panel: &str, line: &str| {
         let panel = plot.panels.iter().find(|found| found.title == panel)?;
@@ -70,11 +75,12 @@ fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
                 "Vibration of {imu} reaches {most:.1} m/s² (Flight Review's limit: {} m/s²).",
                 VIBRATION_LIMITS.0
             );
-            found.push((most > VIBRATION_LIMITS.1, text));
+            found.push((most > VIBRATION_LIMITS.1, text, "Vibration metrics"));
         }
     }
     if let Some((_, most)) = range("CPU and RAM", "CPU load").filter(|range| range.1 > HIGH_CPU_LOAD) {
-        found.push((false, format!("The CPU load reaches {:.0} %.", most * 100.0)));
+        let text = format!("The CPU load reaches {:.0} %.", most * 100.0);
+        found.push((false, text, "CPU and RAM"));
     }
     // A log without any 3D fix was probably recorded indoors, where a missing fix is not a finding.
     // A low number of satellites is not a finding in such a log either.
@@ -82,20 +88,21 @@ fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
         range("GPS uncertainty", "fix type").filter(|range| range.0 < 3.0 && range.1 >= 3.0)
     {
         let kind = if lowest < 2.0 { "no fix" } else { "a 2D fix" };
-        found.push((false, format!("The GPS had {kind} for a time.")));
+        found.push((false, format!("The GPS had {kind} for a time."), "GPS uncertainty"));
     }
     let satellites = range("GPS uncertainty", "satellites");
     if let Some((lowest, _)) =
         satellites.filter(|range| range.0 < FEW_SATELLITES && range.1 >= FEW_SATELLITES)
     {
-        found.push((false, format!("The GPS used only {lowest:.0} satellites at some time.")));
+        let text = format!("The GPS used only {lowest:.0} satellites at some time.");
+        found.push((false, text, "GPS uncertainty"));
     }
     for title in ["Estimator: rejected innovations", "Estimator: faults and rejected measurements"] {
         let panel = plot.panels.iter().find(|panel| panel.title == title);
         let names: Vec<_> =
             panel.iter().flat_map(|panel| &panel.series).map(|line| line.name.as_str()).collect();
         if !names.is_empty() {
-            found.push((false, format!("{title}: {}.", names.join(", "))));
+            found.push((false, format!("{title}: {}.", names.join(", ")), title));
         }
     }
 }

@@ -10,8 +10,12 @@ use crate::page::Page;
 use crate::track::{self, TrackOptions, TrackPoint};
 use crate::xml::escape;
 
-/// Width and height of the map in pixels.
-const SIZE: f64 = 520.0;
+/// Maximum width and height of the map in pixels.
+const MAX_SIZE: (f64, f64) = (720.0, 520.0);
+/// Minimum width and height of the map in pixels. The scale needs this width.
+const MIN_SIZE: (f64, f64) = (240.0, 120.0);
+/// Height in pixels of the scale at the bottom of the map.
+const SCALE_HEIGHT: f64 = 24.0;
 /// Margin in pixels around the track.
 const MARGIN: f64 = 24.0;
 
@@ -53,22 +57,27 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
     let north = |point: &TrackPoint| point.latitude * DEGREE;
     let (west, right) = (fold(points(), f64::min, east), fold(points(), f64::max, east));
     let (south, top) = (fold(points(), f64::min, north), fold(points(), f64::max, north));
+    // The map is as wide and as high as the track, within limits.
     let metres = (right - west).max(top - south).max(1.0);
-    let scale = (SIZE - 2.0 * MARGIN) / metres;
+    let scale = ((MAX_SIZE.0 - 2.0 * MARGIN) / (right - west).max(metres / 100.0))
+        .min((MAX_SIZE.1 - 2.0 * MARGIN - SCALE_HEIGHT) / (top - south).max(metres / 100.0));
+    let width = ((right - west) * scale + 2.0 * MARGIN).max(MIN_SIZE.0).round();
+    let height = ((top - south) * scale + 2.0 * MARGIN + SCALE_HEIGHT).max(MIN_SIZE.1).round();
     let place = |point: &TrackPoint| {
-        let x = MARGIN + (east(point) - f64::midpoint(west, right)) * scale + (SIZE - 2.0 * MARGIN) / 2.0;
-        let y = MARGIN - (north(point) - f64::midpoint(south, top)) * scale + (SIZE - 2.0 * MARGIN) / 2.0;
+        let x = width / 2.0 + (east(point) - f64::midpoint(west, right)) * scale;
+        let y = (height - SCALE_HEIGHT) / 2.0 - (north(point) - f64::midpoint(south, top)) * scale;
         (x, y)
     };
     page.section("track", "Track", &format!("Track ({})", escape(&line.source)));
     let _ = page.write_str(undecodable.as_deref().unwrap_or_default());
     let _ = writeln!(
         page,
-        "<svg width=\"{SIZE}\" height=\"{SIZE}\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" aria-label=\"track\">"
+        "<svg class=\"picture\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"track\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"var(--soft)\"/>"
     );
-    let _ = writeln!(page, "<rect width=\"{SIZE}\" height=\"{SIZE}\" fill=\"#f6f6f3\" stroke=\"#ccc\"/>");
     for segment in &line.segments {
-        let _ = write!(page, "<polyline fill=\"none\" stroke=\"#0072b2\" stroke-width=\"1.5\" points=\"");
+        let _ =
+            write!(page, "<polyline fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"1.5\" points=\"");
         let mut before = (f64::NAN, f64::NAN);
         for point in &segment.points {
             let (x, y) = place(point);
@@ -89,14 +98,14 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
             point.latitude, point.longitude
         );
     }
-    let bar = round_length(metres / 4.0);
+    let bar = round_length((width - 2.0 * MARGIN) / scale / 4.0);
     let _ = writeln!(
         page,
-        "<path d=\"M{MARGIN},{y} h{:.1}\" stroke=\"#222\" stroke-width=\"2\"/><text x=\"{MARGIN}\" y=\"{}\" \
+        "<path d=\"M{MARGIN},{y} h{:.1}\" stroke=\"var(--text)\" stroke-width=\"2\"/><text fill=\"var(--text)\" x=\"{MARGIN}\" y=\"{}\" \
          font-size=\"12\">{bar} m, north is up</text>\n</svg>",
         bar * scale,
-        SIZE - 14.0,
-        y = SIZE - 8.0,
+        height - 14.0,
+        y = height - 8.0,
     );
 }
 

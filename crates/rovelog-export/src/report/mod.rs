@@ -193,7 +193,12 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
     if let Some(utc) = &info.utc {
         fact("UTC", &format!("{}: {}", utc.rule, utc.evidence));
     }
-    fact("records", &format!("{} on {}", info.records, count(log.topics().len(), "topic")));
+    let topics = log.topics().iter().filter(|topic| topic.count > 0).count();
+    let more = match log.topics().len() - topics {
+        0 => String::new(),
+        silent => format!("; {silent} more without records"),
+    };
+    fact("records", &format!("{} on {}{more}", info.records, count(topics, "topic")));
     if !redact {
         for detail in &info.details {
             if let Some(text) = &detail.text {
@@ -215,9 +220,16 @@ fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
     let words = findings::of(log, plot);
     if !words.is_empty() {
         page.push_str("<ul class=\"findings\">\n");
-        for (bad, text) in &words {
-            let class = if *bad { "bad" } else { "warn" };
-            let _ = writeln!(page, "<li class=\"{class}\">{}</li>", escape(text));
+        for (is_severe, text, place) in &words {
+            let class = if *is_severe { "bad" } else { "warn" };
+            let panel = plot.panels.iter().position(|panel| panel.title == *place);
+            let id = match panel {
+                Some(panel) => format!("panel-{panel}"),
+                None if place.starts_with(char::is_uppercase) => "plots".to_owned(),
+                None => (*place).to_owned(),
+            };
+            let text = escape(text);
+            let _ = writeln!(page, "<li class=\"{class}\"><a href=\"#{id}\">{text}</a></li>");
         }
         page.push_str("</ul>\n");
     }
@@ -296,10 +308,11 @@ fn plots(plot: &Plot, page: &mut Page) {
 
 /// Writes the section with the table of topics.
 fn topics(log: &AnyLog, page: &mut Page) {
-    page.section("topics", "Topics", "Topics");
+    let shown = log.topics().iter().filter(|topic| topic.count > 0).count();
+    page.section("topics", "Topics", &format!("Topics ({shown})"));
     page.push_str(
         "<div class=\"scroll\" tabindex=\"0\"><table>\n<tr><th>topic</th><th>type</th>\
-         <th>records</th><th>Hz</th><th>bytes</th></tr>\n",
+         <th class=\"n\">records</th><th class=\"n\">Hz</th><th class=\"n\">bytes</th></tr>\n",
     );
     for topic in log.topics().iter().filter(|topic| topic.count > 0) {
         let rate = topic.rate_hz().map_or_else(String::new, |rate| format!("{rate:.1}"));

@@ -29,7 +29,7 @@ pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportErro
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();
     page.section("power", "Power and energy", "Power and energy");
-    page.push_str("<table>\n<tr><th>quantity</th>");
+    page.push_str("<div class=\"wide\" tabindex=\"0\"><table>\n<tr><th>quantity</th>");
     for head in ["mean", "min", "max", "deviation", "total"] {
         let _ = write!(page, "<th class=\"n\">{head}</th>");
     }
@@ -53,7 +53,7 @@ pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportErro
     for (channel, of) in channels.zip(&stats.channels) {
         row(page, &channel.name, (&channel.unit_text(), channel.physical()), of, None, "");
     }
-    page.push_str("</table>\n");
+    page.push_str("</table></div>\n");
     let bits = log.channels().iter().filter(|channel| channel.is_binary).zip(&stats.ones);
     let bits: Vec<_> = bits
         .map(|(bit, ones)| format!("{} {:.1} %", bit.name, *ones as f64 * 100.0 / stats.rows.max(1) as f64))

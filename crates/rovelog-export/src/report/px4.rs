@@ -7,7 +7,7 @@ use rovelog::ulog_format::px4::roll_pitch_yaw;
 use super::rows::{Span, bits, each_row, flags};
 use crate::ExportError;
 use crate::plot::{Look, Panel, Reducer, Series, read};
-use crate::signal::{Signal, numeric_fields};
+use crate::signal::{Signal, Signals, numeric_fields};
 
 /// Number of degrees in a radian.
 const DEGREES: f64 = 180.0 / std::f64::consts::PI;
@@ -160,8 +160,8 @@ const PANELS: &[Spec] = &[
     ], false),
     Spec("Battery voltage", "V", &[
         ("voltage", &[f(BATTERY, "voltage_v")]), ("filtered", &[f(BATTERY, "voltage_filtered_v")]),
-        ("5 V supply", &[f("system_power", "voltage5v_v")]),
     ], false),
+    Spec("5 V supply", "V", &[("5 V supply", &[f("system_power", "voltage5v_v")])], false),
     Spec("Battery current", "A", &[
         ("current", &[f(BATTERY, "current_a")]), ("filtered", &[f(BATTERY, "current_filtered_a")]),
     ], false),
@@ -174,6 +174,13 @@ const PANELS: &[Spec] = &[
     ], false),
     Spec("CPU and RAM", "", &[("CPU load", &[f("cpuload", "load")]), ("RAM", &[f("cpuload", "ram_usage")])], false),
 ];
+
+/// Lines that are only drawn next to the values of a sensor, as titles of panels and names of lines.
+/// For example, without an airspeed sensor, the panel `Airspeed` would only show the ground speed.
+const COMPANIONS: &[(&str, &str)] = &[("Airspeed", "ground speed (GPS)"), ("Distance sensor", "estimate")];
+
+/// Time in seconds after which a set point is no longer valid if it was published regularly before.
+const SET_POINT_TIMEOUT: f64 = 1.0;
 
 /// Names of the bits in `estimator_status.innovation_check_flags`, starting with the lowest bit.
 /// The bits are defined in `msg/EstimatorStatus.msg` of PX4.
@@ -201,7 +208,10 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
     let fields = chosen.iter().flatten().filter_map(|(_, from)| match from {
         LineSource::Field(topic, field, _) => {
             let topic = log.topic(topic)?;
-            Some(Signal::of(&topic.name, field))
+            // An invalid set point is divided by 0, so that it is not drawn.
+            let valid = field.strip_suffix(".alt").map(|stem| format!("{field} / {stem}.valid"));
+            let valid = valid.and_then(|text| Signals::among(log, &[topic.get()]).one(&text).ok());
+            Some(valid.unwrap_or_else(|| Signal::of(&topic.name, field)))
         }
         LineSource::Angle(..) => None,
     });
@@ -230,13 +240,19 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
             let steps = name.contains("set point") || line.look != Look::Line;
             line.look = if steps { Look::Steps } else { Look::Line };
             line.names = &[];
+            if name.ends_with("set point") {
+                interrupt(&mut line, from, log, at);
+            }
             name.clone_into(&mut line.name);
             line.unit = Some(spec.1.to_owned()).filter(|unit| !unit.is_empty());
             drawn.push(line);
         }
-        // A panel that only has a set point is omitted, because it does not show the motion of the
-        // vehicle.
-        if drawn.iter().any(|line| line.name != "set point") {
+        // A panel of companions only is omitted, because the log has no values of the sensor.
+        let is_companion = |line: &Series| {
+            let known = COMPANIONS.contains(&(spec.0, &*line.name));
+            known || line.name.ends_with("set point")
+        };
+        if !drawn.iter().all(is_companion) {
             panels.push(Panel::new(spec.0, drawn));
         }
     }
@@ -297,6 +313,23 @@ fn scaled(mut line: Series, factor: f64) -> Series {
         line.points.iter_mut().for_each(|(_, value)| *value *= factor);
     }
     line
+}
+
+/// Interrupts a set point where PX4 did not publish it, which means that it was not valid. A set point
+/// that is only published when it changes stays valid. `from` is the source of the line.
+fn interrupt(line: &mut Series, from: LineSource, log: &dyn LogReader, at: Span) {
+    let (LineSource::Field(topic, ..) | LineSource::Angle(topic, ..)) = from;
+    let rate = log.topic(topic).and_then(|topic| topic.rate_hz()).unwrap_or(0.0);
+    let column = at.times.1.saturating_sub(at.times.0) as f64 / 1e9 / at.width.max(1) as f64;
+    let timeout = SET_POINT_TIMEOUT.max(10.0 / rate).max(2.0 * column);
+    let mut last = f64::INFINITY;
+    for (time, value) in std::mem::take(&mut line.points) {
+        if time - last > timeout {
+            line.points.push((last, f64::NAN));
+        }
+        line.points.push((time, if value.is_finite() { value } else { f64::NAN }));
+        last = time;
+    }
 }
 
 /// Reads a quaternion and returns roll, pitch and yaw in degrees. The angles are computed for each
