@@ -1,7 +1,8 @@
 "use strict";
 // Plots with their signals, the loaded data, and the visible time range. `host` provides charts,
-// the shown log and the overlaid log (`logs`), the full time range (`full`), and a callback for
-// changes (`changed`).
+// the shown log and the overlaid log (`logs`), the full time range (`full`), the format of times
+// (`clock`), a function that draws cursors (`cursors`), and callbacks for changes (`changed`), loaded
+// data (`loaded`) and clicks (`clicked`).
 const rovelogPlots = (place, host) => {
   const plots = [];
   let view = [0, 1], cursor = null, active = null, busy = false, timer = 0, marks = [];
@@ -9,7 +10,9 @@ const rovelogPlots = (place, host) => {
 
   // Names of ROS topics are paths, so `/imu/0` is not instance 0 of `/imu`.
   const short = topic => topic.endsWith("/0") && !topic.startsWith("/") ? topic.slice(0, -2) : topic;
-  const title = plot => [...new Set(plot.signals.map(([topic]) => short(topic)))].join(", ");
+  const title = plot => [...new Set(plot.signals.map(([topic]) => short(topic) || "Calculated"))].join(", ");
+
+  const nameOf = (plot, s) => s.label.startsWith(title(plot) + ".") ? s.label.slice(title(plot).length + 1) : s.label;
 
   // If all lines have the same unit, they share a unit prefix. If they have different units, each
   // name shows its unit.
@@ -50,7 +53,7 @@ const rovelogPlots = (place, host) => {
       }
       if (outdated()) return;
       parts.forEach((s, k) => {
-        if (!s) return;
+        if (!s || s.error) return;
         if (shift) s.t = s.t.map(time => time + shift);
         charts().spread(s);
         s.signal = plot.signals[k];
@@ -59,7 +62,15 @@ const rovelogPlots = (place, host) => {
         s.label = over ? `${s.name} (${name})` : s.name;
         found.push(s);
       });
-      if (!over) plot.missing = plot.signals.filter((_, k) => !parts[k]);
+      if (!over) plot.missing = plot.signals.flatMap(([topic, field], k) => parts[k] && !parts[k].error ? [] : [[topic ? `${short(topic)}.${field}` : field, parts[k]?.error || "not in this log"]]);
+    }
+    // A plot that is shown first leaves out lines that are constant, unless all lines are.
+    const varying = new Set(plot.first ? found.filter(s => new Set(s.v.filter(v => v !== null)).size > 1).map(s => s.signal) : []);
+    plot.first = false;
+    if (varying.size) {
+      plot.signals = plot.signals.filter(signal => varying.has(signal));
+      for (let k = found.length; k--;) if (!varying.has(found[k].signal)) found.splice(k, 1);
+      found.forEach(s => { s.pen = plot.signals.indexOf(s.signal) + (s.over ? 7 : 0); });
     }
     plot.loaded = { range, columns: columns / (range[1] - range[0]) };
     const before = plot.panel;
@@ -73,6 +84,7 @@ const rovelogPlots = (place, host) => {
       within(() => plot.u.setScale("x", { min: view[0], max: view[1] }));
     } else draw(plot);
     describe(plot);
+    host.loaded();
   };
   const reload = (now = false) => {
     clearTimeout(timer);
@@ -92,8 +104,16 @@ const rovelogPlots = (place, host) => {
     reload();
     host.changed();
   };
-  const show = time => {
+  // Shows the values at a time in the legends, and the time in the chart that has the pointer.
+  const show = (time, u) => {
     cursor = time;
+    for (const other of place.querySelectorAll(".time")) other.hidden = true;
+    const label = u && u.over.querySelector(".time");
+    if (label && time !== null) {
+      label.hidden = false;
+      label.textContent = host.clock(time);
+      label.style.left = `${Math.min(Math.max(u.valToPos(time, "x") - label.offsetWidth / 2, 0), u.over.clientWidth - label.offsetWidth)}px`;
+    }
     for (const { panel, outputs } of plots) if (panel) outputs.forEach((output, k) => { output.textContent = charts().text(panel, panel.series[k], time); });
     host.pointed(time);
   };
@@ -115,6 +135,28 @@ const rovelogPlots = (place, host) => {
     }
     ctx.restore();
   };
+  // Handles the mouse: a click places a cursor, a double-click shows the whole log, and the wheel zooms.
+  // So that the page can be scrolled, the wheel zooms only with Ctrl or in the plot that has the focus.
+  const listen = (u, chart) => {
+    const { over } = u;
+    let down = 0;
+    over.append(element("span", null, { class: "time", hidden: "" }));
+    over.addEventListener("dblclick", () => zoom(...host.full()));
+    over.addEventListener("mousedown", event => { down = event.clientX; });
+    over.addEventListener("click", event => {
+      const time = u.posToVal(event.clientX - over.getBoundingClientRect().left, "x");
+      if (Math.abs(event.clientX - down) < 4) host.clicked(time, event);
+    });
+    over.addEventListener("wheel", event => {
+      if (!event.ctrlKey && document.activeElement !== chart) return;
+      const [a, b] = host.full();
+      if (event.deltaY > 0 && view[0] <= a && view[1] >= b) return;
+      const by = 1.002 ** Math.max(-500, Math.min(event.deltaY * (event.deltaMode ? 20 : 1), 500));
+      const time = u.posToVal(event.clientX - over.getBoundingClientRect().left, "x");
+      event.preventDefault();
+      zoom(time - (time - view[0]) * by, time + (view[1] - time) * by);
+    }, { passive: false });
+  };
   const draw = plot => {
     const { panel, chart } = plot;
     const shown = panel.series.map(s => !plot.off.has(s.label));
@@ -124,10 +166,10 @@ const rovelogPlots = (place, host) => {
     if (!panel.series.length) { chart.textContent = "No values."; return; }
     chart.textContent = "";
     plot.u = new uPlot(charts().options(panel, { width: chart.clientWidth || 800, view, shown, hooks: {
-      draw: [drawMarks],
-      setCursor: [u => { if (u.cursor.event || u.cursor.left < 0) show(u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x")); }],
+      draw: [drawMarks, host.cursors],
+      setCursor: [u => { if (u.cursor.event || u.cursor.left < 0) show(u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x"), u); }],
       setScale: [(u, key) => { if (key === "x" && !busy && plot.u === u) zoom(u.scales.x.min, u.scales.x.max); }],
-      ready: [u => u.over.addEventListener("dblclick", () => zoom(...host.full()))],
+      ready: [u => listen(u, chart)],
     } }), charts().joined(panel), chart);
     within(() => plot.u.setScale("x", { min: view[0], max: view[1] }));
   };
@@ -143,9 +185,7 @@ const rovelogPlots = (place, host) => {
       svg.setAttribute("width", 22); svg.setAttribute("height", 8); svg.setAttribute("aria-hidden", "true");
       path.setAttribute("d", "M0 4H22"); path.setAttribute("stroke", colour); path.setAttribute("stroke-dasharray", dash);
       svg.append(path);
-      const topic = title(plot);
-      const name = s.label.startsWith(topic + ".") ? s.label.slice(topic.length + 1) : s.label;
-      button.append(svg, name + (panel.mixed && s.unit ? ` [${s.unit}]` : "") + " ", element("output"));
+      button.append(svg, nameOf(plot, s) + (panel.mixed && s.unit ? ` [${s.unit}]` : "") + " ", element("output"));
       button.addEventListener("click", () => {
         const on = plot.off.delete(s.label);
         if (!on) plot.off.add(s.label);
@@ -158,7 +198,7 @@ const rovelogPlots = (place, host) => {
     });
     const close = element("button", "Remove plot", { class: "close", "aria-label": `Remove plot ${title(plot)}` });
     close.addEventListener("click", () => remove(plot));
-    const missing = (plot.missing || []).map(([topic, field]) => element("span", `${short(topic)}.${field}: not in this log`, { class: "note" }));
+    const missing = (plot.missing || []).map(([name, why]) => element("span", `${name}: ${why}`, { class: "note" }));
     caption.replaceChildren(head, ...items, ...missing, close);
     plot.outputs = [...caption.querySelectorAll("output")];
   };
@@ -177,7 +217,7 @@ const rovelogPlots = (place, host) => {
     load(plot).catch(host.failed);
     host.changed();
   };
-  const add = (signals, into = null) => {
+  const add = (signals, into = null, first = false) => {
     if (into) {
       const fresh = signals.filter(([topic, field]) => !into.signals.some(other => other[0] === topic && other[1] === field));
       into.signals = [...into.signals, ...fresh];
@@ -186,9 +226,10 @@ const rovelogPlots = (place, host) => {
       return into;
     }
     const figure = element("figure"), caption = element("figcaption"), chart = element("div", "Reading…", { class: "chart", tabindex: 0, role: "img" });
-    const plot = { signals, figure, caption, chart, u: null, panel: null, outputs: [], off: new Set(), loading: 0, loaded: null };
+    const measures = element("div", null, { class: "wide", role: "group", "aria-label": "Measures" });
+    const plot = { signals, first, figure, caption, chart, measures, u: null, panel: null, outputs: [], off: new Set(), loading: 0, loaded: null };
     chart.setAttribute("aria-label", title(plot));
-    figure.append(caption, chart);
+    figure.append(caption, chart, measures);
     place.append(figure);
     plots.push(plot);
     active = plot;
@@ -201,7 +242,7 @@ const rovelogPlots = (place, host) => {
         const step = (view[1] - view[0]) / 200 * (event.key === "ArrowLeft" ? -1 : 1);
         const time = Math.min(Math.max((cursor === null ? (view[0] + view[1]) / 2 : cursor) + step, view[0]), view[1]);
         if (plot.u) plot.u.setCursor({ left: plot.u.valToPos(time, "x"), top: 10 });
-        show(time);
+        show(time, plot.u);
         return host.say(plot.outputs.map(output => output.textContent).join(", "));
       }
       const to = charts().moved(event, view, host.full());
@@ -228,6 +269,8 @@ const rovelogPlots = (place, host) => {
   return {
     add, zoom, droppable, redraw,
     list: () => plots.map(plot => plot.signals),
+    all: () => plots, nameOf,
+    cursor: () => cursor ?? (view[0] + view[1]) / 2,
     active: () => active,
     view: () => view,
     set: range => { view = range; },

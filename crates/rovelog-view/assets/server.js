@@ -25,21 +25,28 @@ const rovelogServer = (() => {
     const take = count => { const found = new Float64Array(bytes, at, count); at += 8 * count; return found; };
     return { header, take };
   };
+  // A signal is an array of a topic and a field. If the topic is empty, the field is an expression.
+  const query = (wanted, [from, to]) => {
+    const made = new URLSearchParams();
+    for (const [topic, field] of wanted) { made.append("topic", topic); made.append("field", field); }
+    made.append("from", from); made.append("to", to);
+    return made;
+  };
   // Fetches the values of signals in a time range. Each signal has times in seconds (`t`) and
-  // values (`v`). A value of null interrupts the line.
-  const signals = async (log, wanted, [from, to], width, signal) => {
-    const query = new URLSearchParams();
-    for (const [topic, field] of wanted) { query.append("topic", topic); query.append("field", field); }
-    query.append("from", from); query.append("to", to); query.append("width", Math.round(width));
-    const { header, take } = await packed(`logs/${log}/signals?${query}`, signal);
+  // values (`v`). A value of null interrupts the line. The
+  // entry of an invalid expression only has the property `error`.
+  const signals = async (log, wanted, range, width, signal) => {
+    const { header, take } = await packed(`logs/${log}/signals?${query(wanted, range)}&width=${Math.round(width)}`, signal);
     return header.series.map(found => {
-      if (!found) return null;
+      if (!found || found.error) return found;
       const t = take(found.points), v = Array.from(take(found.points), value => isFinite(value) ? value : null);
       return { ...found, t, v };
     });
   };
+  // Fetches the measures of signals in a time range, such as the mean.
+  const measures = async (log, wanted, range, signal) => (await (await ask(`logs/${log}/measures?${query(wanted, range)}`, signal)).json()).series;
   const at = (log, what, topic, seconds) => `logs/${log}/${what}?${new URLSearchParams({ topic, at: seconds })}`;
-  return { json, packed, signals, at, onLoss };
+  return { json, packed, signals, measures, at, onLoss };
 })();
 // Makes characters visible that change the writing direction, because they can make a name look
 // like another name.

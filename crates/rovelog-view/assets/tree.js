@@ -18,10 +18,14 @@ const rovelogTree = (list, search, more, add) => {
       if (rows.length < MOST) rows.push({ topic, level: 1, unfolded }); else left++;
       for (const signal of matching) if (rows.length < MOST) rows.push({ topic, signal, level: 2 }); else left++;
     }
+    const text = search.value.trim(), notes = [];
+    if (!rows.length && text) notes.push(`No topic or signal matches “${text}”.`);
+    // An expression matches no name. The first row offers to plot it.
+    if (!rows.length && /[-+*/^%()<>=]/.test(text)) rows.push({ topic: { name: "" }, signal: { field: text }, level: 1 });
     const made = rows.map((row, i) => {
       const { topic, signal } = row;
       const item = element("li", null, { role: "treeitem", "aria-level": row.level, tabindex: i ? -1 : 0 });
-      item.append(element("span", signal ? signal.field : topic.name));
+      item.append(element("span", signal ? (topic.name ? signal.field : `Plot ${signal.field}`) : topic.name));
       if (signal) {
         item.draggable = true;
         item.classList.toggle("derived", signal.derived);
@@ -36,14 +40,12 @@ const rovelogTree = (list, search, more, add) => {
     });
     list.replaceChildren(...made);
     const unlisted = topics.reduce((sum, topic) => sum + topic.unlisted, 0);
-    const notes = [];
     if (left) notes.push(`${left} more: search to find them.`);
-    if (!rows.length) notes.push("Nothing found.");
     if (unlisted) notes.push(`${unlisted} elements of large arrays are not listed.`);
     more.textContent = notes.join(" ");
   };
   const choose = (row, event) => {
-    if (row.signal) return add([row.topic.name, row.signal.field], event.shiftKey);
+    if (row.signal) return add([row.topic.name, row.signal.field], event.shiftKey).catch(error => { more.textContent = error.message; });
     if (expanded.has(row.topic.name)) expanded.delete(row.topic.name); else expanded.add(row.topic.name);
     show();
     focus(rows.findIndex(other => other.topic === row.topic && !other.signal));

@@ -28,6 +28,8 @@
     const found = [`log=${encodeURIComponent(log.name)}`, ...plots.list().map(signals => `plot=${signals.map(part).join(",")}`)];
     const [a, b] = plots.view();
     if (a > 0 || b < log.seconds) found.push(`range=${a},${b}`);
+    const [measured, cursors] = measure.state();
+    if (measured) found.push(`measure=${cursors.join(",")}`);
     if (over) found.push(`over=${encodeURIComponent(over.name)}`, `shift=${over.shift}`);
     if (utc.checked !== (log.unix_ms !== null)) found.push(`utc=${utc.checked ? 1 : 0}`);
     return "#" + found.join("&");
@@ -39,6 +41,7 @@
       try {
         if (key === "plot") found.plots.push(value.split(",").map(one => one.split(":").map(decodeURIComponent)).filter(one => one.length === 2));
         else if (key === "range") found.range = value.split(",").map(Number);
+        else if (key === "measure") found.measure = value.split(",").filter(Boolean).map(Number).filter(isFinite).slice(0, 2).sort((a, b) => a - b);
         else if (key) found[key] = decodeURIComponent(value);
       } catch { /* A part that cannot be decoded is left out. */ }
     }
@@ -48,6 +51,7 @@
   };
   let saving = 0;
   const changed = () => {
+    measure.refresh();
     clearTimeout(saving);
     saving = setTimeout(() => {
       applied = address();
@@ -64,13 +68,13 @@
   const KINDS = ["plot", "cat", "export", "slice", "report"];
   const command = () => {
     if (!log) return "";
-    const [a, b] = plots.view(), signals = plots.list().flat(), kind = by("kind").value;
+    const [a, b] = plots.view(), all = plots.list().flat(), kind = by("kind").value, signals = all.filter(([topic]) => topic);
     const window = a > 0 || b < log.seconds ? ` -S +${+a.toFixed(6)}s -E +${+b.toFixed(6)}s` : "";
     const topics = [...new Set(signals.map(([topic]) => topic))], stem = log.name.replace(/^.*[/\\]/, "").replace(/\.[^.]*$/, "");
     const each = (option, list) => list.map(text => ` ${option} ${quote(text)}`).join("");
     const fields = [...new Set(signals.map(([, field]) => field.replace(/^\w+\((.*)\)$/, "$1").replace(/\[\d+\]/g, "")))];
     const end = {
-      plot: `${signals.map(([topic, field]) => " " + quote(`${topic}.${field}`)).join("") || " --all"}${window} -o ${quote(stem + ".html")}`,
+      plot: `${all.map(([topic, field]) => " " + quote(topic ? `${topic}.${field}` : field)).join("") || " --all"}${window} -o ${quote(stem + ".html")}`,
       cat: `${each("--topics", topics)}${topics.length === 1 ? each("--fields", fields) : ""}${window} -f csv`,
       export: ` --to parquet${each("--topics", topics)}${window} -o ${quote(stem)}`,
       slice: `${window} -o ${quote(stem.replace(/\.(ulg|rld|bag|vel)$/i, "") + ".part." + ENDINGS[log.id])}`,
@@ -92,23 +96,35 @@
     logs: () => [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
     view: () => plots.view(),
     pointed: time => { now(time); scene.draw(time); },
+    loaded: () => measure.refresh(),
+    clicked: (time, event) => measure.click(time, event),
+    cursors: u => measure.draw(u),
+    plots: () => plots.all(), nameOf: (plot, line) => plots.nameOf(plot, line),
+    clock: time => utc.checked && log.unix_ms !== null ? charts.iso(time).slice(11, 23) : `${time.toFixed(3)} s`,
     point: time => { const middle = plots.view(), half = (middle[1] - middle[0]) / 2; if (time < middle[0] || time > middle[1]) plots.zoom(time - half, time + half); host.pointed(time); },
   };
   const charts = rovelogCharts({ colors, utc: () => utc.checked, unixMs: () => log ? log.unix_ms : null, bands: () => log ? log.bands : [] });
   const plots = rovelogPlots(by("plots"), host);
+  const measure = rovelogMeasure(by("measure"), by("measured"), host);
   const scene = rovelogScene(by("scene"), host);
-  const tree = rovelogTree(by("tree"), by("search"), by("more"), (signal, into) => plots.add([signal], into ? plots.active() : null));
+  // Adds a signal to a plot. Throws an error if the signal is an invalid expression.
+  const addSignal = async (signal, into) => {
+    const [found] = signal[0] ? [null] : await rovelogServer.signals(log.number, [signal], [0, log.seconds], 1);
+    if (found && found.error) throw new Error(found.error);
+    plots.add([signal], into ? plots.active() : null);
+  };
+  const tree = rovelogTree(by("tree"), by("search"), by("more"), addSignal);
   plots.droppable(by("drop"), () => null);
 
   // Shows the time at the cursor, the flight mode at this time, and the last message before this
   // time.
   const now = time => {
-    by("now-time").textContent = time === null ? "" : `${time.toFixed(3)} s${utc.checked && log.unix_ms !== null ? ` = ${charts.iso(time)}Z` : ""}`;
+    by("now-time").textContent = time === null ? "" : `${host.clock(time)}${utc.checked ? ` = ${time.toFixed(3)} s` : ""} `;
     let found = "";
     if (time !== null) {
       const mode = log.bands.find(([from, to]) => from <= time && time < to);
       const line = lines.filter(line => line[0] <= time).pop();
-      found = [mode && mode[3], line && `${line[0].toFixed(2)} s ${line[3]}`].filter(Boolean).join(" · ");
+      found = [mode && mode[3], line && `${host.clock(line[0])} ${line[3]}`].filter(Boolean).join(" · ");
     }
     by("now-text").textContent = found;
   };
@@ -116,16 +132,17 @@
   const listMessages = () => {
     if (!log) return;
     const [a, b] = plots.view(), words = by("message-search").value.toLowerCase();
+    by("clock").textContent = utc.checked ? "UTC" : "s";
     const found = lines.filter(([time, , kind, text]) => time >= a && time <= b && (!words || `${kind} ${text}`.toLowerCase().includes(words)));
     by("lines").replaceChildren(...found.slice(0, 500).map(([time, level, kind, text]) => {
       const row = element("tr", null, level < 4 ? { class: "bad" } : level === 4 ? { class: "warn" } : {});
-      const cell = element("td", null, { class: "n" }), button = element("button", time.toFixed(3), { "aria-label": `Show ${time.toFixed(3)} s` });
+      const cell = element("td", null, { class: "n" }), button = element("button", host.clock(time).replace(" s", ""), { "aria-label": `Show ${host.clock(time)}` });
       button.addEventListener("click", () => { const span = Math.min(plots.view()[1] - plots.view()[0], Math.max(log.seconds / 20, 1)); plots.zoom(time - span / 2, time + span / 2); host.pointed(time); });
       cell.append(button);
       row.append(cell, element("td", LEVELS[level] || ""), element("td", kind), element("td", text));
       return row;
     }));
-    const more = found.length > 500 ? `${found.length - 500} more: zoom in or search.` : found.length ? "" : "None in the shown range.";
+    const more = found.length > 500 ? `${found.length - 500} more: zoom in or search.` : found.length ? "" : words ? `No message in the shown range matches “${words}”.` : "There are no messages in the shown range.";
     by("lines-more").textContent = more + (linesLeftOut ? ` ${linesLeftOut} lines are left out.` : "");
   };
 
@@ -170,17 +187,23 @@
     if (request !== asked) return;
     log = { ...found, number };
     plots.set(state.range || [0, log.seconds]);
+    measure.restore(state.measure);
     utc.disabled = log.unix_ms === null;
     utc.checked = state.utc === undefined ? log.unix_ms !== null : state.utc === "1" && log.unix_ms !== null;
     facts();
     tree.fill(log.topics);
     bandNames();
-    const others = start.logs.map(([name]) => name).filter(name => name !== log.name);
+    // Only logs of the same format have the same signals. The format of a log is known after it was
+    // opened for the table of logs. Until then, the end of its name decides.
+    const ending = name => name.toLowerCase().replace(/\.(gz|bz2|xz|zst|lz4)$/, "").replace(/^.*\./, "");
+    const others = rows.filter(row => row.format ? row.format === log.format : ending(row.name) === ending(log.name))
+      .map(({ name }) => name).filter(name => name !== log.name);
     by("overlay").replaceChildren(element("option", "none", { value: "" }), ...others.map(name => element("option", name, { value: name })));
     by("overlay-label").hidden = !others.length;
     if (state.over && numberOf(state.over) >= 0) await overlay(state.over, Number(state.shift) || 0);
     if (request !== asked) return;
-    (state.plots.length ? state.plots : log.start).forEach(signals => plots.add(signals));
+    const isFirst = !state.plots.length;
+    (isFirst ? log.start : state.plots).forEach(signals => plots.add(signals, null, isFirst));
     rovelogServer.json(`logs/${number}/events`).then(({ lines: sent, left_out }) => {
       if (request !== asked) return;
       lines = sent;
@@ -206,7 +229,7 @@
     const value = row => row[key] ?? "";
     const shown = rows.filter(row => !words || `${row.name} ${row.format || ""} ${row.state || ""}`.toLowerCase().includes(words))
       .sort((a, b) => sign * (typeof value(a) === "number" && typeof value(b) === "number" ? value(a) - value(b) : String(value(a)).localeCompare(String(value(b)), "en", { numeric: true })));
-    by("rows-more").textContent = shown.length > 2000 ? `${shown.length - 2000} more: search for a part of the name.` : "";
+    by("rows-more").textContent = !shown.length ? `No log matches “${words}”.` : shown.length > 2000 ? `${shown.length - 2000} more: search for a part of the name.` : "";
     by("rows").replaceChildren(...shown.slice(0, 2000).map(row => {
       const made = element("tr", null, row.error ? { class: "bad" } : {}), name = element("td");
       name.append(element("a", row.name, { href: `#log=${encodeURIComponent(row.name)}` }));
@@ -266,7 +289,8 @@
   by("find").addEventListener("input", table);
   addEventListener("keydown", event => {
     if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey || !log) return;
-    const act = { "/": () => by("search").focus(), f: () => plots.zoom(...host.full()), c: copy }[event.key];
+    const act = { "/": () => by("search").focus(), f: () => plots.zoom(...host.full()), c: copy, m: measure.toggle, Escape: measure.clear,
+      a: () => measure.place(plots.cursor(), 0), b: () => measure.place(plots.cursor(), 1) }[event.key];
     if (act) { event.preventDefault(); act(); }
   });
   let resized = 0;

@@ -52,6 +52,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("server.js", "text/javascript", include_str!("../assets/server.js")),
     ("tree.js", "text/javascript", include_str!("../assets/tree.js")),
     ("plots.js", "text/javascript", include_str!("../assets/plots.js")),
+    ("measure.js", "text/javascript", include_str!("../assets/measure.js")),
     ("scene.js", "text/javascript", include_str!("../assets/scene.js")),
     ("view.js", "text/javascript", include_str!("../assets/view.js")),
 ];
@@ -108,11 +109,12 @@ async fn connection(stream: TcpStream, router: Router) {
 
 /// Returns the routes of the server. All of them start with the token.
 fn router(shared: Arc<Shared>, token: &str) -> Router {
-    let answers: [(&str, MethodRouter<Arc<Shared>>); 9] = [
+    let answers: [(&str, MethodRouter<Arc<Shared>>); 10] = [
         ("logs", get(list)),
         ("logs/{log}", get(log)),
         ("logs/{log}/row", get(row)),
         ("logs/{log}/signals", get(parts)),
+        ("logs/{log}/measures", get(measures)),
         ("logs/{log}/events", get(events_of)),
         ("logs/{log}/track", get(track)),
         ("logs/{log}/sources", get(sources)),
@@ -262,6 +264,15 @@ async fn log(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Respo
 async fn parts(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(pairs): Pairs) -> Response {
     let wanted = wanted(&pairs);
     on(shared, log, move |opened| Ok(binary(signals::parts(opened, &wanted?)?))).await
+}
+
+async fn measures(
+    State(shared): State<Arc<Shared>>,
+    Path(log): Path<usize>,
+    Query(pairs): Pairs,
+) -> Response {
+    let wanted = wanted(&pairs);
+    on(shared, log, move |opened| Ok(document(&signals::measures(opened, &wanted?)?))).await
 }
 
 /// Parses the query of a request for signals. For each signal, a parameter `topic` is followed by a

@@ -1,9 +1,11 @@
-//! Responses that contain the values of signals in a time range, reduced to the width of a screen.
+//! Responses that contain the values of signals in a time range: reduced to the width of a screen,
+//! or as measures such as the mean.
 
 use std::sync::Arc;
 
-use rovelog_export::plot::{Overview, Series};
-use rovelog_export::signal::{Signal, Signals, numeric_fields};
+use rovelog_export::plot::{self, Measures, Overview, Series};
+use rovelog_export::signal::{NoSignal, Signal, Signals, numeric_fields};
+use rovelog_export::statistics::Number;
 use serde_json::{Value, json};
 
 use crate::logs::{Opened, limit};
@@ -17,7 +19,7 @@ const MAX_WIDTH: usize = 20_000;
 
 /// Parameters of a request for signals.
 pub(crate) struct Wanted {
-    /// Signals as pairs of a topic and a field.
+    /// Signals as pairs of a topic and a field. If the topic is empty, the field is an expression.
     pub(crate) signals: Vec<(String, String)>,
     /// Time range in seconds since the start of the log. `None` selects the whole log.
     pub(crate) span: Option<(f64, f64)>,
@@ -28,22 +30,20 @@ pub(crate) struct Wanted {
 /// Returns the values of the requested signals. The header of the response contains their names,
 /// units and drawing styles. The arrays are the times in seconds and the values of each signal.
 pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String> {
-    if wanted.signals.len() > MAX_SIGNALS {
-        return Err(format!("more than {MAX_SIGNALS} signals in one request"));
-    }
-    let span = wanted.span.map_or(opened.span, |(from, to)| (opened.nanos(from), opened.nanos(to)));
+    let span = span(opened, wanted);
     let width = wanted.width.clamp(1, MAX_WIDTH);
-    let signals = wanted.signals.iter().map(|(topic, field)| signal(opened, topic, field));
-    let overviews = overviews(opened, &signals.collect::<Result<Vec<_>, String>>()?)?;
+    let named = named(opened, wanted)?;
+    let signals: Vec<Signal> = named.iter().flatten().cloned().collect();
+    let overviews = overviews(opened, &signals)?;
     let known = overviews.iter().flatten().map(|overview| &**overview);
     let parts = Overview::parts(&*opened.log, known, span, width, opened.span.0);
     let mut parts = parts.map_err(|error| error.to_string())?.into_iter();
     let found = overviews.into_iter().map(|overview| Some((overview?, parts.next()?)));
     let found: Vec<Option<(Arc<Overview>, Series)>> = found.collect();
-    let headers: Vec<Value> = found
+    let mut described = found
         .iter()
-        .map(|found| found.as_ref().map_or(Value::Null, |(overview, series)| header(overview, series)))
-        .collect();
+        .map(|found| found.as_ref().map_or(Value::Null, |(overview, series)| header(overview, series)));
+    let headers = with_errors(&named, || described.next());
     let numbers = found.iter().flatten().map(|(_, series)| &series.points);
     let columns = numbers.flat_map(|points| {
         let (times, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
@@ -51,6 +51,63 @@ pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String>
     });
     let columns: Vec<Vec<f64>> = columns.collect();
     opened.checked(packed(&json!({ "series": headers }), columns.iter().map(Vec::as_slice)))
+}
+
+/// Returns the measures of the requested signals in a time range, as JSON. Each quantity is an array
+/// of the exact number and its text with a unit.
+pub(crate) fn measures(opened: &Opened, wanted: &Wanted) -> Result<Value, String> {
+    let named = named(opened, wanted)?;
+    let signals: Vec<Signal> = named.iter().flatten().cloned().collect();
+    let found = plot::measure(&*opened.log, &signals, span(opened, wanted));
+    let mut found = found.map_err(|error| error.to_string())?.into_iter();
+    let describe = |of: Measures| {
+        let both =
+            |value: Option<f64>| value.filter(|value| value.is_finite()).map(|v| json!([v, of.text(v)]));
+        let number = |number: Option<Number>| both(number.map(Number::as_f64));
+        json!({
+            "count": of.statistics.count,
+            "start": both(of.at_start),
+            "end": both(of.at_end),
+            "mean": both(of.statistics.mean()),
+            "min": number(of.statistics.min),
+            "max": number(of.statistics.max),
+            "integral": of.integral().map(|(value, text)| json!([value, text])),
+        })
+    };
+    let series = with_errors(&named, || found.next().map(|found| found.map_or(Value::Null, describe)));
+    opened.checked(json!({ "series": series }))
+}
+
+/// Returns an array with the error of each signal that has one, and the next value of `next` for
+/// each other signal.
+fn with_errors(named: &[Result<Signal, String>], mut next: impl FnMut() -> Option<Value>) -> Vec<Value> {
+    let value = |signal: &Result<Signal, String>| match signal {
+        Ok(_) => next().unwrap_or_default(),
+        Err(error) => json!({ "error": error }),
+    };
+    named.iter().map(value).collect()
+}
+
+/// Returns the requested time range in nanoseconds of the log's clock.
+fn span(opened: &Opened, wanted: &Wanted) -> (i64, i64) {
+    wanted.span.map_or(opened.span, |(from, to)| (opened.nanos(from), opened.nanos(to)))
+}
+
+/// Returns the requested signals. A signal is an error if it is an expression that is invalid for
+/// this log.
+fn named(opened: &Opened, wanted: &Wanted) -> Result<Vec<Result<Signal, String>>, String> {
+    if wanted.signals.len() > MAX_SIGNALS {
+        return Err(format!("more than {MAX_SIGNALS} signals in one request"));
+    }
+    let signals = wanted.signals.iter().map(|(topic, field)| {
+        if topic.is_empty() {
+            let error =
+                |error: NoSignal| format!("{error}; {}", error.next).trim_end_matches("; ").to_owned();
+            return Ok(Signals::new(&*opened.log).one(field).map_err(error));
+        }
+        signal(opened, topic, field).map(Ok)
+    });
+    signals.collect()
 }
 
 /// Returns the signal for a field, which is a field of the log or a derived field. The name of the

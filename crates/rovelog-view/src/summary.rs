@@ -26,6 +26,36 @@ const PX4: &[(&str, &[&str])] = &[
     ("battery_status", &["voltage_v"]),
 ];
 
+/// Plots that are shown first for ROS bags and VEL logs. Each entry has the type of a topic and the
+/// fields of a plot. A name that ends with `.` or `[` stands for all members. The most important entries
+/// come first.
+const BY_TYPE: &[(&str, &[&str])] = &[
+    ("nav_msgs/Odometry", &["pose.pose.position."]),
+    ("geometry_msgs/PoseStamped", &["pose.position."]),
+    ("geometry_msgs/PoseWithCovarianceStamped", &["pose.pose.position."]),
+    ("geometry_msgs/Pose", &["position."]),
+    ("geometry_msgs/TransformStamped", &["transform.translation."]),
+    ("turtlesim/Pose", &["x", "y"]),
+    ("OBDDataM", &["speed"]),
+    ("GPSDataM", &["speed"]),
+    ("sensor_msgs/Imu", &["linear_acceleration."]),
+    ("sensor_msgs/Imu", &["angular_velocity."]),
+    ("nav_msgs/Odometry", &["twist.twist.linear."]),
+    ("geometry_msgs/TwistStamped", &["twist.linear."]),
+    ("geometry_msgs/Twist", &["linear."]),
+    ("sensor_msgs/NavSatFix", &["altitude"]),
+    ("GPSDataM", &["height"]),
+    ("RobotPoseM", &["roll", "pitch"]),
+    ("RobotPoseM", &["ax", "ay", "az"]),
+    ("sensor_msgs/JointState", &["position["]),
+];
+
+/// Last parts of the names of fields that are not shown first, because they are no measurements.
+const NOT_PLOTTED: &[&str] = &["stamp", "seq", "width", "step", "return_mode", "product"];
+
+/// Maximum number of plots that are shown first for ROS bags and VEL logs.
+const MAX_PLOTS: usize = 3;
+
 /// Returns the row of a log in the list of logs.
 pub(crate) fn row(logs: &Logs, number: usize) -> String {
     let Some(listed) = logs.list().get(number) else { return Value::Null.to_string() };
@@ -109,9 +139,10 @@ fn describe_topic(log: &AnyLog, topic: &Topic, free: &mut usize) -> Result<Value
 
 /// Returns the plots that are shown first. Each signal in a plot is a topic and a field.
 ///
-/// For a PX4 log, these plots show attitude, altitude and battery voltage, if the log has them. For
-/// an RLD log, they show currents and voltages. For any other log, they show the two topics that
-/// have the most records. Topics without measured values, such as counters, are not considered.
+/// - PX4 logs: attitude, altitude and battery voltage.
+/// - RLD logs: powers, currents and voltages.
+/// - ROS bags and VEL logs: poses, speeds and accelerations.
+/// - If a log has none of these: the measured values of the two topics with the most records.
 fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     let plot = |topic: &Topic, fields: &[String]| -> Vec<[String; 2]> {
         fields.iter().map(|field| [topic.name.clone(), field.clone()]).collect()
@@ -138,18 +169,44 @@ fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
     if let (AnyLog::Rld(_), Some(topic)) = (log, topics.first()) {
         let fields = numeric_fields(&**log, topic)?;
-        let mut currents = derived_fields(&**log, topic)?;
-        currents.truncate(MAX_PLOT_SIGNALS);
-        let volts: Vec<_> =
-            fields.iter().filter(|name| name.starts_with('V')).take(MAX_PLOT_SIGNALS).cloned().collect();
-        let both: Vec<_> = [currents, volts].into_iter().filter(|fields| !fields.is_empty()).collect();
-        if !both.is_empty() {
-            return Ok(both.iter().map(|fields| plot(topic, fields)).collect());
+        let currents = derived_fields(&**log, topic)?;
+        // The voltage of a current is the channel with the same number.
+        let power = |current: &String| {
+            let volts = format!("V{}", current.strip_prefix('I')?);
+            fields.contains(&volts).then(|| [String::new(), format!("{volts}*{current}")])
+        };
+        let powers: Vec<_> = currents.iter().filter_map(power).take(MAX_PLOT_SIGNALS).collect();
+        let volts: Vec<_> = fields.iter().filter(|name| name.starts_with('V')).cloned().collect();
+        let some = |fields: &[String]| plot(topic, &fields[..fields.len().min(MAX_PLOT_SIGNALS)]);
+        let all = [powers, some(&currents), some(&volts)];
+        let shown: Vec<_> = all.into_iter().filter(|signals| !signals.is_empty()).collect();
+        if !shown.is_empty() {
+            return Ok(shown);
         }
     }
     let mut plots = Vec::new();
+    for (type_name, names) in BY_TYPE {
+        let Some(topic) = topics.iter().find(|topic| topic.type_name == *type_name) else { continue };
+        let is_wanted = |field: &String| {
+            names.iter().any(|name| field == name || (name.ends_with(['.', '[']) && field.starts_with(name)))
+        };
+        let fields = numeric_fields(&**log, topic)?.into_iter().chain(derived_fields(&**log, topic)?);
+        let fields: Vec<_> = fields.filter(is_wanted).collect();
+        if !fields.is_empty() && plots.len() < MAX_PLOTS {
+            plots.push(plot(topic, &fields[..fields.len().min(MAX_PLOT_SIGNALS)]));
+        }
+    }
+    if !plots.is_empty() {
+        return Ok(plots);
+    }
     for topic in topics {
         let mut fields = measured_fields(&**log, topic)?;
+        fields.retain(|field| !NOT_PLOTTED.contains(&field.rsplit('.').next().unwrap_or(field)));
+        // Members of different structs, such as a position and an orientation, have different units.
+        let parent = |field: &str| field.rfind(['.', '[']).map_or(0, |end| end);
+        if let Some(first) = fields.first().cloned() {
+            fields.retain(|field| field[..parent(field)] == first[..parent(&first)]);
+        }
         fields.truncate(MAX_PLOT_SIGNALS);
         if !fields.is_empty() {
             plots.push(plot(topic, &fields));

@@ -179,6 +179,54 @@ def look(browser, rovelog, log, words, signal):
         seen.finish(log.name)
 
 
+def measure(browser, rovelog, log):
+    """Measures a current between two cursors, zooms with the wheel, and plots an expression."""
+    with view(rovelog, log) as address:
+        seen = Seen(browser, address)
+        page = seen.page
+        page.goto(f"{address}#log={log.name}&plot=samples:I1&utc=0")
+        drawn(page, 1)
+        box = page.locator("#plots .u-over").bounding_box()
+        at = lambda part: (box["x"] + box["width"] * part, box["y"] + 60)
+        page.mouse.move(*at(0.5))
+        assert page.locator(".time").inner_text().endswith(" s"), "time at the cursor"
+        page.keyboard.press("m")
+        page.get_by_role("cell", name="Ah").wait_for()
+        page.mouse.click(*at(0.25))
+        # The second click must not look like a double-click.
+        page.wait_for_timeout(700)
+        page.mouse.click(*at(0.75))
+        page.get_by_role("columnheader", name="at B").wait_for()
+        page.wait_for_function("() => /measure=[^,&]+,/.test(location.hash)")
+        cursors = [float(time) for time in page.evaluate("decodeURIComponent(location.hash.match(/measure=([^&]*)/)[1])").split(",")]
+        rows = {field: cat(rovelog, log, "samples", field) for field in ("I1L", "I1H")}
+        values = [low if low == low else high for (_, low), (_, high) in zip(rows["I1L"], rows["I1H"])]
+        start = rows["I1L"][0][0]
+        inside = [v for (t, _), v in zip(rows["I1L"], values) if cursors[0] <= (t - start) / 1e9 <= cursors[1]]
+        cells = page.locator(".measures tr").nth(1).locator("td")
+        shown = dict(zip(page.locator(".measures th[scope=col]").all_inner_texts()[1:], cells.evaluate_all("cells => cells.map(c => +(c.title || c.textContent))")))
+        assert shown["samples"] == len(inside), (shown, len(inside))
+        assert shown["min"] == min(inside) and shown["max"] == max(inside), shown
+        assert abs(shown["mean"] - sum(inside) / len(inside)) < 1e-9 * max(map(abs, inside)), shown
+        seen.accessible("measures")
+        before = page.evaluate("rovelogView.view()")
+        page.mouse.move(*at(0.5))
+        page.mouse.wheel(0, -300)
+        page.wait_for_function("before => rovelogView.view()[0] > before[0] && rovelogView.view()[1] < before[1]", arg=before)
+        page.keyboard.press("Escape")
+        page.get_by_role("columnheader", name="at B").wait_for(state="detached")
+        page.fill("#search", "nothing at all")
+        assert "No topic or signal matches “nothing at all”" in page.locator("#more").inner_text()
+        page.fill("#search", "psd(V1)")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => document.getElementById('more').textContent.includes('psd')")
+        page.fill("#search", "norm(V1, V2)")
+        page.keyboard.press("Enter")
+        assert drawn(page, 2)[1]["series"][0]["label"] == "norm(V1, V2)"
+        page.wait_for_timeout(500)
+        seen.finish("measure")
+
+
 def overlay(browser, rovelog, log):
     """Opens a folder, sorts the table of logs, and overlays a log with a shifted copy of itself."""
     with tempfile.TemporaryDirectory() as folder:
@@ -281,7 +329,7 @@ def hostile(browser, rovelog):
                     page.fill("#search", "robot 9999")
                     page.wait_for_function("() => document.querySelectorAll('#tree li').length < 4")
                     assert time.monotonic() - start < 2, "search over 10000 topics"
-                assert page.evaluate("window.hit === undefined && !document.querySelector('img[src=\"x\"]') && document.scripts.length") == 7
+                assert page.evaluate("window.hit === undefined && !document.querySelector('img[src=\"x\"]') && document.scripts.length") == 8
                 assert "run" != page.title()
                 assert "\u202e" not in page.locator("body").inner_text(), "marks that turn the text around are shown"
             # If a hostile text damages the page, the console shows an error.
@@ -316,8 +364,9 @@ def main():
             print(f"  {log.name}: {time.monotonic() - start:.1f} s")
         start = time.monotonic()
         overlay(browser, rovelog, ROOT / "corpus/rld/v4.rld")
+        measure(browser, rovelog, real / "rld/test_full.rld" if real else ROOT / "corpus/rld/v4.rld")
         hostile(browser, rovelog)
-        print(f"  overlay, hostile: {time.monotonic() - start:.1f} s")
+        print(f"  overlay, measures, hostile: {time.monotonic() - start:.1f} s")
         browser.close()
 
 

@@ -129,6 +129,9 @@ fn invalid_requests_get_an_error() {
         (format!("logs/0/signals?{topic}nothing"), 200),
         (format!("logs/0/signals?{}", format!("{topic}altitude&").repeat(300)), 422),
         ("logs/0/signals?topic=a".to_owned(), 200),
+        ("logs/0/signals?topic=&field=psd(speed".to_owned(), 200),
+        (format!("logs/0/measures?{topic}nothing&from=1&to=0"), 200),
+        (format!("logs/0/measures?{topic}altitude&from=NaN&to=1"), 422),
         ("logs/0/image?topic=GPSDataM&at=0".to_owned(), 422),
         ("logs/0/cloud?topic=%00%ff&at=0".to_owned(), 200),
         ("logs/0/cloud?topic=VelodyneRawDataM&at=x".to_owned(), 422),
@@ -138,6 +141,31 @@ fn invalid_requests_get_an_error() {
     }
     // The server must still respond.
     assert_eq!(server.get("logs/0").0, 200);
+}
+
+/// The measures must come from all samples, not from the drawn points.
+#[test]
+fn measures_are_exact() {
+    let path = corpus("rld/v4.rld");
+    let server = start(&[&path]);
+    let ask = |query: &str| -> serde_json::Value {
+        let (status, answer) = server.get(&format!("logs/0/measures?{query}"));
+        assert_eq!(status, 200, "{query}");
+        serde_json::from_slice::<serde_json::Value>(body(&answer)).unwrap()["series"].take()
+    };
+    let log = rovelog::open(&path).unwrap();
+    let charge = rovelog_export::signal::Signals::new(&*log).one("integral(samples.I1)").unwrap();
+    let mut expected = f64::NAN;
+    rovelog_export::signal::each(&*log, &charge, &rovelog::Select::all(), &mut |_, value| expected = value)
+        .unwrap();
+    let found = ask("topic=samples&field=I1&topic=&field=V1*I1&topic=&field=nothing(V1)&topic=a&field=b");
+    let integral = found[0]["integral"][0].as_f64().unwrap();
+    assert!((integral - expected).abs() <= 1e-12 * expected.abs(), "{integral} {expected}");
+    assert!(found[0]["integral"][1].as_str().unwrap().contains("Ah"), "{found}");
+    assert_eq!(found[0]["count"], log.info().records);
+    assert!(found[1]["integral"][1].as_str().unwrap().ends_with('J'), "{found}");
+    assert!(found[2]["error"].as_str().unwrap().contains("nothing"), "{found}");
+    assert!(found[3].is_null(), "{found}");
 }
 
 #[test]
@@ -150,7 +178,7 @@ fn every_log_of_the_corpus_can_be_shown_or_has_a_reason() {
         assert!(logs.len() > 300, "{}", logs.len());
         // Every fifth log is sufficient, because other tests open all of them.
         for (number, log) in logs.iter().enumerate().step_by(5) {
-            for what in ["", "/row", "/events", "/track", "/sources"] {
+            for what in ["", "/row", "/events", "/track", "/sources", "/measures"] {
                 let status = server.get(&format!("logs/{number}{what}")).0;
                 assert!(matches!(status, 200 | 422), "{log}{what}: {status}");
                 if what.is_empty() {

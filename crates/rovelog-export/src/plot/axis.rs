@@ -83,13 +83,14 @@ pub fn with_prefix(value: f64, unit: &str) -> String {
     let (factor, unit) = prefixed(Some(unit), value.abs());
     let value = value / factor;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    let digits = (4.0 - value.abs().max(1e-9).log10().floor()).clamp(0.0, 4.0) as usize;
+    let digits =
+        (4.0 - if value == 0.0 { 0.0 } else { value.abs().log10().floor() }).clamp(0.0, 8.0) as usize;
     format!("{value:.digits$} {}", unit.unwrap_or_default()).trim_end().to_owned()
 }
 
 /// Units that are combined with a prefix, as in `mV`. Other units, such as `m/s²`, are combined
 /// with a power of ten.
-const PREFIXED: &[&str] = &["V", "A", "W", "J", "C", "F", "Ω", "Hz", "Pa", "s", "B"];
+const PREFIXED: &[&str] = &["V", "A", "W", "J", "C", "F", "Ω", "Hz", "Pa", "s", "B", "Ah"];
 
 /// Returns whether values of a unit are shown with prefixes, such as mV.
 pub fn has_prefixes(unit: &str) -> bool {

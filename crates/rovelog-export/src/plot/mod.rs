@@ -10,6 +10,7 @@
 //! `pictures`.
 
 mod axis;
+mod measure;
 mod model;
 mod pyramid;
 #[cfg_attr(not(feature = "pictures"), path = "no_raster.rs")]
@@ -24,6 +25,7 @@ mod theme;
 use std::io::Write;
 
 pub use axis::{has_prefixes, with_prefix};
+pub use measure::{Measures, measure};
 pub use model::{Band, Panel, Picture, Plot, Theme};
 pub use pyramid::Overview;
 pub(crate) use series::{Look, Reducer, Side};

@@ -32,3 +32,4 @@ pub use pattern::{Pattern, split_list};
 pub(crate) use program::{Columns, Program, timed};
 pub use rows::{Stream, each};
 pub use suggest::suggest;
+pub(crate) use unit::integral_unit;

@@ -208,6 +208,17 @@ impl Unit {
     }
 }
 
+/// Returns the unit of an integral over the time in seconds, such as `C` for `A` and `m` for `km/h`,
+/// and the factor that converts the integral to this unit. Returns `None` if the unit of the integral
+/// has no common name, as for `V`.
+pub(crate) fn integral_unit(unit: &str) -> Option<(f64, String)> {
+    let integral = Unit::parse(unit)?.times(Unit::SECOND);
+    let base = Unit { scale: 1.0, ..integral };
+    let plain = || Some((integral.factor_to(base), base.text()?));
+    // A product such as `m·s` is longer than the unit of the values, and is of little use.
+    integral.text().map(|text| (1.0, text)).or_else(plain).filter(|(_, text)| text.len() <= unit.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +249,9 @@ mod tests {
         assert_eq!(product("m/s", "m/s"), "m²/s²");
         let speed = Unit::parse("m/s").unwrap();
         assert!(speed.times(speed).root().unwrap().is_same(speed));
+        let integrals = ["A", "mW", "m/s", "°/s", "km/h", "V", "m"].map(integral_unit);
+        let integrals = integrals.map(|found| found.map(|(_, unit)| unit).unwrap_or_default());
+        assert_eq!(integrals, ["C", "mJ", "m", "°", "m", "", ""]);
         assert_eq!((Unit::parse("furlong"), Unit::parse("")), (None, None));
         let factor = Unit::parse("km/h").unwrap().factor_to(speed);
         assert!((factor * 3.6 - 1.0).abs() < 1e-12, "{factor}");
