@@ -80,8 +80,8 @@ pub(super) fn topics(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), Expor
     let falling: Vec<_> = health.iter().filter(|topic| topic.falling > 0).collect();
     if let Some(first) = falling.iter().filter_map(|topic| topic.first_fall).min() {
         let records: u64 = falling.iter().map(|topic| topic.falling).sum();
-        let (times, topics) = (count(records, "time"), count(timed, "topic"));
-        let sentence = format!("The time goes back {times} in {} of {topics}.", falling.len());
+        let (of_records, of_topics) = (count(records, "time"), count(timed, "topic"));
+        let sentence = format!("The time goes back {of_records} in {} of {of_topics}.", falling.len());
         // If the clock was set, most topics go back. Otherwise, single messages were late.
         let is_clock = falling.len() * 2 > timed;
         let late = (Kind::LateMessages, Severity::Low);

@@ -5,7 +5,7 @@
 
 use rovelog::{LogReader, Select};
 
-use super::axis::short;
+use super::axis::with_prefix;
 use super::series::{SignalInfo, Sink, collect, is_direct};
 use crate::ExportError;
 use crate::signal::{self, Signal, Stream};
@@ -34,7 +34,7 @@ pub struct Measures {
 impl Measures {
     /// Formats a value of the signal with its unit, such as `1.2345 mA`.
     pub fn text(&self, value: f64) -> String {
-        short(value, self.unit.as_deref().unwrap_or_default())
+        with_prefix(value, self.unit.as_deref().unwrap_or_default())
     }
 
     /// Returns the integral over the time, and its text with a unit. A charge is given in coulombs and
@@ -42,8 +42,8 @@ impl Measures {
     pub fn integral(&self) -> Option<(f64, String)> {
         let (factor, unit) = signal::integral_unit(self.unit.as_deref()?)?;
         let value = self.sum * factor;
-        let hours = if unit == "C" { format!(" = {}", short(value / 3600.0, "Ah")) } else { String::new() };
-        Some((value, short(value, &unit) + &hours))
+        let hours = if unit == "C" { format!(" = {}", with_prefix(value / 3600.0, "Ah")) } else { String::new() };
+        Some((value, with_prefix(value, &unit) + &hours))
     }
 }
 
