@@ -30,8 +30,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
     /// Show only findings of this or a higher severity: high, medium or low (default)
-    #[arg(long, value_name = "LEVEL", value_parser = severity, default_value = "low", hide_default_value = true)]
-    severity: Severity,
+    #[arg(long, value_name = "LEVEL", value_parser = severity)]
+    severity: Option<Severity>,
 }
 
 /// Parses the name of a severity.
@@ -83,7 +83,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
     let mut found = findings(&log).map_err(|error| here(error.into()))?;
-    found.retain(|finding| finding.severity >= args.severity);
+    found.retain(|finding| args.severity.is_none_or(|severity| finding.severity >= severity));
     let mut out = context.out();
     match format {
         Format::Json => {

@@ -1,4 +1,4 @@
-//! Findings in logs of RocketLoggers.
+//! Findings in logs of `RocketLogger` devices.
 
 use rovelog::AnyLog;
 use rovelog::rld_format::RldReader;

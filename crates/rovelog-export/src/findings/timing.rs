@@ -56,7 +56,7 @@ pub(super) fn lost_bytes(log: &AnyLog, found: &mut Vec<Finding>) {
 pub(super) fn time_of(log: &AnyLog, bytes: &Range<u64>) -> Option<i64> {
     let mut select = Select::all().with_fields([""]);
     select.blocks = Some(bytes.start..bytes.end.max(bytes.start + 1));
-    let times = log.batches(&select).map_while(Result::ok).flat_map(|(_, batch)| {
+    let times = log.batches(&select).map_while(Result::ok).filter_map(|(_, batch)| {
         let times = batch.column(0).as_primitive::<Int64Type>().iter().flatten().collect::<Vec<_>>();
         times.into_iter().min()
     });

@@ -51,8 +51,8 @@ impl Span {
     fn join(&mut self, later: &Self, is_higher_worse: bool) {
         self.end = later.end;
         self.longest = self.longest.max(later.longest);
-        if later.worst.value != self.worst.value && (later.worst.value > self.worst.value) == is_higher_worse
-        {
+        let change = later.worst.value - self.worst.value;
+        if (is_higher_worse && change > 0.0) || (!is_higher_worse && change < 0.0) {
             self.worst = later.worst;
         }
     }

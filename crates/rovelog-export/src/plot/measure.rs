@@ -42,7 +42,8 @@ impl Measures {
     pub fn integral(&self) -> Option<(f64, String)> {
         let (factor, unit) = signal::integral_unit(self.unit.as_deref()?)?;
         let value = self.sum * factor;
-        let hours = if unit == "C" { format!(" = {}", with_prefix(value / 3600.0, "Ah")) } else { String::new() };
+        let hours =
+            if unit == "C" { format!(" = {}", with_prefix(value / 3600.0, "Ah")) } else { String::new() };
         Some((value, with_prefix(value, &unit) + &hours))
     }
 }

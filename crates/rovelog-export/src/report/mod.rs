@@ -102,7 +102,7 @@ pub fn write(
         plot.span = drawn;
     }
     let mut page = Page::default();
-    problems(log, &plot, &mut page);
+    problems(log, &plot, span.0, &mut page)?;
     overview(log, provenance, options.redact, &mut page);
     if let AnyLog::Rld(reader) = log {
         power::section(reader, &mut page)?;
@@ -213,14 +213,14 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
 }
 
 /// Writes the findings about the flight, followed by the diagnostics of the log file.
-fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
+fn problems(log: &AnyLog, plot: &Plot, zero: i64, page: &mut Page) -> Result<(), ExportError> {
     let found = log.diagnostics();
     let lost = found.ledger();
     page.section("problems", "Problems", "Problems");
-    let words = findings::of(log, plot);
+    let words = findings::of(log, plot, zero)?;
     if !words.is_empty() {
         page.push_str("<ul class=\"findings\">\n");
-        for (is_severe, text, place) in &words {
+        for findings::Remark { is_severe, text, place } in &words {
             let class = if *is_severe { "bad" } else { "warn" };
             let panel = plot.panels.iter().position(|panel| panel.title == *place);
             let id = match panel {
@@ -236,7 +236,7 @@ fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
     if found.total() == 0 {
         let text = if words.is_empty() { "None found" } else { "The file itself is intact" };
         let _ = writeln!(page, "<p class=\"note\">{text}: every byte was read.</p>");
-        return;
+        return Ok(());
     }
     let _ = if lost.is_empty() {
         writeln!(page, "<p class=\"note\">Nothing was lost, but the file has these peculiarities:</p>")
@@ -260,6 +260,7 @@ fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
     page.push_str("</table></div>\n");
     let shown = found.list().len().min(MAX_ROWS) as u64;
     note_omitted_rows(found.total().saturating_sub(shown), "rovelog check", page);
+    Ok(())
 }
 
 /// Writes how many rows a table omits, and the command that lists all rows.

@@ -53,8 +53,8 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         let unmeasured = move |time, row: &[f64]| (is_low(time, row[0]) && row[1] == 0.0).then_some(row[0]);
         let report = move |topic: &str, span: &Span| {
             let sentence = format!(
-                "The battery voltage was at most {} V while armed (critical: {} V), so no battery was measured \
-                 and PX4 could not warn.",
+                "The battery voltage was at most {} V while armed (critical: {} V), so no battery was \
+                 measured and PX4 could not warn.",
                 digits(span.worst.value),
                 digits(limit)
             );

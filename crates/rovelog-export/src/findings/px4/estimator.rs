@@ -54,7 +54,8 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
                 let is_used = used.is_on(span.start);
                 let severity = if is_used { span.severity(CRITICAL_TIME) } else { Severity::Low };
                 let sentence = format!(
-                    "The estimator rejected the measured {name} for {} (test ratio up to {}, limit {MAX_RATIO}).",
+                    "The estimator rejected the measured {name} for {} (test ratio up to {}, \
+                     limit {MAX_RATIO}).",
                     seconds(span.longest),
                     digits(span.worst.value),
                 );
@@ -77,7 +78,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         let test = move |time, row: &[f64]| {
             let size = row[1].hypot(if row[2].is_nan() { 0.0 } else { row[2] });
             let previous = std::mem::replace(&mut last, row[0]);
-            let is_jump = row[0] != previous && !previous.is_nan() && flight.is_flying(time);
+            let is_jump = (row[0] - previous).abs() > 0.5 && flight.is_flying(time);
             (is_jump && size >= limit).then_some(size)
         };
         let report = move |topic: &str, span: &Span| {
@@ -97,7 +98,7 @@ fn times_in_use(log: &UlogReader, instance: f64) -> Result<States, ExportError> 
     each_row(log, "estimator_selector_status", &["primary_instance"], |time, row| {
         // The first row also applies to the time before it.
         let time = if std::mem::take(&mut is_first) { i64::MIN } else { time };
-        used.push(time, row[0] == instance);
+        used.push(time, (row[0] - instance).abs() < 0.5);
     })?;
     if is_first {
         used.push(i64::MIN, true);

@@ -111,8 +111,8 @@ impl Watch for Vibration<'_> {
             _ => return,
         };
         let sentence = format!(
-            "The vibration of {topic} was {} m/s² on average in flight, and up to {} m/s² (limits: {MEAN_LIMIT} \
-             and {HIGH_LIMIT} m/s²).",
+            "The vibration of {topic} was {} m/s² on average in flight, and up to {} m/s² (limits: \
+             {MEAN_LIMIT} and {HIGH_LIMIT} m/s²).",
             digits(mean),
             digits(highest.value)
         );

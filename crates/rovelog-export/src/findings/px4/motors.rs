@@ -53,12 +53,12 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
     let names = |part: &str| (0..MAX_OUTPUTS).map(|i| part.replace('#', &i.to_string())).collect::<Vec<_>>();
     let any_output = Rc::new(Cell::new(false));
     let mut add = |topic: &Topic, fields: Vec<String>, full: [f64; 2]| {
-        let outputs = fields.iter().map(|_| Output::new()).collect();
+        let channels = fields.iter().map(|_| Output::new()).collect();
         let any_output = Rc::clone(&any_output);
         let silent = Silent { any_output, ran: false, count: 0.0, span: None };
         let silent = Some(silent).filter(|_| topic.type_name == OUTPUTS);
         let all = fields.iter().cloned().chain(["noutputs".to_owned()]).collect::<Vec<_>>();
-        scan.add(topic, all, Outputs { flight, full, fields, outputs, silent });
+        scan.add(topic, all, Outputs { flight, full, fields, channels, silent });
     };
     for topic in topics(log, "esc_status") {
         add(topic, names("esc[#].esc_rpm").into_iter().take(8).collect(), [f64::INFINITY; 2]);
@@ -137,7 +137,7 @@ struct Outputs<'a> {
     /// Range of values that are full power.
     full: [f64; 2],
     fields: Vec<String>,
-    outputs: Vec<Output>,
+    channels: Vec<Output>,
     /// `None` if the topic is not [`OUTPUTS`].
     silent: Option<Silent>,
 }
@@ -149,16 +149,16 @@ impl Watch for Outputs<'_> {
         }
         let is_active = self.flight.is_hovering(time) && self.flight.is_flying(time);
         if is_active {
-            for (output, value) in self.outputs.iter_mut().zip(row) {
+            for (output, value) in self.channels.iter_mut().zip(row) {
                 output.highest = output.highest.max(*value);
                 output.lowest = output.lowest.min(*value);
             }
         }
         // A motor that never ran is not connected.
-        let used = || self.outputs.iter().zip(row).filter(|(output, _)| output.highest > 0.0);
+        let used = || self.channels.iter().zip(row).filter(|(output, _)| output.highest > 0.0);
         let running = used().filter(|(output, value)| **value > output.highest * RUNNING_RATIO).count();
         let is_only_one = running > 0 && running + 1 == used().count();
-        for (output, value) in self.outputs.iter_mut().zip(row) {
+        for (output, value) in self.channels.iter_mut().zip(row) {
             let is_stopped = is_active && is_only_one && output.highest > 0.0 && *value == 0.0;
             output.stopped.push(time, Some(*value).filter(|_| is_stopped));
             let is_full = is_active && (self.full[0]..=self.full[1]).contains(value);
@@ -170,7 +170,7 @@ impl Watch for Outputs<'_> {
         if let Some(silent) = &self.silent {
             silent.finish(topic, found);
         }
-        for (number, (field, output)) in self.fields.iter().zip(&mut self.outputs).enumerate() {
+        for (number, (field, output)) in self.fields.iter().zip(&mut self.channels).enumerate() {
             let signal = format!("{topic}.{field}");
             found.extend(output.stopped.finish().iter().map(|span| {
                 let what = if field.ends_with("rpm") { "speed" } else { "output" };

@@ -1,5 +1,7 @@
 //! Failsafes, kills and terminations, with their cause.
 
+use std::fmt::Write as _;
+
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{Entry, Mode, events, status_changes};
 use rovelog::{LogReader as _, Topic};
@@ -116,7 +118,7 @@ pub(super) fn failsafes(
                 .map(|(_, text)| format!("\"{text}\"")),
         );
         let cause = if names.is_empty() { "not in the log".to_owned() } else { names.join(", ") };
-        finding.sentence.push_str(&format!("; cause: {cause}."));
+        let _ = write!(finding.sentence, "; cause: {cause}.");
     }
     Ok(())
 }
