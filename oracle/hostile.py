@@ -101,6 +101,7 @@ COMMON = {
     "cat text": ["cat", "LOG"],
     "messages": ["messages", "LOG"],
     "stats": ["stats", "LOG"],
+    "findings": ["findings", "LOG"],
     "du": ["du", "LOG"],
     "check": ["check", "LOG"],
     "check json": ["check", "LOG", "-f", "json"],

@@ -108,6 +108,8 @@ params LOG -f json
 params LOG -f qgc
 params LOG -f octave
 events LOG
+findings LOG
+findings LOG -f json
 stats LOG
 stats LOG -f csv
 du LOG

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rovelog::ulog_format::{FormatBuilder, UlogWriter};
 use rovelog::{AnyLog, ReadOptions};
 use rovelog_export::findings::{Finding, Kind, Severity, findings};
-use rovelog_testing::{ULOG, skipped};
+use rovelog_testing::{RLD, ULOG, VEL, skipped};
 
 /// Names and values of fields.
 type Values = Vec<(&'static str, f64)>;
@@ -352,6 +352,40 @@ fn a_log_without_an_armed_vehicle_has_no_findings() {
         .every("vehicle_attitude", 0..90, |_| roll(120.0))
         .every("cpuload", 0..90, |_| [("load", 1.0)]);
     assert_eq!(flight.findings(), [""; 0]);
+}
+
+/// What the reader of an RLD reports as a diagnostic is a finding, if it concerns the measurement.
+#[test]
+fn diagnostics_of_a_measurement_are_findings() {
+    let kinds = [
+        ("gap", Kind::MissingBlocks),
+        ("clock_step", Kind::ClockStep),
+        ("clock_backwards", Kind::ClockStep),
+        ("current_wraps", Kind::CurrentOutOfRange),
+        ("validity_untrusted", Kind::StuckRangeBit),
+    ];
+    let mut seen = BTreeMap::new();
+    for file in RLD.all() {
+        let Ok(log) = rovelog::from_bytes(file.bytes.clone(), &ReadOptions::default()) else { continue };
+        let found = findings(&log).unwrap();
+        let has_rule = |name: &str| log.diagnostics().list().iter().any(|problem| problem.rule.name == name);
+        for (name, kind) in kinds.iter().filter(|(name, _)| has_rule(name)) {
+            assert!(found.iter().any(|finding| finding.kind == *kind), "{} {name}: {found:#?}", file.name);
+            *seen.entry(*name).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(seen.len(), kinds.len(), "{seen:?}");
+}
+
+/// In these logs, all sensors pause for two seconds.
+#[test]
+fn a_pause_of_all_topics_is_a_stall() {
+    let Some(file) = VEL.real_log("gap_index_next") else { return };
+    let log = rovelog::from_bytes(file.bytes, &ReadOptions::default()).unwrap();
+    let found = findings(&log).unwrap();
+    let kinds: Vec<_> = found.iter().map(|finding| (finding.kind, finding.severity)).collect();
+    assert_eq!(kinds, [(Kind::TopicStall, Severity::Medium)], "{found:#?}");
+    assert_eq!(found[0].evidence.len(), 5);
 }
 
 /// Every kind has an id of its own, which `docs/reference/findings.md` describes.

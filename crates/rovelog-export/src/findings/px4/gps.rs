@@ -96,7 +96,8 @@ fn accuracy<'a>(topic: &Topic, baseline: Baseline, flight: &'a Flight, scan: &mu
     let max_eph = if eph < GOOD_EPH { MAX_ERRORS[0] } else { f64::INFINITY };
     let limits = [max_eph, MAX_ERRORS[1], satellites * SATELLITE_RATIO];
     let critical = [CRITICAL_EPH, f64::INFINITY, MIN_SATELLITES];
-    let names = ["horizontal GPS error in m", "vertical GPS error in m", "number of GPS satellites"];
+    let names =
+        [["horizontal GPS error", " m"], ["vertical GPS error", " m"], ["number of GPS satellites", ""]];
     for (i, field) in ["eph", "epv", "satellites_used"].into_iter().enumerate() {
         let is_low_bad = i == 2;
         let is_worse = move |value: f64, limit: f64| if is_low_bad { value < limit } else { value > limit };
@@ -114,8 +115,9 @@ fn accuracy<'a>(topic: &Topic, baseline: Baseline, flight: &'a Flight, scan: &mu
                 true if is_worse(worst, critical[i]) => (Severity::High, ""),
                 true => (Severity::Medium, ""),
             };
-            let (name, worst, limit_text) = (names[i], digits(worst), digits(limit));
-            let sentence = format!("The {name} was {worst} (limit: {limit_text}){more}.");
+            let [name, unit] = names[i];
+            let (worst, shown) = (digits(worst), digits(limit));
+            let sentence = format!("The {name} was {worst}{unit} (limit: {shown}{unit}){more}.");
             span.finding((Kind::GpsInterference, severity), sentence, format!("{topic}.{field}"), limit)
         };
         let holds = if is_low_bad { Holds::below(0) } else { Holds::above(0) };
