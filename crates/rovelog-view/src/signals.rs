@@ -53,8 +53,8 @@ pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String>
     opened.checked(packed(&json!({ "series": headers }), columns.iter().map(Vec::as_slice)))
 }
 
-/// Returns the measures of the requested signals in a time range, as JSON. Each quantity is an array
-/// of the exact number and its text with a unit.
+/// Returns the measures of the requested signals in a time range, as JSON. Each quantity is an
+/// array of the exact number and its text with a unit.
 pub(crate) fn measures(opened: &Opened, wanted: &Wanted) -> Result<Value, String> {
     let named = named(opened, wanted)?;
     let signals: Vec<Signal> = named.iter().flatten().cloned().collect();

@@ -19,17 +19,13 @@ const MAX_FIELDS: usize = 100_000;
 /// Maximum number of signals in a plot that is shown first.
 const MAX_PLOT_SIGNALS: usize = 4;
 
-/// Plots that are shown first for PX4 logs. Each entry has the topic and the signals of a plot.
-const PX4: &[(&str, &[&str])] = &[
+/// Plots that are shown first. Each entry has the type of a topic and the fields of a plot. A name
+/// that ends with `.` or `[` stands for all members. The most important entries of a format come
+/// first.
+const BY_TYPE: &[(&str, &[&str])] = &[
     ("vehicle_attitude", &["q.roll", "q.pitch"]),
     ("vehicle_local_position", &["z"]),
     ("battery_status", &["voltage_v"]),
-];
-
-/// Plots that are shown first for ROS bags and VEL logs. Each entry has the type of a topic and the
-/// fields of a plot. A name that ends with `.` or `[` stands for all members. The most important entries
-/// come first.
-const BY_TYPE: &[(&str, &[&str])] = &[
     ("nav_msgs/Odometry", &["pose.pose.position."]),
     ("geometry_msgs/PoseStamped", &["pose.position."]),
     ("geometry_msgs/PoseWithCovarianceStamped", &["pose.pose.position."]),
@@ -53,7 +49,7 @@ const BY_TYPE: &[(&str, &[&str])] = &[
 /// Last parts of the names of fields that are not shown first, because they are no measurements.
 const NOT_PLOTTED: &[&str] = &["stamp", "seq", "width", "step", "return_mode", "product"];
 
-/// Maximum number of plots that are shown first for ROS bags and VEL logs.
+/// Maximum number of plots that are shown first.
 const MAX_PLOTS: usize = 3;
 
 /// Returns the row of a log in the list of logs.
@@ -147,23 +143,6 @@ fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     let plot = |topic: &Topic, fields: &[String]| -> Vec<[String; 2]> {
         fields.iter().map(|field| [topic.name.clone(), field.clone()]).collect()
     };
-    if let AnyLog::Ulog(_) = log {
-        let mut there = Vec::new();
-        for (name, wanted) in PX4 {
-            let Some(topic) = log.topic(name).filter(|topic| topic.count > 0) else { continue };
-            let mut fields = numeric_fields(&**log, topic.get())?;
-            fields.extend(derived_fields(&**log, topic.get())?);
-            let wanted: Vec<String> = wanted.iter().map(|field| (*field).to_owned()).collect();
-            // A field may not exist in other releases of PX4. A plot with a missing signal would
-            // confuse the user.
-            if wanted.iter().all(|field| fields.contains(field)) {
-                there.push(plot(topic.get(), &wanted));
-            }
-        }
-        if !there.is_empty() {
-            return Ok(there);
-        }
-    }
     let mut topics: Vec<&Topic> = log.topics().iter().filter(|topic| topic.count > 1).collect();
     // Topics with many records usually contain measurements.
     topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
@@ -202,7 +181,8 @@ fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     for topic in topics {
         let mut fields = measured_fields(&**log, topic)?;
         fields.retain(|field| !NOT_PLOTTED.contains(&field.rsplit('.').next().unwrap_or(field)));
-        // Members of different structs, such as a position and an orientation, have different units.
+        // Members of different structs, such as a position and an orientation, have different
+        // units.
         let parent = |field: &str| field.rfind(['.', '[']).map_or(0, |end| end);
         if let Some(first) = fields.first().cloned() {
             fields.retain(|field| field[..parent(field)] == first[..parent(&first)]);

@@ -123,7 +123,8 @@ impl Page {
         }
         let _ = writeln!(
             self,
-            "</figcaption><div class=\"chart\" id=\"panel-{i}\" tabindex=\"0\" role=\"img\" aria-label=\"{}\"></div></figure>",
+            "</figcaption><div class=\"chart\" id=\"panel-{i}\" tabindex=\"0\" role=\"img\" \
+             aria-label=\"{}\"></div></figure>",
             escape(&summary(panel))
         );
     }

@@ -1,7 +1,8 @@
 //! Measures of signals in a time range: statistics, integral, and the values at both ends.
 //!
 //! The measures are computed from all rows in the range, not from the reduced points of a plot. For
-//! example, a current of 1 A at 0 s, 2 A at 1 s and 3 A at 3 s has the integral 1.5 C + 5 C = 6.5 C.
+//! example, a current of 1 A at 0 s, 2 A at 1 s and 3 A at 3 s has the integral 6.5 C, which is the
+//! sum of 1.5 A for 1 s and 2.5 A for 2 s.
 
 use rovelog::{LogReader, Select};
 
@@ -37,8 +38,8 @@ impl Measures {
         with_prefix(value, self.unit.as_deref().unwrap_or_default())
     }
 
-    /// Returns the integral over the time, and its text with a unit. A charge is given in coulombs and
-    /// in ampere-hours. Returns `None` if the unit of the integral has no common name.
+    /// Returns the integral over the time, and its text with a unit. A charge is given in coulombs
+    /// and in ampere-hours. Returns `None` if the unit of the integral has no common name.
     pub fn integral(&self) -> Option<(f64, String)> {
         let (factor, unit) = signal::integral_unit(self.unit.as_deref()?)?;
         let value = self.sum * factor;
@@ -71,8 +72,8 @@ impl Sink for Measures {
 }
 
 /// Measures signals in the time range `span`, given in nanoseconds of the log's clock. Both ends
-/// belong to the range. The results are in the order of `signals`. The result for a signal is `None`
-/// if the log lacks its topic or field.
+/// belong to the range. The results are in the order of `signals`. The result for a signal is
+/// `None` if the log lacks its topic or field.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read, or a topic has no columns.
@@ -115,9 +116,10 @@ pub fn measure(
     Ok(found)
 }
 
-/// Returns the time from which a signal is read to measure it from `start` on. The value at `start` is
-/// that of an earlier row, which usually belongs to the last 10 rows before `start`. Returns `None` if
-/// the signal has to be read from the start of the log, because it may depend on any earlier row.
+/// Returns the time from which a signal is read to measure it from `start` on. The value at `start`
+/// is that of an earlier row, which usually belongs to the last 10 rows before `start`. Returns
+/// `None` if the signal has to be read from the start of the log, because it may depend on any
+/// earlier row.
 fn search_start(log: &dyn LogReader, signal: &Signal, start: i64) -> Option<i64> {
     let rate = log.topic(signal.topics().first()?)?.rate_hz().filter(|_| is_direct(signal))?;
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
@@ -129,8 +131,8 @@ mod tests {
     use super::*;
     use crate::signal::Signals;
 
-    /// Reads all rows of a signal, and returns the measures of the rows in a time range: the number of
-    /// values, the sum of the values, the integral, and the values at both ends of the range.
+    /// Reads all rows of a signal, and returns the measures of the rows in a time range: the number
+    /// of values, the sum of the values, the integral, and the values at both ends of the range.
     fn expected(log: &dyn LogReader, signal: &Signal, (start, end): (i64, i64)) -> (u64, f64, f64, [f64; 2]) {
         let mut rows = Vec::new();
         signal::each(log, signal, &Select::all(), &mut |time, value| rows.push((time, value))).unwrap();
@@ -149,7 +151,7 @@ mod tests {
         for (name, signals) in [
             ("rld/v4.rld", &["V1", "V1*I1", "integral(V1)"][..]),
             ("ulog/utc-gps-int32.ulg", &["vehicle_gps_position.alt", "derivative(vehicle_gps_position.alt)"]),
-            ("rosbag/robot.bag", &["latitude", "latitude + altitude"]),
+            ("rosbag/robot.bag", &["latitude", "latitude + longitude"]),
             ("vel/all-kinds.vel", &["OBDDataM.speed"]),
         ] {
             let log = rovelog::open(rovelog_testing::root().join("corpus").join(name)).unwrap();

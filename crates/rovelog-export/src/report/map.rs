@@ -72,8 +72,8 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
     let _ = page.write_str(undecodable.as_deref().unwrap_or_default());
     let _ = writeln!(
         page,
-        "<svg class=\"picture\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"track\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"var(--soft)\"/>"
+        "<svg class=\"picture\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         role=\"img\" aria-label=\"track\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"var(--soft)\"/>"
     );
     for segment in &line.segments {
         let _ =
@@ -101,8 +101,8 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
     let bar = round_length((width - 2.0 * MARGIN) / scale / 4.0);
     let _ = writeln!(
         page,
-        "<path d=\"M{MARGIN},{y} h{:.1}\" stroke=\"var(--text)\" stroke-width=\"2\"/><text fill=\"var(--text)\" x=\"{MARGIN}\" y=\"{}\" \
-         font-size=\"12\">{bar} m, north is up</text>\n</svg>",
+        "<path d=\"M{MARGIN},{y} h{:.1}\" stroke=\"var(--text)\" stroke-width=\"2\"/>\
+         <text fill=\"var(--text)\" x=\"{MARGIN}\" y=\"{}\" font-size=\"12\">{bar} m, north is up</text>\n</svg>",
         bar * scale,
         height - 14.0,
         y = height - 8.0,

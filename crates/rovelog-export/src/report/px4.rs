@@ -175,8 +175,9 @@ const PANELS: &[Spec] = &[
     Spec("CPU and RAM", "", &[("CPU load", &[f("cpuload", "load")]), ("RAM", &[f("cpuload", "ram_usage")])], false),
 ];
 
-/// Lines that are only drawn next to the values of a sensor, as titles of panels and names of lines.
-/// For example, without an airspeed sensor, the panel `Airspeed` would only show the ground speed.
+/// Lines that are only drawn next to the values of a sensor, as titles of panels and names of
+/// lines. For example, without an airspeed sensor, the panel `Airspeed` would only show the ground
+/// speed.
 const COMPANIONS: &[(&str, &str)] = &[("Airspeed", "ground speed (GPS)"), ("Distance sensor", "estimate")];
 
 /// Time in seconds after which a set point is no longer valid if it was published regularly before.
@@ -315,8 +316,8 @@ fn scaled(mut line: Series, factor: f64) -> Series {
     line
 }
 
-/// Interrupts a set point where PX4 did not publish it, which means that it was not valid. A set point
-/// that is only published when it changes stays valid. `from` is the source of the line.
+/// Interrupts a set point where PX4 did not publish it, which means that it was not valid. A set
+/// point that is only published when it changes stays valid. `from` is the source of the line.
 fn interrupt(line: &mut Series, from: LineSource, log: &dyn LogReader, at: Span) {
     let (LineSource::Field(topic, ..) | LineSource::Angle(topic, ..)) = from;
     let rate = log.topic(topic).and_then(|topic| topic.rate_hz()).unwrap_or(0.0);

@@ -208,9 +208,9 @@ impl Unit {
     }
 }
 
-/// Returns the unit of an integral over the time in seconds, such as `C` for `A` and `m` for `km/h`,
-/// and the factor that converts the integral to this unit. Returns `None` if the unit of the integral
-/// has no common name, as for `V`.
+/// Returns the unit of an integral over the time in seconds, such as `C` for `A` and `m` for
+/// `km/h`, and the factor that converts the integral to this unit. Returns `None` if the unit of
+/// the integral has no common name, as for `V`.
 pub(crate) fn integral_unit(unit: &str) -> Option<(f64, String)> {
     let integral = Unit::parse(unit)?.times(Unit::SECOND);
     let base = Unit { scale: 1.0, ..integral };
