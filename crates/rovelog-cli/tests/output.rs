@@ -179,6 +179,7 @@ runs! {
         "messages --help",
         "params --help",
         "events --help",
+        "findings --help",
         "track --help",
         "check --help",
         "recover --help",

@@ -16,7 +16,7 @@ const FORMATS: [(&str, &str, &str); 4] = [
 ];
 
 /// Arguments of each command. `IN` stands for the log, and `OUT` for an output path.
-const VERBS: [(&str, &str); 21] = [
+const VERBS: [(&str, &str); 22] = [
     ("info", "IN"),
     ("topics", "IN"),
     ("schema", "IN"),
@@ -24,6 +24,7 @@ const VERBS: [(&str, &str); 21] = [
     ("messages", "IN"),
     ("params", "IN"),
     ("events", "IN"),
+    ("findings", "IN"),
     ("stats", "IN"),
     ("du", "IN"),
     ("diff", "IN IN"),

@@ -14,6 +14,7 @@ mod cli;
 mod compat;
 mod errors;
 mod export;
+mod findings;
 mod lake;
 mod memory;
 mod methods;
@@ -61,6 +62,8 @@ mod _core {
     use crate::errors::panic_on_purpose;
     #[pymodule_export]
     use crate::export::{export_kind, export_logger_csv, export_names, export_records, export_tables};
+    #[pymodule_export]
+    use crate::findings::log_findings;
     #[pymodule_export]
     use crate::lake::{lake_answer, lake_ingest};
     #[pymodule_export]

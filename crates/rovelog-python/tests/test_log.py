@@ -164,6 +164,7 @@ def test_plots_and_events(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
         with pytest.raises(rl.FieldNotFound):
             log.plot("no_such_topic.x")
         assert log.events() == log.ulog.events
+        assert all(found.severity in ("high", "medium", "low") and found.sentence for found in log.findings)
 
 
 def test_recover_and_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:

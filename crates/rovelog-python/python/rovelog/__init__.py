@@ -39,6 +39,7 @@ from rovelog._errors import (
     UnsupportedError,
     WriteError,
 )
+from rovelog._findings import Evidence, Finding
 from rovelog._metadata import Field, Info, Outside, Problem, Text, TopicHealth
 from rovelog._log import Log, open
 from rovelog._logs import Logs, logs
@@ -61,8 +62,10 @@ __all__ = [
     "Dropout",
     "Energy",
     "Event",
+    "Evidence",
     "Field",
     "FieldNotFound",
+    "Finding",
     "Image",
     "Info",
     "Log",
@@ -78,9 +81,9 @@ __all__ = [
     "NoUtcError",
     "NotALogError",
     "Occurrence",
-    "Plot",
     "Outside",
     "ParameterChange",
+    "Plot",
     "Problem",
     "ReadError",
     "RovelogError",

@@ -38,6 +38,7 @@ __all__ = [
     "formats",
     "lake_answer",
     "lake_ingest",
+    "log_findings",
     "log_time_of",
     "main",
     "next_step",
@@ -385,6 +386,14 @@ def signal_join(
     reader: Reader, topics: Sequence[str], times: bytes, method: str, tolerance: int | None
 ) -> Table: ...
 def signal_values(reader: Reader, names: Sequence[str], window: Window) -> Table: ...
+def log_findings(
+    reader: Reader,
+) -> list[
+    tuple[
+        str, str, int, int, str,
+        list[tuple[str, int | None, float | None, float | None, tuple[int, int] | None]],
+    ]
+]: ...
 def plot_svg(reader: Reader, arguments: list[str], window: Window, width: int, is_dark: bool) -> str: ...
 def signal_events(
     reader: Reader, condition: str, window: Window

@@ -10,10 +10,11 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from rovelog import _align, _core, _html, _source, _times
+from rovelog import _align, _core, _findings, _html, _source, _times
 from rovelog._align import How, Occurrence
 from rovelog._bag import BagExtras
 from rovelog._errors import CorruptError, RovelogError, UnsupportedError, warn
+from rovelog._findings import Finding
 from rovelog._metadata import Info, Problem, Recovered, Sliced, Text, TopicHealth, info_from
 from rovelog._optional import require
 from rovelog._output import write_file
@@ -471,6 +472,13 @@ class Log:
         if not force:
             _core.check_regular_rows(self._reader, first, last, step)
         return numpy.arange(first, last + 1, step, dtype=numpy.int64)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What went wrong, in time order: causes such as `battery-brownout`, with their severity and
+        the values that show them. On the command line: `rovelog findings FILE`.
+        """
+        return _findings.findings(self._reader)
 
     @cached_property
     def problems(self) -> list[Problem]:
