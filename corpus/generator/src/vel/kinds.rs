@@ -1,7 +1,27 @@
 //! The messages in sections 3.4.1 to 3.4.6 of the specification.
 
-use super::log::Message;
 use crate::prelude::*;
+
+/// A message.
+#[derive(Clone)]
+pub(super) struct Message {
+    pub(super) id: Id,
+    pub(super) millis: f64,
+    pub(super) data: Vec<u8>,
+    /// Marker of the message, if it differs from that of the log.
+    pub(super) marker: Option<u8>,
+}
+
+impl Message {
+    pub(super) fn new(id: Id, millis: f64, data: Vec<u8>) -> Self {
+        Self { id, millis, data, marker: None }
+    }
+
+    /// Returns a message of vehicle data.
+    pub(super) fn obd(millis: f64, speed: i32) -> Self {
+        OBD.message(millis, &vehicle(speed))
+    }
+}
 
 /// Type and version of a message.
 pub(super) type Id = (u32, i32);

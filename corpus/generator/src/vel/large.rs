@@ -9,8 +9,8 @@ use std::io::{BufWriter, Cursor, Seek, SeekFrom, Write};
 use anyhow::Result;
 use image::codecs::jpeg::JpegEncoder;
 
-use super::kinds::{GPS, IMAGE, Kind, LASER, OBD, POSE, Position, VELODYNE, position, scan};
-use super::log::{Log, Message};
+use super::kinds::{GPS, IMAGE, Kind, LASER, Message, OBD, POSE, Position, VELODYNE, position, scan};
+use super::log::Log;
 use super::sensors::{bank, blocks};
 use crate::large::{Large, Order};
 use crate::lay::{lay, u32_of};

@@ -1,7 +1,7 @@
 //! The steps that build a VEL log. The index comes before the messages, and its size is only known
 //! at the end. Offsets therefore count from the first message until the log is finished.
 
-use super::kinds::{GPS, IMAGE, Id, KINDS, Kind, LASER, OBD, POSE, Position, VELODYNE, scan, vehicle};
+use super::kinds::{GPS, IMAGE, KINDS, Kind, LASER, Message, OBD, POSE, Position, VELODYNE, scan, vehicle};
 use crate::prelude::*;
 
 /// A VEL log that is being built.
@@ -24,27 +24,6 @@ impl Sizes {
     pub(super) const INCLUSIVE: Self = Self { surplus: 21, rule: "inclusive" };
     /// The size is that of the data only.
     pub(super) const DATA_ONLY: Self = Self { surplus: 0, rule: "data_only" };
-}
-
-/// A message.
-#[derive(Clone)]
-pub(super) struct Message {
-    pub(super) id: Id,
-    pub(super) millis: f64,
-    pub(super) data: Vec<u8>,
-    /// Marker of the message, if it differs from that of the log.
-    pub(super) marker: Option<u8>,
-}
-
-impl Message {
-    pub(super) fn new(id: Id, millis: f64, data: Vec<u8>) -> Self {
-        Self { id, millis, data, marker: None }
-    }
-
-    /// Returns a message of vehicle data.
-    pub(super) fn obd(millis: f64, speed: i32) -> Self {
-        OBD.message(millis, &vehicle(speed))
-    }
 }
 
 /// Parts that only VEL logs have.

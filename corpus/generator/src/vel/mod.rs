@@ -14,8 +14,8 @@ use super::Format;
 
 /// Names that the cases use.
 mod prelude {
-    pub(super) use super::kinds::{IMAGE, LASER, Position, VELODYNE, jpeg, position, scan};
-    pub(super) use super::log::{Log, Message, Sizes};
+    pub(super) use super::kinds::{IMAGE, LASER, Message, Position, VELODYNE, jpeg, position, scan};
+    pub(super) use super::log::{Log, Sizes};
     pub(super) use crate::prelude::*;
 }
 

@@ -42,7 +42,7 @@ To build it, run cargo install --path crates/rovelog-cli --features pictures.
 Examples:
   rovelog plot flight.ulg battery_status.voltage_v         in the terminal
   rovelog plot power.rld -o power.html                     panels of a report
-  rovelog plot flight.ulg 'voltage_v,current_a'            one panel with two axes
+  rovelog plot flight.ulg 'voltage_v,current_a'            one panel, two axes
   rovelog plot idle.rld busy.rld 'V1*I1' --overlay         two logs in one panel
   rovelog plot flight.ulg vehicle_attitude.q 'sensor_combined.gyro*' -S +1m
   rovelog plot flight.ulg 'deg(vehicle_attitude.q.roll)'
