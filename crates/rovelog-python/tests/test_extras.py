@@ -71,8 +71,11 @@ def test_parts_of_the_energy_are_all_of_it() -> None:
 
 def test_unknown_energy_raises() -> None:
     log = rl.open(real_file("rld/test_full.rld"))
+    [whole] = log.rld.energy()
+    assert list(whole.energy) == ["V1*I1", "V2*I2"], "each current belongs to the voltage with its number"
+    no_voltage = rl.open(real_file("rld/20220826_200050_eval_i.rld"))
     with pytest.raises(rl.RovelogError, match=r'power="V1\*I1"'):
-        log.rld.energy()
+        no_voltage.rld.energy()
     with pytest.raises(ValueError, match="is not a voltage times a current"):
         log.rld.energy(power="V1")
     with pytest.raises(rl.RovelogError, match="not a binary channel"):
@@ -152,10 +155,10 @@ def test_connections_of_the_corpus(case: pathlib.Path) -> None:
 
 def test_format_specific_data_raise_for_other_formats(flight: pathlib.Path) -> None:
     log = rl.open(flight)
-    for name, what in (("rld", "no RLD log, it is ULog"), ("vel", "no VEL log"), ("bag", "no ROS bag")):
+    for name, what in (("rld", "is ULog, not RLD log"), ("vel", "not VEL log"), ("bag", "not ROS bag")):
         with pytest.raises(rl.UnsupportedError, match=what):
             getattr(log, name)
-    with pytest.raises(rl.UnsupportedError, match="no ULog, it is RLD"):
+    with pytest.raises(rl.UnsupportedError, match="is RLD, not ULog"):
         rl.open(CORPUS / "rld/v4.rld").ulog  # noqa: B018
 
 

@@ -17,6 +17,9 @@ class Plot:
 
     __slots__ = ("_sources", "svg")
 
+    svg: str
+    _sources: Iterable[str]
+
     def __init__(self, svg: str, sources: Iterable[str]) -> None:
         self.svg = svg
         self._sources = sources

@@ -94,7 +94,7 @@ class RldExtras:
         - `window`: length of the windows (`"1s"`, ns, a timedelta)
         - `by`: binary channels (`"DI1"`, `["DI1", "DI2"]`)
         - `power`: a voltage, or the difference of two voltages, times a current: `"V1*I1"`,
-          `"(V1-V2)*I1"`. It may be omitted for a log with one voltage and one current.
+          `"(V1-V2)*I1"`. By default, each current is multiplied by the voltage with the same number.
         - `start`, `end`: only rows from `start` (inclusive) to `end` (exclusive) count; see
           `Topic.between`. They do not move the windows.
         - `clock`: windows start at multiples of their length on the Unix clock instead of at the
