@@ -45,8 +45,8 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     // characters, and these must not reach the terminal.
     let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(is_terminal_control));
     Cli::try_parse_from(with_command(args)).unwrap_or_else(|mut error| {
-        // If the user passes an option of another command, clap suggests to pass it as a value
-        // after `--`. The user hardly ever means that, so this tip is removed.
+        // If the user passes an option of another command, clap suggests passing it as a value
+        // after `--`. Users hardly ever want that, so this tip is removed.
         if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
             let keep = |tip: &StyledStr| !tip.to_string().contains("as a value");
             let tips: Vec<_> = tips.into_iter().filter(keep).collect();
@@ -57,8 +57,8 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
         if let Some(tip) = writer_tip(&error).or_else(|| other_word_tip(&error)) {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         }
-        // The error message formatted by clap has colors. It is printed unless the arguments
-        // contain control characters.
+        // The message of clap has colors, so it is printed unchanged unless the arguments contain
+        // control characters.
         if !harmful {
             error.exit();
         }
@@ -69,7 +69,8 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     })
 }
 
-/// Adds the command `info` if the first argument is a log instead of a command.
+/// Inserts the command `info` if the first argument is a log instead of a command. An argument is a
+/// log if the file exists, or if the argument has the extension of a log format.
 fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
     let first = &args[1];
     let is_command = Cli::command().find_subcommand(first).is_some() || first == "help";
@@ -83,15 +84,15 @@ fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Words that other programs use, each with the words for the same task in Rovelog.
+/// Commands and options of other programs, each with the Rovelog command for the same task.
 const OTHER_WORDS: [(&str, &str); 3] = [
     ("--non-default", "rovelog params FILE --changed"),
     ("spectrum", "rovelog report FILE, which has spectra of the vibration"),
     ("reindex", "rovelog recover FILE -o OUT"),
 ];
 
-/// Returns a tip for a word that another program or another command of Rovelog uses. For example,
-/// the tip for `rovelog bag info` is `rovelog info FILE`.
+/// Returns a tip for a command or option that belongs to another program or to another level of
+/// Rovelog's commands. For example, the tip for `rovelog bag info` is `use rovelog info FILE`.
 fn other_word_tip(error: &clap::Error) -> Option<String> {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word),

@@ -1,5 +1,5 @@
-//! Tables for text output. They have borders on a terminal. Otherwise their columns are aligned
-//! with spaces.
+//! Tables for text output. On a terminal, tables have borders. Otherwise, the columns are only
+//! aligned with spaces.
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -20,11 +20,12 @@ pub(crate) struct Table<'a> {
     rows: Vec<Vec<String>>,
 }
 
-/// Maximum width of a column. Without this limit, one long name would widen all lines. A longer
-/// cell is printed completely, but the cells after it are not aligned.
+/// Width of the longest cell that can widen its column. Without this limit, one long name would
+/// widen all lines. If the table is not fitted to a terminal, a longer cell is printed in one line,
+/// and the cells after it are not aligned.
 const MAX_COLUMN_WIDTH: usize = 120;
 
-/// Width to which a column of texts may be reduced on a narrow terminal.
+/// Minimum width of a text column that is reduced to fit a narrow terminal.
 const MIN_TEXT_WIDTH: usize = 16;
 
 impl<'a> Table<'a> {
@@ -36,13 +37,14 @@ impl<'a> Table<'a> {
         self.rows.push(cells.into_iter().map(|cell| escape(&cell).into_owned()).collect());
     }
 
-    /// Writes the table. On a terminal, it is fitted to the width of the terminal.
+    /// Writes the table. On a terminal, the table is fitted to the terminal's width.
     pub(crate) fn write(&self, out: &mut Out) -> io::Result<()> {
         let (bordered, columns, paint) = (out.terminal, out.columns, out.paint);
         self.render(bordered, columns, paint, |line| out.write_all(line.as_bytes()))
     }
 
-    /// Formats the table and passes each line to `write`. `columns` is the width of the terminal.
+    /// Formats the table and passes its text to `write` in parts of one or more lines. `columns` is
+    /// the terminal's width, or `None` if the table is not fitted to a terminal.
     fn render(
         &self,
         bordered: bool,
@@ -97,7 +99,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Returns the width that each column needs.
+    /// Returns the width of each column before the table is fitted to a terminal.
     fn widths(&self) -> Vec<usize> {
         let of_column = |(i, (head, _)): (usize, &(&str, Align))| {
             let cells = self.rows.iter().map(|row| width(&row[i])).filter(|width| *width <= MAX_COLUMN_WIDTH);
@@ -106,9 +108,9 @@ impl<'a> Table<'a> {
         self.columns.iter().enumerate().map(of_column).collect()
     }
 
-    /// Reduces `widths` so that the table with borders fits into `columns`, and returns the number of
-    /// columns that are shown. Long texts are wrapped first. If the table is still too wide, its last
-    /// columns are left out.
+    /// Reduces `widths` so that the table with its borders is at most `columns` wide, and returns
+    /// the number of columns to show. The widest text columns are reduced first, and their cells
+    /// are then wrapped. If the table is still too wide, its last columns are left out.
     fn fit(&self, widths: &mut [usize], columns: usize) -> usize {
         let full = |widths: &[usize]| widths.iter().sum::<usize>() + 3 * widths.len() + 1;
         while full(widths) > columns {

@@ -1,4 +1,4 @@
-//! Findings, which Python returns as `log.findings`.
+//! Findings of logs, which Python code gets from `log.findings`.
 
 use pyo3::prelude::*;
 use rovelog_export::findings::findings;
@@ -12,7 +12,8 @@ type FindingRow = (&'static str, &'static str, i64, i64, String, Vec<EvidenceRow
 /// Evidence of a finding: signal, time, value, limit and byte range.
 type EvidenceRow = (String, Option<i64>, Option<f64>, Option<f64>, Option<(u64, u64)>);
 
-/// Returns the findings of a log. Times are in nanoseconds of the log's clock.
+/// Returns the findings of a log, sorted by their start. Times are in nanoseconds of the log's
+/// clock.
 #[pyfunction]
 pub(crate) fn log_findings(py: Python<'_>, reader: &Reader) -> PyResult<Vec<FindingRow>> {
     let log = reader.whole_log(py)?;

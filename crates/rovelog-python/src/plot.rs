@@ -9,8 +9,8 @@ use crate::errors::{ExceptionBuilder, from_export};
 use crate::reader::{Reader, Window};
 use crate::signal::not_found;
 
-/// Returns a plot as SVG. Each of `arguments` has a panel. Without arguments, the panels of a report
-/// are drawn. `width` is in pixels.
+/// Returns a plot as SVG. Each argument is drawn in its own panels, as in [`plot::panels`]. Without
+/// arguments, the panels of a report are drawn. `width` is in pixels.
 #[pyfunction]
 pub(crate) fn plot_svg(
     py: Python<'_>,

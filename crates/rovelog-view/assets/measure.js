@@ -1,8 +1,11 @@
 "use strict";
 // Cursors A and B, and the table of measures below each plot. The server computes the measures from
-// all samples between the cursors, or in the shown range if a cursor is missing. `bar` shows the
-// times. `host` provides the plots (`plots`), the visible time range (`view`), the logs (`logs`),
-// the format of times (`clock`), and a callback for changes (`changed`).
+// all samples between the cursors, or in the visible range if a cursor is missing. `bar` is the
+// element that shows the times of the cursors.
+//
+// `host` provides the plots (`plots`), the visible time range (`view`), the logs (`logs`), the name
+// of a line (`nameOf`), the text of a time (`clock`), announcements to screen readers (`say`), and
+// callbacks for changes (`changed`) and errors (`failed`).
 const rovelogMeasure = (button, bar, host) => {
   const QUANTITIES = [["start", "at A"], ["end", "at B"], ["mean", "mean"], ["min", "min"], ["max", "max"], ["integral", "integral"]];
   let on = false, cursors = [], before = [], timer = 0, request = null, loaded = "";
@@ -22,7 +25,7 @@ const rovelogMeasure = (button, bar, host) => {
       return row;
     }));
     plot.measures.replaceChildren(...(rows.length ? [made] : []));
-    // A narrow screen shows the table in a region that scrolls, which needs the focus for the keyboard.
+    // On a narrow screen, the table scrolls. To scroll it by keyboard, it must be focusable.
     if (rows.length) plot.measures.tabIndex = 0; else plot.measures.removeAttribute("tabindex");
   };
   const load = async () => {
@@ -42,7 +45,8 @@ const rovelogMeasure = (button, bar, host) => {
     loaded = key;
     bar.setAttribute("aria-busy", false);
   };
-  // Measures again after the range, the cursors or the plots have changed.
+  // Updates the bar, and requests the measures after a delay. It is called when the range, the
+  // cursors or the plots have changed. The delay avoids a request for each step of a zoom.
   const refresh = () => {
     clearTimeout(timer);
     button.setAttribute("aria-pressed", on);
@@ -69,7 +73,8 @@ const rovelogMeasure = (button, bar, host) => {
     host.plots().forEach(({ u }) => u && u.redraw(false, false));
     host.changed();
   };
-  // Places a cursor. A click places a missing cursor, or moves the nearer one.
+  // Places cursor A or B (`which` is 0 or 1). Without `which`, places a missing cursor, or moves
+  // the nearer one.
   const place = (time, which) => {
     const k = which ?? (cursors.length < 2 ? cursors.length : Math.abs(time - cursors[0]) <= Math.abs(time - cursors[1]) ? 0 : 1);
     const times = cursors.slice();
@@ -82,7 +87,7 @@ const rovelogMeasure = (button, bar, host) => {
   return {
     refresh, toggle, place,
     clear: () => set(on, []),
-    // Sets the state from the address of the page.
+    // Sets the state from the page address. `times` is undefined if measuring is off.
     restore: times => { on = times !== undefined; cursors = times || []; refresh(); },
     state: () => [on, cursors],
     click: (time, event) => {

@@ -110,7 +110,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
-/// Returns a time of a finding.
+/// Converts nanoseconds of the log's clock to a timestamp.
 fn timestamp(nanos: i64, times: &Times) -> Timestamp {
     Timestamp::new(nanos, times.clock())
 }

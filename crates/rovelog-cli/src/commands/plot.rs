@@ -255,8 +255,9 @@ fn one(
     Ok(context.notices.losses(&losses).max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
-/// Plots the same signals of several logs in the same panels. The name of a line starts with the
-/// name of its log.
+/// Plots the same signals of several logs in the same panels. Second 0 of the plot is the start of
+/// each log. With `--align utc`, it is the start of the log that starts first by UTC, and the other
+/// logs are drawn later. The name of each line starts with the name of its log.
 fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, context: &Context) -> Outcome {
     if signals.is_empty() {
         return Err(Failure::usage("--overlay draws named signals, but no signal is named")
@@ -325,13 +326,14 @@ fn seconds(start: i64, end: i64) -> (f64, f64) {
     (0.0, end.saturating_sub(start).max(1) as f64 / 1e9)
 }
 
-/// Returns the selection of the records that contain the signals in a time range.
+/// Returns a selection of the records in a time range that contain the signals.
 fn drawn_records(wanted: &[Wanted], (start, end): (i64, i64)) -> Select {
     let signals = wanted.iter().flat_map(|wanted| &wanted.signals);
     Select::topics(signals.flat_map(Signal::topics)).between(Some(start), end.checked_add(1))
 }
 
-/// Reads the lines of each panel. The times of the lines are in seconds since `zero`.
+/// Reads the lines for each element of `wanted`. The times of the lines are in seconds since
+/// `zero`, which is in nanoseconds of the log's clock.
 fn lines(
     args: &Args,
     wanted: &[Wanted],
@@ -341,8 +343,8 @@ fn lines(
     kind: Kind,
     context: &Context,
 ) -> Result<Vec<Vec<Series>>, Failure> {
-    // If the user gave a time window, the user does not expect records outside of it in the plot,
-    // so no warning is needed.
+    // If the user gave a time window, no warning is needed, because the user does not expect
+    // records outside of the window.
     if args.window.is_open() {
         warn_outside(log, wanted, context);
     }
@@ -395,8 +397,8 @@ fn write(
     Ok(())
 }
 
-/// Returns the plot as text. Names are escaped, because they come from the log and may contain
-/// control characters.
+/// Returns the plot as text. Titles, names and units are escaped, because they come from the log
+/// and may contain control characters.
 fn text(mut plot: Plot, width: usize, height: usize, paint: Paint) -> String {
     let plain = |text: &mut String| *text = escape(text).replace('\t', "\\t");
     for panel in &mut plot.panels {
@@ -410,8 +412,8 @@ fn text(mut plot: Plot, width: usize, height: usize, paint: Paint) -> String {
     plot::terminal(&plot, width, height, paint.0.then_some(&colorize))
 }
 
-/// Warns about topics that have times far outside the time range of all other records. Such records
-/// are not drawn.
+/// Warns about topics with records whose times are far outside the time range of all other records.
+/// These records are not drawn.
 fn warn_outside(log: &AnyLog, wanted: &[Wanted], context: &Context) {
     let drawn: HashSet<&str> =
         wanted.iter().flat_map(|wanted| &wanted.signals).flat_map(Signal::topics).collect();
@@ -425,7 +427,7 @@ fn warn_outside(log: &AnyLog, wanted: &[Wanted], context: &Context) {
     }
 }
 
-/// Returns the width of the plot, which is given by the user or the default.
+/// Returns the width of the plot: the width given by the user, or the default.
 fn width(args: &Args, kind: Kind) -> u32 {
     let terminal = || terminal_columns().and_then(|columns| u32::try_from(columns).ok()).unwrap_or(100);
     args.width.unwrap_or_else(|| if kind == Kind::Text { terminal() } else { 1200 })
@@ -444,14 +446,14 @@ fn columns(args: &Args, kind: Kind) -> usize {
     }
 }
 
-/// Signals that are drawn below the same title.
+/// The signals of one argument, which are drawn in panels with the same title.
 struct Wanted {
     title: String,
     signals: Vec<Signal>,
 }
 
-/// Returns the title and the signals of each panel in the plot. With `--all`, the number of signals
-/// is limited to [`MAX_SIGNALS`].
+/// Returns the titles and signals to draw, by the arguments in `names`. With `--all`, returns the
+/// signals of each topic, but at most [`MAX_SIGNALS`] signals.
 fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Result<Vec<Wanted>, Failure> {
     if args.all {
         let topics = log.topics().iter().filter(|topic| topic.count > 0);

@@ -1,6 +1,6 @@
 //! The kinds of findings.
 
-/// Declares the kinds of findings. Each line has the variant, the id and the meaning.
+/// Declares the enum [`Kind`]. Each line has a variant, its id and its meaning.
 macro_rules! kinds {
     ($( $variant:ident $id:literal $meaning:literal )*) => {
         /// Cause of a finding.
@@ -11,7 +11,7 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// All kinds, by format of the logs in which they occur.
+            /// All kinds, grouped by the format of the logs in which they occur.
             pub const ALL: &'static [Self] = &[$( Self::$variant ),*];
 
             /// Returns the stable id of the kind, such as `battery-brownout`.

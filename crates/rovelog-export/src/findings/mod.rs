@@ -3,15 +3,16 @@
 //! A finding names a cause, such as `battery-brownout`, and states how severe it is, when it
 //! happened, and which values show it. `docs/reference/findings.md` describes all kinds.
 //!
-//! Most rules are watches (`watch`): state machines that see the rows of one topic. All watches of
-//! a log run in one pass over its columns (`scan`), and keep only a few time spans.
+//! Most rules are watches (`watch`), which are state machines that examine the rows of one topic.
+//! All watches of a scan run in one pass over the log's columns (`scan`). A watch stores only a few
+//! time spans, so a scan needs little memory for logs of any size.
 //!
 //! # Example
 //!
 //! The battery of a vehicle has four cells. While it is armed, the voltage falls from 14.8 V to
 //! 12.1 V at 40 s, and stays there until the log ends at 43 s. The limit is 4 * 3.3 V = 13.2 V. The
-//! result is one finding of the kind `battery-brownout`, from 40 s to 43 s, whose evidence is the
-//! signal `battery_status/0.voltage_v` with the value 12.1 V and the limit 13.2 V.
+//! result is a finding of the kind `battery-brownout` from 40 s to 43 s. Its evidence is the signal
+//! `battery_status/0.voltage_v` with the value 12.1 V and the limit 13.2 V.
 
 mod kind;
 mod px4;
@@ -55,8 +56,8 @@ impl Severity {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Evidence {
-    /// Signal with the value, such as `battery_status/0.voltage_v`. For other evidence, the name of
-    /// its source, such as `dropout`.
+    /// Name of the signal, such as `battery_status/0.voltage_v`. Evidence without a signal has the
+    /// name of its source instead, such as `dropout`.
     pub signal: String,
     /// Time of the value in nanoseconds of the log's clock.
     pub time: Option<i64>,
@@ -95,10 +96,10 @@ pub struct Finding {
     pub severity: Severity,
     /// Start of the problem in nanoseconds of the log's clock.
     pub start: i64,
-    /// End of the problem in nanoseconds of the log's clock. It is the time of the last row that
-    /// shows the problem.
+    /// End of the problem in nanoseconds of the log's clock. For most kinds, it is the time of the
+    /// last row that shows the problem.
     pub end: i64,
-    /// A sentence with numbers and units, which describes the problem to people.
+    /// A sentence that describes the problem to people, with numbers and units.
     pub sentence: String,
     /// Values and byte ranges that show the problem. The first is the most important.
     pub evidence: Vec<Evidence>,
@@ -111,7 +112,7 @@ impl Finding {
 }
 
 /// Returns the findings of a log, sorted by their start. Findings with the same start are sorted by
-/// severity, and the most severe comes first.
+/// descending severity.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read.
@@ -129,19 +130,21 @@ pub fn findings(log: &AnyLog) -> Result<Vec<Finding>, ExportError> {
             timing::topics(log, &mut found)?;
             vel::findings(reader, &mut found)?;
         }
-        // A format of a later version has no rules yet.
+        // `AnyLog` may get further formats, for which there are no rules yet.
         _ => {}
     }
     found.sort_by_key(|finding| (finding.start, std::cmp::Reverse(finding.severity), finding.kind.id()));
     Ok(found)
 }
 
-/// Formats nanoseconds as seconds with up to three decimals, such as `2.19 s`.
+/// Formats nanoseconds as seconds, such as `2.19 s`. They are rounded as in [`digits`].
 fn seconds(nanos: i64) -> String {
     format!("{} s", digits(nanos as f64 / 1e9))
 }
 
-/// Formats a number with three significant digits, such as `0.0583`, `13.2` or `4290000`.
+/// Formats a number with three significant digits, such as `0.0583` or `13.2`. Zeros at the end of
+/// the decimals are omitted. A number with more than three digits before the decimal point, such as
+/// `4291234`, is rounded to an integer.
 fn digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

@@ -10,21 +10,23 @@ use super::watch::{Holds, Span};
 use super::{Evidence, Finding, Kind, Severity, digits, seconds};
 use crate::ExportError;
 
-/// Measuring range of a current in amperes. Source: specification of the RocketLogger, ±500 mA.
+/// High measuring range of a current in amperes, which is ±500 mA. Source: specification of the
+/// RocketLogger.
 const HIGH_RANGE: f64 = 0.5;
 
-/// Low measuring range of a current in amperes. Source: specification of the RocketLogger, ±2 mA.
+/// Low measuring range of a current in amperes, which is ±2 mA. Source: specification of the
+/// RocketLogger.
 const LOW_RANGE: f64 = 0.002;
 
-/// Time in nanoseconds for which a current must be outside of its range. Single samples are spikes
-/// of the switch between the ranges.
+/// Time in nanoseconds for which a current must be outside of its range. Switching between the
+/// ranges causes spikes of single samples, which are not findings.
 const MIN_TIME: i64 = 10_000_000;
 
-/// Time in nanoseconds from which most of a peak is missing.
+/// Time in nanoseconds from which a current outside of its range has the severity high.
 const LONG_TIME: i64 = 1_000_000_000;
 
-/// Returns the kind and the severity of a diagnostic of the reader. Returns `None` if it is not a
-/// finding.
+/// Returns the kind and the severity of the finding for a diagnostic of the reader. `diagnostic` is
+/// the name of its rule. Returns `None` if the diagnostic is not a finding.
 fn kind_of(diagnostic: &str) -> Option<(Kind, Severity)> {
     match diagnostic {
         "gap" => Some((Kind::MissingBlocks, Severity::Medium)),
@@ -36,7 +38,7 @@ fn kind_of(diagnostic: &str) -> Option<(Kind, Severity)> {
     }
 }
 
-/// Adds the findings of an RLD.
+/// Adds the findings of an RLD log.
 pub(super) fn findings(
     log: &AnyLog,
     reader: &RldReader,
@@ -75,7 +77,7 @@ pub(super) fn findings(
         let what = ", but its range bit says that it is valid";
         let report = over(Kind::StuckRangeBit, &low, LOW_RANGE, what);
         let test = |_, row: &[f64]| {
-            // Without a high channel, the low channel alone decides.
+            // If the log has no high channel, only the low channel is checked.
             let is_over = row[0].abs() > LOW_RANGE && (row[2].is_nan() || row[2].abs() > LOW_RANGE);
             (row[1] > 0.0 && is_over).then_some(row[0].abs())
         };

@@ -15,22 +15,22 @@ use crate::leaf::{Leaf, Names, leaves};
 /// A watch of a topic.
 struct Job<'a> {
     topic: TopicId,
-    /// Names of the fields that the watch sees, such as `q[0]`.
+    /// Names of the fields that are passed to the watch, such as `q[0]`.
     fields: Vec<String>,
     watch: Box<dyn Watch + 'a>,
-    /// The fields in the schema of the topic. `None` stands for a field that the topic lacks. The
-    /// list is empty until the first batch.
+    /// The fields in the schema of the topic. A field that the topic lacks is `None`. The list is
+    /// empty until the first batch, which has the schema.
     leaves: Vec<Option<Leaf>>,
 }
 
-/// The watches of a log, which all run in one pass.
+/// A set of watches that all run in one pass over the log.
 #[derive(Default)]
 pub(super) struct Scan<'a> {
     jobs: Vec<Job<'a>>,
 }
 
 impl<'a> Scan<'a> {
-    /// Adds a watch of `topic`.
+    /// Adds a watch of `topic`. The values of `fields` are passed to the watch in this order.
     pub(super) fn add<F: Into<String>>(
         &mut self,
         topic: &Topic,
@@ -53,7 +53,7 @@ impl<'a> Scan<'a> {
         self.add(topic, fields, Check { holds, test, report });
     }
 
-    /// Reads the topics of all watches, and returns what they found.
+    /// Reads the topics of all watches, and appends their findings to `found`.
     pub(super) fn run(mut self, log: &dyn LogReader, found: &mut Vec<Finding>) -> Result<(), ExportError> {
         if self.jobs.is_empty() {
             return Ok(());
@@ -102,8 +102,8 @@ fn numbers(leaf: &Leaf, batch: &RecordBatch) -> Vec<f64> {
     (0..batch.num_rows()).map(time).collect()
 }
 
-/// Calls `each` with the time and the fields of each row of a topic. Does nothing if the log lacks
-/// the topic.
+/// Calls `each` with the time and the fields of each row in a topic. Does nothing if the log lacks
+/// the topic or the topic has no rows.
 pub(super) fn each_row(
     log: &dyn LogReader,
     topic: &str,
@@ -116,7 +116,7 @@ pub(super) fn each_row(
     scan.run(log, &mut Vec::new())
 }
 
-/// A watch that calls a function.
+/// A watch that passes each row to a function and has no findings.
 struct Rows<F>(F);
 
 impl<F: FnMut(i64, &[f64])> Watch for Rows<F> {

@@ -15,27 +15,29 @@ use super::watch::{Holds, Span};
 use super::{Evidence, Finding, Kind, Severity, digits};
 use crate::ExportError;
 
-/// Maximum number of topics or byte ranges in the evidence of a finding.
+/// Maximum number of topics or byte ranges that are listed as evidence of a finding.
 const MAX_EVIDENCE: usize = 16;
 
-/// Length in nanoseconds from which a pause of a topic is a stall.
+/// Length in nanoseconds above which a pause of a topic can be a stall. The pause must also be
+/// longer than [`MIN_STALL_PERIODS`] periods.
 const MIN_STALL: i64 = 1_000_000_000;
 
-/// Number of periods from which a pause of a topic is a stall. It must also be longer than
-/// [`MIN_STALL`]. [`rovelog::core::health`] uses the same number for topics that stop.
+/// Number of periods above which a pause of a topic can be a stall. The pause must also be longer
+/// than [`MIN_STALL`]. [`rovelog::core::health`] uses the same limits for topics that stop.
 const MIN_STALL_PERIODS: i64 = 10;
 
-/// Length in seconds from which the pause of a single topic is a problem.
+/// Length in seconds from which the pause of a single topic has the severity medium.
 const LONG_STALL: f64 = 10.0;
 
-/// Delay in nanoseconds, in addition to the normal delay, from which a message is late. A robot
-/// that acts on a state from a second ago acts on a wrong state.
+/// Delay in nanoseconds, in addition to the normal delay, above which a message is late. After a
+/// second, the measured state of a robot is out of date.
 const LATE: f64 = 1e9;
 
-/// Delay in nanoseconds from which the two times come from different clocks, such as a simulation.
+/// Normal delay in nanoseconds from which the two times are considered to come from different
+/// clocks, so that their difference has no meaning. For example, a simulation has its own clock.
 const OTHER_CLOCK: f64 = 86_400e9;
 
-/// Number of messages of a topic that define its normal delay.
+/// Number of messages at the start of a topic that define its normal delay.
 const BASELINE_MESSAGES: u64 = 10;
 
 /// Adds a finding if bytes of the file could not be read.
@@ -51,8 +53,8 @@ pub(super) fn lost_bytes(log: &AnyLog, found: &mut Vec<Finding>) {
     found.push(Finding::new(cause, start..end, format!("{lost}."), evidence));
 }
 
-/// Returns the first time in the block that starts in a byte range. Returns `None` if no block with
-/// a time starts there.
+/// Returns the earliest time of the blocks that start in a byte range. Returns `None` if no block
+/// with a time starts there. [`Select::blocks`] explains blocks.
 pub(super) fn time_of(log: &AnyLog, bytes: &Range<u64>) -> Option<i64> {
     let mut select = Select::all().with_fields([""]);
     select.blocks = Some(bytes.start..bytes.end.max(bytes.start + 1));
@@ -63,7 +65,7 @@ pub(super) fn time_of(log: &AnyLog, bytes: &Range<u64>) -> Option<i64> {
     times.min()
 }
 
-/// Adds findings about the times of all topics.
+/// Adds findings about topics that pause or stop, and about times that go back or are all equal.
 pub(super) fn topics(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), ExportError> {
     let health = rovelog::health(log, &Select::all())?.topics;
     let name = |health: &TopicHealth| log.topics()[health.topic.index()].name.clone();
@@ -82,7 +84,8 @@ pub(super) fn topics(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), Expor
         let records: u64 = falling.iter().map(|topic| topic.falling).sum();
         let (of_records, of_topics) = (count(records, "time"), count(timed, "topic"));
         let sentence = format!("The time goes back {of_records} in {} of {of_topics}.", falling.len());
-        // If the clock was set, most topics go back. Otherwise, single messages were late.
+        // If the clock was set, the times of most topics go back. If the times of only a few topics
+        // go back, single messages were late.
         let is_clock = falling.len() * 2 > timed;
         let late = (Kind::LateMessages, Severity::Low);
         let cause = if is_clock { (Kind::ClockJump, Severity::Medium) } else { late };
@@ -100,8 +103,8 @@ pub(super) fn topics(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), Expor
     Ok(())
 }
 
-/// Returns one finding for the pauses of all topics. The value of each pause is its length in
-/// seconds.
+/// Returns one finding for the pauses of all topics, or `None` if there are no pauses. The value of
+/// each pause is its length in seconds. `what` is the verb of the sentence.
 fn stall(mut pauses: Vec<Evidence>, what: &str) -> Option<Finding> {
     pauses.sort_by(|a, b| b.value.partial_cmp(&a.value).unwrap_or(Ordering::Equal));
     let longest = pauses.first()?;
@@ -114,15 +117,16 @@ fn stall(mut pauses: Vec<Evidence>, what: &str) -> Option<Finding> {
     sentence.push('.');
     #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
     let end = start.saturating_add((length * 1e9) as i64);
-    // A single topic may also pause because nothing happened, such as a topic of commands.
+    // A short pause of a single topic is usually harmless. For example, a topic of commands pauses
+    // while no command is sent.
     let is_problem = pauses.len() > 1 || length >= LONG_STALL;
     let severity = if is_problem { Severity::Medium } else { Severity::Low };
     pauses.truncate(MAX_EVIDENCE);
     Some(Finding::new((Kind::TopicStall, severity), start..end, sentence, pauses))
 }
 
-/// Adds findings about messages of ROS bags that arrived late. The field `header.stamp` is the time
-/// of the measurement, and the time of a record is the time at which it was received.
+/// Adds findings about messages of ROS bags that arrived late. The delay of a message is the time
+/// from its measurement (`header.stamp`) until it was received (time of the record).
 pub(super) fn delays(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), ExportError> {
     let mut scan = Scan::default();
     for topic in log.topics().iter().filter(|topic| topic.count > BASELINE_MESSAGES && has_stamp(topic)) {
@@ -147,7 +151,7 @@ pub(super) fn delays(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), Expor
     scan.run(&**log, found)
 }
 
-/// Returns whether the messages of a topic have a time of measurement.
+/// Returns whether the messages of a topic have the field `header.stamp`.
 fn has_stamp(topic: &Topic) -> bool {
     let Some(schema) = topic.schema.as_deref() else { return false };
     let header = schema.fields.iter().find(|field| &*field.name == "header");

@@ -11,15 +11,15 @@ use super::watch::{Holds, Span};
 use super::{Evidence, Finding, Kind, Severity, seconds};
 use crate::ExportError;
 
-/// Time in nanoseconds for which all values of an inertial sensor must be equal. The noise of such a
-/// sensor changes its values in each message.
+/// Time in nanoseconds for which all values of an inertial sensor must stay the same. Normally,
+/// noise changes them in each message.
 const FROZEN_TIME: i64 = 1_000_000_000;
 
-/// Time in nanoseconds for which the position must be equal while the speed is not 0. GPS receivers
-/// measure a position per second.
+/// Time in nanoseconds for which the position must stay the same while the vehicle moves. GPS
+/// receivers measure about one position per second, so a shorter time would be normal.
 const FROZEN_POSITION_TIME: i64 = 5_000_000_000;
 
-/// Speed in km/h from which a position must change.
+/// Speed in km/h above which the vehicle is considered to move.
 const MIN_SPEED: f64 = 5.0;
 
 /// Fields of an inertial sensor.
@@ -36,7 +36,8 @@ const POSE: [&str; 7] = [
 /// Fields of a GPS receiver. The first is the speed.
 const POSITION: [&str; 3] = ["speed", "latitude", "longitude"];
 
-/// Number of lost packets that is a problem of its own. A revolution at 10 Hz has about 75 packets.
+/// Number of lost packets from which the severity is medium. A revolution at 10 Hz has about 75
+/// packets.
 const MANY_PACKETS: i64 = 75;
 
 /// Adds the findings of a VEL log.
@@ -83,7 +84,7 @@ pub(super) fn findings(log: &VelReader, found: &mut Vec<Finding>) -> Result<(), 
 fn lost_packets(log: &VelReader, found: &mut Vec<Finding>) {
     let Some(sensor) = &log.meaning().velodyne else { return };
     let clock = log.packet_clock(sensor);
-    // Without times of packets, lost packets leave no gap.
+    // If the packets have no times of their own, lost packets leave no gap.
     let PacketClock::Timestamps(_) = clock else { return };
     let mut pace = Pace::default();
     for (message, packets) in log.packets() {

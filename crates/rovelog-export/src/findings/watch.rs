@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::{Evidence, Finding, Kind, Severity};
 
-/// A rule that sees the rows of one topic in time order.
+/// A rule that examines the rows of one topic. The rows are passed in file order.
 pub(super) trait Watch {
-    /// Examines a row. `values` has the fields that the watch has requested, in the same order. A
-    /// field that the topic lacks is NaN.
+    /// Examines a row. `values` has the fields that were passed to `Scan::add`, in the same order.
+    /// A field that the topic lacks is NaN.
     fn row(&mut self, time: i64, values: &[f64]);
 
-    /// Adds the findings after the last row. `topic` is the name of the topic.
+    /// Appends the findings to `found`. It is called after the last row. `topic` is the name of the
+    /// topic.
     fn finish(&mut self, topic: &str, found: &mut Vec<Finding>);
 }
 
@@ -21,12 +22,12 @@ pub(super) struct Sample {
     pub(super) value: f64,
 }
 
-/// Spans in which a condition held.
+/// Time span in which a condition held, with interruptions shorter than [`JOIN`].
 #[derive(Clone, Debug)]
 pub(super) struct Span {
-    /// Time of the first row.
+    /// Time of the first row for which the condition held.
     pub(super) start: i64,
-    /// Time of the last row.
+    /// Time of the last row for which the condition held.
     pub(super) end: i64,
     /// Row with the worst value.
     pub(super) worst: Sample,
@@ -47,7 +48,7 @@ impl Span {
         Finding::new(cause, self.start..self.end, sentence, vec![evidence])
     }
 
-    /// Extends this span by a later one.
+    /// Extends this span to the end of a later span.
     fn join(&mut self, later: &Self, is_higher_worse: bool) {
         self.end = later.end;
         self.longest = self.longest.max(later.longest);
@@ -57,14 +58,19 @@ impl Span {
         }
     }
 
-    /// Returns the severity of a problem that is a failure from the duration `critical` on.
+    /// Returns the severity `High` if the condition held for at least `critical` nanoseconds
+    /// without interruption. Otherwise, returns `Medium`.
     pub(super) const fn severity(&self, critical: i64) -> Severity {
         if self.longest >= critical { Severity::High } else { Severity::Medium }
     }
 }
 
-/// A rule that consists of a condition and a report. `test` returns the value of a row if the
-/// condition holds, and `report` describes a span of the topic in which it held.
+/// A rule that consists of a condition and a report.
+///
+/// - `test` is called with the time and the fields of each row. If the condition holds, `test`
+///   returns a value that measures the problem, such as a voltage. Otherwise, it returns `None`.
+/// - `holds` collects the spans in which the condition held.
+/// - `report` is called with the name of the topic and each span, and returns the finding.
 pub(super) struct Check<T, R> {
     pub(super) holds: Holds,
     pub(super) test: T,
@@ -86,17 +92,19 @@ where
     }
 }
 
-/// Spans that are closer than this time in nanoseconds are joined. A value that oscillates around a
-/// limit is one problem, not fifty.
+/// Spans that are less than this time in nanoseconds apart are joined. Otherwise, a value that
+/// oscillates around its limit would result in many findings instead of one.
 const JOIN: i64 = 10_000_000_000;
 
-/// Maximum number of spans of a rule. Later spans extend the last one.
+/// Maximum number of spans of a rule. Further spans are joined to the last one, so that a rule
+/// needs little memory.
 const MAX_SPANS: usize = 64;
 
 /// Finds the spans in which a condition holds for at least `min` nanoseconds.
 ///
-/// For example, with `min` = 2 s, a condition that holds from 10 s to 13 s, from 15 s to 16 s, and
-/// from 40 s to 42 s gives the spans 10 s to 13 s and 40 s to 42 s.
+/// For example, `min` is 2 s, and a condition holds from 10 s to 13 s, from 15 s to 16 s, and from
+/// 40 s to 42 s. The result is the spans 10 s to 13 s and 40 s to 42 s. The span in between is too
+/// short, and the two others are too far apart to be joined.
 pub(super) struct Holds {
     min: i64,
     is_higher_worse: bool,
@@ -106,17 +114,17 @@ pub(super) struct Holds {
 }
 
 impl Holds {
-    /// Creates a condition whose values are worse if they are higher.
+    /// Creates a collector of spans for a condition whose values are worse if they are higher.
     pub(super) const fn above(min: i64) -> Self {
         Self { min, is_higher_worse: true, open: None, found: Vec::new() }
     }
 
-    /// Creates a condition whose values are worse if they are lower.
+    /// Creates a collector of spans for a condition whose values are worse if they are lower.
     pub(super) const fn below(min: i64) -> Self {
         Self { min, is_higher_worse: false, open: None, found: Vec::new() }
     }
 
-    /// Adds a row. `value` is the value if the condition holds, and `None` if it does not hold.
+    /// Adds a row. `value` is `None` if the condition does not hold.
     pub(super) fn push(&mut self, time: i64, value: Option<f64>) {
         let Some(value) = value else { return self.close() };
         let worst = Sample { time, value };
@@ -137,7 +145,7 @@ impl Holds {
         }
     }
 
-    /// Returns the spans after the last row.
+    /// Finishes the last span and returns all spans. It is called after the last row.
     pub(super) fn finish(&mut self) -> Vec<Span> {
         self.close();
         std::mem::take(&mut self.found)
@@ -152,10 +160,10 @@ pub(super) struct States {
 }
 
 impl States {
-    /// Adds a row with the state.
+    /// Adds the state at a time. It lasts until the next call.
     pub(super) fn push(&mut self, time: i64, is_on: bool) {
         match (self.is_on, is_on) {
-            // The state lasts until a row says otherwise.
+            // The end is unknown until the state changes again.
             (false, true) => self.spans.push(time..i64::MAX),
             (true, false) => {
                 if let Some(last) = self.spans.last_mut() {

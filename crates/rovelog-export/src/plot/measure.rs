@@ -1,8 +1,9 @@
 //! Measures of signals in a time range: statistics, integral, and the values at both ends.
 //!
-//! The measures are computed from all rows in the range, not from the reduced points of a plot. For
-//! example, a current of 1 A at 0 s, 2 A at 1 s and 3 A at 3 s has the integral 6.5 C, which is the
-//! sum of 1.5 A for 1 s and 2.5 A for 2 s.
+//! The measures are computed from all rows in the range, not from the reduced points of a plot.
+//!
+//! For example, a current is 1 A at 0 s, 2 A at 1 s, and 3 A at 3 s. The integral uses the mean of
+//! each pair of values: 1.5 A for 1 s and 2.5 A for 2 s. The result is 6.5 C.
 
 use rovelog::{LogReader, Select};
 
@@ -26,7 +27,7 @@ pub struct Measures {
     pub at_end: Option<f64>,
     /// Start and end of the range in nanoseconds of the log's clock.
     span: (i64, i64),
-    /// Integral over the time in seconds (trapezoidal rule).
+    /// Integral over the time in seconds, computed by the trapezoidal rule.
     sum: f64,
     /// Time and value of the previous row in the range.
     last: Option<(i64, f64)>,
@@ -38,8 +39,9 @@ impl Measures {
         with_prefix(value, self.unit.as_deref().unwrap_or_default())
     }
 
-    /// Returns the integral over the time, and its text with a unit. A charge is given in coulombs
-    /// and in ampere-hours. Returns `None` if the unit of the integral has no common name.
+    /// Returns the integral over the time, and its text with a unit. The text of a charge has
+    /// coulombs and ampere-hours. Returns `None` if the unit of the values is unknown, or if the
+    /// unit of the integral has no common name.
     pub fn integral(&self) -> Option<(f64, String)> {
         let (factor, unit) = signal::integral_unit(self.unit.as_deref()?)?;
         let value = self.sum * factor;
@@ -71,19 +73,19 @@ impl Sink for Measures {
     }
 }
 
-/// Measures signals in the time range `span`, given in nanoseconds of the log's clock. Both ends
-/// belong to the range. The results are in the order of `signals`. The result for a signal is
-/// `None` if the log lacks its topic or field.
+/// Measures signals in the time range `span`, which is in nanoseconds of the log's clock and
+/// includes both ends. The results are in the order of `signals`. The result for a signal is `None`
+/// if the log lacks its topic or field.
 ///
 /// # Errors
-/// Returns an error if the log cannot be read, or a topic has no columns.
+/// Returns an error if the log cannot be read, or if a topic has no columns.
 pub fn measure(
     log: &dyn LogReader,
     signals: &[Signal],
     span: (i64, i64),
 ) -> Result<Vec<Option<Measures>>, ExportError> {
     let new = || Measures { span, ..Measures::default() };
-    // The empty time range only returns the units.
+    // Reading an empty time range returns the units without any rows.
     let units = collect(log, signals, &Select::all().between(Some(0), Some(0)), new)?;
     let with_unit = |(info, measures): (SignalInfo, Measures)| Measures {
         unit: info.series(Vec::new(), 0).unit,
@@ -105,7 +107,8 @@ pub fn measure(
                     times.iter().zip(values).for_each(|(time, value)| measures.push(*time, *value));
                 }
             }
-            // The row before the range may be earlier than expected.
+            // If the last row before the range is earlier than expected, the value at the start is
+            // unknown. The signals are then read again from the start of the log.
             if from.is_none() || read.iter().all(|measures| measures.at_start.is_some()) {
                 group.iter().zip(read).for_each(|(i, measures)| found[*i] = Some(measures));
                 break;
@@ -116,10 +119,10 @@ pub fn measure(
     Ok(found)
 }
 
-/// Returns the time from which a signal is read to measure it from `start` on. The value at `start`
-/// is that of an earlier row, which usually belongs to the last 10 rows before `start`. Returns
-/// `None` if the signal has to be read from the start of the log, because it may depend on any
-/// earlier row.
+/// Returns the time from which a signal is read so that it can be measured from `start` on. The
+/// value at `start` comes from the last row before it, so the result is the time of about ten rows
+/// before `start`. Returns `None` if the signal must be read from the start of the log. This is the
+/// case if the signal may depend on any earlier row, or if the rate of its topic is unknown.
 fn search_start(log: &dyn LogReader, signal: &Signal, start: i64) -> Option<i64> {
     let rate = log.topic(signal.topics().first()?)?.rate_hz().filter(|_| is_direct(signal))?;
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]

@@ -38,8 +38,8 @@ use crate::signal::{NoSignal, Signal, Signals, split_list};
 /// True if this build can write PNG and PDF (feature `pictures`).
 pub const PICTURES: bool = cfg!(feature = "pictures");
 
-/// Finds the signals of an argument of a plot. An argument is a signal, a pattern or an expression, or
-/// several of them that are joined by commas.
+/// Returns the signals that an argument of a plot selects. An argument is a signal, a pattern, an
+/// expression, or a list of these separated by commas.
 ///
 /// # Errors
 /// Returns an error if one of the signals is unknown.
@@ -52,7 +52,8 @@ pub fn find(signals: &Signals<'_>, argument: &str) -> Result<Vec<Signal>, NoSign
     Ok(found.concat())
 }
 
-/// Distributes the lines of an argument to panels. Lines that are joined by commas share a panel.
+/// Distributes the lines of an argument to panels. If the argument is a list separated by commas,
+/// the lines share a panel as in [`Panel::overlay`]. Otherwise, each unit has a panel.
 pub fn panels(argument: &str, lines: Vec<Series>) -> Vec<Panel> {
     let is_overlay = split_list(argument).nth(1).is_some();
     if is_overlay { Panel::overlay(argument, lines) } else { Panel::by_unit(argument, lines) }

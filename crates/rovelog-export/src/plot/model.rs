@@ -45,12 +45,12 @@ impl Panel {
         groups.into_iter().flat_map(Self::split).collect()
     }
 
-    /// Draws lines of several signals or logs in one panel. If the lines have two units, the lines
-    /// with the second unit have a value axis at the right. Lines with other units, on/off signals
-    /// and named states get separate panels.
+    /// Combines lines of several signals or logs in one panel. If the lines have two units, the
+    /// lines with the second unit have a value axis at the right. Lines with further units, on/off
+    /// signals and named states get separate panels.
     ///
-    /// For example, two angles in rad and a speed in m/s have one panel, with the axis of the angles
-    /// at the left and that of the speed at the right.
+    /// For example, two angles in rad and a speed in m/s share a panel. The axis of the angles is
+    /// at the left, and the axis of the speed is at the right.
     pub fn overlay(title: &str, series: Vec<Series>) -> Vec<Self> {
         let (mut lines, mut others): (Vec<_>, Vec<_>) = series.into_iter().partition(|line| !line.is_lane());
         let first = lines.first().and_then(|line| line.unit.clone());
@@ -64,7 +64,7 @@ impl Panel {
         panel.into_iter().chain(Self::by_unit(title, others)).collect()
     }
 
-    /// Returns the lines whose value axis is on this side.
+    /// Returns a panel with only the lines whose value axis is on this side.
     pub(crate) fn on(&self, side: Side) -> Cow<'_, Self> {
         if self.series.iter().all(|line| line.side == side) {
             return Cow::Borrowed(self);
@@ -109,7 +109,8 @@ impl Panel {
         prefixed(lines.unit(), low.abs().max(high.abs()))
     }
 
-    /// Returns the units of the value axes, such as `V` or `V, right: mA`.
+    /// Returns the units of the value axes with their prefixes, such as `V` or `V, right: mA`.
+    /// Returns `None` if no axis has a unit.
     pub(crate) fn units(&self) -> Option<String> {
         let right = self.prefixed(Side::Right).1.filter(|_| self.has_right_axis());
         match (self.prefixed(Side::Left).1, right) {

@@ -8,7 +8,8 @@ use super::Keep;
 use crate::number::Numbers;
 use crate::table::quoted;
 
-/// Writes records as rows of CSV. Its buffers are used again for each row.
+/// Writes records as rows of CSV. The buffers are reused for each row, so that most rows need no
+/// allocation.
 #[derive(Default)]
 pub struct CsvRows {
     numbers: Numbers,
@@ -18,10 +19,11 @@ pub struct CsvRows {
 
 impl CsvRows {
     /// Appends the cells of the selected leaves to `row`, each with a comma before it. Returns true
-    /// if the record has raw bytes, whose cells are left empty.
+    /// if one of these leaves has raw bytes. The cells of such leaves are empty.
     ///
-    /// A ROS time or duration is a single cell. `date` is called to format a ROS time in
-    /// nanoseconds. A list of variable length is a single cell with JSON.
+    /// - A ROS time is a single cell. `date` is called to format its nanoseconds.
+    /// - A ROS duration is a single cell with its nanoseconds.
+    /// - A list of variable length is a single cell with JSON.
     ///
     /// # Errors
     /// Returns an error if the record cannot be decoded. The row is then incomplete.
@@ -41,7 +43,7 @@ impl CsvRows {
         visited.map(|()| has_bytes)
     }
 
-    /// Appends a float, or nothing if there is no value, with a comma before it.
+    /// Appends a cell with a float, with a comma before it. The cell is empty if there is no value.
     pub fn float(&mut self, value: Option<f64>, row: &mut Vec<u8>) {
         row.push(b',');
         if let Some(value) = value {
@@ -49,13 +51,13 @@ impl CsvRows {
         }
     }
 
-    /// Appends an integer.
+    /// Appends an integer without a comma before it.
     pub fn integer(&mut self, value: i64, row: &mut Vec<u8>) {
         self.numbers.integer(value, row);
     }
 }
 
-/// Cells of the record that is being visited.
+/// Visitor that writes the cells of one record.
 struct Cells<'a> {
     rows: &'a mut CsvRows,
     keep: &'a Keep,
@@ -63,14 +65,16 @@ struct Cells<'a> {
     row: &'a mut Vec<u8>,
     /// Index of the next leaf.
     place: usize,
-    /// Number of lists that contain the current value, from the first list of variable length on.
+    /// Number of open lists, counted from the outermost list of variable length. While it is not 0,
+    /// values are collected for a JSON cell.
     lists: usize,
     has_bytes: bool,
 }
 
 impl Cells<'_> {
-    /// Starts the cell of the next leaf. Returns false if the leaf is not selected. `leaves` is 2 for
-    /// a time, whose seconds and nanoseconds are two leaves, and otherwise 1.
+    /// Starts the next cell, and returns false if its leaf is not selected. `leaves` is the number
+    /// of leaves that the cell replaces. It is 2 for a ROS time or duration, whose seconds and
+    /// nanoseconds are separate leaves.
     #[inline]
     fn start(&mut self, leaves: usize) -> bool {
         let is_kept = (self.place..self.place + leaves).any(|place| self.keep.leaf(place));
@@ -81,7 +85,7 @@ impl Cells<'_> {
         is_kept
     }
 
-    /// Writes the list of variable length that ends here.
+    /// Writes the list of variable length that was collected as a cell with JSON.
     fn write_list(&mut self) {
         let list = self.rows.list.take_first();
         if self.start(1)
@@ -91,7 +95,8 @@ impl Cells<'_> {
         }
     }
 
-    /// Writes a time or duration in nanoseconds. `parts` are its seconds and nanoseconds.
+    /// Writes the cell of a ROS time or duration. `parts` has its seconds and its nanoseconds, each
+    /// as four bytes.
     fn write_pair(&mut self, field: &Field, scalar: Scalar, parts: [u8; 8]) {
         if !self.start(2) {
             return;
@@ -111,7 +116,7 @@ impl Cells<'_> {
     }
 }
 
-/// Returns whether a field has a ROS time or an array of ROS times.
+/// Returns whether a type is a ROS time or an array of ROS times.
 fn is_time(ty: &FieldType) -> bool {
     match ty {
         FieldType::Array(element, _) => is_time(element),

@@ -10,9 +10,11 @@ from rovelog import _core
 class Evidence(NamedTuple):
     """A value or a byte range that shows a problem.
 
-    signal          name of the signal, such as `battery_status/0.voltage_v`
+    signal          name of the signal, such as `battery_status/0.voltage_v`, or of another source,
+                    such as `dropout`
     time_ns         time of the value, ns on the log clock
-    value, limit    the value, and the limit that it exceeds or falls below
+    value           the value, in the unit of the signal
+    limit           limit that the value exceeds or falls below
     bytes           start and end of a byte range in the file
     """
 
@@ -29,7 +31,7 @@ class Finding(NamedTuple):
     kind            cause, such as `battery-brownout`; docs/reference/findings.md lists all kinds
     severity        `high`, `medium` or `low`
     start_ns        start of the problem, ns on the log clock
-    end_ns          time of the last row that shows the problem
+    end_ns          end of the problem; usually the time of the last row that shows it
     sentence        description with numbers and units
     evidence        values and byte ranges; the first is the most important
     """
@@ -43,5 +45,5 @@ class Finding(NamedTuple):
 
 
 def findings(reader: _core.Reader) -> list[Finding]:
-    """Returns the findings of a log in time order."""
+    """Returns the findings of a log, sorted by their start."""
     return [Finding(*row[:5], [Evidence(*values) for values in row[5]]) for row in _core.log_findings(reader)]  # type: ignore[arg-type]

@@ -10,9 +10,9 @@ from rovelog._output import write_file
 
 
 class Plot:
-    """A plot of signals over time. Notebooks show it.
+    """A plot of signals over time, which notebooks show as a picture.
 
-    `svg` is the picture as SVG.
+    svg    text of the picture in SVG format
     """
 
     __slots__ = ("_sources", "svg")
@@ -31,7 +31,8 @@ class Plot:
         return f"<rovelog.Plot, {len(self.svg)} characters of SVG>"
 
     def save(self, out: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Writes the SVG to the file `out`. `force` replaces an existing file.
+        """Writes the picture to the SVG file `out`. An existing file is replaced only if `force` is
+        true.
 
         Raises WriteError if the file cannot be written.
         """

@@ -126,8 +126,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         timing(&Report::new(&health, log.topics(), &times), input, format, context)?;
         return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
-    // The times of very many topics need as much memory as their statistics. Therefore, they are read
-    // before the statistics are computed.
+    // The times of very many topics need as much memory as the statistics. If there are so many
+    // topics, their times are read before the statistics, so that not both are in memory together.
     let has_health = !matches!(format, Format::Ndjson | Format::Csv);
     let is_early = has_health && log.topics().len() > MANY_TOPICS;
     let early = is_early.then(|| health(Vec::new())).transpose()?;
@@ -353,11 +353,11 @@ fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>, exact: bool) 
     Ok(out.flush()?)
 }
 
-/// Units of integrals over time. Each has the name of the quantity, and the unit that is common for
-/// batteries.
+/// Integrals over time that have their own columns. Each entry has the unit of the integral and the
+/// headings of its two columns. The second column uses the unit that is common for batteries.
 const INTEGRALS: [(&str, &str, &str); 2] = [("C", "CHARGE", "mAh"), ("J", "ENERGY", "mWh")];
 
-/// Number of coulombs in a milliampere hour, and of joules in a milliwatt hour.
+/// Number of coulombs in a milliampere-hour, and of joules in a milliwatt-hour.
 const PER_MILLI_HOUR: f64 = 3.6;
 
 /// Formats a value with five significant digits, but at most twelve decimals.
@@ -367,14 +367,16 @@ fn rounded(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Returns the table of the values of a section.
+/// Returns a table with the statistics of a section's fields. If `exact` is true, values have no
+/// unit prefixes.
 fn values<'t>(lines: &[Line], exact: bool) -> Table<'t> {
     // Charge and energy have different units, so each of them gets its own columns.
     let integrals: Vec<_> = INTEGRALS
         .into_iter()
         .filter(|(unit, ..)| lines.iter().any(|line| line.integral_unit == Some(unit)))
         .collect();
-    // A narrow terminal shows only the first columns, so those that were asked for come first.
+    // A narrow terminal shows only the first columns. Charge and energy are shown only if the user
+    // asked for them, so they come before the other columns.
     let mut columns = vec![("FIELD", Align::Left), ("UNIT", Align::Left)];
     for (_, name, milli_hours) in &integrals {
         columns.extend([(*name, Align::Right), (*milli_hours, Align::Right)]);
@@ -399,7 +401,7 @@ fn values<'t>(lines: &[Line], exact: bool) -> Table<'t> {
             cells.extend([cell(of_unit, Some(unit)), milli_hours]);
         }
         cells.push(line.count.clone());
-        // Integers of other units are printed with all digits.
+        // `Number::short` prints all digits of an integer, which `cell` would round.
         let extremes = [line.min, line.max].map(|value| match (value, unit) {
             (Some(value), Some(unit)) if !exact && has_prefixes(unit) => with_prefix(value.as_f64(), unit),
             (value, _) => value.map_or_else(String::new, Number::short),

@@ -9,22 +9,22 @@ use crate::findings::scan::Scan;
 use crate::findings::watch::{Holds, Span};
 use crate::findings::{Kind, Severity, digits, seconds};
 
-/// Default of PX4's parameters `FD_FAIL_R` and `FD_FAIL_P`: roll or pitch in degrees beyond which the
-/// failure detector reports an attitude failure. It also replaces the value 0, which turns the
-/// failure detector off.
+/// Roll or pitch in degrees above which PX4's failure detector reports an attitude failure. Source:
+/// default of the parameters `FD_FAIL_R` and `FD_FAIL_P`. The default is also used if a parameter
+/// is 0, which turns the failure detector off.
 const MAX_ANGLE: f64 = 60.0;
 
-/// Default of PX4's parameters `FD_FAIL_R_TTRI` and `FD_FAIL_P_TTRI`: time in seconds for which the
-/// angle must exceed the limit.
+/// Time in seconds for which the angle must exceed the limit. Source: default of PX4's parameters
+/// `FD_FAIL_R_TTRI` and `FD_FAIL_P_TTRI`.
 const MIN_SECONDS: f64 = 0.3;
 
-/// Name, parameter of the angle, and parameter of the time for roll and pitch.
+/// Roll and pitch: name of the axis, parameter with the maximum angle, and parameter with the time.
 const AXES: [[&str; 3]; 2] =
     [["roll", "FD_FAIL_R", "FD_FAIL_R_TTRI"], ["pitch", "FD_FAIL_P", "FD_FAIL_P_TTRI"]];
 
 /// Adds the checks of the attitude.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
-    // Only the first instance is the attitude that controls the vehicle.
+    // The vehicle is controlled by the attitude in the first instance.
     let Some(topic) = topics(log, "vehicle_attitude").next() else { return };
     for (axis, [name, angle, time]) in AXES.into_iter().enumerate() {
         let limit = flight.parameter(angle).filter(|limit| *limit > 0.0).unwrap_or(MAX_ANGLE);

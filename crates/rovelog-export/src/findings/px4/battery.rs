@@ -10,31 +10,31 @@ use crate::findings::scan::{Scan, each_row};
 use crate::findings::watch::{Holds, Span};
 use crate::findings::{Kind, Severity, digits, seconds};
 
-/// Voltage of a cell in volts below which it fails. Source: `CRITICAL_VOLTAGE_PER_CELL` of
-/// flight-review-rs. It is also PX4's former default for an empty cell under load, `BAT_V_EMPTY` -
-/// `BAT_V_LOAD_DROP` = 3.6 V - 0.3 V.
+/// Voltage in volts below which a cell fails. Source: `CRITICAL_VOLTAGE_PER_CELL` of
+/// flight-review-rs. PX4's former defaults give the same voltage for an empty cell under load:
+/// `BAT_V_EMPTY` - `BAT_V_LOAD_DROP` = 3.6 V - 0.3 V.
 const CRITICAL_CELL_VOLTS: f64 = 3.3;
 
-/// Voltage of a full cell in volts. If the log does not state the number of cells, it is estimated
-/// from the first voltage. Source: `NOMINAL_FULL_VOLTAGE_PER_CELL` of flight-review-rs.
+/// Voltage of a full cell in volts. If the log does not state the number of cells, the first
+/// voltage is divided by this value. Source: `NOMINAL_FULL_VOLTAGE_PER_CELL` of flight-review-rs.
 const FULL_CELL_VOLTS: f64 = 4.2;
 
-/// Maximum number of cells of an estimate. Source: flight-review-rs.
+/// Maximum number of cells if the number is estimated. Source: flight-review-rs.
 const MAX_CELLS: f64 = 12.0;
 
-/// Time in nanoseconds for which the voltage must be too low for a brown-out. A shorter drop is a
-/// sag, such as at the start of a climb.
+/// Time in nanoseconds from which a low voltage is a brown-out. A shorter drop, such as at the
+/// start of a climb, is a sag.
 const BROWNOUT_TIME: i64 = SECOND;
 
-/// Warnings by their number in `battery_status.warning`. Source: `BATTERY_WARNING_*` in PX4's
-/// `BatteryStatus.msg`. Higher numbers are states that are not warnings.
+/// Names of the warnings. The index of a name is the value of `battery_status.warning`. Source:
+/// `BATTERY_WARNING_*` in PX4's `BatteryStatus.msg`. Higher values are not warnings.
 const WARNINGS: [&str; 5] = ["none", "low", "critical", "emergency", "failed"];
 
 /// Adds the checks of all batteries.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) -> Result<(), ExportError> {
     for topic in topics(log, "battery_status") {
         let limit = critical_voltage(log, topic, flight)?;
-        // A voltage of 0 is a sensor that has not measured yet.
+        // A voltage of 0 means that the sensor has not measured yet.
         let is_low = move |time, volts| flight.is_armed(time) && volts > 0.0 && volts < limit;
         let low = move |time, row: &[f64]| (is_low(time, row[0]) && row[1] != 0.0).then_some(row[0]);
         let report = move |topic: &str, span: &Span| {
@@ -76,7 +76,8 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
     Ok(())
 }
 
-/// Returns the voltage in volts below which a battery fails.
+/// Returns the voltage in volts below which a battery fails, which is the voltage of a failing cell
+/// multiplied by the number of cells.
 fn critical_voltage(log: &UlogReader, topic: &Topic, flight: &Flight) -> Result<f64, ExportError> {
     let mut first = None;
     each_row(log, &topic.name, &["voltage_v", "cell_count"], |_, row| {
@@ -88,7 +89,8 @@ fn critical_voltage(log: &UlogReader, topic: &Topic, flight: &Flight) -> Result<
     let stated = [Some(count), flight.parameter("BAT1_N_CELLS"), flight.parameter("BAT_N_CELLS")];
     let stated = stated.into_iter().flatten().find(|cells| *cells > 0.0);
     let cells = stated.unwrap_or_else(|| (volts / FULL_CELL_VOLTS).round().clamp(1.0, MAX_CELLS));
-    // Cells that may be discharged further than lithium polymer cells have lower parameters.
+    // Some cells can be discharged further than lithium polymer cells. For these, the parameters of
+    // the vehicle have lower voltages.
     let [empty, drop] = ["BAT1_V_EMPTY", "BAT1_V_LOAD_DROP"].map(|name| flight.parameter(name));
     let loaded = empty.map(|empty| empty - drop.unwrap_or(0.0)).filter(|volts| *volts > 0.0);
     Ok(cells * loaded.map_or(CRITICAL_CELL_VOLTS, |volts| volts.min(CRITICAL_CELL_VOLTS)))

@@ -18,23 +18,25 @@ const MAX_RATIO: f64 = 1.0;
 /// Time in nanoseconds for which measurements must be rejected. Source: flight-review-rs.
 const WARNING_TIME: i64 = 2 * SECOND;
 
-/// Time in nanoseconds after which the estimate cannot be trusted. Source: flight-review-rs.
+/// Time in nanoseconds from which rejected measurements have the severity high, because the
+/// estimate cannot be trusted. Source: flight-review-rs.
 const CRITICAL_TIME: i64 = 5 * SECOND;
 
-/// Test ratios, and their names in sentences.
+/// Fields of `estimator_status` with test ratios, and their names in sentences.
 const RATIOS: [[&str; 2]; 3] =
     [["vel_test_ratio", "velocity"], ["pos_test_ratio", "position"], ["hgt_test_ratio", "height"]];
 
-/// Error of the position in meters above which PX4 considers the estimate invalid. A smaller jump is
-/// not a finding. Source: default of PX4's parameter `COM_POS_FS_EPH`.
+/// Minimum jump of the position in meters. PX4 considers a position estimate with a larger error
+/// invalid. Source: default of PX4's parameter `COM_POS_FS_EPH`.
 const MIN_POSITION_JUMP: f64 = 5.0;
 
-/// Error of the velocity in m/s above which PX4 considers the estimate invalid. A smaller jump is not
-/// a finding. Source: default of PX4's parameter `COM_VEL_FS_EVH`.
+/// Minimum jump of the velocity in m/s. PX4 considers a velocity estimate with a larger error
+/// invalid. Source: default of PX4's parameter `COM_VEL_FS_EVH`.
 const MIN_VELOCITY_JUMP: f64 = 1.0;
 
-/// Name and unit of a jump in `vehicle_local_position`, the field that counts the jumps, and the
-/// fields with the last jump. A jump in one direction has no second field.
+/// Jumps that are counted in `vehicle_local_position`. Each entry has the name and the unit of the
+/// quantity, the field that counts its jumps, and the fields with the components of the last jump.
+/// The second of these fields is empty for a vertical quantity.
 const JUMPS: [[&str; 5]; 4] = [
     ["horizontal position", "m", "xy_reset_counter", "delta_xy[0]", "delta_xy[1]"],
     ["height", "m", "z_reset_counter", "delta_z", ""],
@@ -91,12 +93,12 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
     Ok(())
 }
 
-/// Returns the times at which PX4 used an instance of the estimator. With several inertial sensors,
-/// PX4 runs several instances and uses one of them.
+/// Returns the times at which PX4 used an instance of the estimator. If the vehicle has several
+/// inertial sensors, PX4 runs several instances and uses the result of one.
 fn times_in_use(log: &UlogReader, instance: f64) -> Result<States, ExportError> {
     let (mut used, mut is_first) = (States::default(), true);
     each_row(log, "estimator_selector_status", &["primary_instance"], |time, row| {
-        // The first row also applies to the time before it.
+        // The state before the first row is unknown, so the first row is used for that time, too.
         let time = if std::mem::take(&mut is_first) { i64::MIN } else { time };
         used.push(time, (row[0] - instance).abs() < 0.5);
     })?;

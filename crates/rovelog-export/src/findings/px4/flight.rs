@@ -1,4 +1,5 @@
-//! State of the vehicle over time, which most rules need.
+//! State of the vehicle over time. Most rules depend on it, because they apply only in flight or
+//! while armed.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ use crate::findings::watch::States;
 /// Number of the flight mode Acro in `vehicle_status.nav_state`, in all versions of PX4.
 const NAV_ACRO: f64 = 10.0;
 
-/// Value of `vehicle_status.vehicle_type` for multicopters (`VEHICLE_TYPE_ROTARY_WING`) since PX4
-/// 1.14. Earlier versions number it 1, too.
+/// Value of `vehicle_status.vehicle_type` for multicopters (`VEHICLE_TYPE_ROTARY_WING`). All
+/// versions of PX4 use the same number.
 const ROTARY_WING: f64 = 1.0;
 
 /// State of the vehicle over time.
@@ -60,18 +61,19 @@ impl Flight {
         self.is_armed(time) && !self.landed.is_on(time)
     }
 
-    /// Returns whether the vehicle was armed, and moved as a multicopter. False for the forward
-    /// flight of a VTOL.
+    /// Returns whether the vehicle was armed and flew as a multicopter. Returns false for a VTOL in
+    /// forward flight.
     pub(super) fn is_hovering(&self, time: i64) -> bool {
         self.is_armed(time) && self.multicopter.is_on(time)
     }
 
-    /// Returns whether the flight mode was Acro, in which pilots fly loops.
+    /// Returns whether the flight mode was Acro, in which large angles are intended.
     pub(super) fn is_acro(&self, time: i64) -> bool {
         self.acro.is_on(time)
     }
 
-    /// Returns the value of a parameter.
+    /// Returns the value of a parameter at the start of the log. Returns `None` if the log lacks
+    /// the parameter.
     pub(super) fn parameter(&self, name: &str) -> Option<f64> {
         self.parameters.get(name).copied()
     }

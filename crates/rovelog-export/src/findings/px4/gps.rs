@@ -10,22 +10,26 @@ use crate::findings::scan::{Scan, each_row};
 use crate::findings::watch::{Holds, Span};
 use crate::findings::{Kind, Severity, digits, seconds};
 
-/// Number of rows at the start that define the normal accuracy. Source: flight-review-rs.
+/// Number of rows at the start that define the normal values of a receiver. Source:
+/// flight-review-rs.
 const BASELINE_ROWS: u32 = 10;
 
-/// Normal horizontal error in meters below which an increase is a finding. Source: flight-review-rs.
+/// The horizontal error is checked only if its normal value in meters is below this limit. Source:
+/// flight-review-rs.
 const GOOD_EPH: f64 = 2.0;
 
-/// Horizontal and vertical error in meters that are too large. Source: flight-review-rs.
+/// Limits of the horizontal and the vertical error in meters. Source: flight-review-rs.
 const MAX_ERRORS: [f64; 2] = [5.0, 10.0];
 
-/// Horizontal error in meters that is a failure. Source: flight-review-rs.
+/// Horizontal error in meters above which the severity is high. Source: flight-review-rs.
 const CRITICAL_EPH: f64 = 10.0;
 
-/// Number of satellites below which a 3D position is impossible. Source: flight-review-rs.
+/// Number of satellites below which the severity is high, because a 3D position needs four
+/// satellites. Source: flight-review-rs.
 const MIN_SATELLITES: f64 = 4.0;
 
-/// Part of the normal number of satellites below which there are too few. Source: flight-review-rs.
+/// Fraction of the normal number of satellites below which there are too few. Source:
+/// flight-review-rs.
 const SATELLITE_RATIO: f64 = 0.5;
 
 /// Lowest value of `fix_type` with a 3D position. Source: PX4's `SensorGps.msg`.
@@ -35,14 +39,15 @@ const FIX_3D: f64 = 3.0;
 /// `SensorGps.msg`.
 const INTERFERENCE: f64 = 2.0;
 
-/// Time in nanoseconds after which a loss of GPS ends the position estimate. Source: default of
-/// PX4's parameter `EKF2_NOAID_TOUT`.
+/// Time in nanoseconds from which the loss of the position has the severity high, because the
+/// estimator no longer has a valid position. Source: default of PX4's parameter `EKF2_NOAID_TOUT`.
 const CRITICAL_TIME: i64 = 5 * SECOND;
 
-/// Time in nanoseconds for which the position must be lost. Receivers skip single positions.
+/// Time in nanoseconds for which the position must be lost. A shorter loss is normal, because
+/// receivers skip single positions.
 const MIN_TIME: i64 = SECOND / 2;
 
-/// Normal values of a receiver.
+/// Normal values of a receiver, which are the means of its first rows.
 #[derive(Clone, Copy, Default)]
 struct Baseline {
     rows: u32,
@@ -56,8 +61,8 @@ struct Baseline {
 
 /// Adds the checks of the GPS receivers.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) -> Result<(), ExportError> {
-    // The position that the autopilot used is in `vehicle_gps_position`. Receivers are only checked
-    // if the log lacks it.
+    // The topic `vehicle_gps_position` has the position that the autopilot used. Only if the log
+    // lacks this topic, each receiver is checked separately.
     let mut chosen: Vec<_> = topics(log, "vehicle_gps_position").take(1).collect();
     if chosen.is_empty() {
         chosen.extend(topics(log, "sensor_gps"));
@@ -90,7 +95,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
     Ok(())
 }
 
-/// Adds the checks of the accuracy.
+/// Adds the checks of the horizontal error, the vertical error and the number of satellites.
 fn accuracy<'a>(topic: &Topic, baseline: Baseline, flight: &'a Flight, scan: &mut Scan<'a>) {
     let Baseline { eph, satellites, end, had_fix, .. } = baseline;
     let max_eph = if eph < GOOD_EPH { MAX_ERRORS[0] } else { f64::INFINITY };
@@ -102,7 +107,7 @@ fn accuracy<'a>(topic: &Topic, baseline: Baseline, flight: &'a Flight, scan: &mu
         let is_low_bad = i == 2;
         let is_worse = move |value: f64, limit: f64| if is_low_bad { value < limit } else { value > limit };
         let test = move |time, row: &[f64]| {
-            // A loss of the position is another finding.
+            // The loss of the position is reported by a finding of the kind `gps-loss`.
             let is_lost = had_fix && row[1] < FIX_3D;
             let is_bad = time > end && flight.is_armed(time) && is_worse(row[0], limits[i]);
             (is_bad && !is_lost).then_some(row[0])
@@ -110,7 +115,7 @@ fn accuracy<'a>(topic: &Topic, baseline: Baseline, flight: &'a Flight, scan: &mu
         let report = move |topic: &str, span: &Span| {
             let (worst, limit) = (span.worst.value, limits[i]);
             let (severity, more) = match had_fix {
-                // Such flights are usually indoors and use other sensors.
+                // A flight without any position is usually indoors, and does not need GPS.
                 false => (Severity::Low, "; the receiver had no position in the whole log"),
                 true if is_worse(worst, critical[i]) => (Severity::High, ""),
                 true => (Severity::Medium, ""),

@@ -8,39 +8,43 @@ use crate::findings::scan::Scan;
 use crate::findings::watch::{Holds, Sample, Span, Watch};
 use crate::findings::{Evidence, Finding, Kind, Severity, digits, seconds};
 
-/// Mean vibration metric in m/s² above which a flight has a problem. Source: Flight Review and
+/// Mean vibration metric in m/s² from which the severity is medium. Source: Flight Review and
 /// flight-review-rs.
 const MEAN_LIMIT: f64 = 4.905;
 
-/// Mean vibration metric in m/s² above which sensors cannot be trusted, and highest metric above
-/// which a flight has a problem. Source: Flight Review and flight-review-rs.
+/// Mean vibration metric in m/s² from which the sensors cannot be trusted, so the severity is high.
+/// If at least [`MIN_ROWS`] rows exceed this limit, the severity is at least medium. Source: Flight
+/// Review and flight-review-rs.
 const HIGH_LIMIT: f64 = 9.81;
 
-/// Minimum number of rows in flight. PX4 logs a row per second, and a hard landing is not vibration.
+/// Minimum number of rows in flight, and of rows above [`HIGH_LIMIT`]. PX4 logs one row per second.
+/// With fewer rows, a hard landing would count as vibration.
 const MIN_ROWS: u32 = 5;
 
-/// Time in nanoseconds for which the signal must be lost. It is also the default of PX4's parameter
-/// `COM_RC_LOSS_T`. Source: flight-review-rs.
+/// Time in nanoseconds for which the signal of the remote control must be lost. Source:
+/// flight-review-rs. It is also the default of PX4's parameter `COM_RC_LOSS_T`.
 const RC_TIME: i64 = SECOND / 2;
 
-/// Time in nanoseconds after which the loss of the signal is a failure. Source: flight-review-rs.
+/// Time in nanoseconds from which the loss of the signal has the severity high. Source:
+/// flight-review-rs.
 const CRITICAL_RC_TIME: i64 = 5 * SECOND;
 
-/// Processor load, as a fraction, above which PX4 refuses to arm. Source: former default of PX4's
-/// parameter `COM_CPU_MAX`. The parameter is used if the log has it.
+/// Processor load, as a fraction, above which PX4 refuses to arm. It is used if the log has no
+/// parameter `COM_CPU_MAX`, or if this parameter is not positive. Source: former default of
+/// `COM_CPU_MAX`.
 const MAX_LOAD: f64 = 0.9;
 
 /// Time in nanoseconds for which the load must be too high. Source: description of `COM_CPU_MAX`.
 const LOAD_TIME: i64 = 2 * SECOND;
 
-/// Adds the checks of sensors, receivers and the processor.
+/// Adds the checks of vibration, the remote control and the processor load.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
     for topic in topics(log, "vehicle_imu_status") {
         let watch = Vibration { flight, rows: 0, sum: 0.0, high_rows: 0, highest: None, span: None };
         scan.add(topic, ["accel_vibration_metric"], watch);
     }
     for topic in topics(log, "input_rc") {
-        // Vehicles without a remote control never have a signal.
+        // A vehicle that never had a signal is flown without a remote control.
         let mut had_signal = false;
         let test = move |time, row: &[f64]| {
             had_signal |= row[0] == 0.0;

@@ -1,7 +1,8 @@
 //! Findings in logs of PX4 autopilots.
 //!
-//! Each module has rules, with their thresholds as constants. The name "flight-review-rs" in
-//! comments is PX4's analyzer of logs (github.com/PX4/flight-review-rs, `crates/converter`).
+//! Each module has the rules for a part of the vehicle, with their thresholds as constants. Many
+//! thresholds come from flight-review-rs, which is PX4's log analyzer
+//! (<https://github.com/PX4/flight-review-rs>, `crates/converter`).
 
 mod attitude;
 mod battery;
@@ -42,7 +43,7 @@ pub(super) fn findings(log: &UlogReader, found: &mut Vec<Finding>) -> Result<(),
     Ok(())
 }
 
-/// Returns the topics with this type that have rows.
+/// Returns the topics of a type that have rows, one for each instance.
 fn topics<'a>(log: &'a UlogReader, type_name: &str) -> impl Iterator<Item = &'a Topic> {
     log.topics().iter().filter(move |topic| topic.type_name == type_name && topic.count > 0)
 }

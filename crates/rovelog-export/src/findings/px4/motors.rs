@@ -18,23 +18,23 @@ const MAX_OUTPUTS: usize = 16;
 /// Pulse width in microseconds from which a motor is at full power. Source: flight-review-rs.
 const FULL_PULSE: f64 = 1900.0;
 
-/// Pulse width in microseconds above which a number is not a pulse width. Outputs of other protocols
-/// have other scales. Source: `PWM_MAX` parameters of PX4, which are at most 2200.
+/// Longest pulse width in microseconds. A higher value is not a pulse width, because outputs of
+/// other protocols have other scales. Source: PX4's `PWM_MAX` parameters, which are at most 2200.
 const MAX_PULSE: f64 = 2200.0;
 
-/// Control from 0 to 1 from which a motor is at full power.
+/// Value of `actuator_motors.control` from which a motor is at full power. The highest value is 1.
 const FULL_CONTROL: f64 = 0.99;
 
-/// Time in nanoseconds for which a motor must be at full power. Source: flight-review-rs uses 50
-/// rows, which PX4 logs in 5 s.
+/// Time in nanoseconds for which a motor must be at full power. Source: flight-review-rs, which
+/// requires 50 rows. PX4 logs 50 rows in 5 s.
 const SATURATION_TIME: i64 = 5 * SECOND;
 
-/// Time in nanoseconds for which a motor must stand still. Source: PX4's failure detector waits
-/// 300 ms for a speed controller.
+/// Time in nanoseconds for which a motor must stand still. Source: PX4's failure detector, which
+/// waits 300 ms for a speed controller.
 const STOP_TIME: i64 = 3 * SECOND / 10;
 
-/// Part of its highest value at which each other motor must run if a motor counts as failed. After
-/// a crash, all motors are slow.
+/// Fraction of its highest value above which a motor counts as running. A stopped motor is a
+/// failure only if all others run, because all motors are slow after a crash.
 const RUNNING_RATIO: f64 = 0.2;
 
 /// Topic with the values that are sent to speed controllers and servos. It has an instance for each
@@ -68,13 +68,14 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         add(topic, names("control[#]").into_iter().take(12).collect(), [FULL_CONTROL, f64::INFINITY]);
     }
     for topic in topics(log, OUTPUTS) {
-        // Saturation is known more exactly from the topic `actuator_motors`.
+        // If the log has the topic `actuator_motors`, saturation is detected there, because its
+        // values do not depend on the protocol of the outputs.
         let full = if motors.is_empty() { [FULL_PULSE, MAX_PULSE] } else { [f64::INFINITY; 2] };
         add(topic, names("output[#]"), full);
     }
 }
 
-/// An output, or the speed of a motor.
+/// Watch of one output, or of the speed of one motor.
 struct Output {
     /// Highest value in flight.
     highest: f64,
@@ -95,15 +96,15 @@ impl Output {
     }
 }
 
-/// Rows in which all outputs of a device are 0 while armed.
+/// Detects a device whose outputs are 0 in all rows while armed.
 struct Silent {
-    /// True if any device had an output that was not 0. All devices share this value.
+    /// True if any device has had an output other than 0 while armed. All devices share this value.
     any_output: Rc<Cell<bool>>,
-    /// True if this device had an output that was not 0.
+    /// True if this device has had an output other than 0 while armed.
     ran: bool,
     /// Number of outputs of the device.
     count: f64,
-    /// Times of the first and the last row.
+    /// Times of the first and the last row while armed.
     span: Option<[i64; 2]>,
 }
 
@@ -116,8 +117,8 @@ impl Silent {
         self.span.get_or_insert([time, time])[1] = time;
     }
 
-    /// Adds the finding. Its severity is low, because most such devices have no motors. But it can
-    /// also be a device that failed before the start.
+    /// Adds the finding. Its severity is low, because no motors are connected to most such devices.
+    /// But the device may also have failed before the vehicle was armed.
     fn finish(&self, topic: &str, found: &mut Vec<Finding>) {
         let is_silent = self.any_output.get() && !self.ran && self.count > 0.0;
         let Some([start, end]) = self.span.filter(|_| is_silent) else { return };
@@ -134,7 +135,8 @@ impl Silent {
 /// Watch of all outputs in a topic.
 struct Outputs<'a> {
     flight: &'a Flight,
-    /// Range of values that are full power.
+    /// Lowest and highest value at which a motor is at full power. Both are infinite if saturation
+    /// is not checked.
     full: [f64; 2],
     fields: Vec<String>,
     channels: Vec<Output>,
@@ -154,7 +156,7 @@ impl Watch for Outputs<'_> {
                 output.lowest = output.lowest.min(*value);
             }
         }
-        // A motor that never ran is not connected.
+        // An output that was never above 0 has no motor.
         let used = || self.channels.iter().zip(row).filter(|(output, _)| output.highest > 0.0);
         let running = used().filter(|(output, value)| **value > output.highest * RUNNING_RATIO).count();
         let is_only_one = running > 0 && running + 1 == used().count();
@@ -179,7 +181,7 @@ impl Watch for Outputs<'_> {
                     format!("The {what} of motor {number} was 0 for {time} in flight, while the others ran.");
                 span.finding((Kind::MotorFailure, Severity::High), sentence, signal.clone(), 0.0)
             }));
-            // An output that is always at its highest value is not a motor.
+            // An output that is always at full power is not a motor.
             let full = output.full.finish().into_iter().filter(|_| output.lowest < self.full[0]);
             found.extend(full.map(|span| {
                 let sentence = format!("Motor {number} was at full power for {}.", seconds(span.longest));

@@ -6,19 +6,20 @@ use rovelog::ulog_format::{Dropout, UlogReader};
 use super::SECOND;
 use crate::findings::{Evidence, Finding, Kind, Severity, seconds};
 
-/// Total duration of all dropouts in nanoseconds that is a problem of its own.
+/// Total duration of all dropouts in nanoseconds above which their finding has the severity medium.
 const LONG_DROPOUTS: i64 = SECOND;
 
-/// Maximum time in nanoseconds between a dropout and a failure that it may hide.
+/// Maximum time in nanoseconds between a dropout and a failure. The missing data may include the
+/// cause of the failure.
 const NEAR_FAILURE: i64 = SECOND;
 
-/// Adds a finding for all dropouts of the logger, and one for each dropout at the time of a finding
-/// of high severity.
+/// Adds a finding for all dropouts of the logger. In addition, adds a finding for each failure (a
+/// finding of high severity) with a dropout near it.
 pub(super) fn dropouts(log: &UlogReader, found: &mut Vec<Finding>) {
     let dropouts = log.dropouts();
     let timed: Vec<_> = dropouts.iter().filter_map(|dropout| Some((dropout, dropout.span()?))).collect();
     let evidence = |dropout: &Dropout, time: i64| {
-        // A dropout message is 5 bytes long: its length, its type and the duration.
+        // A dropout message has 5 bytes: the length (2), the type (1) and the duration (2).
         Evidence::bytes("dropout", Some(time), dropout.offset..dropout.offset + 5)
     };
     let failures = found.iter().filter(|finding| finding.severity == Severity::High);

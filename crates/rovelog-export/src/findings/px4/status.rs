@@ -1,4 +1,4 @@
-//! Failsafes, kills and terminations, with their cause.
+//! Failsafes, kills and terminations, with their causes.
 
 use std::fmt::Write as _;
 
@@ -14,18 +14,18 @@ use crate::findings::watch::{Holds, Sample, Span};
 use crate::findings::{Evidence, Finding, Kind, Severity, seconds};
 use crate::signal::numeric_fields;
 
-/// Maximum time in nanoseconds from a cause to its effect.
+/// Maximum time in nanoseconds from a cause to the start of the finding.
 const CAUSE_BEFORE: i64 = 2 * SECOND;
 
-/// Maximum time in nanoseconds by which a cause is logged after its effect. PX4 logs the states of
-/// the vehicle twice per second.
+/// Maximum time in nanoseconds by which a cause is logged after the start of the finding. PX4 logs
+/// the state of the vehicle twice per second, so the cause may be logged later than its effect.
 const CAUSE_AFTER: i64 = SECOND / 2;
 
-/// Level of texts and events, as in syslog, up to which they are warnings.
+/// Highest level of a warning, as in syslog. Errors have lower levels.
 const WARNING: u8 = 4;
 
-/// Fields of `actuator_armed` that stop the motors, with the kind of the finding. PX4 1.16 renamed
-/// them.
+/// Fields of `actuator_armed` that stop the motors, with the kind of the finding. Each kind has two
+/// fields, because PX4 1.16 renamed them.
 const STOPS: [(&str, Kind); 4] = [
     ("manual_lockdown", Kind::Kill),
     ("kill", Kind::Kill),
@@ -33,17 +33,20 @@ const STOPS: [(&str, Kind); 4] = [
     ("termination", Kind::Termination),
 ];
 
-/// Maximum number of flags that are named as causes. The first flags are the cause of the others.
+/// Maximum number of flags that are named as causes. Later flags are usually effects of the first
+/// ones.
 const MAX_CAUSES: usize = 4;
 
-/// Topics whose fields are the causes of failsafes. The first is used since PX4 1.14.
+/// Topics with flags for the causes of failsafes. PX4 has the first topic since version 1.14. The
+/// topics are tried in this order until one has a flag that was set during the log.
 const FLAGS: [&str; 3] = ["failsafe_flags", "vehicle_status_flags", "vehicle_status"];
 
-/// Adds the checks of the states in which motors are stopped.
+/// Adds the checks of kills and terminations.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) {
     let Some(topic) = topics(log, "actuator_armed").next() else { return };
     for (field, kind) in STOPS {
-        // PX4 disarms at the same time, so the state before the stop counts.
+        // PX4 disarms when it stops the motors, so the row before the stop shows whether the
+        // vehicle was flying.
         let mut last: Option<Sample> = None;
         let test = move |time, row: &[f64]| {
             let last = last.replace(Sample { time, value: row[0] });
@@ -60,8 +63,8 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
     }
 }
 
-/// Adds the failsafes while armed, and completes the sentences of failsafes and stops with their
-/// causes.
+/// Adds the failsafes that started while armed, and completes the sentences of all failsafes, kills
+/// and terminations with their causes.
 pub(super) fn failsafes(
     log: &UlogReader,
     flight: &Flight,
@@ -109,7 +112,7 @@ pub(super) fn failsafes(
             names.push(signal.rsplit('.').next().unwrap_or_default().replace('_', " "));
             finding.evidence.push(Evidence::value(signal, *time, 1.0));
         }
-        // The last message is the most specific.
+        // If there are several messages, the last one is usually the most specific.
         names.extend(
             messages
                 .iter()
@@ -123,10 +126,10 @@ pub(super) fn failsafes(
     Ok(())
 }
 
-/// Maximum number of changes of flags that are examined.
+/// Maximum number of times at which flags were set that are stored.
 const MAX_FLAGS: usize = 4096;
 
-/// Returns the times at which flags for failures were set, with the signals of the flags.
+/// Returns the times at which flags for failures were set, with the names of the signals.
 fn rising_flags(log: &UlogReader) -> Result<Vec<(i64, String)>, ExportError> {
     let mut rising = Vec::new();
     for name in FLAGS {
@@ -134,7 +137,7 @@ fn rising_flags(log: &UlogReader) -> Result<Vec<(i64, String)>, ExportError> {
         let fields: Vec<String> =
             numeric_fields(log, topic)?.into_iter().filter(|field| is_cause(topic, field)).collect();
         let names: Vec<&str> = fields.iter().map(String::as_str).collect();
-        // The flags that are set at the start are normal for this vehicle.
+        // Flags that are set at the start are considered normal for this vehicle.
         let mut was = vec![true; fields.len()];
         each_row(log, &topic.name, &names, |time, row| {
             for ((field, value), was) in fields.iter().zip(row).zip(&mut was) {
@@ -159,7 +162,8 @@ fn is_cause(topic: &Topic, field: &str) -> bool {
     ["_lost", "_failure", "_violated", "_invalid"].iter().any(|end| field.ends_with(end))
 }
 
-/// Returns the warnings and errors of PX4's events and of the console, in time order.
+/// Returns the warnings and errors among PX4's events, in time order. If there are none, returns
+/// those of the log's text messages.
 fn messages(log: &UlogReader) -> Vec<(i64, String)> {
     let events = events(log).list.into_iter().filter(|event| event.is_message() && event.level <= WARNING);
     let mut messages: Vec<_> = events.map(|event| (event.time.nanos, event.message())).collect();
