@@ -21,10 +21,12 @@ use crate::times::{TimeBase, Times};
 use crate::window::{WindowArgs, select_window};
 
 const MORE: &str = "\
-Each argument is drawn in its own panel. Signals that are joined by a comma share a panel, which has an axis for each of two units. Without signals, the panels of rovelog report are drawn. A signal is TOPIC.FIELD, or FIELD if only one topic has \
-this field. Names may contain *, ?, {a,b} and [0..3]. The name of a topic, array or struct selects \
-all its fields. Quaternions also have .roll, .pitch and .yaw. In power logs, a current that was \
-measured in two ranges is one signal, such as I1.
+Each argument is drawn in its own panel. Signals that are joined by a comma share a panel, which \
+has an axis for each of two units. Without signals, the panels of rovelog report are drawn. A \
+signal is TOPIC.FIELD, or FIELD if only one topic has this field. Names may contain *, ?, {a,b} \
+and [0..3]. The name of a topic, array or struct selects all its fields. Quaternions also have \
+.roll, .pitch and .yaw. In power logs, a current that was measured in two ranges is one signal, \
+such as I1.
 
 An expression is a signal, too. It consists of signals, numbers, + - * / ^, comparisons, and the \
 functions abs, sqrt, sin, cos, tan, asin, acos, atan, atan2, exp, log, log10, floor, ceil, round, \
@@ -34,7 +36,8 @@ name.
 
 Minima and maxima are always drawn, however long the log is. On/off signals and states with names \
 are drawn as lanes, and flight modes as bands. An HTML page can be zoomed; the only data of the \
-log in it is the plot. Several logs are plotted one after the other, or as files in a folder.
+log in it is the plot. Several logs are plotted one after the other, as files in a folder, or in \
+one plot with --overlay.
 
 PNG and PDF need the Cargo feature pictures, which released binaries and the Python package have. \
 To build it, run cargo install --path crates/rovelog-cli --features pictures.

@@ -51,13 +51,13 @@ pub(super) fn findings(log: &VelReader, found: &mut Vec<Finding>) -> Result<(), 
             _ => continue,
         };
         let mut last: Vec<f64> = Vec::new();
-        let test = move |time: i64, row: &[f64]| {
+        let test = move |_: i64, row: &[f64]| {
             let (speed, values) = row.split_at(usize::from(has_speed));
             let is_moving = speed.first().is_none_or(|speed| *speed > MIN_SPEED);
             let is_frozen = is_moving && last == values;
             last.clear();
             last.extend(values);
-            is_frozen.then_some(time as f64 / 1e9)
+            is_frozen.then_some(0.0)
         };
         scan.check(
             topic,
@@ -68,12 +68,13 @@ pub(super) fn findings(log: &VelReader, found: &mut Vec<Finding>) -> Result<(), 
                 let what = if has_speed { "position" } else { "measured values" };
                 let time = seconds(span.longest);
                 let sentence = format!("The {what} of {topic} did not change for {time}.");
-                span.finding(
-                    (Kind::FrozenSensor, Severity::Medium),
-                    sentence,
-                    topic.to_owned(),
-                    min as f64 / 1e9,
-                )
+                let cause = (Kind::FrozenSensor, Severity::Medium);
+                let mut finding = span.finding(cause, sentence, topic.to_owned(), min as f64 / 1e9);
+                // The value of the evidence is the time, as the limit is.
+                for evidence in &mut finding.evidence {
+                    evidence.value = Some(span.longest as f64 / 1e9);
+                }
+                finding
             },
         );
     }
@@ -98,14 +99,18 @@ fn lost_packets(log: &VelReader, found: &mut Vec<Finding>) {
     let lost = |length: i64| (length + period / 2) / period - 1;
     let total: i64 = health.longest_gaps.iter().map(|gap| lost(gap.length)).sum();
     let severity = if total >= MANY_PACKETS { Severity::Medium } else { Severity::Low };
+    // Only the longest gaps are listed, so a log with more gaps lacks even more packets.
+    let is_all = health.longest_gaps.len() as u64 >= health.gaps;
     let sentence = format!(
-        "About {} of the Velodyne are missing in {}, the longest of {}.",
+        "{} {} of the Velodyne are missing in {}, the longest of {}.",
+        if is_all { "About" } else { "At least" },
         count(total, "packet"),
         count(health.gaps, "gap"),
         seconds(longest.length)
     );
-    let starts = || health.longest_gaps.iter().map(|gap| gap.start);
-    let (start, end) = (starts().min().unwrap_or(0), starts().max().unwrap_or(0));
+    let start = health.longest_gaps.iter().map(|gap| gap.start).min().unwrap_or(0);
+    let ends = health.longest_gaps.iter().map(|gap| gap.start.saturating_add(gap.length));
+    let end = ends.max().unwrap_or(start);
     let evidence = health.longest_gaps.iter().map(|gap| {
         let length = Evidence::value("VelodyneRawDataM.packets", gap.start, gap.length as f64 / 1e9);
         length.with_limit(period as f64 / 1e9)

@@ -86,7 +86,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
         let report = move |topic: &str, span: &Span| {
             let size = digits(span.worst.value);
             let sentence = format!("The estimated {name} jumped by {size} {unit} in flight.");
-            span.finding((Kind::EkfReset, Severity::Medium), sentence, format!("{topic}.{counter}"), limit)
+            span.finding((Kind::EkfReset, Severity::Medium), sentence, format!("{topic}.{first}"), limit)
         };
         scan.check(topic, [counter, first, second], Holds::above(0), test, report);
     }
