@@ -17,7 +17,7 @@
 mod kind;
 mod px4;
 mod rld;
-mod scan;
+pub(crate) mod scan;
 mod timing;
 mod vel;
 mod watch;
@@ -27,6 +27,7 @@ use std::ops::Range;
 use rovelog::AnyLog;
 
 use crate::ExportError;
+use crate::plot::significant;
 
 pub use kind::Kind;
 
@@ -118,7 +119,7 @@ impl Finding {
 /// Returns an error if the log cannot be read.
 pub fn findings(log: &AnyLog) -> Result<Vec<Finding>, ExportError> {
     let mut found = Vec::new();
-    timing::lost_bytes(log, &mut found);
+    timing::lost_bytes(log, &mut found)?;
     match log {
         AnyLog::Ulog(reader) => px4::findings(reader, &mut found)?,
         AnyLog::Rld(reader) => rld::findings(log, reader, &mut found)?,
@@ -142,18 +143,12 @@ fn seconds(nanos: i64) -> String {
     format!("{} s", digits(nanos as f64 / 1e9))
 }
 
-/// Formats a number with three significant digits, such as `0.0583` or `13.2`. Zeros at the end of
-/// the decimals are omitted. A number with more than three digits before the decimal point, such as
-/// `4291234`, is rounded to an integer.
+/// Formats a number with three significant digits and without trailing zeros, such as `0.0583`,
+/// `13.2` or `4290000`. The integer part is never rounded.
 fn digits(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
+    let text = significant(value, 3);
+    if !text.contains('.') {
+        return text;
     }
-    #[expect(clippy::cast_possible_truncation, reason = "the exponent of a float is small")]
-    let decimals = 2 - value.abs().log10().floor() as i32;
-    if decimals <= 0 {
-        return format!("{value:.0}");
-    }
-    let text = format!("{value:.*}", decimals.unsigned_abs() as usize);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

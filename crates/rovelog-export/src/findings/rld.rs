@@ -1,11 +1,15 @@
-//! Findings in logs of `RocketLogger` devices.
+//! Finds problems in logs of `RocketLogger` devices.
 
-use rovelog::AnyLog;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use rovelog::core::internal::text::count;
 use rovelog::rld_format::RldReader;
 use rovelog::rld_format::analysis::currents;
+use rovelog::{AnyLog, Diagnostic};
 
 use super::scan::Scan;
-use super::timing::time_of;
+use super::timing::{MAX_EVIDENCE, time_of};
 use super::watch::{Holds, Span};
 use super::{Evidence, Finding, Kind, Severity, digits, seconds};
 use crate::ExportError;
@@ -38,23 +42,35 @@ fn kind_of(diagnostic: &str) -> Option<(Kind, Severity)> {
     }
 }
 
-/// Adds the findings of an RLD log.
+/// Adds the findings of an RLD log. Diagnostics of the same rule are one finding.
 pub(super) fn findings(
     log: &AnyLog,
     reader: &RldReader,
     found: &mut Vec<Finding>,
 ) -> Result<(), ExportError> {
     let start = log.info().span().map_or(0, |span| span.0.nanos);
+    let mut by_rule: BTreeMap<&str, Vec<&Diagnostic>> = BTreeMap::new();
     for diagnostic in log.diagnostics().list() {
-        let Some(cause) = kind_of(diagnostic.rule.name) else { continue };
-        let time = time_of(log, &diagnostic.range);
-        let at = time.unwrap_or(start);
-        let evidence = Evidence::bytes("file", time, diagnostic.range.clone());
-        let mut sentence = format!("{}.", diagnostic.message);
+        by_rule.entry(diagnostic.rule.name).or_default().push(diagnostic);
+    }
+    for (rule, diagnostics) in by_rule {
+        let Some(cause) = kind_of(rule) else { continue };
+        let evidence = diagnostics.iter().take(MAX_EVIDENCE).map(|diagnostic| {
+            let time = time_of(log, &diagnostic.range)?;
+            Ok(Evidence::bytes("file", time, diagnostic.range.clone()))
+        });
+        let evidence = evidence.collect::<Result<Vec<_>, ExportError>>()?;
+        let times = || evidence.iter().filter_map(|evidence| evidence.time);
+        let (first, last) = (times().min().unwrap_or(start), times().max().unwrap_or(start));
+        let mut sentence = diagnostics[0].message.clone();
         if let Some(first) = sentence.get_mut(..1) {
             first.make_ascii_uppercase();
         }
-        found.push(Finding::new(cause, at..at, sentence, vec![evidence]));
+        if diagnostics.len() > 1 {
+            let _ = write!(sentence, "; the same in {}", count(diagnostics.len() - 1, "other place"));
+        }
+        sentence.push('.');
+        found.push(Finding::new(cause, first..last, sentence, evidence));
     }
     let channels = reader.channels();
     let mut scan = Scan::default();
@@ -64,14 +80,14 @@ pub(super) fn findings(
         let [low, valid, high] = [current.low, current.valid, current.high].map(name);
         let over = |kind: Kind, name: &str, limit: f64, what: &'static str| {
             let name = name.to_owned();
-            move |_: &str, span: &Span| {
+            move |topic: &str, span: &Span| {
                 let sentence = format!(
                     "The current {name} was {} mA for {}, beyond its range of ±{} mA{what}.",
                     digits(span.worst.value * 1e3),
                     seconds(span.longest),
                     digits(limit * 1e3)
                 );
-                span.finding((kind, span.severity(LONG_TIME)), sentence, name.clone(), limit)
+                span.finding((kind, span.severity(LONG_TIME)), sentence, format!("{topic}.{name}"), limit)
             }
         };
         let what = ", but its range bit says that it is valid";

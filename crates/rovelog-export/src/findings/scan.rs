@@ -25,8 +25,10 @@ struct Job<'a> {
 
 /// A set of watches that all run in one pass over the log.
 #[derive(Default)]
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     jobs: Vec<Job<'a>>,
+    /// Start and exclusive end of the rows that are read, in nanoseconds of the log's clock.
+    window: (Option<i64>, Option<i64>),
 }
 
 impl<'a> Scan<'a> {
@@ -61,6 +63,7 @@ impl<'a> Scan<'a> {
         let name = |job: &Job<'_>| log.topics()[job.topic.index()].name.clone();
         let fields = self.jobs.iter().flat_map(|job| job.fields.iter().map(|field| field_path(field)));
         let select = Select::topics(self.jobs.iter().map(name)).with_fields(fields);
+        let select = select.between(self.window.0, self.window.1);
         for batch in log.batches(&select) {
             let (topic, batch) = batch?;
             self.jobs.iter_mut().filter(|job| job.topic == topic).for_each(|job| job.batch(&batch));
@@ -102,19 +105,24 @@ fn numbers(leaf: &Leaf, batch: &RecordBatch) -> Vec<f64> {
     (0..batch.num_rows()).map(time).collect()
 }
 
-/// Calls `each` with the time and the fields of each row in a topic. Does nothing if the log lacks
-/// the topic or the topic has no rows.
-pub(super) fn each_row(
+/// Calls `each` with the time and the fields of each row of a topic that has a time. `window` is the
+/// start and the exclusive end of the rows. A field that the topic lacks is NaN. Does nothing if the
+/// log lacks the topic or the topic has no rows.
+pub(crate) fn each_row(
     log: &dyn LogReader,
     topic: &str,
     fields: &[&str],
+    window: (Option<i64>, Option<i64>),
     each: impl FnMut(i64, &[f64]),
 ) -> Result<(), ExportError> {
     let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { return Ok(()) };
-    let mut scan = Scan::default();
+    let mut scan = Scan { window, ..Scan::default() };
     scan.add(topic.get(), fields.iter().copied(), Rows(each));
     scan.run(log, &mut Vec::new())
 }
+
+/// Window of [`each_row`] that contains all rows.
+pub(crate) const WHOLE_LOG: (Option<i64>, Option<i64>) = (None, None);
 
 /// A watch that passes each row to a function and has no findings.
 struct Rows<F>(F);

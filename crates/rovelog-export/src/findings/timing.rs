@@ -1,4 +1,4 @@
-//! Bytes that could not be read, topics that stall, and problems of clocks.
+//! Finds bytes that could not be read, topics that stall, and problems of clocks.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use super::{Evidence, Finding, Kind, Severity, digits};
 use crate::ExportError;
 
 /// Maximum number of topics or byte ranges that are listed as evidence of a finding.
-const MAX_EVIDENCE: usize = 16;
+pub(super) const MAX_EVIDENCE: usize = 16;
 
 /// Length in nanoseconds above which a pause of a topic can be a stall. The pause must also be
 /// longer than [`MIN_STALL_PERIODS`] periods.
@@ -41,28 +41,31 @@ const OTHER_CLOCK: f64 = 86_400e9;
 const BASELINE_MESSAGES: u64 = 10;
 
 /// Adds a finding if bytes of the file could not be read.
-pub(super) fn lost_bytes(log: &AnyLog, found: &mut Vec<Finding>) {
+pub(super) fn lost_bytes(log: &AnyLog, found: &mut Vec<Finding>) -> Result<(), ExportError> {
     let (lost, info) = (log.diagnostics().ledger(), log.info());
-    let Some((start, end)) = info.span().filter(|_| !lost.is_empty()) else { return };
+    let Some((start, end)) = info.span().filter(|_| !lost.is_empty()) else { return Ok(()) };
     let ranges = lost.ranges.iter().take(MAX_EVIDENCE);
-    let evidence = ranges.map(|range| Evidence::bytes("file", time_of(log, range), range.clone()));
-    let evidence: Vec<_> = evidence.collect();
+    let evidence = ranges.map(|range| Ok(Evidence::bytes("file", time_of(log, range)?, range.clone())));
+    let evidence = evidence.collect::<Result<Vec<_>, ExportError>>()?;
     let times = || evidence.iter().filter_map(|evidence| evidence.time);
     let (start, end) = (times().min().unwrap_or(start.nanos), times().max().unwrap_or(end.nanos));
     let cause = (Kind::LostBytes, Severity::Medium);
     found.push(Finding::new(cause, start..end, format!("{lost}."), evidence));
+    Ok(())
 }
 
 /// Returns the earliest time of the blocks that start in a byte range. Returns `None` if no block
 /// with a time starts there. [`Select::blocks`] explains blocks.
-pub(super) fn time_of(log: &AnyLog, bytes: &Range<u64>) -> Option<i64> {
+pub(super) fn time_of(log: &AnyLog, bytes: &Range<u64>) -> Result<Option<i64>, ExportError> {
     let mut select = Select::all().with_fields([""]);
     select.blocks = Some(bytes.start..bytes.end.max(bytes.start + 1));
-    let times = log.batches(&select).map_while(Result::ok).filter_map(|(_, batch)| {
-        let times = batch.column(0).as_primitive::<Int64Type>().iter().flatten().collect::<Vec<_>>();
-        times.into_iter().min()
-    });
-    times.min()
+    let mut earliest: Option<i64> = None;
+    for batch in log.batches(&select) {
+        let (_, batch) = batch?;
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        earliest = earliest.into_iter().chain(times.iter().flatten()).min();
+    }
+    Ok(earliest)
 }
 
 /// Adds findings about topics that pause or stop, and about times that go back or are all equal.

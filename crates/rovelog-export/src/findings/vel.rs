@@ -1,4 +1,4 @@
-//! Findings in VEL logs: lost packets and frozen sensors.
+//! Finds problems in VEL logs: lost packets and frozen sensors.
 
 use rovelog::LogReader as _;
 use rovelog::core::health::{Health, Pace};
@@ -50,33 +50,24 @@ pub(super) fn findings(log: &VelReader, found: &mut Vec<Finding>) -> Result<(), 
             "GPSDataM" => (&POSITION[..], FROZEN_POSITION_TIME, true),
             _ => continue,
         };
-        let mut last: Vec<f64> = Vec::new();
-        let test = move |_: i64, row: &[f64]| {
+        // The value of a frozen row is the time since the first of them, in seconds.
+        let (mut last, mut since): (Vec<f64>, Option<i64>) = (Vec::new(), None);
+        let test = move |time: i64, row: &[f64]| {
             let (speed, values) = row.split_at(usize::from(has_speed));
             let is_moving = speed.first().is_none_or(|speed| *speed > MIN_SPEED);
             let is_frozen = is_moving && last == values;
             last.clear();
             last.extend(values);
-            is_frozen.then_some(0.0)
+            since = is_frozen.then(|| since.unwrap_or(time));
+            since.map(|since| (time - since) as f64 / 1e9)
         };
-        scan.check(
-            topic,
-            fields.iter().copied(),
-            Holds::above(min),
-            test,
-            move |topic: &str, span: &Span| {
-                let what = if has_speed { "position" } else { "measured values" };
-                let time = seconds(span.longest);
-                let sentence = format!("The {what} of {topic} did not change for {time}.");
-                let cause = (Kind::FrozenSensor, Severity::Medium);
-                let mut finding = span.finding(cause, sentence, topic.to_owned(), min as f64 / 1e9);
-                // The value of the evidence is the time, as the limit is.
-                for evidence in &mut finding.evidence {
-                    evidence.value = Some(span.longest as f64 / 1e9);
-                }
-                finding
-            },
-        );
+        let report = move |topic: &str, span: &Span| {
+            let what = if has_speed { "position" } else { "measured values" };
+            let sentence = format!("The {what} of {topic} did not change for {}.", seconds(span.longest));
+            let cause = (Kind::FrozenSensor, Severity::Medium);
+            span.finding(cause, sentence, topic.to_owned(), min as f64 / 1e9)
+        };
+        scan.check(topic, fields.iter().copied(), Holds::above(min), test, report);
     }
     scan.run(log, found)
 }

@@ -1,15 +1,12 @@
 //! Reads the fields of a topic row by row, for lines that are computed from several fields or from
 //! single bits of a field.
 
-use arrow_array::Array as _;
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::Int64Type;
-use rovelog::core::select::field_path;
-use rovelog::{LogReader, Select};
+use rovelog::LogReader;
 
 use crate::ExportError;
-use crate::leaf::{Leaf, Names, leaves, numbers};
+use crate::findings::scan;
 use crate::plot::{Look, Reducer, Series};
+use crate::signal::numeric_fields;
 
 /// Time range and resolution of the plots.
 #[derive(Clone, Copy)]
@@ -29,30 +26,16 @@ pub(super) fn each_row(
     topic: &str,
     fields: &[String],
     at: Span,
-    mut each: impl FnMut(i64, &[f64]),
+    each: impl FnMut(i64, &[f64]),
 ) -> Result<bool, ExportError> {
-    let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { return Ok(false) };
-    // Only `fields` are decoded, because a topic may have hundreds of fields.
-    let select = Select::topic(topic.name.clone()).with_fields(fields.iter().map(|field| field_path(field)));
-    let columns = topic.columns(&select.between(Some(at.times.0), at.times.1.checked_add(1)))?;
-    let schema = arrow_array::RecordBatchReader::schema(&columns);
-    let all = leaves(&schema, Names::Bracket);
-    let named = |field: &String| all.iter().find(|leaf| leaf.is_number() && leaf.name == *field);
-    let found: Option<Vec<&Leaf>> = fields.iter().map(named).collect();
-    let Some(found) = found else { return Ok(false) };
-    let mut row_values = vec![f64::NAN; found.len()];
-    for batch in columns {
-        let batch = batch?;
-        let bound: Vec<_> = found.iter().map(|leaf| leaf.bind(&batch)).collect();
-        let values: Vec<_> = bound.iter().map(|bound| numbers(&bound.array)).collect();
-        let times = batch.column(0).as_primitive::<Int64Type>();
-        for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
-            for ((to, bound), values) in row_values.iter_mut().zip(&bound).zip(&values) {
-                *to = bound.at(row).map_or(f64::NAN, |at| values[at]);
-            }
-            each(times.value(row), &row_values);
-        }
+    let Some(found) = log.topic(topic).filter(|topic| topic.count > 0) else { return Ok(false) };
+    let known = numeric_fields(log, found.get())?;
+    if !fields.iter().all(|field| known.contains(field)) {
+        return Ok(false);
     }
+    let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+    let window = (Some(at.times.0), at.times.1.checked_add(1));
+    scan::each_row(log, topic, &fields, window, each)?;
     Ok(true)
 }
 
@@ -65,7 +48,7 @@ pub(super) fn flags(
     take: impl Fn(&str) -> bool,
 ) -> Result<Vec<Series>, ExportError> {
     let Some(found) = log.topic(topic) else { return Ok(Vec::new()) };
-    let fields = crate::signal::numeric_fields(log, found.get())?.into_iter().filter(|field| take(field));
+    let fields = numeric_fields(log, found.get())?.into_iter().filter(|field| take(field));
     let fields: Vec<String> = fields.collect();
     let mut lines: Vec<(bool, Reducer)> =
         fields.iter().map(|_| (false, Reducer::new(at.times, at.width))).collect();

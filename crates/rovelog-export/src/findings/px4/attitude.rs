@@ -1,4 +1,4 @@
-//! Attitude failures of multicopters.
+//! Finds attitude failures of multicopters.
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::roll_pitch_yaw;

@@ -1,4 +1,4 @@
-//! Brown-outs, sags and low batteries.
+//! Finds brown-outs, sags and low batteries.
 
 use rovelog::Topic;
 use rovelog::ulog_format::UlogReader;
@@ -6,7 +6,7 @@ use rovelog::ulog_format::UlogReader;
 use super::flight::Flight;
 use super::{SECOND, topics};
 use crate::ExportError;
-use crate::findings::scan::{Scan, each_row};
+use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span};
 use crate::findings::{Kind, Severity, digits, seconds};
 
@@ -80,7 +80,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
 /// multiplied by the number of cells.
 fn critical_voltage(log: &UlogReader, topic: &Topic, flight: &Flight) -> Result<f64, ExportError> {
     let mut first = None;
-    each_row(log, &topic.name, &["voltage_v", "cell_count"], |_, row| {
+    each_row(log, &topic.name, &["voltage_v", "cell_count"], WHOLE_LOG, |_, row| {
         if row[0] > 0.0 {
             first.get_or_insert([row[0], row[1]]);
         }

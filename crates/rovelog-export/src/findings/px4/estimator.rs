@@ -1,4 +1,4 @@
-//! Rejected measurements, faults and jumps of the position estimator EKF2.
+//! Finds rejected measurements, faults and jumps of the position estimator EKF2.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use rovelog::ulog_format::UlogReader;
 use super::flight::Flight;
 use super::{SECOND, topics};
 use crate::ExportError;
-use crate::findings::scan::{Scan, each_row};
+use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span, States};
 use crate::findings::{Kind, Severity, digits, seconds};
 
@@ -97,7 +97,7 @@ pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>)
 /// inertial sensors, PX4 runs several instances and uses the result of one.
 fn times_in_use(log: &UlogReader, instance: f64) -> Result<States, ExportError> {
     let (mut used, mut is_first) = (States::default(), true);
-    each_row(log, "estimator_selector_status", &["primary_instance"], |time, row| {
+    each_row(log, "estimator_selector_status", &["primary_instance"], WHOLE_LOG, |time, row| {
         // The state before the first row is unknown, so the first row is used for that time, too.
         let time = if std::mem::take(&mut is_first) { i64::MIN } else { time };
         used.push(time, (row[0] - instance).abs() < 0.5);

@@ -7,7 +7,7 @@ use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{Entry, status_changes};
 
 use crate::ExportError;
-use crate::findings::scan::each_row;
+use crate::findings::scan::{WHOLE_LOG, each_row};
 use crate::findings::watch::States;
 
 /// Number of the flight mode Acro in `vehicle_status.nav_state`, in all versions of PX4.
@@ -37,12 +37,12 @@ impl Flight {
             }
         }
         let fields = ["nav_state", "vehicle_type", "is_rotary_wing"];
-        each_row(log, "vehicle_status", &fields, |time, row| {
+        each_row(log, "vehicle_status", &fields, WHOLE_LOG, |time, row| {
             flight.acro.push(time, row[0] == NAV_ACRO);
             let is_unknown = row[1].is_nan() && row[2].is_nan();
             flight.multicopter.push(time, is_unknown || row[1] == ROTARY_WING || row[2] > 0.0);
         })?;
-        each_row(log, "vehicle_land_detected", &["landed"], |time, row| {
+        each_row(log, "vehicle_land_detected", &["landed"], WHOLE_LOG, |time, row| {
             flight.landed.push(time, row[0] > 0.0);
         })?;
         let initial = log.parameters().initial;
@@ -61,8 +61,8 @@ impl Flight {
         self.is_armed(time) && !self.landed.is_on(time)
     }
 
-    /// Returns whether the vehicle was armed and flew as a multicopter. Returns false for a VTOL in
-    /// forward flight.
+    /// Returns whether the vehicle was armed as a multicopter, in the air or on the ground. A VTOL in
+    /// forward flight is not a multicopter.
     pub(super) fn is_hovering(&self, time: i64) -> bool {
         self.is_armed(time) && self.multicopter.is_on(time)
     }

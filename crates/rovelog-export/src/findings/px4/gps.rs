@@ -1,4 +1,4 @@
-//! Loss of the GPS position, and interference.
+//! Finds a lost GPS position, and interference.
 
 use rovelog::Topic;
 use rovelog::ulog_format::UlogReader;
@@ -6,7 +6,7 @@ use rovelog::ulog_format::UlogReader;
 use super::flight::Flight;
 use super::{SECOND, topics};
 use crate::ExportError;
-use crate::findings::scan::{Scan, each_row};
+use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span};
 use crate::findings::{Kind, Severity, digits, seconds};
 
@@ -133,7 +133,7 @@ fn accuracy<'a>(topic: &Topic, baseline: Baseline, flight: &'a Flight, scan: &mu
 /// Returns the normal values of a receiver.
 fn baseline(log: &UlogReader, topic: &Topic) -> Result<Baseline, ExportError> {
     let mut baseline = Baseline::default();
-    each_row(log, &topic.name, &["eph", "satellites_used", "fix_type"], |time, row| {
+    each_row(log, &topic.name, &["eph", "satellites_used", "fix_type"], WHOLE_LOG, |time, row| {
         baseline.had_fix |= row[2] >= FIX_3D;
         if baseline.rows < BASELINE_ROWS {
             baseline.rows += 1;

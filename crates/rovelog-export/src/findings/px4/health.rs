@@ -1,4 +1,4 @@
-//! Vibration, loss of the remote control, and load of the processor.
+//! Finds excessive vibration, a lost remote control, and an overloaded processor.
 
 use rovelog::ulog_format::UlogReader;
 

@@ -1,4 +1,4 @@
-//! Findings in logs of PX4 autopilots.
+//! Finds problems in logs of PX4 autopilots.
 //!
 //! Each module has the rules for a part of the vehicle, with their thresholds as constants. Many
 //! thresholds come from flight-review-rs, which is PX4's log analyzer

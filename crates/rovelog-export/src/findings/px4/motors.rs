@@ -1,4 +1,4 @@
-//! Failures and saturation of motors.
+//! Finds motors that failed, and motors at full power.
 
 use std::cell::Cell;
 use std::rc::Rc;

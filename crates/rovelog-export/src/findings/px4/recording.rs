@@ -1,4 +1,4 @@
-//! Data that the logger could not write.
+//! Finds data that the logger could not write.
 
 use rovelog::core::internal::text::count;
 use rovelog::ulog_format::{Dropout, UlogReader};

@@ -1,4 +1,4 @@
-//! Failsafes, kills and terminations, with their causes.
+//! Finds failsafes, kills and terminations, and their causes.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use rovelog::{LogReader as _, Topic};
 use super::flight::Flight;
 use super::{SECOND, topics};
 use crate::ExportError;
-use crate::findings::scan::{Scan, each_row};
+use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Sample, Span};
 use crate::findings::{Evidence, Finding, Kind, Severity, seconds};
 use crate::signal::numeric_fields;
@@ -139,7 +139,7 @@ fn rising_flags(log: &UlogReader) -> Result<Vec<(i64, String)>, ExportError> {
         let names: Vec<&str> = fields.iter().map(String::as_str).collect();
         // Flags that are set at the start are considered normal for this vehicle.
         let mut was = vec![true; fields.len()];
-        each_row(log, &topic.name, &names, |time, row| {
+        each_row(log, &topic.name, &names, WHOLE_LOG, |time, row| {
             for ((field, value), was) in fields.iter().zip(row).zip(&mut was) {
                 if *value > 0.0 && !*was && rising.len() < MAX_FLAGS {
                     rising.push((time, format!("{}.{field}", topic.name)));
