@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use rovelog::rld_format::analysis::StatsOptions;
 use rovelog::{AnyLog, Error, Timestamp, Topic};
 use rovelog_export::report;
 use rovelog_export::signal::{derived_fields, measured_fields, numeric_fields};
@@ -45,9 +46,6 @@ const BY_TYPE: &[(&str, &[&str])] = &[
     ("RobotPoseM", &["ax", "ay", "az"]),
     ("sensor_msgs/JointState", &["position["]),
 ];
-
-/// Last parts of the names of fields that are not shown first, because they are no measurements.
-const NOT_PLOTTED: &[&str] = &["stamp", "seq", "width", "step", "return_mode", "product"];
 
 /// Maximum number of plots that are shown first.
 const MAX_PLOTS: usize = 3;
@@ -146,15 +144,12 @@ fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     let mut topics: Vec<&Topic> = log.topics().iter().filter(|topic| topic.count > 1).collect();
     // Topics with many records usually contain measurements.
     topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
-    if let (AnyLog::Rld(_), Some(topic)) = (log, topics.first()) {
+    if let (AnyLog::Rld(reader), Some(topic)) = (log, topics.first()) {
         let fields = numeric_fields(&**log, topic)?;
         let currents = derived_fields(&**log, topic)?;
-        // The voltage of a current is the channel with the same number.
-        let power = |current: &String| {
-            let volts = format!("V{}", current.strip_prefix('I')?);
-            fields.contains(&volts).then(|| [String::new(), format!("{volts}*{current}")])
-        };
-        let powers: Vec<_> = currents.iter().filter_map(power).take(MAX_PLOT_SIGNALS).collect();
+        let sums = reader.accumulator(&StatsOptions::default())?;
+        let powers = sums.powers().iter().map(|power| [String::new(), power.name.clone()]);
+        let powers: Vec<_> = powers.take(MAX_PLOT_SIGNALS).collect();
         let volts: Vec<_> = fields.iter().filter(|name| name.starts_with('V')).cloned().collect();
         let some = |fields: &[String]| plot(topic, &fields[..fields.len().min(MAX_PLOT_SIGNALS)]);
         let all = [powers, some(&currents), some(&volts)];
@@ -180,12 +175,11 @@ fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     }
     for topic in topics {
         let mut fields = measured_fields(&**log, topic)?;
-        fields.retain(|field| !NOT_PLOTTED.contains(&field.rsplit('.').next().unwrap_or(field)));
+        fields.retain(|field| report::is_stored_measurement(topic, field));
         // Members of different structs, such as a position and an orientation, have different
         // units.
-        let parent = |field: &str| field.rfind(['.', '[']).map_or(0, |end| end);
         if let Some(first) = fields.first().cloned() {
-            fields.retain(|field| field[..parent(field)] == first[..parent(&first)]);
+            fields.retain(|field| report::parent(field) == report::parent(&first));
         }
         fields.truncate(MAX_PLOT_SIGNALS);
         if !fields.is_empty() {

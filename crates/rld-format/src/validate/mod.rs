@@ -203,8 +203,8 @@ fn stops_at_2_gib(version: &Version, len: u64, block: u64) -> bool {
 }
 
 impl Validated {
-    /// Replaces the layout of this part by that of the log's first part. The bytes that show an
-    /// extra word (rule D28 of docs/formats/rld.md) can be damaged in a later part.
+    /// Returns this part with the layout of the log's first part. In a later part, the bytes that
+    /// show whether rows have an extra word (rule D28 of docs/formats/rld.md) can be damaged.
     pub(crate) fn with_rows_of(mut self, first: &Self) -> Self {
         if self.layout.as_ref().map(|own| own.words) != first.layout.as_ref().map(|layout| layout.words) {
             self.notes.retain(|(rule, ..)| *rule != &rules::EXTRA_WORD);
@@ -214,7 +214,8 @@ impl Validated {
         self
     }
 
-    /// Returns the layout if the header counts only full blocks, so that more blocks can follow.
+    /// Returns the layout if all blocks that the header counts are full. Only then can more blocks
+    /// follow.
     pub(crate) fn full_block_layout(&self) -> Option<&Layout> {
         let layout = self.layout.as_ref().ok()?;
         let full = layout.row > 0 && self.declared?.checked_rem(layout.block_rows) == Some(0);

@@ -27,6 +27,7 @@ use crate::page::Page;
 use crate::plot::{Band, Panel, Plot, Theme};
 use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase};
+pub use panels::{is_stored_measurement, parent};
 use rows::Span;
 
 /// Maximum number of rows in a table of the page.

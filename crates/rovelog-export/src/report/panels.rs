@@ -22,7 +22,10 @@ const MAX_SIGNALS: usize = 32;
 /// Names of fields that are not plotted. They are metadata, or positions, which are easier to read
 /// in the map.
 const NOT_PLOTTED: &[&str] = &[
+    "stamp",
     "seq",
+    "return_mode",
+    "product",
     "version",
     "source",
     "width",
@@ -101,7 +104,7 @@ fn busiest_topics(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Pan
 
 /// Returns whether a field is a measurement that is stored in the log. Derived fields are not
 /// stored.
-fn is_stored_measurement(topic: &Topic, field: &str) -> bool {
+pub fn is_stored_measurement(topic: &Topic, field: &str) -> bool {
     let path = |name: &str| name.split(['.', '[']).next().map(str::to_owned);
     let own = topic.schema.as_ref().is_none_or(|schema| {
         schema.fields.iter().any(|of_schema| path(field).as_deref() == Some(&of_schema.name))
@@ -113,7 +116,7 @@ fn is_stored_measurement(topic: &Topic, field: &str) -> bool {
 
 /// Returns the struct or array that contains a field, such as `pose.position` for
 /// `pose.position.x`, and `q` for `q[0]`.
-fn parent(field: &str) -> &str {
+pub fn parent(field: &str) -> &str {
     field.rfind(['.', '[']).map_or("", |end| &field[..end])
 }
 

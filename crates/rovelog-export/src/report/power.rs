@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
-use rovelog::rld_format::analysis::{StatsOptions, Sums};
+use rovelog::rld_format::analysis::{Current, StatsOptions, Sums};
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, Merging, RldError, RldReader};
 use rovelog::{Error, Select};
@@ -102,11 +102,20 @@ fn failed(error: RldError) -> ExportError {
     Error::from(error).into()
 }
 
+/// A current and its place in the columns.
+struct Place<'a> {
+    /// Name of the current.
+    current: String,
+    /// Index of the column of the current.
+    column: usize,
+    /// Name of the voltage that belongs to the current, and the index of its column.
+    voltage: Option<(&'a str, usize)>,
+}
+
 /// Returns the panels of power and currents. The low and high range of each current are merged.
 pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportError> {
     let sums = log.accumulator(&StatsOptions::default().with_margin(SWITCH_MARGIN_ROWS)).map_err(failed)?;
-    let currents: Vec<String> = sums.currents().iter().map(|current| current.name.clone()).collect();
-    if currents.is_empty() {
+    if sums.currents().is_empty() {
         return Ok(Vec::new());
     }
     let mut merging = Merging::instant();
@@ -115,23 +124,24 @@ pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportErro
     let columns = log.columns_with(&Select::all(), &options).map_err(failed)?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     let column = |name: &str| schema.index_of(name).ok();
-    // The list has an entry for each current: its name, its column, and the column of its voltage.
-    let places: Vec<(String, usize, Option<usize>)> = currents
-        .into_iter()
-        .filter_map(|name| {
-            let voltage = column(&format!("V{}", name.strip_prefix('I').unwrap_or(&name)));
-            Some((name.clone(), column(&name)?, voltage))
-        })
-        .collect();
+    let place = |(number, current): (usize, &Current)| {
+        let power = sums.powers().iter().find(|power| power.current == number);
+        let voltage = power.map(|power| &*log.channels()[power.plus].name);
+        let voltage = voltage.and_then(|name| Some((name, column(name)?)));
+        Some(Place { current: current.name.clone(), column: column(&current.name)?, voltage })
+    };
+    let places: Vec<Place<'_>> = sums.currents().iter().enumerate().filter_map(place).collect();
     let reducer = || Reducer::new(at.times, at.width);
     let mut lines: Vec<(Reducer, Reducer)> = places.iter().map(|_| (reducer(), reducer())).collect();
     // A log may have billions of rows, so each batch is reduced before the next batch is read.
     for batch in columns {
         let batch = batch?;
         let times = batch.column(0).as_primitive::<Int64Type>();
-        for ((_, current, voltage), (amperes, watts)) in places.iter().zip(&mut lines) {
-            let Some(current) = batch.column(*current).as_primitive_opt::<Float64Type>() else { continue };
-            let voltage = voltage.and_then(|at| batch.column(at).as_primitive_opt::<Float64Type>());
+        for (place, (amperes, watts)) in places.iter().zip(&mut lines) {
+            let Some(current) = batch.column(place.column).as_primitive_opt::<Float64Type>() else {
+                continue;
+            };
+            let voltage = place.voltage.and_then(|of| batch.column(of.1).as_primitive_opt::<Float64Type>());
             for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
                 let value = if current.is_valid(row) { current.value(row) } else { f64::NAN };
                 amperes.push(times.value(row), value);
@@ -143,12 +153,12 @@ pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportErro
     }
     let mut panels = Vec::new();
     for (title, unit, watts) in [("Power", "W", true), ("Current", "A", false)] {
-        let line = |((name, _, voltage), reducer): (&(String, usize, Option<usize>), &(Reducer, Reducer))| {
-            let number = name.strip_prefix('I').unwrap_or(name);
-            let name = if watts { format!("V{number} × {name}") } else { name.clone() };
-            if watts && voltage.is_none() {
-                return None;
-            }
+        let line = |(place, reducer): (&Place<'_>, &(Reducer, Reducer))| {
+            let name = if watts {
+                format!("{} × {}", place.voltage?.0, place.current)
+            } else {
+                place.current.clone()
+            };
             let mut series = Series::new(name, if watts { &reducer.1 } else { &reducer.0 }.points(at.zero));
             series.unit = Some(unit.to_owned());
             series.range().is_some().then_some(series)
