@@ -92,7 +92,9 @@ def lines(log):
     for i in range(4):
         add("Vibration metrics", f"IMU {i}", "vehicle_imu_status", same("accel_vibration_metric"), i)
     add("Distance sensor", "distance", "distance_sensor", same("current_distance"))
-    add("Distance sensor", "estimate", LOCAL, same("dist_bottom"))
+    # Without a distance sensor, the report has no such panel (docs/reference/plots.md).
+    if "distance_sensor" in names:
+        add("Distance sensor", "estimate", LOCAL, same("dist_bottom"))
     for line, field in [("eph [m]", "eph"), ("epv [m]", "epv"), ("hdop", "hdop"), ("vdop", "vdop"),
                         ("speed [m/s]", "s_variance_m_s"), ("satellites", "satellites_used"), ("fix type", "fix_type")]:
         add("GPS uncertainty", line, GPS, same(field))

@@ -10,6 +10,7 @@ use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{self, Command};
 use crate::context::Global;
+use crate::input::has_log_extension;
 use crate::text::{escape, is_terminal_control};
 
 const EXAMPLES: &str = "\
@@ -75,10 +76,7 @@ fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
     let first = &args[1];
     let is_command = Cli::command().find_subcommand(first).is_some() || first == "help";
     let path = Path::new(first);
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    let mut known = rovelog::FORMATS.iter().flat_map(|format| format.extensions);
-    let is_log = path.exists() || extension.is_some_and(|extension| known.any(|known| *known == extension));
-    if is_log && !is_command {
+    if (path.exists() || has_log_extension(path)) && !is_command {
         args.insert(1, "info".into());
     }
     args

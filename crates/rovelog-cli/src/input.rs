@@ -424,20 +424,23 @@ pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     (logs.into_iter().cloned().collect(), names.collect())
 }
 
+/// Returns whether a path has the extension of a log format.
+pub(crate) fn has_log_extension(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let mut known = rovelog::FORMATS.iter().flat_map(|format| format.extensions);
+    extension.is_some_and(|extension| known.any(|known| *known == extension))
+}
+
 /// Divides the arguments of a command into logs and signals. The first argument is a log. Any
 /// further argument is a log in these cases: it is a URL, it is an existing file, it is a folder
 /// written with a slash, or it has the extension of a log format. All other arguments are signals.
 pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |word: &str| {
         let path = Path::new(word);
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        let mut known = rovelog::FORMATS.iter().flat_map(|format| format.extensions);
-        let ends_like_a_log = extension.is_some_and(|extension| {
-            // `imu.vel` may mean the field `vel` in the topic `imu`. It counts as a log only if
-            // such a file exists.
-            known.any(|known| *known == extension)
-                && (extension != "vel" || rovelog_scale::find(&[word]).is_ok())
-        });
+        let is_vel = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("vel"));
+        // `imu.vel` may mean the field `vel` in the topic `imu`. It counts as a log only if such a
+        // file exists.
+        let ends_like_a_log = has_log_extension(path) && (!is_vel || rovelog_scale::find(&[word]).is_ok());
         let is_folder = word.contains('/') && path.is_dir();
         rovelog::is_address(path) || path.is_file() || is_folder || ends_like_a_log
     };

@@ -1,7 +1,7 @@
 //! Draws plots of signals for notebooks.
 
 use pyo3::prelude::*;
-use rovelog_export::plot::{self, Picture, Plot, Theme};
+use rovelog_export::plot::{self, Panel, Picture, Plot, Theme};
 use rovelog_export::report;
 use rovelog_export::signal::Signals;
 
@@ -44,8 +44,7 @@ pub(crate) fn plot_svg(
         };
         Ok(arguments.iter().zip(&found).flat_map(of_argument).collect())
     })?;
-    let panels: Vec<_> =
-        panels.into_iter().filter(|panel| panel.series.iter().any(|line| line.range().is_some())).collect();
+    let panels: Vec<_> = panels.into_iter().filter(Panel::has_values).collect();
     if panels.is_empty() {
         return Err(refused("the signals have no values to plot"));
     }

@@ -1,6 +1,5 @@
 //! The command `rovelog plot`, which draws signals over time in the terminal or as a picture.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rovelog::{AnyLog, Select, Timestamp, Topic};
@@ -219,7 +218,79 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     outputs.each(&logs, context, |input, path| one(args, &signals, input, kind, path, context))
 }
 
-/// Plots the signals of one log.
+/// A log that is plotted.
+struct Source<'i> {
+    input: &'i Input,
+    log: AnyLog,
+    times: Times,
+    /// Time range of the plot in nanoseconds of the log's clock.
+    span: (i64, i64),
+}
+
+impl<'i> Source<'i> {
+    fn open(args: &Args, input: &'i Input, context: &Context) -> Result<Self, Failure> {
+        let here = |failure: Failure| failure.at(&input.path);
+        let window = |log: &AnyLog| select_window(log, &TopicArgs::default(), &args.window, context);
+        let log = input.open_records(context, &window)?;
+        let times = context.times(log.info()).map_err(here)?;
+        let all =
+            report::span(&log).ok_or_else(|| here(Failure::failed("no record in this log has a time")))?;
+        let window = args.window.resolve(&times, Some(all)).map_err(here)?;
+        // The time window does not include its end, but the time range of the plot does.
+        let span = (window.start.unwrap_or(all.0), window.end.map_or(all.1, |end| end.saturating_sub(1)));
+        Ok(Self { input, log, times, span })
+    }
+
+    /// Reads the lines for each element of `wanted`, and warns about records that are not drawn. The
+    /// times of the lines are in seconds since `zero`, which is in nanoseconds of the log's clock.
+    fn lines(
+        &self,
+        args: &Args,
+        wanted: &[Wanted],
+        zero: i64,
+        columns: usize,
+        context: &Context,
+    ) -> Result<Vec<Vec<Series>>, Failure> {
+        self.warn_outside(args, &topics_of(wanted), context);
+        let signals: Vec<Signal> = wanted.iter().flat_map(|wanted| &wanted.signals).cloned().collect();
+        let series = plot::read(&*self.log, &signals, self.span, columns, zero);
+        let mut series = series.map_err(|error| Failure::from(error).at(&self.input.path))?.into_iter();
+        let of_panel = |wanted: &Wanted| series.by_ref().take(wanted.signals.len()).flatten().collect();
+        Ok(wanted.iter().map(of_panel).collect())
+    }
+
+    /// Warns about topics with records whose times are far outside the time range of all other
+    /// records. These records are not drawn. `drawn` selects the drawn topics.
+    fn warn_outside(&self, args: &Args, drawn: &Select, context: &Context) {
+        // If the user gave a time window, no warning is needed, because the user does not expect
+        // records outside of the window.
+        if !args.window.is_open() {
+            return;
+        }
+        for outside in self.log.info().outside() {
+            let topic = self.log.topics().get(outside.topic.index());
+            if let Some(topic) = topic.filter(|topic| drawn.keeps_topic(topic)) {
+                let sentence = outside.sentence(&topic.name);
+                let text = format!("some records are not drawn: {sentence}; use -S and -E to draw them");
+                context.notices.warn("topics with values that are not drawn", &text);
+            }
+        }
+    }
+
+    /// Reports the losses among the drawn records, and the damage of the log.
+    fn report_losses(&self, topics: Select, context: &Context) -> Status {
+        let drawn = topics.between(Some(self.span.0), self.span.1.checked_add(1));
+        let lost = context.notices.losses(&Loss::of_columns(&*self.log, &drawn));
+        lost.max(context.notices.end_of_log(self.log.as_log(), &self.input.path))
+    }
+}
+
+/// Returns a selection of the topics that contain the signals.
+fn topics_of(wanted: &[Wanted]) -> Select {
+    Select::topics(wanted.iter().flat_map(|wanted| &wanted.signals).flat_map(Signal::topics))
+}
+
+/// Plots the signals of one log. Without signals, plots the panels of a report.
 fn one(
     args: &Args,
     signals: &[String],
@@ -228,38 +299,35 @@ fn one(
     path: Option<&Path>,
     context: &Context,
 ) -> Outcome {
-    let log = open(args, input, context)?;
+    let source = Source::open(args, input, context)?;
     let here = |failure: Failure| failure.at(&input.path);
-    let times = context.times(log.info()).map_err(here)?;
-    let (start, end) = span(args, &log, &times).map_err(here)?;
-    let mut panels = Vec::new();
-    let mut losses = Vec::new();
-    if signals.is_empty() && !args.all {
-        let width = columns(args, kind);
-        panels = report::panels(&log, (start, end), width).map_err(|error| here(error.into()))?;
+    let Source { log, times, span: (start, end), .. } = &source;
+    let (panels, drawn) = if signals.is_empty() && !args.all {
+        source.warn_outside(args, &Select::all(), context);
+        let panels = report::panels(log, source.span, columns(args, kind));
+        (panels.map_err(|error| here(error.into()))?, Select::all())
     } else {
-        let wanted = wanted(args, signals, &log, context).map_err(here)?;
-        losses = Loss::of_columns(&*log, &drawn_records(&wanted, (start, end)));
-        let lines = lines(args, &wanted, &log, (start, end), start, kind, context).map_err(here)?;
-        let of_each = wanted.iter().zip(lines);
-        panels.extend(of_each.flat_map(|(Wanted { title, .. }, lines)| plot::panels(title, lines)));
-    }
+        let wanted = wanted(args, signals, log, context).map_err(here)?;
+        let lines = source.lines(args, &wanted, *start, columns(args, kind), context)?;
+        let panels = wanted.iter().zip(lines).flat_map(|(of, lines)| plot::panels(&of.title, lines));
+        (panels.collect(), topics_of(&wanted))
+    };
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
     let clock = times.clock();
-    let from = Timestamp::new(start, clock).seconds();
+    let from = Timestamp::new(*start, clock).seconds();
     let label = match times.base {
-        TimeBase::Relative if Some(start) == times.start => "seconds since the start of the log".to_owned(),
+        TimeBase::Relative if Some(*start) == times.start => "seconds since the start of the log".to_owned(),
         _ => format!("seconds since {clock} + {from} s"),
     };
-    let mut plot = Plot::new(name, panels, seconds(start, end), label);
-    plot.utc = times.axis_start(start);
-    plot.bands = report::bands(&log, (start, end));
+    let mut plot = Plot::new(name, panels, seconds(*start, *end), label);
+    plot.utc = times.axis_start(*start);
+    plot.bands = report::bands(log, source.span);
     write(args, plot, kind, path, &input.files(context), context).map_err(here)?;
-    Ok(context.notices.losses(&losses).max(context.notices.end_of_log(log.as_log(), &input.path)))
+    Ok(source.report_losses(drawn, context))
 }
 
 /// Plots the same signals of several logs in the same panels. Second 0 of the plot is the start of
-/// each log. With `--align utc`, it is the start of the log that starts first by UTC, and the other
+/// the time range of each log. With `--align utc`, it is the earliest of these starts, and the other
 /// logs are drawn later. The name of each line starts with the name of its log.
 fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, context: &Context) -> Outcome {
     if signals.is_empty() {
@@ -267,94 +335,52 @@ fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, contex
             .next("name a signal after the files, such as 'V1*I1'"));
     }
     let inputs = Input::all(logs)?;
-    let mut read = Vec::new();
-    for input in &inputs {
-        let here = |failure: Failure| failure.at(&input.path);
-        let log = open(args, input, context)?;
-        let times = context.times(log.info()).map_err(here)?;
-        let span = span(args, &log, &times).map_err(here)?;
+    let sources = inputs.iter().map(|input| Source::open(args, input, context));
+    let sources = sources.collect::<Result<Vec<_>, Failure>>()?;
+    let unix = |source: &Source<'_>| {
         let no_utc =
             || Failure::failed("the UTC times of this log are unknown").next("leave out --align utc");
-        let unix = match args.align {
-            Some(Align::Utc) => Some(times.axis_start(span.0).ok_or_else(|| here(no_utc()))?),
-            _ => None,
-        };
-        read.push((input, log, span, unix));
-    }
-    let first = read.iter().filter_map(|(.., unix)| *unix).min();
+        source.times.axis_start(source.span.0).ok_or_else(|| no_utc().at(&source.input.path))
+    };
+    let is_utc = args.align == Some(Align::Utc);
+    let unix = if is_utc { sources.iter().map(unix).collect::<Result<Vec<_>, _>>()? } else { Vec::new() };
+    let first = unix.iter().min().copied();
     let mut groups: Vec<Vec<Series>> = vec![Vec::new(); signals.len()];
-    let (mut length, mut status, mut losses) = (0, Status::Done, Vec::new());
-    for (input, log, span, unix) in &read {
-        let here = |failure: Failure| failure.at(&input.path);
-        let wanted = wanted(args, signals, log, context).map_err(here)?;
-        losses.extend(Loss::of_columns(&**log, &drawn_records(&wanted, *span)));
-        let later = unix.zip(first).map_or(0, |(unix, first)| unix.saturating_sub(first));
-        let zero = span.0.saturating_sub(later);
-        length = length.max(span.1.saturating_sub(zero));
-        let found = lines(args, &wanted, log, *span, zero, kind, context).map_err(here)?;
-        let name = input.path.file_stem().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+    let (mut length, mut status) = (0, Status::Done);
+    for (number, source) in sources.iter().enumerate() {
+        let path = &source.input.path;
+        let wanted = wanted(args, signals, &source.log, context).map_err(|failure| failure.at(path))?;
+        let later = unix.get(number).zip(first).map_or(0, |(unix, first)| unix.saturating_sub(first));
+        let zero = source.span.0.saturating_sub(later);
+        length = length.max(source.span.1.saturating_sub(zero));
+        let name = path.file_stem().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+        let found = source.lines(args, &wanted, zero, columns(args, kind), context)?;
         for (group, mut lines) in groups.iter_mut().zip(found) {
             for line in &mut lines {
                 line.name = format!("{name}: {}", line.name);
             }
             group.append(&mut lines);
         }
-        status = status.max(context.notices.end_of_log(log.as_log(), &input.path));
+        status = status.max(source.report_losses(topics_of(&wanted), context));
     }
     let panels = signals.iter().zip(groups).flat_map(|(title, lines)| Panel::overlay(title, lines)).collect();
     let file_name = |input: &Input| input.path.file_name().map(|name| name.to_string_lossy().into_owned());
     let names: Vec<_> = inputs.iter().filter_map(file_name).collect();
-    let label = "seconds since the start of each log";
+    let label = if args.window.is_open() {
+        "seconds since the start of each log"
+    } else {
+        "seconds since the start of the time window in each log"
+    };
     let mut plot = Plot::new(names.join(", "), panels, seconds(0, length), label);
     plot.utc = first;
     let files: Vec<_> = inputs.iter().flat_map(|input| input.files(context)).collect();
     write(args, plot, kind, unless_stdout(args.output.as_deref()), &files, context)?;
-    Ok(context.notices.losses(&losses).max(status))
-}
-
-fn open(args: &Args, input: &Input, context: &Context) -> Result<AnyLog, Failure> {
-    input.open_records(context, &|log| select_window(log, &TopicArgs::default(), &args.window, context))
-}
-
-/// Returns the time range of the plot in nanoseconds of the log's clock.
-fn span(args: &Args, log: &AnyLog, times: &Times) -> Result<(i64, i64), Failure> {
-    let all = report::span(log).ok_or_else(|| Failure::failed("no record in this log has a time"))?;
-    let window = args.window.resolve(times, Some(all))?;
-    // The time window does not include its end, but the time range of the plot does.
-    Ok((window.start.unwrap_or(all.0), window.end.map_or(all.1, |end| end.saturating_sub(1))))
+    Ok(status)
 }
 
 /// Converts a time range to seconds since its start.
 fn seconds(start: i64, end: i64) -> (f64, f64) {
     (0.0, end.saturating_sub(start).max(1) as f64 / 1e9)
-}
-
-/// Returns a selection of the records in a time range that contain the signals.
-fn drawn_records(wanted: &[Wanted], (start, end): (i64, i64)) -> Select {
-    let signals = wanted.iter().flat_map(|wanted| &wanted.signals);
-    Select::topics(signals.flat_map(Signal::topics)).between(Some(start), end.checked_add(1))
-}
-
-/// Reads the lines for each element of `wanted`. The times of the lines are in seconds since
-/// `zero`, which is in nanoseconds of the log's clock.
-fn lines(
-    args: &Args,
-    wanted: &[Wanted],
-    log: &AnyLog,
-    span: (i64, i64),
-    zero: i64,
-    kind: Kind,
-    context: &Context,
-) -> Result<Vec<Vec<Series>>, Failure> {
-    // If the user gave a time window, no warning is needed, because the user does not expect
-    // records outside of the window.
-    if args.window.is_open() {
-        warn_outside(log, wanted, context);
-    }
-    let signals: Vec<Signal> = wanted.iter().flat_map(|wanted| &wanted.signals).cloned().collect();
-    let mut series = plot::read(&**log, &signals, span, columns(args, kind), zero)?.into_iter();
-    let of_panel = |wanted: &Wanted| series.by_ref().take(wanted.signals.len()).flatten().collect();
-    Ok(wanted.iter().map(of_panel).collect())
 }
 
 /// Writes the plot to the terminal or to the output file.
@@ -366,7 +392,7 @@ fn write(
     files: &[PathBuf],
     context: &Context,
 ) -> Result<(), Failure> {
-    plot.panels.retain(|panel| panel.series.iter().any(|line| line.range().is_some()));
+    plot.panels.retain(Panel::has_values);
     if plot.panels.is_empty() {
         return Err(Failure::failed("the selected signals have no values to plot")
             .next("list the topics: rovelog topics FILE"));
@@ -413,21 +439,6 @@ fn text(mut plot: Plot, width: usize, height: usize, paint: Paint) -> String {
     }
     let colorize = |line: usize, text: &str| paint.line(line, text);
     plot::terminal(&plot, width, height, paint.0.then_some(&colorize))
-}
-
-/// Warns about topics with records whose times are far outside the time range of all other records.
-/// These records are not drawn.
-fn warn_outside(log: &AnyLog, wanted: &[Wanted], context: &Context) {
-    let drawn: HashSet<&str> =
-        wanted.iter().flat_map(|wanted| &wanted.signals).flat_map(Signal::topics).collect();
-    for outside in log.info().outside() {
-        let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
-        if drawn.contains(name) {
-            let text =
-                format!("some records are not drawn: {}; use -S and -E to draw them", outside.sentence(name));
-            context.notices.warn("topics with values that are not drawn", &text);
-        }
-    }
 }
 
 /// Returns the width of the plot: the width given by the user, or the default.

@@ -81,11 +81,17 @@ fn ticks((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usiz
 /// Formats a value with five significant digits and a unit prefix, such as `1.2345 mA`.
 pub fn with_prefix(value: f64, unit: &str) -> String {
     let (factor, unit) = prefixed(Some(unit), value.abs());
-    let value = value / factor;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    let digits =
-        (4.0 - if value == 0.0 { 0.0 } else { value.abs().log10().floor() }).clamp(0.0, 8.0) as usize;
-    format!("{value:.digits$} {}", unit.unwrap_or_default()).trim_end().to_owned()
+    let number = significant(value / factor, 5);
+    format!("{number} {}", unit.unwrap_or_default()).trim_end().to_owned()
+}
+
+/// Formats a number with this many significant digits, but at most twelve decimals. The integer part
+/// is never rounded: 5 digits of 123456.7 are `123457`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+pub fn significant(value: f64, digits: u8) -> String {
+    let exponent = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    let decimals = (f64::from(digits) - 1.0 - exponent).clamp(0.0, 12.0) as usize;
+    format!("{value:.decimals$}")
 }
 
 /// Units that are combined with a prefix, as in `mV`. Other units, such as `m/s²`, are combined

@@ -3,7 +3,7 @@
 //! The measures are computed from all rows in the range, not from the reduced points of a plot.
 //!
 //! For example, a current is 1 A at 0 s, 2 A at 1 s, and 3 A at 3 s. The integral uses the mean of
-//! each pair of values: 1.5 A for 1 s and 2.5 A for 2 s. The result is 6.5 C.
+//! each pair of consecutive values: 1.5 A for 1 s and 2.5 A for 2 s. The result is 6.5 C.
 
 use rovelog::{LogReader, Select};
 
@@ -74,8 +74,8 @@ impl Sink for Measures {
 }
 
 /// Measures signals in the time range `span`, which is in nanoseconds of the log's clock and
-/// includes both ends. The results are in the order of `signals`. The result for a signal is `None`
-/// if the log lacks its topic or field.
+/// includes both ends. The results are in the order of `signals`. If the log lacks the topic or the
+/// field of a signal, its result is `None`.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read, or if a topic has no columns.

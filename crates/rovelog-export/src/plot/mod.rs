@@ -24,7 +24,7 @@ mod theme;
 
 use std::io::Write;
 
-pub use axis::{has_prefixes, with_prefix};
+pub use axis::{has_prefixes, significant, with_prefix};
 pub use measure::{Measures, measure};
 pub use model::{Band, Panel, Picture, Plot, Theme};
 pub use pyramid::Overview;

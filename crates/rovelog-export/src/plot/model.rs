@@ -120,6 +120,11 @@ impl Panel {
         }
     }
 
+    /// Returns whether any line of the panel has a finite value.
+    pub fn has_values(&self) -> bool {
+        self.series.iter().any(|line| line.range().is_some())
+    }
+
     /// Returns whether the panel has a value axis at the right.
     pub(crate) fn has_right_axis(&self) -> bool {
         self.series.iter().any(|line| line.side == Side::Right)

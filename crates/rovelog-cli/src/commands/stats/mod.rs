@@ -13,7 +13,7 @@ use std::io::Write as _;
 
 use rovelog::rld_format::RldReader;
 use rovelog::{AnyLog, LogReader as _, Select, Topic};
-use rovelog_export::plot::{has_prefixes, with_prefix};
+use rovelog_export::plot::{has_prefixes, significant, with_prefix};
 use rovelog_export::statistics::{LogStatistics, Number, short};
 use serde::{Serialize, Serializer};
 
@@ -353,19 +353,22 @@ fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>, exact: bool) 
     Ok(out.flush()?)
 }
 
-/// Integrals over time that have their own columns. Each entry has the unit of the integral and the
-/// headings of its two columns. The second column uses the unit that is common for batteries.
-const INTEGRALS: [(&str, &str, &str); 2] = [("C", "CHARGE", "mAh"), ("J", "ENERGY", "mWh")];
+/// Integral of a quantity over time.
+struct Integral {
+    /// Unit of the integral.
+    unit: &'static str,
+    name: &'static str,
+    /// Unit in which the integral is common for batteries. [`PER_MILLI_HOUR`] converts to it.
+    milli_hours: &'static str,
+}
+
+const INTEGRALS: [Integral; 2] = [
+    Integral { unit: "C", name: "CHARGE", milli_hours: "mAh" },
+    Integral { unit: "J", name: "ENERGY", milli_hours: "mWh" },
+];
 
 /// Number of coulombs in a milliampere-hour, and of joules in a milliwatt-hour.
 const PER_MILLI_HOUR: f64 = 3.6;
-
-/// Formats a value with five significant digits, but at most twelve decimals.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-fn rounded(value: f64) -> String {
-    let digits = (4.0 - value.abs().max(1e-12).log10().floor()).clamp(0.0, 12.0) as usize;
-    format!("{value:.digits$}")
-}
 
 /// Returns a table with the statistics of a section's fields. If `exact` is true, values have no
 /// unit prefixes.
@@ -373,41 +376,37 @@ fn values<'t>(lines: &[Line], exact: bool) -> Table<'t> {
     // Charge and energy have different units, so each of them gets its own columns.
     let integrals: Vec<_> = INTEGRALS
         .into_iter()
-        .filter(|(unit, ..)| lines.iter().any(|line| line.integral_unit == Some(unit)))
+        .filter(|integral| lines.iter().any(|line| line.integral_unit == Some(integral.unit)))
         .collect();
     // A narrow terminal shows only the first columns. Charge and energy are shown only if the user
     // asked for them, so they come before the other columns.
     let mut columns = vec![("FIELD", Align::Left), ("UNIT", Align::Left)];
-    for (_, name, milli_hours) in &integrals {
-        columns.extend([(*name, Align::Right), (*milli_hours, Align::Right)]);
+    for integral in &integrals {
+        columns.extend([(integral.name, Align::Right), (integral.milli_hours, Align::Right)]);
     }
     columns.extend(["COUNT", "MIN", "MAX", "MEAN", "STD"].map(|name| (name, Align::Right)));
     columns.push(("", Align::Left));
     let mut table = Table::new(&columns);
     let one_topic = lines.windows(2).all(|pair| pair[0].topic == pair[1].topic);
-    let cell = |value: Option<f64>, unit: Option<&str>| match (value, unit) {
-        (Some(value), Some(unit)) if !exact && has_prefixes(unit) => with_prefix(value, unit),
-        (value, _) => short(value),
+    // A value without a prefix is printed with all digits if it is an integer.
+    let cell = |value: Option<Number>, unit: Option<&str>| match (value, unit) {
+        (Some(value), Some(unit)) if !exact && has_prefixes(unit) => with_prefix(value.as_f64(), unit),
+        (value, _) => value.map_or_else(String::new, Number::short),
     };
     for line in lines {
         let name = if one_topic { line.field.clone() } else { format!("{}.{}", line.topic, line.field) };
         let unit = line.unit.as_deref();
         let mut cells = vec![name, unit.unwrap_or_default().to_owned()];
-        for (unit, ..) in &integrals {
+        for Integral { unit, .. } in &integrals {
             let of_unit = line.integral.filter(|_| line.integral_unit == Some(*unit));
             let milli_hours = of_unit.map(|value| value / PER_MILLI_HOUR);
-            let milli_hours =
-                if exact { short(milli_hours) } else { milli_hours.map_or_else(String::new, rounded) };
-            cells.extend([cell(of_unit, Some(unit)), milli_hours]);
+            let rounded = |value| if exact { short(Some(value)) } else { significant(value, 5) };
+            let milli_hours = milli_hours.map_or_else(String::new, rounded);
+            cells.extend([cell(of_unit.map(Number::Float), Some(unit)), milli_hours]);
         }
         cells.push(line.count.clone());
-        // `Number::short` prints all digits of an integer, which `cell` would round.
-        let extremes = [line.min, line.max].map(|value| match (value, unit) {
-            (Some(value), Some(unit)) if !exact && has_prefixes(unit) => with_prefix(value.as_f64(), unit),
-            (value, _) => value.map_or_else(String::new, Number::short),
-        });
-        cells.extend(extremes);
-        cells.extend([line.mean, line.std].map(|value| cell(value, unit)));
+        let floats = [line.mean, line.std].map(|value| value.map(Number::Float));
+        cells.extend([line.min, line.max].into_iter().chain(floats).map(|value| cell(value, unit)));
         cells.push(line.remark.clone().unwrap_or_default());
         table.row(cells);
     }
