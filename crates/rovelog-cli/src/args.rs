@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser};
+use clap::{Command as Line, CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::commands::{self, Command};
 use crate::context::Global;
@@ -22,6 +22,9 @@ Examples:
 Results go to stdout, and all messages go to stderr. A FILE called - is stdin.
 Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 finished, but some data was lost.";
 
+/// Text of the short help that names the whole help.
+const MORE_HELP: &str = "Explanations and the options of all commands: --help";
+
 /// Inspect, convert, plot and repair ULog, RLD, VEL and ROS bag logs.
 #[derive(Parser)]
 #[command(name = "rovelog", version = version(), after_help = EXAMPLES, max_term_width = 100)]
@@ -33,19 +36,38 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
+/// Returns the definition of the command line for the help of `-h`, which is shorter than that of
+/// `--help`. It has no global options, and the examples are its only text below the options.
+fn short_line() -> Line {
+    shorten(Cli::command().mut_args(|arg| {
+        let is_global = arg.is_global_set();
+        arg.hide(is_global)
+    }))
+}
+
+/// Removes explanations from the help of a command and its subcommands.
+fn shorten(command: Line) -> Line {
+    let command = command.mut_subcommands(shorten);
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let examples = text.find("Examples:").map_or("", |at| &text[at..]);
+    command.after_help(format!("{MORE_HELP}\n\n{examples}").trim_end().to_owned())
+}
+
 /// Parses the command line. If the user requests help or the version, or if an argument is invalid,
 /// this function prints the text or the error message and ends the process.
 pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     if args.len() < 2 {
         // If printing fails, the reader of stdout has closed the pipe. An error message would
         // probably not be read either, so the error is ignored.
-        let _ = Cli::command().print_help();
+        let _ = short_line().print_help();
         std::process::exit(0);
     }
     // clap repeats invalid arguments in its message. An argument may be a file name with control
     // characters, and these must not reach the terminal.
     let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(is_terminal_control));
-    Cli::try_parse_from(with_command(args)).unwrap_or_else(|mut error| {
+    let line = if args.iter().any(|arg| arg == "-h") { short_line() } else { Cli::command() };
+    let parsed = line.try_get_matches_from(with_command(args));
+    parsed.and_then(|matches| Cli::from_arg_matches(&matches)).unwrap_or_else(|mut error| {
         // If the user passes an option of another command, clap suggests passing it as a value
         // after `--`. Users hardly ever want that, so this tip is removed.
         if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {

@@ -4,6 +4,9 @@
 use rovelog::core::Outside;
 use rovelog::core::health::{Health, Pace};
 use rovelog::{AnyLog, Diagnostics, FormatInfo, LogInfo, Select, Topic};
+use rovelog_export::ExportError;
+use rovelog_export::findings::{Finding, findings};
+use rovelog_export::totals::{Group, totals};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -22,6 +25,15 @@ pub(crate) struct Survey {
     /// Result of the check of the time stamps for gaps, jitter and order. `None` unless the command
     /// needs it.
     pub(crate) health: Option<Health>,
+    /// Problems and totals of the flight or the recording. `None` unless the command needs them.
+    pub(crate) analysis: Option<Analysis>,
+}
+
+/// Results that require the records to be decoded.
+pub(crate) struct Analysis {
+    pub(crate) findings: Vec<Finding>,
+    /// Flight time, distance, extremes, charge and energy. `None` unless they were requested.
+    pub(crate) totals: Option<Vec<Group>>,
 }
 
 impl Survey {
@@ -29,6 +41,28 @@ impl Survey {
     /// the summary, and the records are not read.
     pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
         Self::with(input, context, Input::open_summary, None)
+    }
+
+    /// Collects the information as [`Self::new`] does. In addition, the records of a local log are
+    /// decoded to find problems if the log has at most `limit` bytes. `with_totals` also requests
+    /// the totals.
+    pub(crate) fn analyzed(
+        input: &Input,
+        context: &Context,
+        limit: u64,
+        with_totals: bool,
+    ) -> Result<Self, Failure> {
+        if input.is_stdin() || input.is_remote() {
+            return Self::new(input, context);
+        }
+        let log = input.open_summary(context)?;
+        let analyze = || {
+            let totals = with_totals.then(|| totals(&log)).transpose()?;
+            Ok(Analysis { findings: findings(&log)?, totals })
+        };
+        let analysis = (log.info().size <= limit).then(analyze).transpose();
+        let analysis = analysis.map_err(|error: ExportError| Failure::from(error).at(&input.path))?;
+        Self { analysis, ..Self::of(&log, None) }.finish(input, context)
     }
 
     /// Reads all records of a log to collect information such as its topics and problems. Also
@@ -54,7 +88,7 @@ impl Survey {
         open: fn(&Input, &Context) -> Result<AnyLog, Failure>,
         health: Option<&WindowArgs>,
     ) -> Result<Self, Failure> {
-        let mut survey = if input.is_stdin() {
+        let survey = if input.is_stdin() {
             // A time such as `-10s` counts from the end of the log. While stdin is read, the end of
             // the log is not known yet.
             if health.is_some_and(|window| !window.is_open()) {
@@ -85,6 +119,7 @@ impl Survey {
                 info: stream.info(),
                 topics: stream.topics().to_vec(),
                 diagnostics: stream.diagnostics().clone(),
+                analysis: None,
             }
         } else {
             let log = open(input, context)?;
@@ -93,17 +128,28 @@ impl Survey {
                 let window = window.resolve(&context.times(log.info())?, span(&*log))?;
                 Ok(rovelog::health(&log, &Select::all().between(window.start, window.end))?)
             });
-            Self {
-                health: health.transpose().map_err(here)?,
-                format: log.format(),
-                info: log.info().clone(),
-                topics: log.topics().to_vec(),
-                diagnostics: log.diagnostics().clone(),
-            }
+            Self::of(&log, health.transpose().map_err(here)?)
         };
-        input.refuse_damage(&survey.diagnostics, context)?;
-        survey.topics.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
-        Ok(survey)
+        survey.finish(input, context)
+    }
+
+    /// Collects the information from an open log.
+    fn of(log: &AnyLog, health: Option<Health>) -> Self {
+        Self {
+            health,
+            format: log.format(),
+            info: log.info().clone(),
+            topics: log.topics().to_vec(),
+            diagnostics: log.diagnostics().clone(),
+            analysis: None,
+        }
+    }
+
+    /// Sorts the topics. Returns an error if the log is damaged and the user allows no damage.
+    fn finish(mut self, input: &Input, context: &Context) -> Result<Self, Failure> {
+        input.refuse_damage(&self.diagnostics, context)?;
+        self.topics.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
+        Ok(self)
     }
 
     /// Returns the records with times far outside the time range of all other records. They are

@@ -350,19 +350,6 @@ pub(crate) enum Edge {
     End,
 }
 
-/// Formats a duration, for example `9m 8.883s`.
-pub(crate) fn span_text(nanos: i64) -> String {
-    let sign = if nanos < 0 { "-" } else { "" };
-    let nanos = nanos.unsigned_abs();
-    let (minutes, rest) = (nanos / 60_000_000_000, nanos % 60_000_000_000);
-    let seconds = Timestamp::new(i64::try_from(rest).unwrap_or_default(), Clock::Boot).seconds();
-    match (minutes / 60, minutes % 60) {
-        (0, 0) => format!("{sign}{seconds}s"),
-        (0, minutes) => format!("{sign}{minutes}m {seconds}s"),
-        (hours, minutes) => format!("{sign}{hours}h {minutes}m {seconds}s"),
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -400,17 +387,5 @@ pub(crate) mod tests {
         assert_eq!(text(&nanos), (chosen.clone(), chosen.clone(), Some(chosen)));
         assert_eq!(auto.since_start(Timestamp::new(265_700_000_000, Clock::Boot)).unwrap(), "+00:02:33.2");
         assert!(Times::new(&LogInfo::new("1", 0), asked(None, Some(TimeBase::Utc))).is_err());
-    }
-
-    #[test]
-    fn spans_of_time_are_short() {
-        for (nanos, text) in [
-            (548_883_000_000, "9m 8.883s"),
-            (0, "0.0s"),
-            (3_600_000_000_000, "1h 0m 0.0s"),
-            (-1, "-0.000000001s"),
-        ] {
-            assert_eq!(span_text(nanos), text);
-        }
     }
 }

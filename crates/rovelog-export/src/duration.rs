@@ -1,10 +1,12 @@
-//! Parses durations that users write in options, in conditions and in Python, such as `1m30s`.
+//! Parses durations that users write in options, in conditions and in Python, such as `1m30s`, and
+//! formats durations for people.
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use fundu::TimeUnit::{Hour, MicroSecond, MilliSecond, Minute, NanoSecond, Second};
 use fundu::{CustomDurationParser, CustomTimeUnit};
+use rovelog::{Clock, Timestamp};
 
 /// Reason why a text is not a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,19 @@ pub fn duration(text: &str) -> Result<i64, NotADuration> {
     i64::try_from(parsed.ok_or(NotADuration::Form)?.as_nanos()).map_err(|_| NotADuration::TooLarge)
 }
 
+/// Formats a duration, for example `9m 8.883s`.
+pub fn duration_text(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    let (minutes, rest) = (nanos / 60_000_000_000, nanos % 60_000_000_000);
+    let seconds = Timestamp::new(i64::try_from(rest).unwrap_or_default(), Clock::Boot).seconds();
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{sign}{seconds}s"),
+        (0, minutes) => format!("{sign}{minutes}m {seconds}s"),
+        (hours, minutes) => format!("{sign}{hours}h {minutes}m {seconds}s"),
+    }
+}
+
 static PARSER: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
     let units = [
         CustomTimeUnit::with_default(NanoSecond, &["ns"]),
@@ -62,7 +77,7 @@ static PARSER: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::NotADuration::{Form, NoUnit, TooLarge};
-    use super::duration;
+    use super::{duration, duration_text};
 
     #[test]
     fn every_unit_counts_exactly() {
@@ -107,6 +122,18 @@ mod tests {
             ("99999999999999h", TooLarge),
         ] {
             assert_eq!(duration(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn spans_of_time_are_short() {
+        for (nanos, text) in [
+            (548_883_000_000, "9m 8.883s"),
+            (0, "0.0s"),
+            (3_600_000_000_000, "1h 0m 0.0s"),
+            (-1, "-0.000000001s"),
+        ] {
+            assert_eq!(duration_text(nanos), text);
         }
     }
 }

@@ -14,6 +14,7 @@
 //! - [`signal`] evaluates signals by name, pattern or expression, finds events, and joins topics
 //!   into one table.
 //! - [`findings`] finds problems of a flight or a recording, with their cause and evidence.
+//! - [`totals`] computes the flight time, the distance, extremes, the charge and the energy.
 //! - [`plot`] draws signals over time in a terminal, or as SVG, PNG and PDF.
 //! - [`report`] writes a log or a plot as a single HTML page.
 //! - [`page`] contains the scripts and style sheets of these pages.
@@ -50,10 +51,11 @@ pub mod signal;
 pub mod statistics;
 pub mod table;
 pub mod text;
+pub mod totals;
 pub mod track;
 mod xml;
 
-pub use duration::{NotADuration, duration};
+pub use duration::{NotADuration, duration, duration_text};
 pub use error::{ExportError, next_step};
 pub use exported::{Exported, Loss};
 pub use kind::{Kind, topic_names};

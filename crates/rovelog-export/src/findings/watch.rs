@@ -175,6 +175,11 @@ impl States {
         self.is_on = is_on;
     }
 
+    /// Returns the time spans in which the state was active until `end`.
+    pub(super) fn spans(&self, end: i64) -> impl Iterator<Item = Range<i64>> {
+        self.spans.iter().map(move |span| span.start.min(end)..span.end.min(end))
+    }
+
     /// Returns whether the state was active at a time.
     pub(super) fn is_on(&self, time: i64) -> bool {
         let after = self.spans.partition_point(|span| span.start <= time);

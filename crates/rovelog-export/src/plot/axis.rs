@@ -114,6 +114,7 @@ pub(super) fn prefixed(unit: Option<&str>, size: f64) -> (f64, Option<String>) {
     // mV.
     let thousands = ((size.log10() + 4e-4) / 3.0).floor().clamp(-100.0, 100.0) as i32;
     let prefix = match thousands {
+        -5 => "f",
         -4 => "p",
         -3 => "n",
         -2 => "µ",

@@ -25,8 +25,9 @@ use rovelog::{AnyLog, Severity, Timestamp};
 
 use crate::page::Page;
 use crate::plot::{Band, Panel, Plot, Theme};
+use crate::totals::totals;
 use crate::xml::escape;
-use crate::{ExportError, Provenance, TimeBase};
+use crate::{ExportError, Provenance, TimeBase, duration_text};
 pub use panels::{is_stored_measurement, parent};
 use rows::Span;
 
@@ -104,7 +105,7 @@ pub fn write(
     }
     let mut page = Page::default();
     problems(log, &plot, span.0, &mut page)?;
-    overview(log, provenance, options.redact, &mut page);
+    overview(log, provenance, options.redact, &mut page)?;
     if let AnyLog::Rld(reader) = log {
         power::section(reader, &mut page)?;
     }
@@ -162,7 +163,7 @@ pub fn bands(log: &AnyLog, (start, end): (i64, i64)) -> Vec<Band> {
 }
 
 /// Writes the table of facts about the log. `redact` omits facts that identify the vehicle.
-fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page) {
+fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page) -> Result<(), ExportError> {
     let info = log.info();
     page.section("overview", "Overview", "Overview");
     page.push_str("<table>\n");
@@ -183,9 +184,8 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
     if let Some(end) = data.map(|data| data.1).or(info.end) {
         fact("end", &time(end));
     }
-    let seconds = |nanos| format!("{} s", rovelog::core::time::Seconds(nanos));
     if let Some(duration) = info.data_duration() {
-        fact("duration", &seconds(duration));
+        fact("duration", &duration_text(duration));
     }
     for outside in info.outside() {
         let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
@@ -200,6 +200,9 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
         silent => format!("; {silent} more without records"),
     };
     fact("records", &format!("{} on {}{more}", info.records, count(topics, "topic")));
+    for group in totals(log)? {
+        fact(&group.name, &group.text());
+    }
     if !redact {
         for detail in &info.details {
             if let Some(text) = &detail.text {
@@ -211,6 +214,7 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
         fact("SHA-256", sha256);
     }
     page.push_str("</table>\n");
+    Ok(())
 }
 
 /// Writes the findings about the flight, followed by the diagnostics of the log file.

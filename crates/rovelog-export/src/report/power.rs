@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
-use rovelog::rld_format::analysis::{Current, StatsOptions, Sums};
+use rovelog::rld_format::analysis::{Current, MARGIN_SETTLED, StatsOptions, Sums};
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, Merging, RldError, RldReader};
 use rovelog::{Error, Select};
@@ -17,15 +17,10 @@ use crate::page::Page;
 use crate::plot::{Panel, Reducer, Series};
 use crate::xml::escape;
 
-/// Number of rows, before and after a switch of the current range, whose low-range values are
-/// ignored. The input is still settling in these rows. `rovelog stats` uses the same number.
-const SWITCH_MARGIN_ROWS: u64 = 5;
-
 /// Writes the table of statistics. It includes the charge of each current and the energy of each
 /// power.
 pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportError> {
-    let mut sums =
-        log.accumulator(&StatsOptions::default().with_margin(SWITCH_MARGIN_ROWS)).map_err(failed)?;
+    let mut sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED)).map_err(failed)?;
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();
     page.section("power", "Power and energy", "Power and energy");
@@ -65,7 +60,7 @@ pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportErro
         let _ = writeln!(
             page,
             "<p class=\"note\">Power is the voltage and the current of the same number, sample by sample; low-range \
-             samples within {SWITCH_MARGIN_ROWS} rows of a range switch are not used.</p>"
+             samples within {MARGIN_SETTLED} rows of a range switch are not used.</p>"
         );
     }
     Ok(())
@@ -114,12 +109,12 @@ struct Place<'a> {
 
 /// Returns the panels of power and currents. The low and high range of each current are merged.
 pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportError> {
-    let sums = log.accumulator(&StatsOptions::default().with_margin(SWITCH_MARGIN_ROWS)).map_err(failed)?;
+    let sums = log.accumulator(&StatsOptions::default().with_margin(MARGIN_SETTLED)).map_err(failed)?;
     if sums.currents().is_empty() {
         return Ok(Vec::new());
     }
     let mut merging = Merging::instant();
-    merging.margin = SWITCH_MARGIN_ROWS;
+    merging.margin = MARGIN_SETTLED;
     let options = ColumnOptions::physical().with_merged(merging);
     let columns = log.columns_with(&Select::all(), &options).map_err(failed)?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);

@@ -17,8 +17,9 @@ use crate::input::Input;
 use crate::output::Out;
 use crate::select::signal_failure;
 use crate::text::escape;
-use crate::times::{Times, span_text};
+use crate::times::Times;
 use crate::window::span;
+use rovelog_export::duration_text;
 
 /// A period during which a condition was true, in machine-readable output.
 #[derive(Serialize)]
@@ -237,7 +238,7 @@ impl Line<'_> {
         let mut time = String::new();
         self.times.push_text(Some(self.time(event)), &mut time);
         let since = self.times.since_start(self.time(event)).unwrap_or_else(|| "-".to_owned());
-        let mut duration = span_text(event.end.saturating_sub(event.start));
+        let mut duration = duration_text(event.end.saturating_sub(event.start));
         if event.is_open {
             duration.push('+');
         }

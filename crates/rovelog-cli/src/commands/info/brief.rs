@@ -7,7 +7,8 @@ use crate::output::Out;
 use crate::survey::Survey;
 use crate::table::{Align, Table};
 use crate::text::size;
-use crate::times::{TimeArgs, Times, span_text};
+use crate::times::{TimeArgs, Times};
+use rovelog_export::duration_text;
 
 /// Columns of the CSV output. Programs of users rely on them, so new columns are only added at the
 /// end, and existing columns never change.
@@ -104,7 +105,7 @@ impl Brief {
             format!("{} {version}", survey.format.name),
             info.state.name().to_owned(),
             start.map_or_else(|| "-".to_owned(), |start| times.brief(start)),
-            info.data_duration().map_or_else(|| "-".to_owned(), span_text),
+            info.data_duration().map_or_else(|| "-".to_owned(), duration_text),
             records,
             topics,
             size(info.size),

@@ -21,10 +21,15 @@ use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, Probl
 use crate::output::Out;
 use crate::survey::Survey;
 use crate::text::{count, escape, size, with_file};
-use crate::times::{Times, span_text};
+use crate::times::Times;
+use rovelog_export::duration_text;
+use rovelog_export::findings::Severity;
+use rovelog_export::totals::Group;
 
 const MORE: &str = "\
-The whole log is scanned once, without decoding its records. Damaged logs are summarized, too.
+The whole log is scanned once. Damaged logs are summarized, too. The records of logs of up to \
+64 MiB are also decoded to find problems of the flight or the recording. With -v, this is done for \
+logs of any size, and totals such as the flight time, the distance and the energy are shown.
 
 Examples:
   rovelog info flight.ulg
@@ -35,6 +40,10 @@ Examples:
 /// Maximum number of topics that are listed because they have times far outside the time range of
 /// all other records.
 const MAX_OUTSIDE: usize = 5;
+
+/// Size in bytes up to which a log is decoded to find problems. For a larger log, this would take
+/// much longer than the rest of the summary.
+const MAX_ANALYZED: u64 = 64 << 20;
 
 /// Show a summary of a log: times, topics, rates, problems
 #[derive(clap::Args)]
@@ -83,11 +92,38 @@ struct Document<'a> {
     problem_count: String,
     problems: Vec<ProblemDoc<'a>>,
     details: DetailsDoc<'a>,
+    /// Present only with `-v`, because the records must be decoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    totals: Option<Vec<GroupDoc<'a>>>,
+}
+
+/// Totals of one source in the JSON document.
+#[derive(Serialize)]
+struct GroupDoc<'a> {
+    name: &'a str,
+    totals: Vec<TotalDoc>,
+}
+
+/// A total in the JSON document.
+#[derive(Serialize)]
+struct TotalDoc {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
+}
+
+impl<'a> GroupDoc<'a> {
+    fn new(group: &'a Group) -> Self {
+        let totals = group.totals.iter();
+        let totals = totals.map(|total| TotalDoc { name: total.name, value: total.value, unit: total.unit });
+        Self { name: &group.name, totals: totals.collect() }
+    }
 }
 
 impl<'a> Document<'a> {
     fn new(file: &'a str, survey: &'a Survey) -> Result<Self, Failure> {
         let info = &survey.info;
+        let totals = survey.analysis.as_ref().and_then(|analysis| analysis.totals.as_ref());
         // The options for the format of times apply to text output only, so the defaults are used
         // here.
         let times = Times::new(info, crate::times::TimeArgs::default())?;
@@ -115,18 +151,25 @@ impl<'a> Document<'a> {
             problem_count: info.problems.to_string(),
             problems: survey.diagnostics.list().iter().map(ProblemDoc::new).collect(),
             details: DetailsDoc(&info.details),
+            totals: totals.map(|groups| groups.iter().map(GroupDoc::new).collect()),
         })
     }
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let verbose = context.global.verbose;
     context.parts.suppress_headings();
     let mut table = Brief::table();
     let mut first = true;
     let status = args.logs.read_parallel(
         context,
-        |input| Survey::new(input, context),
+        |input| match (format, args.brief) {
+            (Format::Text, false) if verbose => Survey::analyzed(input, context, u64::MAX, true),
+            (Format::Text, false) => Survey::analyzed(input, context, MAX_ANALYZED, false),
+            (Format::Json | Format::Ndjson, _) if verbose => Survey::analyzed(input, context, u64::MAX, true),
+            _ => Survey::new(input, context),
+        },
         |input, survey| {
             let name = input.name();
             let mut out = context.out();
@@ -275,7 +318,11 @@ fn shown<'a>(survey: &'a Survey, context: &Context) -> Vec<&'a Topic> {
 
 /// Returns the lines of the summary as pairs of label and text. If a value is unknown, its line is
 /// missing.
-fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'static str, String)>, Failure> {
+fn lines<'a>(
+    input: &Input,
+    survey: &'a Survey,
+    context: &Context,
+) -> Result<Vec<(&'a str, String)>, Failure> {
     let (info, verbose) = (&survey.info, context.global.verbose);
     let times = context.times(info)?;
     let exact = |bytes: u64| match size(bytes) {
@@ -303,7 +350,7 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     let data = info.span();
     lines.extend(data.map(|data| data.0).or(info.start).map(|start| ("start", point(start))));
     lines.extend(data.map(|data| data.1).or(info.end).map(|end| ("end", point(end))));
-    lines.extend(info.data_duration().map(|nanos| ("duration", span_text(nanos))));
+    lines.extend(info.data_duration().map(|nanos| ("duration", duration_text(nanos))));
     lines.extend(outside(survey, &times).map(|text| ("stale times", text)));
     let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
     let bound = if info.at_least { "at least " } else { "" };
@@ -312,6 +359,8 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
         let _ = write!(records, "; {} more without records", survey.topics.len() - spoke);
     }
     lines.push(("records", records));
+    let groups = survey.analysis.iter().flat_map(|analysis| analysis.totals.iter().flatten());
+    lines.extend(groups.map(|group| (group.name.as_str(), group.text())));
     for detail in &info.details {
         match &detail.text {
             // `--explain` lists all inferred settings. The summary lists only those that no data in
@@ -326,6 +375,7 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
             None => {}
         }
     }
+    lines.extend(findings(input, survey).map(|text| ("findings", text)));
     lines.push((
         "problems",
         match info.problems {
@@ -335,6 +385,34 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
         },
     ));
     Ok(lines)
+}
+
+/// Describes the findings, for example `1 high, 2 low: attitude-failure, dropout`. The most severe
+/// come first. Returns `None` for logs that are not analyzed because they are not local.
+fn findings(input: &Input, survey: &Survey) -> Option<String> {
+    let command = with_file("rovelog findings FILE", &input.path);
+    let Some(analysis) = &survey.analysis else {
+        let is_local = !input.is_stdin() && !input.is_remote();
+        return is_local.then(|| format!("not looked for, because the log is large ({command})"));
+    };
+    let levels = [Severity::High, Severity::Medium, Severity::Low];
+    let of = |level| analysis.findings.iter().filter(move |finding| finding.severity == level);
+    let counts = levels.map(|level| (of(level).count(), level.name()));
+    let counts: Vec<_> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} {name}"))
+        .collect();
+    if counts.is_empty() {
+        return Some("none".to_owned());
+    }
+    let mut kinds = Vec::new();
+    for finding in levels.into_iter().flat_map(of) {
+        if !kinds.contains(&finding.kind.id()) {
+            kinds.push(finding.kind.id());
+        }
+    }
+    Some(format!("{}: {} ({command})", counts.join(", "), kinds.join(", ")))
 }
 
 /// Returns a line for each topic with stale times, that is, times far outside the range of all
@@ -356,7 +434,7 @@ fn outside(survey: &Survey, times: &Times) -> Option<String> {
     let (data, whole) = (info.data_duration()?, info.duration()?);
     if data != whole {
         let last = lines.last_mut()?;
-        let _ = write!(last, " ({} with {})", span_text(whole), if all == 1 { "it" } else { "them" });
+        let _ = write!(last, " ({} with {})", duration_text(whole), if all == 1 { "it" } else { "them" });
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

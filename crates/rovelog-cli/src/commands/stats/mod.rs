@@ -29,8 +29,8 @@ use crate::output::Out;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
 use crate::text::{count, escape};
-use crate::times::span_text;
 use crate::window::{Window, WindowArgs, select_window, span};
+use rovelog_export::duration_text;
 
 const MORE: &str = "\
 The first line summarizes the time stamps. A gap is a pause that is longer than three periods of a \
@@ -338,7 +338,7 @@ fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>, exact: bool) 
         if let Some(rows) = &section.rows {
             let _ = write!(head, "  {}", count(rows.parse::<u64>().unwrap_or_default(), "row"));
         }
-        let seconds = |nanos: &String| nanos.parse().ok().map(span_text);
+        let seconds = |nanos: &String| nanos.parse().ok().map(duration_text);
         if let Some(duration) = section.duration_ns.as_ref().and_then(seconds) {
             let _ = write!(head, ", measured {duration}");
         }

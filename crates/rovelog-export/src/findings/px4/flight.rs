@@ -2,6 +2,7 @@
 //! while armed.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{Entry, status_changes};
@@ -65,6 +66,18 @@ impl Flight {
     /// forward flight is not a multicopter.
     pub(super) fn is_hovering(&self, time: i64) -> bool {
         self.is_armed(time) && self.multicopter.is_on(time)
+    }
+
+    /// Returns the time in nanoseconds during which the vehicle was armed and not on the ground.
+    /// `end` is the end of the log.
+    pub(super) fn time_in_air(&self, end: i64) -> i64 {
+        let armed = self.armed.spans(end);
+        let overlap = |span: &Range<i64>, other: &Range<i64>| {
+            span.end.min(other.end).saturating_sub(span.start.max(other.start)).max(0)
+        };
+        let landed =
+            |span: &Range<i64>| self.landed.spans(end).map(|other| overlap(span, &other)).sum::<i64>();
+        armed.map(|span| span.end.saturating_sub(span.start).saturating_sub(landed(&span))).sum()
     }
 
     /// Returns whether the flight mode was Acro, in which large angles are intended.

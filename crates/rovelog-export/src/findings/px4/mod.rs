@@ -43,6 +43,12 @@ pub(super) fn findings(log: &UlogReader, found: &mut Vec<Finding>) -> Result<(),
     Ok(())
 }
 
+/// Returns the time in nanoseconds during which the vehicle was armed and not on the ground.
+pub(crate) fn time_in_air(log: &UlogReader) -> Result<i64, ExportError> {
+    let end = log.info().span().map_or(0, |span| span.1.nanos);
+    Ok(Flight::read(log)?.time_in_air(end))
+}
+
 /// Returns the topics of a type that have rows, one for each instance.
 fn topics<'a>(log: &'a UlogReader, type_name: &str) -> impl Iterator<Item = &'a Topic> {
     log.topics().iter().filter(move |topic| topic.type_name == type_name && topic.count > 0)
