@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::machine::Count;
 use crate::output::Out;
 use crate::table::{Align, Table};
 use crate::text::{count, escape};
@@ -29,7 +30,7 @@ pub(crate) struct HealthDoc<'a> {
 #[derive(Serialize)]
 pub(crate) struct TopicDoc<'a> {
     topic: &'a str,
-    count: String,
+    count: Count,
     /// True if the topic has a steady rate. Gaps are detected only in topics with a steady rate.
     steady: bool,
     nominal_hz: Option<f64>,
@@ -38,12 +39,12 @@ pub(crate) struct TopicDoc<'a> {
     shortest_ns: Option<String>,
     longest_ns: Option<String>,
     jitter_ns: Option<f64>,
-    gaps: String,
-    confirmed: String,
-    missing: String,
+    gaps: Count,
+    confirmed: Count,
+    missing: Count,
     longest_gaps: Vec<GapDoc>,
-    falling: String,
-    repeated: String,
+    falling: Count,
+    repeated: Count,
     silent_ns: Option<String>,
     stuck: bool,
 }
@@ -93,7 +94,7 @@ impl<'a> Report<'a> {
         let text = |nanos: Option<i64>| nanos.map(|nanos| nanos.to_string());
         self.health.topics.iter().map(move |health| TopicDoc {
             topic: &self.topic(health).name,
-            count: health.count.to_string(),
+            count: Count(health.count),
             steady: health.steady,
             nominal_hz: health.nominal_hz(),
             rate_hz: self.topic(health).rate_hz(),
@@ -101,9 +102,9 @@ impl<'a> Report<'a> {
             shortest_ns: text(health.shortest),
             longest_ns: text(health.longest),
             jitter_ns: health.jitter,
-            gaps: health.gaps.to_string(),
-            confirmed: health.confirmed.to_string(),
-            missing: health.missing.to_string(),
+            gaps: Count(health.gaps),
+            confirmed: Count(health.confirmed),
+            missing: Count(health.missing),
             longest_gaps: health
                 .longest_gaps
                 .iter()
@@ -113,8 +114,8 @@ impl<'a> Report<'a> {
                     length_ns: gap.length.to_string(),
                 })
                 .collect(),
-            falling: health.falling.to_string(),
-            repeated: health.repeated.to_string(),
+            falling: Count(health.falling),
+            repeated: Count(health.repeated),
             silent_ns: text(health.silent),
             stuck: health.is_stuck,
         })
@@ -237,7 +238,7 @@ impl<'a> Report<'a> {
         let rows = self.topic_docs().map(|doc| {
             [
                 doc.topic.to_owned(),
-                doc.count,
+                doc.count.to_string(),
                 doc.steady.to_string(),
                 float(doc.nominal_hz),
                 float(doc.rate_hz),
@@ -245,11 +246,11 @@ impl<'a> Report<'a> {
                 doc.shortest_ns.unwrap_or_default(),
                 doc.longest_ns.unwrap_or_default(),
                 float(doc.jitter_ns),
-                doc.gaps,
-                doc.confirmed,
-                doc.missing,
-                doc.falling,
-                doc.repeated,
+                doc.gaps.to_string(),
+                doc.confirmed.to_string(),
+                doc.missing.to_string(),
+                doc.falling.to_string(),
+                doc.repeated.to_string(),
                 doc.silent_ns.unwrap_or_default(),
                 doc.stuck.to_string(),
             ]

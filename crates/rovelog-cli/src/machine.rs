@@ -1,11 +1,30 @@
-//! JSON objects that are parts of the JSON output of several commands. 64-bit integers are written
-//! as strings, because many JSON parsers round numbers above 2^53.
+//! JSON objects that are parts of the JSON output of several commands. Counts, sizes and offsets are
+//! numbers. Times in nanoseconds are strings, because many JSON parsers round numbers above 2^53.
+
+use std::fmt;
 
 use rovelog::core::Outside;
 use rovelog::{Detail, Diagnostic, FormatInfo, Ledger, LogInfo, Topic};
 use serde::{Serialize, Serializer};
 
 use crate::times::Times;
+
+/// A count, a size or an offset. It is a JSON number up to 2^53. A larger value is a string,
+/// because many JSON parsers would round it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) u64);
+
+impl Serialize for Count {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        if self.0 <= 1 << 53 { out.serialize_u64(self.0) } else { out.collect_str(&self.0) }
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
 
 /// Format of a log, as shown by `info` and `check`.
 #[derive(Serialize)]
@@ -49,10 +68,10 @@ pub(crate) struct TopicDoc<'a> {
     pub(crate) name: &'a str,
     #[serde(rename = "type")]
     pub(crate) type_name: &'a str,
-    pub(crate) count: String,
+    pub(crate) count: Count,
     /// Size in bytes of all records of the topic. `None` if the size is unknown, because the log
     /// was read from an index without sizes.
-    pub(crate) bytes: Option<String>,
+    pub(crate) bytes: Option<Count>,
     pub(crate) first_ns: Option<String>,
     pub(crate) last_ns: Option<String>,
     pub(crate) rate_hz: Option<f64>,
@@ -63,8 +82,8 @@ impl<'a> TopicDoc<'a> {
         Self {
             name: &topic.name,
             type_name: &topic.type_name,
-            count: topic.count.to_string(),
-            bytes: topic.bytes_known.then(|| topic.bytes.to_string()),
+            count: Count(topic.count),
+            bytes: topic.bytes_known.then_some(Count(topic.bytes)),
             first_ns: topic.first.map(|time| time.nanos.to_string()),
             last_ns: topic.last.map(|time| time.nanos.to_string()),
             rate_hz: topic.rate_hz(),
@@ -76,22 +95,22 @@ impl<'a> TopicDoc<'a> {
 #[derive(Serialize)]
 pub(crate) struct OutsideDoc<'a> {
     topic: &'a str,
-    count: String,
+    count: Count,
     first_ns: String,
     last_ns: String,
     distance_ns: String,
-    offset: String,
+    offset: Count,
 }
 
 impl<'a> OutsideDoc<'a> {
     pub(crate) fn new((topic, outside): (&'a str, &Outside)) -> Self {
         Self {
             topic,
-            count: outside.count.to_string(),
+            count: Count(outside.count),
             first_ns: outside.first.nanos.to_string(),
             last_ns: outside.last.nanos.to_string(),
             distance_ns: outside.distance.to_string(),
-            offset: outside.offset.to_string(),
+            offset: Count(outside.offset),
         }
     }
 }
@@ -99,25 +118,21 @@ impl<'a> OutsideDoc<'a> {
 /// Amount of data that could not be read.
 #[derive(Serialize)]
 pub(crate) struct LostDoc {
-    bytes: String,
-    losses: String,
-    ranges: Vec<[String; 2]>,
-    missing_records: String,
-    left_out_records: String,
+    bytes: Count,
+    losses: Count,
+    ranges: Vec<[Count; 2]>,
+    missing_records: Count,
+    left_out_records: Count,
 }
 
 impl LostDoc {
     pub(crate) fn new(lost: &Ledger) -> Self {
         Self {
-            bytes: lost.bytes.to_string(),
-            losses: lost.losses.to_string(),
-            ranges: lost
-                .ranges
-                .iter()
-                .map(|range| [range.start.to_string(), range.end.to_string()])
-                .collect(),
-            missing_records: lost.missing_records.to_string(),
-            left_out_records: lost.left_out_records.to_string(),
+            bytes: Count(lost.bytes),
+            losses: Count(lost.losses),
+            ranges: lost.ranges.iter().map(|range| [Count(range.start), Count(range.end)]).collect(),
+            missing_records: Count(lost.missing_records),
+            left_out_records: Count(lost.left_out_records),
         }
     }
 }
@@ -128,8 +143,8 @@ pub(crate) struct ProblemDoc<'a> {
     code: &'static str,
     name: &'static str,
     severity: &'static str,
-    start: String,
-    end: String,
+    start: Count,
+    end: Count,
     message: &'a str,
 }
 
@@ -139,8 +154,8 @@ impl<'a> ProblemDoc<'a> {
             code: problem.rule.code,
             name: problem.rule.name,
             severity: problem.rule.severity.name(),
-            start: problem.range.start.to_string(),
-            end: problem.range.end.to_string(),
+            start: Count(problem.range.start),
+            end: Count(problem.range.end),
             message: &problem.message,
         }
     }
@@ -148,7 +163,14 @@ impl<'a> ProblemDoc<'a> {
     /// Returns the values of the CSV row for this problem.
     pub(crate) fn cells(self) -> [String; 6] {
         let Self { code, name, severity, start, end, message } = self;
-        [code.to_owned(), name.to_owned(), severity.to_owned(), start, end, message.to_owned()]
+        [
+            code.to_owned(),
+            name.to_owned(),
+            severity.to_owned(),
+            start.to_string(),
+            end.to_string(),
+            message.to_owned(),
+        ]
     }
 }
 

@@ -36,7 +36,7 @@ def validator(command: str) -> jsonschema.Draft202012Validator:
 def test_the_schema_itself() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     with pytest.raises(jsonschema.ValidationError):
-        validator("du").validate({"schema": "rovelog.du/1", "file": "a", "size": 1, "usage": []})
+        validator("du").validate({"schema": "rovelog.du/2", "file": "a", "size": "1", "usage": []})
 
 
 @pytest.mark.parametrize("fmt", ["ulog", "rld", "rosbag", "vel"])

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(super) fn page(schema: &Value) -> String {
     let mut page = String::from(
         "# JSON\n\nThe documents of `rovelog -f json`, from the [JSON schema](schemas/rovelog.schema.json). \
-         Integers of 64 bits are text, so that no reader rounds them. A key that may be null is always \
+         Times in nanoseconds are text, so that no reader rounds them. A key that may be null is always \
          present.",
     );
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

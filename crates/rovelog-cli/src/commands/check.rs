@@ -46,7 +46,7 @@ pub(crate) struct Args {
 /// Columns of the CSV output.
 const PROBLEM: [&str; 6] = ["code", "name", "severity", "start", "end", "message"];
 
-/// JSON document with the schema `rovelog.check/1`, which `rovelog check -f json` prints.
+/// JSON document with the schema `rovelog.check/2`, which `rovelog check -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -67,7 +67,7 @@ impl<'a> Document<'a> {
     fn new(file: &'a str, survey: &'a Survey, times: &'a Times) -> Self {
         let (info, found) = (&survey.info, &survey.diagnostics);
         Self {
-            schema: "rovelog.check/1",
+            schema: "rovelog.check/2",
             file,
             format: FormatDoc::new(survey.format, info),
             state: info.state.name(),

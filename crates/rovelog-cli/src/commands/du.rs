@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
 use crate::input::{Input, LogArgs};
+use crate::machine::Count;
 use crate::table::{Align, Table};
 use crate::text::size;
 
@@ -33,16 +34,16 @@ pub(crate) struct Args {
 struct UsageDoc<'a> {
     kind: &'a str,
     topic: Option<&'a str>,
-    count: String,
-    bytes: String,
+    count: Count,
+    bytes: Count,
 }
 
-/// JSON document with the schema `rovelog.du/1`, which `rovelog du -f json` prints.
+/// JSON document with the schema `rovelog.du/2`, which `rovelog du -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     file: String,
-    size: String,
+    size: Count,
     usage: Vec<UsageDoc<'a>>,
 }
 
@@ -61,19 +62,20 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
     let docs = usage.iter().map(|usage| UsageDoc {
         kind: usage.kind,
         topic: topic(usage),
-        count: usage.count.to_string(),
-        bytes: usage.bytes.to_string(),
+        count: Count(usage.count),
+        bytes: Count(usage.bytes),
     });
     let mut out = context.out();
     match format {
         Format::Json => {
-            let (file, size) = (input.name(), log.info().size.to_string());
-            out.document(&Document { schema: "rovelog.du/1", file, size, usage: docs.collect() })?;
+            let (file, size) = (input.name(), Count(log.info().size));
+            out.document(&Document { schema: "rovelog.du/2", file, size, usage: docs.collect() })?;
         }
         Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => {
             let rows = docs.map(|doc| {
-                [doc.kind.to_owned(), doc.topic.unwrap_or_default().to_owned(), doc.count, doc.bytes]
+                let topic = doc.topic.unwrap_or_default().to_owned();
+                [doc.kind.to_owned(), topic, doc.count.to_string(), doc.bytes.to_string()]
             });
             out.csv(["kind", "topic", "count", "bytes"], rows)?;
             return Ok(Status::Done);

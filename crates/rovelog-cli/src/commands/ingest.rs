@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::context::{Context, Format, Global};
 use crate::failure::{Failure, Outcome, Status};
 use crate::interpreter::INTERPRETER;
+use crate::machine::Count;
 use crate::text::{count, escape, parse_size, size};
 
 const MORE: &str = "\
@@ -72,7 +73,7 @@ enum Engine {
     Sail,
 }
 
-/// A line of the NDJSON output `rovelog.ingest/1`, which describes the result for one log.
+/// A line of the NDJSON output `rovelog.ingest/2`, which describes the result for one log.
 #[derive(Serialize)]
 struct Line<'a> {
     schema: &'static str,
@@ -80,13 +81,13 @@ struct Line<'a> {
     id: &'a str,
     format: Option<&'a str>,
     status: &'static str,
-    size: String,
-    records: String,
-    lost_bytes: String,
+    size: Count,
+    records: Count,
+    lost_bytes: Count,
     /// Number of values that cannot be represented in any table column.
-    lost_values: String,
+    lost_values: Count,
     /// Number of records that cannot be decoded.
-    lost_records: String,
+    lost_records: Count,
     error: Option<&'a str>,
     pack: &'a str,
 }
@@ -94,16 +95,16 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     fn new(row: &'a LogRow) -> Self {
         Self {
-            schema: "rovelog.ingest/1",
+            schema: "rovelog.ingest/2",
             uri: &row.uri,
             id: &row.id,
             format: row.format.as_deref(),
             status: row.status.name(),
-            size: row.size.to_string(),
-            records: row.records.to_string(),
-            lost_bytes: row.lost_bytes.to_string(),
-            lost_values: row.lost_values.to_string(),
-            lost_records: row.lost_records.to_string(),
+            size: Count(row.size),
+            records: Count(row.records),
+            lost_bytes: Count(row.lost_bytes),
+            lost_values: Count(row.lost_values),
+            lost_records: Count(row.lost_records),
             error: row.error.as_deref(),
             pack: &row.pack,
         }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
+use crate::machine::Count;
 use crate::text::{count, escape, size};
 
 /// Check or clean up a lake
@@ -64,16 +65,16 @@ struct CleanArgs {
     lake: PathBuf,
 }
 
-/// JSON document with the schema `rovelog.lake/1`, which `rovelog lake` prints.
+/// JSON document with the schema `rovelog.lake/2`, which `rovelog lake` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     lake: String,
-    logs: String,
-    failed: String,
-    files: String,
-    rows: String,
-    bytes: String,
+    logs: Count,
+    failed: Count,
+    files: Count,
+    rows: Count,
+    bytes: Count,
     problems: &'a [String],
     unnamed: &'a [String],
 }
@@ -105,13 +106,13 @@ fn check(args: &CheckArgs, context: &Context) -> Outcome {
     let mut out = context.out();
     if format == Format::Json {
         out.document(&Document {
-            schema: "rovelog.lake/1",
+            schema: "rovelog.lake/2",
             lake: args.lake.display().to_string(),
-            logs: checked.logs.to_string(),
-            failed: checked.failed.to_string(),
-            files: checked.files.to_string(),
-            rows: checked.rows.to_string(),
-            bytes: checked.bytes.to_string(),
+            logs: Count(checked.logs as u64),
+            failed: Count(checked.failed as u64),
+            files: Count(checked.files as u64),
+            rows: Count(checked.rows),
+            bytes: Count(checked.bytes),
             problems: &checked.problems,
             unnamed: &checked.unnamed,
         })?;

@@ -10,6 +10,7 @@ use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
+use crate::machine::Count;
 use crate::machine::DetailsDoc;
 use crate::text::{count, wrote};
 use crate::times::TimeBase;
@@ -38,15 +39,15 @@ pub(crate) struct Args {
     chunks: ChunkArgs,
 }
 
-/// JSON document with the schema `rovelog.merge/1`, which `rovelog merge -f json` prints.
+/// JSON document with the schema `rovelog.merge/2`, which `rovelog merge -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     files: Vec<String>,
     output: String,
-    records: String,
+    records: Count,
     topics: usize,
-    bytes: String,
+    bytes: Count,
     left_out: &'a [String],
     /// Additional properties of the result, which depend on the log format.
     #[serde(flatten)]
@@ -79,12 +80,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let written = out.finish()?;
     if format == Format::Json {
         context.out().document(&Document {
-            schema: "rovelog.merge/1",
+            schema: "rovelog.merge/2",
             files: inputs.iter().map(Input::name).collect(),
             output: args.output.name(),
-            records: report.records.to_string(),
+            records: Count(report.records),
             topics: report.topics,
-            bytes: report.bytes.to_string(),
+            bytes: Count(report.bytes),
             left_out: &report.left_out,
             details: DetailsDoc(&report.details),
         })?;

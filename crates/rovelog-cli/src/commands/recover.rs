@@ -11,6 +11,7 @@ use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::LogArg;
+use crate::machine::Count;
 use crate::machine::DetailsDoc;
 use crate::notices::Notices;
 use crate::text::{count, wrote};
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     drop_stale: bool,
 }
 
-/// JSON document with the schema `rovelog.recover/1`, which `rovelog recover -f json` prints.
+/// JSON document with the schema `rovelog.recover/2`, which `rovelog recover -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -50,8 +51,8 @@ struct Document<'a> {
     output: String,
     /// True if the log is undamaged. The output then is an exact copy of the log.
     unchanged: bool,
-    records: String,
-    kept_bytes: String,
+    records: Count,
+    kept_bytes: Count,
     lost: LostDoc,
     stale: StaleDoc,
     left_out: &'a [String],
@@ -63,23 +64,23 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct LostDoc {
-    bytes: String,
-    ranges: Vec<[String; 2]>,
+    bytes: Count,
+    ranges: Vec<[Count; 2]>,
     /// Number of records that are missing according to counts stored in the log.
-    missing_records: String,
+    missing_records: Count,
 }
 
 #[derive(Serialize)]
 struct StaleDoc {
-    bytes: String,
-    records: String,
+    bytes: Count,
+    records: Count,
 }
 
 /// A contiguous segment of the damaged log that was recovered.
 #[derive(Serialize)]
 struct SegmentDoc {
-    range: [String; 2],
-    records: String,
+    range: [Count; 2],
+    records: Count,
     first: Option<String>,
     first_ns: Option<String>,
     last: Option<String>,
@@ -153,10 +154,10 @@ fn print_result(report: &Recovery, written: Option<&Path>, notices: &Notices) {
 }
 
 fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Times) -> Document<'a> {
-    let ranges = report.lost.iter().map(|range| [range.start.to_string(), range.end.to_string()]);
+    let ranges = report.lost.iter().map(|range| [Count(range.start), Count(range.end)]);
     let segment = |segment: &Segment| SegmentDoc {
-        range: [segment.range.start.to_string(), segment.range.end.to_string()],
-        records: segment.records.to_string(),
+        range: [Count(segment.range.start), Count(segment.range.end)],
+        records: Count(segment.records),
         first: times.machine(segment.first),
         first_ns: times.t_ns(segment.first).map(|nanos| nanos.to_string()),
         last: times.machine(segment.last),
@@ -164,18 +165,18 @@ fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Time
         in_time_order: segment.in_time_order,
     };
     Document {
-        schema: "rovelog.recover/1",
+        schema: "rovelog.recover/2",
         file,
         output,
         unchanged: report.unchanged,
-        records: report.records.to_string(),
-        kept_bytes: report.kept_bytes.to_string(),
+        records: Count(report.records),
+        kept_bytes: Count(report.kept_bytes),
         lost: LostDoc {
-            bytes: report.lost_bytes().to_string(),
+            bytes: Count(report.lost_bytes()),
             ranges: ranges.collect(),
-            missing_records: report.missing_records.to_string(),
+            missing_records: Count(report.missing_records),
         },
-        stale: StaleDoc { bytes: report.stale_bytes.to_string(), records: report.stale_records.to_string() },
+        stale: StaleDoc { bytes: Count(report.stale_bytes), records: Count(report.stale_records) },
         left_out: &report.left_out,
         stretches: report.segments.iter().map(segment).collect(),
         details: DetailsDoc(&report.details),

@@ -8,6 +8,7 @@ use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
+use crate::machine::Count;
 use crate::machine::DetailsDoc;
 use crate::select::{LastBeforeArgs, TopicArgs};
 use crate::text::{count, wrote};
@@ -44,17 +45,17 @@ pub(crate) struct Args {
     last_before: LastBeforeArgs,
 }
 
-/// JSON document with the schema `rovelog.slice/1`, which `rovelog slice -f json` prints.
+/// JSON document with the schema `rovelog.slice/2`, which `rovelog slice -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     file: String,
     output: String,
-    records: String,
-    of_records: String,
+    records: Count,
+    of_records: Count,
     topics: usize,
     of_topics: usize,
-    bytes: String,
+    bytes: Count,
     start_ns: Option<String>,
     end_ns: Option<String>,
     /// Additional properties of the result, which depend on the log format.
@@ -79,14 +80,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (of_records, of_topics) = (log.info().records, log.topics().len());
     if format == Format::Json {
         context.out().document(&Document {
-            schema: "rovelog.slice/1",
+            schema: "rovelog.slice/2",
             file: input.name(),
             output: args.output.name(),
-            records: report.records.to_string(),
-            of_records: of_records.to_string(),
+            records: Count(report.records),
+            of_records: Count(of_records),
             topics: report.topics,
             of_topics,
-            bytes: report.bytes.to_string(),
+            bytes: Count(report.bytes),
             start_ns: window.start.map(|nanos| nanos.to_string()),
             end_ns: window.end.map(|nanos| nanos.to_string()),
             details: DetailsDoc(&report.details),

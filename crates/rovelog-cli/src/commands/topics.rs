@@ -44,7 +44,7 @@ enum Sort {
     Bytes,
 }
 
-/// JSON document with the schema `rovelog.topics/1`, which `rovelog topics -f json` prints.
+/// JSON document with the schema `rovelog.topics/2`, which `rovelog topics -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -84,7 +84,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         Format::Text | Format::Qgc | Format::Octave => table(&topics).write(&mut out)?,
         Format::Json => {
             let topics = docs.collect();
-            out.document(&Document { schema: "rovelog.topics/1", file: input.name(), topics })?;
+            out.document(&Document { schema: "rovelog.topics/2", file: input.name(), topics })?;
         }
         Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => {
@@ -96,8 +96,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
                     [
                         doc.name.to_owned(),
                         doc.type_name.to_owned(),
-                        doc.count,
-                        doc.bytes.unwrap_or_default(),
+                        doc.count.to_string(),
+                        doc.bytes.map_or_else(String::new, |bytes| bytes.to_string()),
                         doc.first_ns.unwrap_or_default(),
                         doc.last_ns.unwrap_or_default(),
                         rate.unwrap_or_default(),

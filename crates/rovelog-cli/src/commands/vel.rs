@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
 use crate::input::Input;
+use crate::machine::Count;
 use crate::text::escape;
 
 /// VEL only: show the ids of message types
@@ -47,7 +48,7 @@ struct HashArgs {
     log: Option<PathBuf>,
 }
 
-/// A message type name in the JSON document `rovelog.vel.hash/1`.
+/// A message type name in the JSON document `rovelog.vel.hash/2`.
 #[derive(Serialize)]
 struct NameDoc<'a> {
     name: &'a str,
@@ -60,7 +61,7 @@ struct NameDoc<'a> {
     /// types.
     collides: bool,
     /// Number of records with this id in the log.
-    records: Option<String>,
+    records: Option<Count>,
 }
 
 #[derive(Serialize)]
@@ -100,7 +101,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 published,
                 declared,
                 collides,
-                records: records.map(|n| n.to_string()),
+                records: records.map(|n| Count(n as u64)),
             },
         ));
     }
@@ -133,7 +134,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
     } else {
         let names = names.into_iter().map(|(_, doc)| doc).collect();
-        out.document(&Document { schema: "rovelog.vel.hash/1", names })?;
+        out.document(&Document { schema: "rovelog.vel.hash/2", names })?;
     }
     out.flush()?;
     Ok(Status::Done)

@@ -22,6 +22,7 @@ use super::topics::rate;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
+use crate::machine::Count;
 use crate::output::Out;
 use crate::progress::Progress;
 use crate::select::{FieldArgs, TopicArgs};
@@ -117,7 +118,7 @@ impl Change {
 struct TopicDoc {
     #[serde(rename = "type")]
     type_name: String,
-    count: String,
+    count: Count,
     rate_hz: Option<f64>,
 }
 
@@ -147,7 +148,7 @@ struct ParamDiff {
     b: Option<Value>,
 }
 
-/// JSON document with the schema `rovelog.diff/1`, which `rovelog diff -f json` prints.
+/// JSON document with the schema `rovelog.diff/2`, which `rovelog diff -f json` prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -292,7 +293,7 @@ impl Document {
             (None, Vec::new())
         };
         let (a, b) = (name_a.to_owned(), name_b.to_owned());
-        Ok(Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params, statistics, losses })
+        Ok(Self { schema: "rovelog.diff/2", a, b, different, topics, formats, params, statistics, losses })
     }
 
     /// Returns a row for each difference and for each statistic.
@@ -332,7 +333,7 @@ impl TopicDiff {
         };
         let mut rows = vec![
             of("type", |topic| Some(topic.type_name.clone())),
-            of("count", |topic| Some(topic.count.clone())),
+            of("count", |topic| Some(topic.count.to_string())),
         ];
         let rate = |topic: &Option<TopicDoc>| topic.as_ref().and_then(|topic| topic.rate_hz);
         if rates_differ(rate(&self.a), rate(&self.b)) {
@@ -353,7 +354,7 @@ fn topics(a: &[Topic], b: &[Topic], ignore_counts: bool) -> Vec<TopicDiff> {
     names.sort_unstable_by(|a, b| natural(a).cmp(&natural(b)));
     let doc = |topic: &Topic| TopicDoc {
         type_name: topic.type_name.clone(),
-        count: topic.count.to_string(),
+        count: Count(topic.count),
         rate_hz: topic.rate_hz(),
     };
     let mut diffs = Vec::new();
@@ -457,7 +458,7 @@ fn text(out: &mut Out, document: &Document, all: bool) -> Result<(), Failure> {
     }
     writeln!(out, "- {}\n+ {}", escape(&document.a), escape(&document.b))?;
     let rows = document.topics.iter().map(|topic| {
-        let count = |doc: &TopicDoc| doc.count.clone();
+        let count = |doc: &TopicDoc| doc.count.to_string();
         let hz = |doc: &TopicDoc| doc.rate_hz.map_or("no rate".to_owned(), |hz| format!("{} Hz", rate(hz)));
         let (a, b) = (topic.a.as_ref(), topic.b.as_ref());
         let mut what = both(a.map(count), b.map(count));

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::row::Row;
 use crate::commands::stats::{Line, derived_lines, section};
 use crate::failure::Failure;
+use crate::machine::Count;
 use crate::output::Out;
 use crate::progress::Progress;
 use crate::select::{FieldArgs, TopicArgs};
@@ -31,7 +32,7 @@ pub(super) struct Pair {
 /// Statistics of a signal in one log. NaN values are not included.
 #[derive(Serialize, PartialEq)]
 struct Values {
-    count: String,
+    count: Count,
     min: Option<Number>,
     max: Option<Number>,
     mean: Option<f64>,
@@ -112,7 +113,7 @@ pub(super) fn text(out: &mut Out, pairs: &[Pair], all: bool) -> Result<(), Failu
         table.row([
             format!("{}.{}", pair.topic, pair.field),
             pair.unit.clone().unwrap_or_default(),
-            both(pair.a.count.clone(), pair.b.count.clone()),
+            both(pair.a.count.to_string(), pair.b.count.to_string()),
             both(extreme(pair.a.min), extreme(pair.b.min)),
             both(extreme(pair.a.max), extreme(pair.b.max)),
             both(float(pair.a.mean), float(pair.b.mean)),
@@ -138,7 +139,7 @@ impl Values {
         let extreme = |value: Option<Number>| value.map(|value| value.to_string());
         let float = |value: Option<f64>| value.map(|value| value.to_string());
         [
-            ("count", Some(self.count.clone())),
+            ("count", Some(self.count.to_string())),
             ("min", extreme(self.min)),
             ("max", extreme(self.max)),
             ("mean", float(self.mean)),

@@ -14,6 +14,7 @@ use super::args::Args;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
+use crate::machine::Count;
 use crate::output::Out;
 use crate::select::signal_failure;
 use crate::text::escape;
@@ -36,7 +37,7 @@ struct EventDoc {
     /// True if the condition is still true at the last row, so that the end of the period is
     /// unknown.
     open: bool,
-    rows: String,
+    rows: Count,
     min: Option<f64>,
     max: Option<f64>,
     from: Option<f64>,
@@ -51,7 +52,7 @@ struct ConditionDoc {
     events: Vec<EventDoc>,
 }
 
-/// JSON document with the schema `rovelog.conditions/1`, which `rovelog events` prints for
+/// JSON document with the schema `rovelog.conditions/2`, which `rovelog events` prints for
 /// conditions.
 #[derive(Serialize)]
 struct Document {
@@ -157,7 +158,7 @@ fn one(
         documents.push(ConditionDoc { condition: condition.as_str().to_owned(), unit, events });
     }
     if let Sink::Json(_, all) = sink {
-        all.push(Document { schema: "rovelog.conditions/1", file: input.name(), conditions: documents });
+        all.push(Document { schema: "rovelog.conditions/2", file: input.name(), conditions: documents });
     }
     let read = Select::topics(topics).between(window.start, window.end);
     Ok((total, Loss::of_columns(&**log, &read)))
@@ -192,7 +193,7 @@ impl Line<'_> {
                     doc.t_ns,
                     doc.end_ns,
                     doc.duration_ns,
-                    doc.rows,
+                    doc.rows.to_string(),
                     number(doc.min),
                     number(doc.max),
                     number(doc.from),
@@ -224,7 +225,7 @@ impl Line<'_> {
             end_ns: nanos(event.end),
             duration_ns: event.end.abs_diff(event.start).to_string(),
             open: event.is_open,
-            rows: event.rows.to_string(),
+            rows: Count(event.rows),
             min: event.min,
             max: event.max,
             from: event.from,

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::machine::Count;
 use crate::outfile::{OutFile, OutFolder};
 use crate::progress::Progress;
 use crate::text::short;
@@ -33,7 +34,7 @@ pub(super) struct FileDoc {
     pub(super) file: String,
     /// Topic in the file, or `None` if the file contains several topics.
     pub(super) topic: Option<String>,
-    pub(super) rows: String,
+    pub(super) rows: Count,
 }
 
 /// Result of an export.
@@ -359,7 +360,7 @@ pub(super) fn file(path: &Path, topic: Option<&Topic>, rows: u64) -> FileDoc {
     FileDoc {
         file: path.to_string_lossy().into_owned(),
         topic: topic.map(|topic| topic.name.clone()),
-        rows: rows.to_string(),
+        rows: Count(rows),
     }
 }
 

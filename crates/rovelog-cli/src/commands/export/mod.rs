@@ -29,7 +29,7 @@ struct LossDoc {
     why: String,
 }
 
-/// JSON document with the schema `rovelog.export/1`, which `rovelog export -f json` prints.
+/// JSON document with the schema `rovelog.export/2`, which `rovelog export -f json` prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -166,10 +166,10 @@ fn report(
         let files = done.files.iter().map(|file| FileDoc {
             file: file.file.clone(),
             topic: file.topic.clone(),
-            rows: file.rows.clone(),
+            rows: file.rows,
         });
         let document = Document {
-            schema: "rovelog.export/1",
+            schema: "rovelog.export/2",
             file: job.input.name(),
             kind: kind.name(),
             files: files.collect(),
@@ -182,7 +182,7 @@ fn report(
         Kind::Ndjson => "record",
         Kind::Mcap | Kind::Bag2 => "message",
     };
-    let rows: u64 = done.files.iter().filter_map(|file| file.rows.parse::<u64>().ok()).sum();
+    let rows: u64 = done.files.iter().map(|file| file.rows.0).sum();
     let summary = if let Target::Folder(folder) = target {
         for file in &done.files {
             std::io::Write::write_all(&mut out, format!("{}\n", escape(&file.file)).as_bytes())?;

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
+use crate::machine::Count;
 use crate::outfile::{OutArgs, OutFile, OutFolder};
 use crate::text::count;
 use crate::times::Times;
@@ -107,15 +108,15 @@ struct Row {
     offset: u64,
 }
 
-/// JSON document with the schema `rovelog.extract/1`, which `rovelog extract -f json` prints.
+/// JSON document with the schema `rovelog.extract/2`, which `rovelog extract -f json` prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
     file: String,
     output: String,
-    images: String,
-    clouds: String,
-    packets: String,
+    images: Count,
+    clouds: Count,
+    packets: Count,
     index: String,
 }
 
@@ -240,12 +241,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if format == Format::Json {
         let mut out = context.out();
         out.document(&Document {
-            schema: "rovelog.extract/1",
+            schema: "rovelog.extract/2",
             file: input.name(),
             output: args.output.to_string_lossy().into_owned(),
-            images: images.to_string(),
-            clouds: clouds.to_string(),
-            packets: done.packets.to_string(),
+            images: Count(images),
+            clouds: Count(clouds),
+            packets: Count(done.packets),
             index: args.output.join("index.csv").to_string_lossy().into_owned(),
         })?;
     }

@@ -17,6 +17,7 @@ use crate::commands::topics;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArgs};
+use crate::machine::Count;
 use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::survey::Survey;
@@ -71,7 +72,7 @@ struct Document<'a> {
     schema: &'static str,
     file: &'a str,
     format: FormatDoc<'a>,
-    size: String,
+    size: Count,
     state: &'static str,
     clock: ClockDoc<'a>,
     start_ns: Option<String>,
@@ -83,13 +84,13 @@ struct Document<'a> {
     outside: Vec<OutsideDoc<'a>>,
     start: Option<String>,
     end: Option<String>,
-    records: String,
+    records: Count,
     /// True if `records` is a lower bound, because some parts of the log were not read.
     at_least: bool,
-    unread: String,
+    unread: Count,
     topics: Vec<TopicDoc<'a>>,
     lost: LostDoc,
-    problem_count: String,
+    problem_count: Count,
     problems: Vec<ProblemDoc<'a>>,
     details: DetailsDoc<'a>,
     /// Present only with `-v`, because the records must be decoded.
@@ -128,10 +129,10 @@ impl<'a> Document<'a> {
         // here.
         let times = Times::new(info, crate::times::TimeArgs::default())?;
         Ok(Self {
-            schema: "rovelog.info/1",
+            schema: "rovelog.info/2",
             file,
             format: FormatDoc::new(survey.format, info),
-            size: info.size.to_string(),
+            size: Count(info.size),
             state: info.state.name(),
             clock: ClockDoc::new(info, &times),
             start_ns: info.start.map(|time| time.nanos.to_string()),
@@ -143,12 +144,12 @@ impl<'a> Document<'a> {
             outside: survey.outside().map(OutsideDoc::new).collect(),
             start: times.machine(info.start),
             end: times.machine(info.end),
-            records: info.records.to_string(),
+            records: Count(info.records),
             at_least: info.at_least,
-            unread: info.unread.to_string(),
+            unread: Count(info.unread),
             topics: survey.topics.iter().map(TopicDoc::new).collect(),
             lost: LostDoc::new(&info.lost),
-            problem_count: info.problems.to_string(),
+            problem_count: Count(info.problems),
             problems: survey.diagnostics.list().iter().map(ProblemDoc::new).collect(),
             details: DetailsDoc(&info.details),
             totals: totals.map(|groups| groups.iter().map(GroupDoc::new).collect()),
@@ -165,9 +166,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let status = args.logs.read_parallel(
         context,
         |input| match (format, args.brief) {
-            (Format::Text, false) if verbose => Survey::analyzed(input, context, u64::MAX, true),
+            (Format::Text | Format::Json | Format::Ndjson, false) if verbose => {
+                Survey::analyzed(input, context, u64::MAX, true)
+            }
             (Format::Text, false) => Survey::analyzed(input, context, MAX_ANALYZED, false),
-            (Format::Json | Format::Ndjson, _) if verbose => Survey::analyzed(input, context, u64::MAX, true),
             _ => Survey::new(input, context),
         },
         |input, survey| {

@@ -13,6 +13,7 @@ use crate::compression::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
+use crate::machine::Count;
 use crate::outfile::{OutArgs, OutFolder};
 use crate::text::{count, escape, parse_size, short};
 use crate::time_point::nonzero_duration;
@@ -64,13 +65,13 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct PartDoc {
     file: String,
-    records: String,
-    bytes: String,
+    records: Count,
+    bytes: Count,
     /// Topic of the part. It is present only with `--by-topic`.
     topic: Option<String>,
 }
 
-/// JSON document with the schema `rovelog.split/1`, which `rovelog split -f json` prints.
+/// JSON document with the schema `rovelog.split/2`, which `rovelog split -f json` prints.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -134,8 +135,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         records += report.records;
         docs.push(PartDoc {
             file: path.to_string_lossy().into_owned(),
-            records: report.records.to_string(),
-            bytes: report.bytes.to_string(),
+            records: Count(report.records),
+            bytes: Count(report.bytes),
             topic: match content {
                 Content::Selection(Select { topics: Some(topics), .. }) => {
                     topics.iter().next().map(str::to_owned)
@@ -165,7 +166,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (parts, of) = (count(docs.len() as u64, "part"), count(log.info().records, "record"));
     context.note(&format!("kept {records} of {of}; wrote {parts} to {}", args.output.display()));
     if format == Format::Json {
-        out.document(&Document { schema: "rovelog.split/1", file: input.name(), parts: docs })?;
+        out.document(&Document { schema: "rovelog.split/2", file: input.name(), parts: docs })?;
     }
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }

@@ -77,7 +77,7 @@ pub(crate) struct Args {
     power: power::PowerArgs,
 }
 
-/// JSON document with the schema `rovelog.stats/1`, which `rovelog stats -f json` prints.
+/// JSON document with the schema `rovelog.stats/2`, which `rovelog stats -f json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -87,7 +87,7 @@ struct Document<'a> {
     sections: RefCell<Sections<'a>>,
 }
 
-/// JSON document with the schema `rovelog.timing/1`, which `rovelog stats --timing -f json` prints.
+/// JSON document with the schema `rovelog.timing/2`, which `rovelog stats --timing -f json` prints.
 #[derive(Serialize)]
 struct TimingDocument<'a> {
     schema: &'static str,
@@ -180,7 +180,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             let sections = RefCell::new(sections);
             let health = health()?;
             let health = Report::new(&health, log.topics(), &times).doc();
-            out.document(&Document { schema: "rovelog.stats/1", file, health, sections })?;
+            out.document(&Document { schema: "rovelog.stats/2", file, health, sections })?;
         }
         Format::Ndjson => ndjson(out, sections)?,
         Format::Csv => csv(out, sections)?,
@@ -276,12 +276,12 @@ fn csv(out: Out, sections: Sections<'_>) -> Result<(), Failure> {
         [
             section.name.clone().unwrap_or_default(),
             section.start.clone().unwrap_or_default(),
-            section.rows.clone().unwrap_or_default(),
+            section.rows.map_or_else(String::new, |rows| rows.to_string()),
             section.duration_ns.clone().unwrap_or_default(),
             line.topic.clone(),
             line.field.clone(),
             line.unit.clone().unwrap_or_default(),
-            line.count.clone(),
+            line.count.to_string(),
             extreme(line.min),
             extreme(line.max),
             number(line.mean),
@@ -299,7 +299,7 @@ fn timing(report: &Report<'_>, input: &Input, format: Format, context: &Context)
     match format {
         Format::Json => {
             let (file, health) = (input.name(), report.doc());
-            out.document(&TimingDocument { schema: "rovelog.timing/1", file, health })?;
+            out.document(&TimingDocument { schema: "rovelog.timing/2", file, health })?;
         }
         Format::Ndjson => report.topic_docs().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => return report.csv(out),
@@ -336,7 +336,7 @@ fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>, exact: bool) 
             let _ = write!(head, "  from {}", start.trim());
         }
         if let Some(rows) = &section.rows {
-            let _ = write!(head, "  {}", count(rows.parse::<u64>().unwrap_or_default(), "row"));
+            let _ = write!(head, "  {}", count(rows.0, "row"));
         }
         let seconds = |nanos: &String| nanos.parse().ok().map(duration_text);
         if let Some(duration) = section.duration_ns.as_ref().and_then(seconds) {
@@ -404,7 +404,7 @@ fn values<'t>(lines: &[Line], exact: bool) -> Table<'t> {
             let milli_hours = milli_hours.map_or_else(String::new, rounded);
             cells.extend([cell(of_unit.map(Number::Float), Some(unit)), milli_hours]);
         }
-        cells.push(line.count.clone());
+        cells.push(line.count.to_string());
         let floats = [line.mean, line.std].map(|value| value.map(Number::Float));
         cells.extend([line.min, line.max].into_iter().chain(floats).map(|value| cell(value, unit)));
         cells.push(line.remark.clone().unwrap_or_default());

@@ -22,6 +22,7 @@ use rovelog_export::statistics::Number;
 use super::section::{Line, Section, Sections};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::machine::Count;
 use crate::time_point::nonzero_duration;
 use crate::times::Times;
 use crate::window::Window;
@@ -379,7 +380,7 @@ impl LineBuilder {
             let mean = (stats.rows > 0).then(|| *ones as f64 / stats.rows as f64);
             let line = Line { mean, ..self.line(name, "", None, &Sums::default(), None) };
             let remark = mean.map(|mean| format!("high {} %", hundredths(mean * 100.0)));
-            fields.push(Line { count: stats.rows.to_string(), remark, ..line });
+            fields.push(Line { count: Count(stats.rows), remark, ..line });
         }
         let start = self.rows.timestamp(rows.start).filter(|_| !rows.is_empty());
         let start = start.map(|time| {
@@ -392,7 +393,7 @@ impl LineBuilder {
         Section {
             name,
             start,
-            rows: Some(stats.rows.to_string()),
+            rows: Some(Count(stats.rows)),
             duration_ns: Some(stats.duration(self.rate).to_string()),
             span_ns: span.map(|nanos| nanos.to_string()),
             fields,
@@ -415,7 +416,7 @@ impl LineBuilder {
             topic: self.topic.clone(),
             field: name.to_owned(),
             unit: (!unit.is_empty()).then(|| unit.to_owned()),
-            count: sums.count.to_string(),
+            count: Count(sums.count),
             min: of(Sums::min).map(Number::Float),
             max: of(Sums::max).map(Number::Float),
             mean: of(Sums::mean),

@@ -1,5 +1,6 @@
 //! A section of the statistics, in the form in which it is written as JSON.
 
+use crate::machine::Count;
 use rovelog_export::statistics::{Number, Statistics};
 use serde::Serialize;
 
@@ -10,18 +11,18 @@ pub(in crate::commands) struct Line {
     pub(in crate::commands) field: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) unit: Option<String>,
-    pub(in crate::commands) count: String,
+    pub(in crate::commands) count: Count,
     pub(in crate::commands) min: Option<Number>,
     pub(in crate::commands) max: Option<Number>,
     pub(in crate::commands) mean: Option<f64>,
     pub(in crate::commands) std: Option<f64>,
     /// Number of values that are NaN.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) nan: Option<String>,
+    pub(in crate::commands) nan: Option<Count>,
     /// Number of records in the longest sequence with a constant value, if the field is stuck. A
     /// field is stuck if its value changes in most records outside of this sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) stuck: Option<String>,
+    pub(in crate::commands) stuck: Option<Count>,
     /// Integral of the values over time. The integral of a current is a charge, and the integral of
     /// a power is an energy.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,13 +50,13 @@ impl Line {
             topic,
             field,
             unit,
-            count: values.count.to_string(),
+            count: Count(values.count),
             min: values.min,
             max: values.max,
             mean: values.mean(),
             std: values.std(),
-            nan: (values.nan > 0).then(|| values.nan.to_string()),
-            stuck: stuck.map(|run| run.to_string()),
+            nan: (values.nan > 0).then_some(Count(values.nan)),
+            stuck: stuck.map(Count),
             remark: (!remarks.is_empty()).then(|| remarks.join(", ")),
             ..Self::default()
         }
@@ -73,7 +74,7 @@ pub(in crate::commands) struct Section {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) rows: Option<String>,
+    pub(in crate::commands) rows: Option<Count>,
     /// Total duration of the rows in the section, for which charge and energy are computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) duration_ns: Option<String>,
