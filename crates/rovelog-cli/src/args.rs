@@ -107,7 +107,7 @@ fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
 /// Commands and options of other programs, each with the Rovelog command for the same task.
 const OTHER_WORDS: [(&str, &str); 3] = [
     ("--non-default", "rovelog params FILE --changed"),
-    ("spectrum", "rovelog report FILE, which has spectra of the vibration"),
+    ("spectrum", "rovelog plot FILE 'psd(SIGNAL)'"),
     ("reindex", "rovelog recover FILE -o OUT"),
 ];
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rovelog::rosbag12::BagError;
+use rovelog::vel_format::VelError;
 use rovelog::{Error, ErrorKind};
 
 /// Status of a finished command. Worse statuses compare as greater, so the worst of several
@@ -166,9 +168,22 @@ impl From<Error> for Failure {
         // Some arguments can be checked only after a log has been opened. The library then reports
         // that an argument is invalid.
         let usage = error.kind == ErrorKind::InvalidArgument;
-        let next = error.next.as_deref().map(str::to_owned);
+        let next = option_for(&error).or(error.next.as_deref()).map(str::to_owned);
         Self::Message(Box::new(Message { usage, cause: error.to_string(), next, file: None, causes }))
     }
+}
+
+/// Returns the advice that names the option which avoids an error. The libraries do not know the
+/// options of the command line.
+fn option_for(error: &Error) -> Option<&'static str> {
+    let source = error.get_ref();
+    if let Some(VelError::NoCalibration) = source.downcast_ref() {
+        return Some("name the db.xml file that came with the sensor with --calibration");
+    }
+    if let Some(BagError::NoDefinition { .. }) = source.downcast_ref() {
+        return Some("name a .msg file or a folder of packages that defines the type with --msgs");
+    }
+    None
 }
 
 /// Converts an error that occurred while results were written.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use rovelog::core::internal::layout::EscapedTexts;
-use rovelog::{Ledger, LogReader};
+use rovelog::{Diagnostic, Diagnostics, Ledger, LogReader, rosbag12};
 use rovelog_export::Loss;
 
 use crate::failure::{Failure, Outcome, Status};
@@ -79,7 +79,24 @@ impl Notices {
     /// were escaped, and data that could not be read.
     pub(crate) fn end_of_log(&self, log: &dyn LogReader, file: &Path) -> Status {
         self.escaped(&log.take_escaped_texts(), file);
+        self.undefined(log.diagnostics(), file);
         self.loss(log.losses(), file)
+    }
+
+    /// Warns about ROS topics whose messages stay raw bytes, because the bag does not define their
+    /// types.
+    pub(crate) fn undefined(&self, found: &Diagnostics, file: &Path) {
+        let is_undefined = |problem: &&Diagnostic| *problem.rule == rosbag12::diagnostics::NO_DEFINITION;
+        let topics = found.list().iter().filter(is_undefined).count();
+        if topics > 0 {
+            let text = format!(
+                "{} have types that the bag does not define; --msgs PATH reads their definitions from .msg \
+                 files: {}",
+                count(topics as u64, "topic"),
+                shown(file)
+            );
+            self.warn("bags without definitions", &text);
+        }
     }
 
     /// Warns about each field with texts that are not valid UTF-8. No data is lost, because such

@@ -1,15 +1,17 @@
 //! Options that select topics and fields. Topics are selected by name or by regular expression.
 //! Fields are selected by paths or expressions, in the syntax of signals.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use clap_complete::engine::{PathCompleter, ValueCompleter as _};
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use regex::Regex;
 use rovelog::core::internal::topic::short;
 use rovelog::core::select::field_path;
-use rovelog::{LogReader, Select, Topic};
-use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, split_list, suggest};
+use rovelog::{AnyLog, LogReader, Select, Topic};
+use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, measured_fields, split_list, suggest};
 use rovelog_export::text::{self, Keep};
 
 use crate::failure::Failure;
@@ -155,17 +157,57 @@ fn require_match<'a>(
     Err(Failure::usage(format!("no topic has a name that matches {pattern} as a whole")).next(next))
 }
 
+/// Opens the log on the command line that is completed. A completion must not print errors. If the
+/// log cannot be opened, there are no completions.
+fn completed_log() -> Option<AnyLog> {
+    // The shell passes the command line after `--`. The first word is the name of the program.
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(2);
+    words.filter(|word| Path::new(word).is_file()).find_map(|path| rovelog::open(path).ok())
+}
+
 /// Returns the completions for `--topics`. These are the topics of the log named on the command
 /// line.
 fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(current) = current.to_str() else { return Vec::new() };
-    // The shell passes the command line after `--`. The first word is the name of the program.
-    let words = std::env::args_os().skip_while(|word| word != "--").skip(2);
-    // A completion must not print errors. If the log cannot be opened, there are no completions.
-    let log = words.filter(|word| Path::new(word).is_file()).find_map(|path| rovelog::open(path).ok());
+    let log = completed_log();
     let topics = log.iter().flat_map(|log| log.topics());
-    let names = topics.map(|topic| topic.name.clone()).filter(|name| name.starts_with(current));
-    names.map(CompletionCandidate::new).collect()
+    completions(current, topics.map(|topic| topic.name.clone()))
+}
+
+/// Returns the completions for `--fields`. These are the fields of all topics of the log named on
+/// the command line.
+fn field_names(current: &OsStr) -> Vec<CompletionCandidate> {
+    let log = completed_log();
+    let fields: BTreeSet<String> = log.iter().flat_map(signals).map(|(_, field)| field).collect();
+    completions(current, fields)
+}
+
+/// Returns the completions for signals, such as `battery_status.voltage_v`, of the log named on the
+/// command line. The argument may also be a file.
+pub(crate) fn signal_names(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut found = PathCompleter::any().complete(current);
+    let log = completed_log();
+    let names = log.iter().flat_map(signals).map(|(topic, field)| format!("{topic}.{field}"));
+    found.extend(completions(current, names));
+    found
+}
+
+/// Returns the topic and the name of each measured field.
+fn signals(log: &AnyLog) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for topic in log.topics().iter().filter(|topic| topic.count > 0) {
+        let fields = measured_fields(&**log, topic).unwrap_or_default();
+        found.extend(fields.into_iter().map(|field| (short(&topic.name).to_owned(), field)));
+    }
+    found
+}
+
+/// Returns the names that continue the last element of a list that is separated by commas.
+fn completions(current: &OsStr, names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    let start = current.rfind(',').map_or(0, |comma| comma + 1);
+    let (before, last) = current.split_at(start);
+    let names = names.into_iter().filter(|name| name.starts_with(last));
+    names.map(|name| CompletionCandidate::new(format!("{before}{name}"))).collect()
 }
 
 /// Returns the failure for a topic that does not exist in the log. It suggests similar names.
@@ -188,6 +230,7 @@ pub(crate) struct FieldArgs {
     /// Use only these fields (q, q[0..2], {x,y}, pos.*, TOPIC.q) and computed values (norm(q),
     /// p=V1*I1); topics without any of them are left out
     #[arg(long, value_name = "FIELD,..", value_parser = FieldList::new)]
+    #[arg(add = ArgValueCompleter::new(field_names))]
     fields: Vec<FieldList>,
 }
 

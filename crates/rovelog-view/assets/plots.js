@@ -31,10 +31,29 @@ const rovelogPlots = (place, host) => {
   }).join(", ");
   const charts = () => host.charts;
 
+  // A spectrum has an axis of its own, so its plot is a picture that the server draws.
+  const spectrumOf = plot => plot.signals.length === 1 && !plot.signals[0][0] && /^(psd|spectrogram)\(/.test(plot.signals[0][1]) ? plot.signals[0][1] : null;
+  const picture = async plot => {
+    const { log, shift } = host.logs().find(shown => !shown.over), range = [...view];
+    const path = rovelogServer.spectrum(log, spectrumOf(plot), range.map(time => time - shift), width(), host.dark() ? "dark" : "light");
+    plot.loaded = { range, columns: 0 };
+    plot.panel = { series: [], lanes: false, factor: 1, unit: null, mixed: false };
+    legend(plot);
+    if (plot.request) plot.request.abort();
+    plot.request = new AbortController();
+    // The request checks whether the signal has enough samples. The browser then shows the same picture.
+    const text = await rovelogServer.ask(path, plot.request.signal).then(() => null, error => error.name === "AbortError" ? "" : error.message);
+    if (text === "" || !plots.includes(plot)) return;
+    plot.chart.replaceChildren(text === null ? element("img", null, { src: path, alt: spectrumOf(plot) }) : text);
+    plot.chart.setAttribute("aria-label", spectrumOf(plot));
+    host.loaded();
+  };
+
   const width = () => Math.max(place.clientWidth - 70, 300);
   // Loads the visible time range and an equal range on both sides, at three times the screen width.
   // So short moves need no request.
   const load = async plot => {
+    if (spectrumOf(plot)) return picture(plot);
     const [a, b] = view, span = b - a, full = host.full();
     const range = [Math.max(a - span, full[0]), Math.min(b + span, full[1])];
     const columns = width() * devicePixelRatio * (range[1] - range[0]) / span;
@@ -90,6 +109,7 @@ const rovelogPlots = (place, host) => {
     clearTimeout(timer);
     const stale = plot => {
       if (!plot.loaded) return true;
+      if (spectrumOf(plot)) return plot.loaded.range.some((time, k) => time !== view[k]);
       const { range, columns } = plot.loaded, full = host.full(), wanted = width() * devicePixelRatio / (view[1] - view[0]);
       const inside = (range[0] <= view[0] || range[0] <= full[0]) && (range[1] >= view[1] || range[1] >= full[1]);
       return !inside || columns < wanted * 0.7 || columns > wanted * 6;
@@ -158,6 +178,7 @@ const rovelogPlots = (place, host) => {
     }, { passive: false });
   };
   const draw = plot => {
+    if (spectrumOf(plot)) return picture(plot).catch(host.failed);
     const { panel, chart } = plot;
     const shown = panel.series.map(s => !plot.off.has(s.label));
     if (plot.u) plot.u.destroy();
@@ -218,7 +239,8 @@ const rovelogPlots = (place, host) => {
     host.changed();
   };
   const add = (signals, into = null, first = false) => {
-    if (into) {
+    // A spectrum cannot share a plot with other signals.
+    if (into && !spectrumOf(into) && !spectrumOf({ signals })) {
       const fresh = signals.filter(([topic, field]) => !into.signals.some(other => other[0] === topic && other[1] === field));
       into.signals = [...into.signals, ...fresh];
       load(into).then(() => host.say(into.chart.getAttribute("aria-label"))).catch(host.failed);

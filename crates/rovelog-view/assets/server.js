@@ -45,8 +45,10 @@ const rovelogServer = (() => {
   };
   // Fetches the measures of signals in a time range, such as the mean.
   const measures = async (log, wanted, range, signal) => (await (await ask(`logs/${log}/measures?${query(wanted, range)}`, signal)).json()).series;
+  // Returns the path of a picture with a spectrum, such as `psd(x)`, in a time range.
+  const spectrum = (log, text, range, width, theme) => `logs/${log}/spectrum?${query([["", text]], range)}&width=${Math.round(width)}&theme=${theme}`;
   const at = (log, what, topic, seconds) => `logs/${log}/${what}?${new URLSearchParams({ topic, at: seconds })}`;
-  return { json, packed, signals, measures, at, onLoss };
+  return { ask, json, packed, signals, measures, spectrum, at, onLoss };
 })();
 // Makes characters visible that change the writing direction, because they can make a name look
 // like another name.

@@ -91,7 +91,7 @@
   };
 
   const host = {
-    get charts() { return charts; }, colors, say, failed, changed,
+    get charts() { return charts; }, colors, dark: () => prefersDark.matches, say, failed, changed,
     full: () => log ? [0, log.seconds] : [0, 1],
     logs: () => [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
     view: () => plots.view(),
@@ -109,6 +109,10 @@
   const scene = rovelogScene(by("scene"), host);
   // Adds a signal to a plot. Throws an error if the signal is an invalid expression.
   const addSignal = async (signal, into) => {
+    if (!signal[0] && /^(psd|spectrogram)\(/.test(signal[1])) {
+      await rovelogServer.ask(rovelogServer.spectrum(log.number, signal[1], [0, log.seconds], 300, "light"));
+      return plots.add([signal]);
+    }
     const [found] = signal[0] ? [null] : await rovelogServer.signals(log.number, [signal], [0, log.seconds], 1);
     if (found && found.error) throw new Error(found.error);
     plots.add([signal], into ? plots.active() : null);

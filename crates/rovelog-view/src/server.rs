@@ -109,12 +109,13 @@ async fn connection(stream: TcpStream, router: Router) {
 
 /// Returns the routes of the server. All of them start with the token.
 fn router(shared: Arc<Shared>, token: &str) -> Router {
-    let answers: [(&str, MethodRouter<Arc<Shared>>); 10] = [
+    let answers: [(&str, MethodRouter<Arc<Shared>>); 11] = [
         ("logs", get(list)),
         ("logs/{log}", get(log)),
         ("logs/{log}/row", get(row)),
         ("logs/{log}/signals", get(parts)),
         ("logs/{log}/measures", get(measures)),
+        ("logs/{log}/spectrum", get(spectrum)),
         ("logs/{log}/events", get(events_of)),
         ("logs/{log}/track", get(track)),
         ("logs/{log}/sources", get(sources)),
@@ -273,6 +274,23 @@ async fn measures(
 ) -> Response {
     let wanted = wanted(&pairs);
     on(shared, log, move |opened| Ok(document(&signals::measures(opened, &wanted?)?))).await
+}
+
+async fn spectrum(
+    State(shared): State<Arc<Shared>>,
+    Path(log): Path<usize>,
+    Query(pairs): Pairs,
+) -> Response {
+    let wanted = wanted(&pairs);
+    let is_dark = pairs.iter().any(|(name, value)| name == "theme" && value == "dark");
+    let theme = if is_dark { Theme::Dark } else { Theme::Light };
+    on(shared, log, move |opened| {
+        let signals::Wanted { signals, span, width } = wanted?;
+        let (_, text) = signals.first().ok_or("no signal")?;
+        let svg = signals::spectrum(opened, text, span, width, theme)?;
+        Ok(([(header::CONTENT_TYPE, "image/svg+xml")], svg))
+    })
+    .await
 }
 
 /// Parses the query of a request for signals. For each signal, a parameter `topic` is followed by a

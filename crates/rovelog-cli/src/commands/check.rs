@@ -109,6 +109,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             _ => text(&mut out, &name, &survey, &times, context)?,
         }
         out.flush()?;
+        context.notices.undefined(&survey.diagnostics, &input.path);
         Ok(status)
     })
 }

@@ -1,5 +1,5 @@
 //! The command `rovelog completion`, which prints a script for a shell. The script completes names
-//! of commands, options, and topics. The topics are read from the log named on the command line.
+//! of commands, options, topics and signals. The topics and signals are read from the log named on the command line.
 
 use std::io::Write as _;
 
@@ -19,7 +19,7 @@ Examples:
   source <(rovelog completion zsh)                         in ~/.zshrc
   rovelog completion fish > ~/.config/fish/completions/rovelog.fish";
 
-/// Print a shell completion script for commands, options and topics
+/// Print a shell completion script for commands, options, topics and signals
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

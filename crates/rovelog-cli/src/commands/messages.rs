@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use std::collections::HashMap;
+
 use regex::Regex;
 use rovelog::{Text, Timestamp};
 use serde::Serialize;
@@ -9,6 +11,7 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, LogArgs};
+use crate::machine::Count;
 use crate::output::Out;
 use crate::select::partial_name;
 use crate::text::escape;
@@ -20,6 +23,7 @@ Examples:
   rovelog messages flight.ulg
   rovelog messages flight.ulg --level warning  warnings and worse
   rovelog messages flight.ulg -g 'baro|gps' -f csv
+  rovelog messages flight.ulg --fold           each message only once
   rovelog messages flights/ --level error      of all logs in a folder";
 
 /// Show the console messages that the device logged
@@ -35,6 +39,10 @@ pub(crate) struct Args {
     /// Show only messages that contain a match of this regular expression
     #[arg(short, long, value_name = "REGEX", value_parser = partial_name)]
     grep: Option<Regex>,
+    /// Show a message that occurs several times only once, with the number of times and the time of
+    /// the last
+    #[arg(long)]
+    fold: bool,
     #[command(flatten)]
     window: WindowArgs,
 }
@@ -67,6 +75,37 @@ struct Line<'a> {
     source: Option<&'a str>,
     text: &'a str,
     offset: u64,
+    /// Number of times that the message occurs. Present only with `--fold`, like the next key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<Count>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_t_ns: Option<String>,
+}
+
+/// A console message and its repetitions.
+struct Folded {
+    first: Text,
+    count: u64,
+    last: Option<Timestamp>,
+}
+
+/// Joins messages with the same level, source and text. Each is at the place of its first
+/// occurrence.
+fn fold(texts: impl Iterator<Item = Text>) -> Vec<Folded> {
+    let mut folded: Vec<Folded> = Vec::new();
+    let mut places = HashMap::new();
+    for text in texts {
+        let place =
+            *places.entry((text.level, text.source.clone(), text.text.clone())).or_insert(folded.len());
+        match folded.get_mut(place) {
+            Some(known) => {
+                known.count += 1;
+                known.last = text.time;
+            }
+            None => folded.push(Folded { last: text.time, first: text, count: 1 }),
+        }
+    }
+    folded
 }
 
 /// JSON document with the schema `rovelog.messages/1`, which `rovelog messages -f json` prints.
@@ -101,32 +140,45 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             && args.grep.as_ref().is_none_or(|grep| grep.is_match(&text.text))
             && text.time.is_none_or(|time| window.contains(time.nanos))
     };
-    let mut texts = texts.filter(keep);
-    let mut out = context.out();
-    let line = |text: &Text, out: &mut Out| match format {
-        Format::Text => write_text(out, text, &times, context),
-        _ => out.line(&machine(text, &times)),
+    let texts = texts.filter(keep);
+    let mut texts: Box<dyn Iterator<Item = Folded>> = if args.fold {
+        Box::new(fold(texts).into_iter())
+    } else {
+        Box::new(texts.map(|text| Folded { last: None, first: text, count: 1 }))
     };
+    let mut out = context.out();
     match format {
         Format::Text | Format::Ndjson | Format::Qgc | Format::Octave => texts.try_for_each(|text| {
-            line(&text, &mut out)?;
+            match format {
+                Format::Text => write_text(&mut out, &text, &times, context)?,
+                _ => out.line(&machine(&text, &times, args.fold))?,
+            }
             out.end_record()
         })?,
         Format::Json => {
             let texts: Vec<_> = texts.collect();
-            let messages = texts.iter().map(|text| machine(text, &times)).collect();
+            let messages = texts.iter().map(|text| machine(text, &times, args.fold)).collect();
             out.document(&Document { schema: "rovelog.messages/1", file: input.name(), messages })?;
         }
         Format::Csv => {
-            let head = ["time", "t_ns", "level", "source", "text"];
-            let rows = texts.map(|text| {
-                let Line { t_ns, level, source, .. } = machine(&text, &times);
+            let cells = |folded: &Folded| {
+                let Line { t_ns, level, source, text, .. } = machine(folded, &times, args.fold);
                 let mut time = String::new();
-                times.push_csv(text.time, &mut time);
+                times.push_csv(folded.first.time, &mut time);
                 let source = source.unwrap_or_default().to_owned();
-                [time, t_ns.unwrap_or_default(), level.to_owned(), source, text.text.clone()]
-            });
-            out.csv(head, rows)?;
+                [time, t_ns.unwrap_or_default(), level.to_owned(), source, text.to_owned()]
+            };
+            if args.fold {
+                let head = ["time", "t_ns", "level", "source", "text", "count", "last_t_ns"];
+                let rows = texts.map(|folded| {
+                    let [time, t_ns, level, source, text] = cells(&folded);
+                    let last = machine(&folded, &times, true).last_t_ns.unwrap_or_default();
+                    [time, t_ns, level, source, text, folded.count.to_string(), last]
+                });
+                out.csv(head, rows)?;
+            } else {
+                out.csv(["time", "t_ns", "level", "source", "text"], texts.map(|folded| cells(&folded)))?;
+            }
             return Ok(context.notices.end_of_log(log.as_log(), &input.path));
         }
     }
@@ -134,7 +186,9 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
-fn machine<'a>(text: &'a Text, times: &Times) -> Line<'a> {
+fn machine<'a>(folded: &'a Folded, times: &Times, is_folded: bool) -> Line<'a> {
+    let text = &folded.first;
+    let last = || times.t_ns(folded.last).map(|nanos| nanos.to_string());
     Line {
         time: times.machine(text.time),
         t_ns: times.t_ns(text.time).map(|nanos| nanos.to_string()),
@@ -143,13 +197,16 @@ fn machine<'a>(text: &'a Text, times: &Times) -> Line<'a> {
         source: text.source.as_deref(),
         text: &text.text,
         offset: text.offset,
+        count: is_folded.then_some(Count(folded.count)),
+        last_t_ns: is_folded.then(last).flatten(),
     }
 }
 
 /// Prints one console message as text, for example:
 ///
 /// `2026-05-20T12:01:05.346000Z  +00:02:33.2  ERROR   [sensors] no barometer found`
-fn write_text(out: &mut Out, text: &Text, times: &Times, context: &Context) -> std::io::Result<()> {
+fn write_text(out: &mut Out, folded: &Folded, times: &Times, context: &Context) -> std::io::Result<()> {
+    let text = &folded.first;
     let mut time = String::new();
     times.push_text(text.time, &mut time);
     let epoch = |time: Timestamp| times.epoch(time).filter(|_| context.global.verbose);
@@ -167,5 +224,10 @@ fn write_text(out: &mut Out, text: &Text, times: &Times, context: &Context) -> s
     // All lines of a message after the first are indented, so that they are not mistaken for
     // separate messages.
     let lines: Vec<_> = text.text.trim_end().lines().map(escape).collect();
-    writeln!(out, "{time}  {since}  {level}  {source}{}", lines.join("\n    "))
+    write!(out, "{time}  {since}  {level}  {source}{}", lines.join("\n    "))?;
+    if folded.count > 1 {
+        let last = folded.last.and_then(|time| times.since_start(time)).unwrap_or_else(|| "-".to_owned());
+        write!(out, "  ({} times, last at {last})", folded.count)?;
+    }
+    writeln!(out)
 }

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use clap_complete::ArgValueCompleter;
 use rovelog::{AnyLog, Select, Timestamp, Topic};
 use rovelog_export::Loss;
-use rovelog_export::plot::{self, Panel, Picture, Plot, Series, Theme};
+use rovelog_export::plot::{self, Panel, Picture, Plot, Series, Theme, spectrum};
 use rovelog_export::report;
 use rovelog_export::signal::{Signal, Signals, measured_fields};
 
@@ -14,7 +15,7 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, logs_and_signals};
 use crate::outfile::{OutArgs, unless_stdout};
 use crate::outputs::Outputs;
-use crate::select::{TopicArgs, signal_failure};
+use crate::select::{TopicArgs, signal_failure, signal_names};
 use crate::text::{Paint, count, escape, terminal_columns};
 use crate::times::{TimeBase, Times};
 use crate::window::{WindowArgs, select_window};
@@ -31,7 +32,8 @@ An expression is a signal, too. It consists of signals, numbers, + - * / ^, comp
 functions abs, sqrt, sin, cos, tan, asin, acos, atan, atan2, exp, log, log10, floor, ceil, round, \
 min, max, norm, coalesce, roll, pitch, yaw, deg, rad, derivative, difference and integral. \
 in(SIGNAL, UNIT) converts a signal to another unit, and NAME=EXPRESSION gives an expression a \
-name.
+name. psd(SIGNAL) draws the power spectral density over the frequency, and spectrogram(SIGNAL) draws \
+it over time and frequency.
 
 Minima and maxima are always drawn, however long the log is. On/off signals and states with names \
 are drawn as lanes, and flight modes as bands. An HTML page can be zoomed; the only data of the \
@@ -50,6 +52,7 @@ Examples:
   rovelog plot flight.ulg 'deg(vehicle_attitude.q.roll)'
   rovelog plot flight.ulg 'norm(sensor_combined.gyro_rad)' cpuload.load
   rovelog plot power.rld 'P=V1*I1' 'E=integral(V1*I1)'
+  rovelog plot flight.ulg 'psd(gyro_rad)' -o spectrum.png  spectrum of vibration
   rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
   rovelog plot flight.ulg vehicle_status -o modes.png --theme dark --dpi 192
   rovelog plot flight.ulg --all -o all.html                everything, with zoom
@@ -65,6 +68,7 @@ pub(crate) struct Args {
     /// Log files, folders (ending with /) and patterns ('*.ulg'), or - for stdin; then signals:
     /// TOPIC.FIELD, FIELD, TOPIC (all its fields) or an expression
     #[arg(value_names = ["FILE", "SIGNAL"], num_args = 1.., required = true)]
+    #[arg(add = ArgValueCompleter::new(signal_names))]
     words: Vec<String>,
     /// Plot all fields of all topics
     #[arg(long)]
@@ -252,11 +256,12 @@ impl<'i> Source<'i> {
         context: &Context,
     ) -> Result<Vec<Vec<Series>>, Failure> {
         self.warn_outside(args, &topics_of(wanted), context);
-        let signals: Vec<Signal> = wanted.iter().flat_map(|wanted| &wanted.signals).cloned().collect();
+        let of_panel = |wanted: &Wanted| if wanted.is_spectrogram { 0 } else { wanted.signals.len() };
+        let signals = wanted.iter().flat_map(|wanted| wanted.signals.iter().take(of_panel(wanted)));
+        let signals: Vec<Signal> = signals.cloned().collect();
         let series = plot::read(&*self.log, &signals, self.span, columns, zero);
         let mut series = series.map_err(|error| Failure::from(error).at(&self.input.path))?.into_iter();
-        let of_panel = |wanted: &Wanted| series.by_ref().take(wanted.signals.len()).flatten().collect();
-        Ok(wanted.iter().map(of_panel).collect())
+        Ok(wanted.iter().map(|wanted| series.by_ref().take(of_panel(wanted)).flatten().collect()).collect())
     }
 
     /// Warns about topics with records whose times are far outside the time range of all other
@@ -302,6 +307,9 @@ fn one(
     let source = Source::open(args, input, context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let Source { log, times, span: (start, end), .. } = &source;
+    if signals.iter().any(|signal| is_density(signal)) {
+        return densities(args, signals, &source, kind, path, context).map_err(here);
+    }
     let (panels, drawn) = if signals.is_empty() && !args.all {
         source.warn_outside(args, &Select::all(), context);
         let panels = report::panels(log, source.span, columns(args, kind));
@@ -309,8 +317,18 @@ fn one(
     } else {
         let wanted = wanted(args, signals, log, context).map_err(here)?;
         let lines = source.lines(args, &wanted, *start, columns(args, kind), context)?;
-        let panels = wanted.iter().zip(lines).flat_map(|(of, lines)| plot::panels(&of.title, lines));
-        (panels.collect(), topics_of(&wanted))
+        let mut panels = Vec::new();
+        for (of, lines) in wanted.iter().zip(lines) {
+            if !of.is_spectrogram {
+                panels.extend(plot::panels(&of.title, lines));
+                continue;
+            }
+            for signal in &of.signals {
+                let panel = spectrum::spectrogram(&**log, signal, source.span, *start);
+                panels.extend(panel.map_err(|error| here(error.into()))?);
+            }
+        }
+        (panels, topics_of(&wanted))
     };
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
     let clock = times.clock();
@@ -326,10 +344,52 @@ fn one(
     Ok(source.report_losses(drawn, context))
 }
 
+/// Returns whether an argument requests power spectral densities.
+fn is_density(argument: &str) -> bool {
+    spectrum::requested_list(argument).is_some_and(|(kind, _)| kind == spectrum::Kind::Density)
+}
+
+/// Plots the power spectral densities of signals over the frequency.
+fn densities(
+    args: &Args,
+    arguments: &[String],
+    source: &Source<'_>,
+    kind: Kind,
+    path: Option<&Path>,
+    context: &Context,
+) -> Outcome {
+    if let Some(other) = arguments.iter().find(|argument| !is_density(argument)) {
+        return Err(Failure::usage(format!(
+            "{other} cannot be in the same plot as psd(..), because its horizontal axis shows times"
+        ))
+        .next("plot them one after the other"));
+    }
+    let known = Signals::new(&*source.log);
+    let mut panels = Vec::new();
+    for argument in arguments {
+        let names = spectrum::requested_list(argument).map_or_else(Vec::new, |(_, names)| names);
+        let found = names.into_iter().map(|name| known.find(name).map_err(signal_failure));
+        panels.push((argument.clone(), found.collect::<Result<Vec<_>, _>>()?.concat()));
+    }
+    let name = source.input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+    let plot = spectrum::density_plot(&*source.log, &name, &panels, source.span)?;
+    if plot.panels.is_empty() {
+        return Err(Failure::failed("the signals have too few samples for a spectrum")
+            .next("extend the time range, or choose signals with at least 64 samples"));
+    }
+    write(args, plot, kind, path, &source.input.files(context), context)?;
+    let topics = panels.iter().flat_map(|(_, signals)| signals).flat_map(Signal::topics);
+    Ok(source.report_losses(Select::topics(topics), context))
+}
+
 /// Plots the same signals of several logs in the same panels. Second 0 of the plot is the start of
 /// the time range of each log. With `--align utc`, it is the earliest of these starts, and the other
 /// logs are drawn later. The name of each line starts with the name of its log.
 fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, context: &Context) -> Outcome {
+    if let Some(spectrum) = signals.iter().find(|signal| spectrum::requested_list(signal).is_some()) {
+        return Err(Failure::usage(format!("--overlay cannot draw the spectrum {spectrum}"))
+            .next("leave out --overlay to plot the spectrum of each log"));
+    }
     if signals.is_empty() {
         return Err(Failure::usage("--overlay draws named signals, but no signal is named")
             .next("name a signal after the files, such as 'V1*I1'"));
@@ -464,6 +524,8 @@ fn columns(args: &Args, kind: Kind) -> usize {
 struct Wanted {
     title: String,
     signals: Vec<Signal>,
+    /// True if the spectrograms of the signals are drawn instead of their values.
+    is_spectrogram: bool,
 }
 
 /// Returns the titles and signals to draw, by the arguments in `names`. With `--all`, returns the
@@ -481,7 +543,7 @@ fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Res
             left_out += usize::from(signals.len() > free);
             signals.truncate(free);
             free -= signals.len();
-            drawn.push(Wanted { title: topic.name.clone(), signals });
+            drawn.push(Wanted { title: topic.name.clone(), signals, is_spectrogram: false });
         }
         if left_out > 0 {
             let text = format!(
@@ -495,8 +557,14 @@ fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Res
     }
     let signals = Signals::new(&**log);
     let panel = |title: &String| {
-        let found = plot::find(&signals, title).map_err(signal_failure)?;
-        Ok(Wanted { title: title.clone(), signals: found })
+        let (is_spectrogram, found) = match spectrum::requested_list(title) {
+            Some((_, names)) => {
+                let found: Result<Vec<_>, _> = names.into_iter().map(|name| signals.find(name)).collect();
+                (true, found.map(|found| found.concat()))
+            }
+            None => (false, plot::find(&signals, title)),
+        };
+        Ok(Wanted { title: title.clone(), signals: found.map_err(signal_failure)?, is_spectrogram })
     };
     names.iter().map(panel).collect()
 }

@@ -16,6 +16,7 @@ mod pyramid;
 #[cfg_attr(not(feature = "pictures"), path = "no_raster.rs")]
 mod raster;
 mod series;
+pub mod spectrum;
 mod state;
 mod svg;
 mod terminal;

@@ -17,12 +17,71 @@ pub struct Panel {
     pub title: String,
     /// Lines or lanes, in drawing order.
     pub series: Vec<Series>,
+    /// A spectrogram, which is drawn below the lines.
+    pub(crate) heat: Option<Heat>,
+}
+
+/// Power spectral density over time and frequency.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Heat {
+    /// Time range of all columns in seconds.
+    pub(crate) span: (f64, f64),
+    /// Highest frequency in hertz.
+    pub(crate) highest: f64,
+    /// Densities in decibels of each column, from the lowest frequency to the highest. A column
+    /// without samples is empty.
+    pub(crate) columns: Vec<Vec<f64>>,
+}
+
+/// Range of a spectrogram in decibels below its maximum that is drawn in different colors.
+const HEAT_DECIBELS: f64 = 60.0;
+
+impl Heat {
+    /// Returns the lowest and the highest density that is drawn, in decibels.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        let highest = self.columns.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        (highest - HEAT_DECIBELS, highest)
+    }
+
+    /// Calls `each` for cells that are drawn in the same color and next to each other in time. Its
+    /// arguments are the level of the color, from 0 to `levels` - 1, and the time and frequency
+    /// ranges of the cells.
+    pub(crate) fn cells(&self, levels: u8, mut each: impl FnMut(u8, (f64, f64), (f64, f64))) {
+        let (low, high) = self.range();
+        let rows = self.columns.iter().map(Vec::len).max().unwrap_or(0);
+        let level = |column: usize, row: usize| {
+            let part = (self.columns.get(column)?.get(row)? - low) / (high - low);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+            Some((part.clamp(0.0, 0.999) * f64::from(levels)) as u8)
+        };
+        let (start, end) = self.span;
+        let time = |column: usize| start + (end - start) * column as f64 / self.columns.len() as f64;
+        let hertz = |row: usize| self.highest * row as f64 / rows as f64;
+        for row in 0..rows {
+            let mut column = 0;
+            while column < self.columns.len() {
+                let Some(here) = level(column, row) else {
+                    column += 1;
+                    continue;
+                };
+                let same = (column..self.columns.len()).take_while(|next| level(*next, row) == Some(here));
+                let next = column + same.count();
+                each(here, (time(column), time(next)), (hertz(row), hertz(row + 1)));
+                column = next;
+            }
+        }
+    }
 }
 
 impl Panel {
     /// Creates a panel.
     pub fn new(title: impl Into<String>, series: Vec<Series>) -> Self {
-        Self { title: title.into(), series }
+        Self { title: title.into(), series, heat: None }
+    }
+
+    /// Creates a panel of a spectrogram.
+    pub(crate) fn heat(title: String, heat: Heat) -> Self {
+        Self { title, series: Vec::new(), heat: Some(heat) }
     }
 
     /// Distributes lines to panels. There is one panel for each unit, in the order in which the
@@ -88,6 +147,9 @@ impl Panel {
 
     /// Returns the unit of the lines if all lines have the same unit.
     pub(crate) fn unit(&self) -> Option<&str> {
+        if self.heat.is_some() {
+            return Some("Hz");
+        }
         let unit = self.series.first()?.unit.as_deref()?;
         self.series.iter().all(|series| series.unit.as_deref() == Some(unit)).then_some(unit)
     }
@@ -122,7 +184,7 @@ impl Panel {
 
     /// Returns whether any line of the panel has a finite value.
     pub fn has_values(&self) -> bool {
-        self.series.iter().any(|line| line.range().is_some())
+        self.heat.is_some() || self.series.iter().any(|line| line.range().is_some())
     }
 
     /// Returns whether the panel has a value axis at the right.
@@ -132,6 +194,9 @@ impl Panel {
 
     /// Returns the minimum and maximum value of all lines in the panel.
     pub(crate) fn range(&self) -> Option<(f64, f64)> {
+        if let Some(heat) = &self.heat {
+            return Some((0.0, heat.highest));
+        }
         let ranges = self.series.iter().filter_map(Series::range);
         ranges.reduce(|(low, high), (l, h)| (low.min(l), high.max(h)))
     }

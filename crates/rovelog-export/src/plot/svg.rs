@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::axis::{Scale, Tick, plain, times};
-use super::model::{Panel, Picture, Plot};
+use super::model::{Heat, Panel, Picture, Plot};
 use super::series::{Series, Side};
 use super::state::{State, states};
 use super::text::{WIDE, fitted, width};
-use super::theme::Colors;
+use super::theme::{Colors, HEAT};
 use crate::xml::escape;
 
 /// Height of the plot area of a panel with lines, if the height of the picture is not given.
@@ -355,6 +355,9 @@ impl Svg<'_> {
     fn lines(&mut self, place: &Place<'_>, scale: &Scale, (top, bottom): (f64, f64)) {
         let on_scale = |scale: &Scale, value: f64| bottom - scale.place(value) * (bottom - top);
         let y = |value: f64| on_scale(scale, value);
+        if let Some(heat) = &place.panel.heat {
+            self.heat(heat, y);
+        }
         for (value, label) in &scale.ticks {
             self.rule((self.left, y(*value)), (self.right, y(*value)), self.colors.grid);
             let at = (self.left - 6.0, y(*value) + 4.0);
@@ -378,6 +381,23 @@ impl Svg<'_> {
                     escape(&series.name)
                 );
             }
+        }
+    }
+
+    /// Draws a spectrogram. `y` returns the vertical position of a frequency. All cells of a color
+    /// are one path, which makes the picture much smaller.
+    fn heat(&mut self, heat: &Heat, y: impl Fn(f64) -> f64) {
+        let mut paths = HEAT.map(|_| String::new());
+        #[expect(clippy::cast_possible_truncation, reason = "a few colors")]
+        heat.cells(HEAT.len() as u8, |level, times, hertz| {
+            let Some((from, to)) = self.shown(times) else { return };
+            let (low, high) = (y(hertz.0), y(hertz.1));
+            let path = &mut paths[usize::from(level)];
+            let _ = write!(path, "M{from:.1} {low:.1}V{high:.1}H{to:.1}V{low:.1}Z");
+        });
+        for (path, color) in paths.iter().zip(HEAT).filter(|(path, _)| !path.is_empty()) {
+            let _ =
+                writeln!(self.text, "<path d=\"{path}\" fill=\"{color}\" shape-rendering=\"crispEdges\"/>");
         }
     }
 

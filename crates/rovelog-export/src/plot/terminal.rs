@@ -3,13 +3,16 @@
 
 use std::fmt::Write as _;
 
-use super::axis::{Scale, times};
-use super::model::{Panel, Plot};
+use super::axis::{Scale, plain, times};
+use super::model::{Heat, Panel, Plot};
 use super::series::{Series, Side};
 use super::state::{State, states};
 
 /// Width of the axis labels in characters.
 const MARGIN: usize = 10;
+
+/// Characters of a spectrogram, from the lowest density to the highest.
+const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 
 /// Function that returns a text in the color of a series. The first argument is the index of the
 /// series.
@@ -122,6 +125,9 @@ impl Screen<'_> {
         }
         let rows = self.height;
         let size = self.width * rows;
+        if let Some(heat) = &panel.heat {
+            return self.heat(heat, &scale, text);
+        }
         let mut dots = Dots { width: self.width, bits: vec![0; size], lines: vec![0; size] };
         let row = |value: f64| rows * 4 - 1 - dot(scale.place(value), rows * 4);
         for (line, series) in panel.series.iter().enumerate() {
@@ -135,6 +141,25 @@ impl Screen<'_> {
             self.row(&dots, at, text);
         }
         let _ = writeln!(text, "{:>wide$}└{}", "", "─".repeat(self.width), wide = MARGIN - 1);
+    }
+
+    /// Renders a spectrogram. Denser characters stand for higher densities.
+    fn heat(&self, heat: &Heat, scale: &Scale, text: &mut String) {
+        let mut cells = vec![vec![0; self.width]; self.height];
+        let row = |hertz: f64| dot(1.0 - scale.place(hertz), self.height);
+        #[expect(clippy::cast_possible_truncation, reason = "a few characters")]
+        heat.cells(SHADES.len() as u8, |level, times, hertz| {
+            let columns = dot(self.part(times.0), self.width)..=dot(self.part(times.1), self.width);
+            for row in &mut cells[row(hertz.1)..=row(hertz.0)] {
+                row[columns.clone()].iter_mut().for_each(|cell| *cell = level.max(*cell));
+            }
+        });
+        for (at, cells) in cells.iter().enumerate() {
+            let label = scale.ticks.iter().find(|(value, _)| row(*value) == at);
+            let label = label.map(|(_, label)| label.as_str()).unwrap_or_default();
+            let line: String = cells.iter().map(|level| SHADES[usize::from(*level)]).collect();
+            let _ = writeln!(text, "{label:>wide$} │{}", line.trim_end(), wide = MARGIN - 2);
+        }
     }
 
     /// Draws a series. `row` converts a value to a row of dots.
@@ -236,7 +261,12 @@ impl Screen<'_> {
 
     /// Writes the labels of the time axis. A label that would overlap another label is omitted.
     fn times(&self, text: &mut String) {
-        let ticks = times(self.plot.span, self.plot.utc, (self.width / 14).max(2));
+        let wanted = (self.width / 14).max(2);
+        let ticks = if self.plot.hertz {
+            plain(self.plot.span, wanted)
+        } else {
+            times(self.plot.span, self.plot.utc, wanted)
+        };
         let mut lines = [vec![' '; self.width + MARGIN], vec![' '; self.width + MARGIN]];
         let mut write = |line: usize, at: f64, label: &str| {
             let line: &mut Vec<char> = &mut lines[line];

@@ -36,6 +36,13 @@ const DARK: Colors = Colors {
     fills: ["#1f3d5a", "#5a3620", "#1d4a3a", "#4d2c48", "#4a4118", "#1b454e", "#3a414d", "#3b3159"],
 };
 
+/// Colors of a spectrogram, from the lowest density to the highest. They are samples of the color
+/// map viridis, whose brightness increases evenly.
+pub(crate) const HEAT: [&str; 16] = [
+    "#440154", "#481a6c", "#472f7d", "#414487", "#39568c", "#31688e", "#2a788e", "#23888e", "#1f988b",
+    "#22a884", "#35b779", "#54c568", "#7ad151", "#a5db36", "#d2e21b", "#fde725",
+];
+
 /// Dash patterns of lines, given as the lengths of strokes and gaps. The first 7 lines use the
 /// first pattern, the next 7 lines use the second pattern, and so on.
 const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 3 2 3"];

@@ -24,7 +24,7 @@ use rovelog::ulog_format::px4::{Change, Mode, mode_changes};
 use rovelog::{AnyLog, Severity, Timestamp};
 
 use crate::page::Page;
-use crate::plot::{Band, Panel, Plot, Theme};
+use crate::plot::{Band, Panel, Picture, Plot, Theme, svg};
 use crate::totals::totals;
 use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase, duration_text};
@@ -138,7 +138,21 @@ pub fn write(
 /// Returns an error if writing to the output fails.
 pub fn plot(plot: &Plot, theme: Option<Theme>, mut out: impl Write) -> Result<(), ExportError> {
     let mut page = Page::default();
-    page.charts(plot);
+    let is_picture = |panel: &Panel| plot.hertz || panel.heat.is_some();
+    let (pictures, charts) = plot.panels.iter().cloned().partition(is_picture);
+    let of = |panels: Vec<Panel>| Plot { panels, ..plot.clone() };
+    let charts = of(charts);
+    if !charts.panels.is_empty() {
+        page.charts(&charts);
+    }
+    // Spectra cannot be zoomed, because the page has only the drawn values.
+    let pictures = Plot { title: String::new(), ..of(pictures) };
+    if !pictures.panels.is_empty() {
+        let picture = Picture { width: 1100, height: None, dpi: 96, theme: theme.unwrap_or_default() };
+        let mut drawn = Vec::new();
+        svg(&pictures, &picture, &mut drawn)?;
+        let _ = writeln!(page, "<div class=\"picture\">{}</div>", String::from_utf8_lossy(&drawn));
+    }
     Ok(out.write_all(page.finish(&plot.title, theme).as_bytes())?)
 }
 

@@ -6,6 +6,7 @@ use rovelog::ulog_format::px4::roll_pitch_yaw;
 
 use super::rows::{Span, bits, each_row, flags};
 use crate::ExportError;
+use crate::findings::MEAN_LIMIT;
 use crate::plot::{Look, Panel, Reducer, Series, read};
 use crate::signal::{Signal, Signals, numeric_fields};
 
@@ -200,6 +201,11 @@ const INNOVATIONS: &[&str] = &[
     "optical flow Y",
 ];
 
+/// Returns the start and end of the plots in seconds.
+fn shown(at: Span) -> [f64; 2] {
+    [at.times.0, at.times.1].map(|time| time.saturating_sub(at.zero) as f64 / 1e9)
+}
+
 /// Returns the panels for which the log has data. If `redact` is true, positions are omitted.
 pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let specs: Vec<&Spec> = PANELS.iter().filter(|spec| !(redact && spec.3)).collect();
@@ -254,6 +260,11 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
             known || line.name.ends_with("set point")
         };
         if !drawn.iter().all(is_companion) {
+            if spec.0 == "Vibration metrics" {
+                let mut limit = Series::new("limit", shown(at).map(|time| (time, MEAN_LIMIT)).to_vec());
+                limit.unit = Some(spec.1.to_owned());
+                drawn.push(limit);
+            }
             panels.push(Panel::new(spec.0, drawn));
         }
     }

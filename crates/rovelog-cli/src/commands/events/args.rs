@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use clap_complete::ArgValueCompleter;
 use rovelog_export::signal::Condition;
 
+use crate::select::signal_names;
 use crate::window::WindowArgs;
 
 const EXAMPLES: &str = "\
@@ -33,7 +35,7 @@ Examples:
 pub(crate) struct Args {
     /// Log file (- for stdin), optionally followed by conditions such as 'voltage < 14'. With a
     /// condition, several log files, folders and patterns ('*.ulg') are allowed
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(signal_names))]
     pub(super) arguments: Vec<PathBuf>,
     /// Also show internal events, such as check reports and protocol events
     #[arg(long)]

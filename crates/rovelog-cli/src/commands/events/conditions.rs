@@ -1,7 +1,7 @@
 //! Prints the times at which conditions are true, for example `rovelog events FILE
 //! 'battery_status.voltage_v < 3.4 for 2s'`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use rovelog::{AnyLog, Select, Timestamp};
@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::machine::Count;
 use crate::output::Out;
 use crate::select::signal_failure;
-use crate::text::escape;
+use crate::text::{count, escape};
 use crate::times::Times;
 use crate::window::span;
 use rovelog_export::duration_text;
@@ -85,11 +85,25 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
     };
     let mut total = 0;
     let several = inputs.len() > 1;
+    // Numbers of logs that lack a signal of a condition, by reason.
+    let mut lacking: BTreeMap<String, usize> = BTreeMap::new();
     let mut each = |input: &Input| -> Outcome {
         // A condition over several topics may need values from before the time window, so the whole
         // log is opened.
         let log = input.open(context)?;
-        let found = one(args, (&log, input), (conditions, several), context, &mut sink);
+        let signals = Signals::new(&*log);
+        let parsed = conditions.iter().map(|text| Condition::new(&signals, text));
+        let parsed = match parsed.collect::<Result<Vec<_>, _>>() {
+            Ok(parsed) => parsed,
+            // Another log may have the signal, so the remaining logs are still read.
+            Err(lack) if several => {
+                *lacking.entry(lack.cause).or_default() += 1;
+                return Ok(Status::Done);
+            }
+            Err(lack) => return Err(signal_failure(lack).at(&input.path)),
+        };
+        let file = several.then(|| input.name());
+        let found = one(args, (&log, input), (&parsed, file), context, &mut sink);
         let (events, losses) = found.map_err(|failure| failure.at(&input.path))?;
         total += events;
         let lost = context.notices.losses(&losses);
@@ -109,6 +123,13 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
             out.flush()?;
         }
     }
+    for (cause, logs) in &lacking {
+        context.notices.warn("reasons", &format!("{} skipped: {cause}", count(*logs as u64, "log")));
+    }
+    if lacking.values().sum::<usize>() == inputs.len() {
+        return Err(Failure::failed("no log has the signals of the conditions")
+            .next("list the topics of a log: rovelog topics FILE"));
+    }
     if total == 0 {
         context.note("no condition holds at any time");
     }
@@ -123,23 +144,16 @@ const CSV: [&str; 11] =
 fn one(
     args: &Args,
     (log, input): (&AnyLog, &Input),
-    (conditions, several): (&[&str], bool),
+    (conditions, file): (&[Condition], Option<String>),
     context: &Context,
     sink: &mut Sink,
 ) -> Result<(u64, Vec<Loss>), Failure> {
     let times = context.times(log.info())?;
     let window = args.window.resolve(&times, span(&**log))?;
     let select = Select::all().between(window.start, window.end);
-    let signals = Signals::new(&**log);
     let (mut total, mut documents, mut topics) = (0, Vec::new(), BTreeSet::new());
-    for text in conditions {
-        let condition = Condition::new(&signals, text).map_err(|error| {
-            // If there are several logs, one of the next logs may have the signal. So this failure
-            // does not end the run.
-            if several { Failure::failed(error.cause).next(error.next) } else { signal_failure(error) }
-        })?;
-        let mut line =
-            Line { log, times: &times, condition: &condition, file: several.then(|| input.name()) };
+    for condition in conditions {
+        let mut line = Line { log, times: &times, condition, file: file.clone() };
         let (mut events, mut failure) = (Vec::new(), None);
         // The callback cannot return an error. Its first failure is stored, and returned after all
         // events have been found.

@@ -14,10 +14,10 @@ use serde::Serialize;
 
 pub(crate) use self::args::Args;
 use crate::context::{Context, Format};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
 use crate::output::Out;
-use crate::text::escape;
+use crate::text::{count, escape};
 use crate::times::Times;
 
 /// An event in machine-readable output.
@@ -51,18 +51,31 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return conditions::run(args, &conditions, context);
     }
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    Input::each(&Input::all(&args.files())?, context, |input| one(args, input, format, context))
+    let inputs = Input::all(&args.files())?;
+    let mut without = 0;
+    let status = Input::each(&inputs, context, |input| {
+        let log = input.open(context)?;
+        if inputs.len() > 1 && !matches!(log, AnyLog::Ulog(_)) {
+            without += 1;
+            return Ok(Status::Done);
+        }
+        one(args, input, &log, format, context)
+    })?;
+    if without > 0 {
+        let logs = count(without, "log");
+        context.note(&format!("{logs} skipped, because only ULog files can contain autopilot events"));
+    }
+    Ok(status)
 }
 
 /// Shows the events of one PX4 log.
-fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
-    let log = input.open(context)?;
+fn one(args: &Args, input: &Input, log: &AnyLog, format: Format, context: &Context) -> Outcome {
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
     // A logged event may be older than the first record. If the time window lies before the first
     // record, this is therefore not reported as an error.
     let window = args.window.resolve(&times, None).map_err(here)?;
-    let AnyLog::Ulog(reader) = &log else {
+    let AnyLog::Ulog(reader) = log else {
         return Err(here(
             Failure::usage(format!(
                 "{} logs contain no autopilot events; only ULog files can contain them",

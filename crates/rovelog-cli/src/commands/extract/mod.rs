@@ -6,7 +6,7 @@ mod vel;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use rovelog::AnyLog;
@@ -15,9 +15,10 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{Input, LogArg};
+use crate::input::{Input, LogArgs};
 use crate::machine::Count;
 use crate::outfile::{OutArgs, OutFile, OutFolder};
+use crate::outputs::{Outputs, is_many};
 use crate::text::count;
 use crate::times::Times;
 use crate::velodyne::VelodyneArgs;
@@ -34,6 +35,7 @@ with its time, size and byte offset in the log.
 Examples:
   rovelog extract drive.vel -o drive
   rovelog extract drive.vel -o drive --only images
+  rovelog extract drives/ -o out                         a folder for each log
   rovelog extract drive.vel -o drive --only packets      to packets.pcap
   rovelog extract drive.vel -o drive --only clouds --cloud ply -S +10s -E +20s";
 
@@ -42,8 +44,8 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
-    log: LogArg,
-    /// Output folder; created if it does not exist
+    logs: LogArgs,
+    /// Output folder; created if it does not exist. Several logs get a folder each in it
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
     /// Extract only images, only clouds (point clouds), or only packets (Velodyne packets as a PCAP
@@ -124,6 +126,8 @@ struct Document {
 struct Extraction<'a> {
     args: &'a Args,
     context: &'a Context,
+    /// Output folder of the log.
+    output: &'a Path,
     folder: OutFolder,
     /// Paths of all files that are read. The output must not overwrite any of them.
     inputs: Vec<PathBuf>,
@@ -144,7 +148,7 @@ impl Extraction<'_> {
         name: &str,
         write: impl FnOnce(&mut OutFile) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let mut file = self.folder.file(&self.args.output.join(name), &self.inputs)?;
+        let mut file = self.folder.file(&self.output.join(name), &self.inputs)?;
         write(&mut file)?;
         file.finish()
     }
@@ -171,15 +175,52 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if let Some((cloud, feature)) = args.cloud.and_then(|cloud| Some((cloud, cloud.missing()?))) {
         return Err(Failure::not_built_in(&format!("cannot write {}", cloud.name()), feature));
     }
-    let input = args.log.input()?;
-    let log = input.open(context)?;
+    let outputs =
+        Outputs { path: Some(&args.output), is_file: false, extension: None, folder: None, out: args.out };
+    let is_many = is_many(args.logs.paths());
+    let mut without = 0;
+    let status = outputs.each(args.logs.paths(), context, |input, output| {
+        let output = output.unwrap_or(&args.output);
+        let log = input.open(context)?;
+        let status = one(args, &log, input, output, format, context)?;
+        match status {
+            None if is_many => without += 1,
+            None => return Err(nothing(&log).at(&input.path)),
+            Some(_) => {}
+        }
+        Ok(status.unwrap_or(Status::Done))
+    })?;
+    if without > 0 {
+        context.note(&format!("{} without images and point clouds", count(without, "log")));
+    }
+    Ok(status)
+}
+
+/// Returns the failure for a log without anything to extract.
+fn nothing(log: &AnyLog) -> Failure {
+    let cause = match log {
+        AnyLog::Rosbag(_) => {
+            "the bag contains no images, and point clouds cannot be extracted from bags".to_owned()
+        }
+        AnyLog::Vel(_) => "the log contains no images and no packets of a Velodyne".to_owned(),
+        _ => format!("{} logs contain neither images nor point clouds", log.format().name),
+    };
+    Failure::failed(cause).next("list what the log contains: rovelog topics FILE")
+}
+
+/// Extracts the data of one log into the folder `output`. Returns `None` if the log contains nothing
+/// to extract. The folder is then not created.
+fn one(
+    args: &Args,
+    log: &AnyLog,
+    input: &Input,
+    output: &Path,
+    format: Format,
+    context: &Context,
+) -> Result<Option<Status>, Failure> {
     let here = |failure: Failure| failure.at(&input.path);
     if !matches!(log, AnyLog::Vel(_) | AnyLog::Rosbag(_)) {
-        let name = log.format().name;
-        return Err(here(
-            Failure::usage(format!("{name} logs contain neither images nor point clouds"))
-                .next("list what the log contains: rovelog topics FILE"),
-        ));
+        return Ok(None);
     }
     if matches!(log, AnyLog::Rosbag(_)) && !args.wants(What::Images) {
         return Err(here(
@@ -187,23 +228,24 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 .next("leave out --only, or use --only images"),
         ));
     }
-    if let Some(option) = args.without_effect(&log) {
+    if let Some(option) = args.without_effect(log) {
         return Err(here(
             Failure::usage(format!("{option} applies only to point clouds, but this command extracts none"))
                 .next(format!("leave {option} out")),
         ));
     }
     let times = context.times(log.info()).map_err(here)?;
-    let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
+    let window = args.window.resolve(&times, span(&**log)).map_err(here)?;
     let mut inputs = input.files(context);
     inputs.extend(args.velodyne.file());
     context.progress.start(Some(log.info().size));
     let mut done = Extraction {
         args,
         context,
-        folder: OutFolder::create(&args.output, args.out)?,
+        output,
+        folder: OutFolder::create(output, args.out)?,
         inputs,
-        input: &input,
+        input,
         times,
         rows: Vec::new(),
         images: 0,
@@ -211,7 +253,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         packets: 0,
         status: Status::Done,
     };
-    match &log {
+    match log {
         AnyLog::Vel(reader) => {
             if args.wants(What::Images) {
                 done.images(reader, &window)?;
@@ -226,6 +268,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         AnyLog::Rosbag(bag) => done.bag_images(bag, &window)?,
         _ => {}
     }
+    let status = context.notices.end_of_log(log.as_log(), &input.path).max(done.status);
+    if done.rows.is_empty() && status == Status::Done {
+        return Ok(None);
+    }
     done.file("index.csv", |file| {
         let mut table = csv::Writer::from_writer(file);
         done.rows.iter().try_for_each(|row| table.serialize(row))?;
@@ -237,18 +283,18 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Some(What::Packets) => count(done.packets, "packet"),
         _ => format!("{} and {}", count(images, "image"), count(clouds, "cloud")),
     };
-    context.note(&format!("wrote {what} to {}", args.output.display()));
+    context.note(&format!("wrote {what} to {}", output.display()));
     if format == Format::Json {
         let mut out = context.out();
         out.document(&Document {
             schema: "rovelog.extract/2",
             file: input.name(),
-            output: args.output.to_string_lossy().into_owned(),
+            output: output.to_string_lossy().into_owned(),
             images: Count(images),
             clouds: Count(clouds),
             packets: Count(done.packets),
-            index: args.output.join("index.csv").to_string_lossy().into_owned(),
+            index: output.join("index.csv").to_string_lossy().into_owned(),
         })?;
     }
-    Ok(context.notices.end_of_log(log.as_log(), &input.path).max(done.status))
+    Ok(Some(status))
 }

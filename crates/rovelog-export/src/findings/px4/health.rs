@@ -10,7 +10,7 @@ use crate::findings::{Evidence, Finding, Kind, Severity, digits, seconds};
 
 /// Mean vibration metric in m/s² from which the severity is medium. Source: Flight Review and
 /// flight-review-rs.
-const MEAN_LIMIT: f64 = 4.905;
+pub(crate) const MEAN_LIMIT: f64 = 4.905;
 
 /// Mean vibration metric in m/s² from which the sensors cannot be trusted, so the severity is high.
 /// If at least [`MIN_ROWS`] rows exceed this limit, the severity is at least medium. Source: Flight

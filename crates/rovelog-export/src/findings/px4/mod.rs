@@ -22,6 +22,7 @@ use super::scan::Scan;
 use crate::ExportError;
 
 use flight::Flight;
+pub(crate) use health::MEAN_LIMIT;
 
 /// Number of nanoseconds in a second.
 const SECOND: i64 = 1_000_000_000;
