@@ -431,9 +431,10 @@ pub(crate) fn has_log_extension(path: &Path) -> bool {
     extension.is_some_and(|extension| known.any(|known| *known == extension))
 }
 
-/// Divides the arguments of a command into logs and signals. The first argument is a log. Any
-/// further argument is a log in these cases: it is a URL, it is an existing file, it is a folder
-/// written with a slash, or it has the extension of a log format. All other arguments are signals.
+/// Divides the arguments of a command into logs and signals. If no argument is a log, the first
+/// argument is a misspelled log. An argument is a log in these cases: it is a URL, it is an existing
+/// file, it is a folder written with a slash, or it has the extension of a log format. The first
+/// argument may also be a folder without a slash, a pattern, or `-`. All other arguments are signals.
 pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |word: &str| {
         let path = Path::new(word);
@@ -444,9 +445,17 @@ pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) 
         let is_folder = word.contains('/') && path.is_dir();
         rovelog::is_address(path) || path.is_file() || is_folder || ends_like_a_log
     };
-    let others = words.iter().skip(1);
-    let (logs, signals): (Vec<_>, Vec<_>) = others.cloned().partition(|word| is_log(word));
-    (words.iter().take(1).cloned().chain(logs).map(PathBuf::from).collect(), signals)
+    let first_is_log = |word: &str| word == "-" || Path::new(word).exists() || word.contains('*');
+    let (mut logs, mut signals): (Vec<_>, Vec<_>) = words
+        .iter()
+        .enumerate()
+        .map(|(i, word)| (word.clone(), is_log(word) || (i == 0 && first_is_log(word))))
+        .partition(|(_, is_log)| *is_log);
+    if logs.is_empty() && !signals.is_empty() {
+        logs.push(signals.remove(0));
+    }
+    let names = |words: Vec<(String, bool)>| words.into_iter().map(|(word, _)| word);
+    (names(logs).map(PathBuf::from).collect(), names(signals).collect())
 }
 
 /// Returns true if an argument may stand for several logs. This is true for a folder, for an

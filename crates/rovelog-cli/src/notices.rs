@@ -90,8 +90,7 @@ impl Notices {
         let topics = found.list().iter().filter(is_undefined).count();
         if topics > 0 {
             let text = format!(
-                "{} have types that the bag does not define; --msgs PATH reads their definitions from .msg \
-                 files: {}",
+                "the bag does not define the types of {}; --msgs PATH reads definitions from .msg files: {}",
                 count(topics as u64, "topic"),
                 shown(file)
             );

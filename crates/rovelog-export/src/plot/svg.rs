@@ -355,13 +355,13 @@ impl Svg<'_> {
     fn lines(&mut self, place: &Place<'_>, scale: &Scale, (top, bottom): (f64, f64)) {
         let on_scale = |scale: &Scale, value: f64| bottom - scale.place(value) * (bottom - top);
         let y = |value: f64| on_scale(scale, value);
-        if let Some(heat) = &place.panel.heat {
-            self.heat(heat, y);
-        }
         for (value, label) in &scale.ticks {
             self.rule((self.left, y(*value)), (self.right, y(*value)), self.colors.grid);
             let at = (self.left - 6.0, y(*value) + 4.0);
             self.write(at, label, Anchor::End, self.colors.faint, "");
+        }
+        if let Some(heat) = &place.panel.heat {
+            self.heat(heat, y);
         }
         if let Some(scale) = &place.right_scale {
             for (value, label) in &scale.ticks {

@@ -43,7 +43,7 @@ pub fn terminal(plot: &Plot, width: usize, height: usize, color: Option<Color<'_
             // A terminal has no room for a second value axis.
             for side in [Side::Left, Side::Right] {
                 let lines = panel.on(side);
-                if !lines.series.is_empty() {
+                if !lines.series.is_empty() || (lines.heat.is_some() && side == Side::Left) {
                     screen.lines(&lines, lines.has_legend(), &mut text);
                 }
             }

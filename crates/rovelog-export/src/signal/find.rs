@@ -393,13 +393,29 @@ impl<'a> Signals<'a> {
         if topics.is_empty() {
             return NoSignal::new(format!("the log has no topic {first}"), "this log has no topics");
         }
-        let names = self.topics.iter().map(|topic| &*topics[*topic].name);
+        let mut names: Vec<String> = self.topics.iter().map(|topic| topics[*topic].name.clone()).collect();
+        if !name.contains('.') {
+            names.extend(self.signal_names());
+        }
         let what = match self.topics[..] {
             _ if name.contains('.') => "topic",
             [topic] => return self.no_field(topic, name),
             _ => "topic or field",
         };
+        let names = names.iter().map(String::as_str);
         NoSignal::new(format!("the log has no {what} {first}"), suggest(first, names, "rovelog topics FILE"))
+    }
+
+    /// Returns the names of all signals with rows, such as `battery_status.voltage_v`. Topics whose
+    /// fields cannot be read are left out.
+    fn signal_names(&self) -> Vec<String> {
+        let topics = self.topics.iter().map(|topic| (*topic, &self.log.topics()[*topic]));
+        let with_rows = topics.filter(|(_, topic)| topic.count > 0);
+        let names = |(i, topic): (usize, &Topic)| {
+            let fields = self.fields(i).unwrap_or_default().iter();
+            fields.map(|field| format!("{}.{}", short(&topic.name), field.name)).collect::<Vec<_>>()
+        };
+        with_rows.flat_map(names).collect()
     }
 }
 

@@ -74,6 +74,9 @@ pub(super) fn parse(text: &str, scope: &mut dyn Scope) -> Result<(Node, usize), 
     let node = parser.expression(0)?;
     match parser.rest() {
         "" => Ok((node, parser.series)),
+        rest if text[..text.len() - rest.len()].ends_with(|c: char| c.is_ascii_digit()) => Err(format!(
+            "{text}: an operator is missing before {rest}; in(SIGNAL, UNIT) converts a signal to another unit"
+        )),
         rest => Err(format!("{text}: an operator is missing before {rest}")),
     }
 }

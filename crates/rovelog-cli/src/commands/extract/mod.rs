@@ -182,13 +182,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let status = outputs.each(args.logs.paths(), context, |input, output| {
         let output = output.unwrap_or(&args.output);
         let log = input.open(context)?;
-        let status = one(args, &log, input, output, format, context)?;
-        match status {
-            None if is_many => without += 1,
-            None => return Err(nothing(&log).at(&input.path)),
-            Some(_) => {}
+        let Extracted { is_empty, status } = one(args, &log, input, output, format, context)?;
+        if is_empty && !is_many {
+            return Err(nothing(&log).at(&input.path));
         }
-        Ok(status.unwrap_or(Status::Done))
+        without += usize::from(is_empty);
+        Ok(status)
     })?;
     if without > 0 {
         context.note(&format!("{} without images and point clouds", count(without, "log")));
@@ -200,16 +199,24 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn nothing(log: &AnyLog) -> Failure {
     let cause = match log {
         AnyLog::Rosbag(_) => {
-            "the bag contains no images, and point clouds cannot be extracted from bags".to_owned()
+            "nothing was written: no image was found, and point clouds cannot be extracted from bags"
+                .to_owned()
         }
-        AnyLog::Vel(_) => "the log contains no images and no packets of a Velodyne".to_owned(),
+        AnyLog::Vel(_) => "nothing was written: no image and no point cloud was found".to_owned(),
         _ => format!("{} logs contain neither images nor point clouds", log.format().name),
     };
     Failure::failed(cause).next("list what the log contains: rovelog topics FILE")
 }
 
-/// Extracts the data of one log into the folder `output`. Returns `None` if the log contains nothing
-/// to extract. The folder is then not created.
+/// Result of the extraction of one log.
+struct Extracted {
+    /// True if nothing was written, because the log contains nothing that can be extracted.
+    is_empty: bool,
+    status: Status,
+}
+
+/// Extracts the data of one log into the folder `output`. If there is nothing to extract, the folder
+/// is not created.
 fn one(
     args: &Args,
     log: &AnyLog,
@@ -217,10 +224,10 @@ fn one(
     output: &Path,
     format: Format,
     context: &Context,
-) -> Result<Option<Status>, Failure> {
+) -> Result<Extracted, Failure> {
     let here = |failure: Failure| failure.at(&input.path);
     if !matches!(log, AnyLog::Vel(_) | AnyLog::Rosbag(_)) {
-        return Ok(None);
+        return Ok(Extracted { is_empty: true, status: Status::Done });
     }
     if matches!(log, AnyLog::Rosbag(_)) && !args.wants(What::Images) {
         return Err(here(
@@ -269,8 +276,8 @@ fn one(
         _ => {}
     }
     let status = context.notices.end_of_log(log.as_log(), &input.path).max(done.status);
-    if done.rows.is_empty() && status == Status::Done {
-        return Ok(None);
+    if done.rows.is_empty() {
+        return Ok(Extracted { is_empty: true, status });
     }
     done.file("index.csv", |file| {
         let mut table = csv::Writer::from_writer(file);
@@ -296,5 +303,5 @@ fn one(
             index: output.join("index.csv").to_string_lossy().into_owned(),
         })?;
     }
-    Ok(Some(status))
+    Ok(Extracted { is_empty: false, status })
 }
