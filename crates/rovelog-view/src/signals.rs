@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rovelog_export::plot::{self, Measures, Overview, Picture, Plot, Series, Theme, spectrum};
+use rovelog_export::plot::{self, Measures, Overview, Picture, Series, Theme, Wanted as Argument};
 use rovelog_export::signal::{NoSignal, Signal, Signals, numeric_fields};
 use rovelog_export::statistics::Number;
 use serde_json::{Value, json};
@@ -88,31 +88,8 @@ pub(crate) fn spectrum(
     theme: Theme,
 ) -> Result<String, String> {
     let span = span.map_or(opened.span, |(from, to)| (opened.nanos(from), opened.nanos(to)));
-    let known = Signals::new(&*opened.log);
-    let (kind, names) = spectrum::requested_list(text).ok_or("the text is no spectrum")?;
-    let found = names.into_iter().map(|name| known.find(name));
-    let signals = found.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?.concat();
-    let plot = match kind {
-        spectrum::Kind::Density => {
-            spectrum::density_plot(&*opened.log, "", &[(text.to_owned(), signals)], span)
-        }
-        spectrum::Kind::Spectrogram => {
-            let panels =
-                signals.iter().map(|of| spectrum::spectrogram(&*opened.log, of, span, opened.span.0));
-            let panels: Result<Vec<_>, _> = panels.collect();
-            let seconds = |nanos: i64| (nanos - opened.span.0) as f64 / 1e9;
-            panels.map(|panels| {
-                let panels = panels.into_iter().flatten().collect();
-                Plot::new(
-                    "",
-                    panels,
-                    (seconds(span.0), seconds(span.1)),
-                    "seconds since the start of the log",
-                )
-            })
-        }
-    };
-    let plot = plot.map_err(|error| error.to_string())?;
+    let wanted = Argument::new(&Signals::new(&*opened.log), text).map_err(|error| error.to_string())?;
+    let plot = plot::draw(&*opened.log, &[wanted], span, width).map_err(|error| error.to_string())?;
     if plot.panels.is_empty() {
         return Err("the signal has too few samples in this time range for a spectrum".to_owned());
     }

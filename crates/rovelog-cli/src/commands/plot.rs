@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::ArgValueCompleter;
 use rovelog::{AnyLog, Select, Timestamp, Topic};
 use rovelog_export::Loss;
-use rovelog_export::plot::{self, Panel, Picture, Plot, Series, Theme, spectrum};
+use rovelog_export::plot::{self, Panel, Picture, Plot, Series, Theme, Wanted};
 use rovelog_export::report;
 use rovelog_export::signal::{Signal, Signals, measured_fields};
 
@@ -256,12 +256,11 @@ impl<'i> Source<'i> {
         context: &Context,
     ) -> Result<Vec<Vec<Series>>, Failure> {
         self.warn_outside(args, &topics_of(wanted), context);
-        let of_panel = |wanted: &Wanted| if wanted.is_spectrogram { 0 } else { wanted.signals.len() };
-        let signals = wanted.iter().flat_map(|wanted| wanted.signals.iter().take(of_panel(wanted)));
-        let signals: Vec<Signal> = signals.cloned().collect();
+        let signals: Vec<Signal> = wanted.iter().flat_map(|wanted| &wanted.signals).cloned().collect();
         let series = plot::read(&*self.log, &signals, self.span, columns, zero);
         let mut series = series.map_err(|error| Failure::from(error).at(&self.input.path))?.into_iter();
-        Ok(wanted.iter().map(|wanted| series.by_ref().take(of_panel(wanted)).flatten().collect()).collect())
+        let of_panel = |wanted: &Wanted| series.by_ref().take(wanted.signals.len()).flatten().collect();
+        Ok(wanted.iter().map(of_panel).collect())
     }
 
     /// Warns about topics with records whose times are far outside the time range of all other
@@ -307,89 +306,39 @@ fn one(
     let source = Source::open(args, input, context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let Source { log, times, span: (start, end), .. } = &source;
-    if signals.iter().any(|signal| is_density(signal)) {
-        return densities(args, signals, &source, kind, path, context).map_err(here);
-    }
-    let (panels, drawn) = if signals.is_empty() && !args.all {
+    let (mut plot, drawn) = if signals.is_empty() && !args.all {
         source.warn_outside(args, &Select::all(), context);
         let panels = report::panels(log, source.span, columns(args, kind));
-        (panels.map_err(|error| here(error.into()))?, Select::all())
+        let panels = panels.map_err(|error| here(error.into()))?;
+        (Plot::new("", panels, seconds(*start, *end), ""), Select::all())
     } else {
         let wanted = wanted(args, signals, log, context).map_err(here)?;
-        let lines = source.lines(args, &wanted, *start, columns(args, kind), context)?;
-        let mut panels = Vec::new();
-        for (of, lines) in wanted.iter().zip(lines) {
-            if !of.is_spectrogram {
-                panels.extend(plot::panels(&of.title, lines));
-                continue;
-            }
-            for signal in &of.signals {
-                let panel = spectrum::spectrogram(&**log, signal, source.span, *start);
-                panels.extend(panel.map_err(|error| here(error.into()))?);
-            }
-        }
-        (panels, topics_of(&wanted))
+        let drawn = topics_of(&wanted);
+        source.warn_outside(args, &drawn, context);
+        let plot = plot::draw(&**log, &wanted, source.span, columns(args, kind));
+        (plot.map_err(|error| here(error.into()))?, drawn)
     };
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
-    let clock = times.clock();
-    let from = Timestamp::new(*start, clock).seconds();
-    let label = match times.base {
-        TimeBase::Relative if Some(*start) == times.start => "seconds since the start of the log".to_owned(),
-        _ => format!("seconds since {clock} + {from} s"),
-    };
-    let mut plot = Plot::new(name, panels, seconds(*start, *end), label);
-    plot.utc = times.axis_start(*start);
-    plot.bands = report::bands(log, source.span);
+    plot.title = name.into_owned();
+    if !plot.shows_frequencies() {
+        let clock = times.clock();
+        plot.time_label = match times.base {
+            TimeBase::Relative if Some(*start) == times.start => {
+                "seconds since the start of the log".to_owned()
+            }
+            _ => format!("seconds since {clock} + {} s", Timestamp::new(*start, clock).seconds()),
+        };
+        plot.utc = times.axis_start(*start);
+        plot.bands = report::bands(log, source.span);
+    }
     write(args, plot, kind, path, &input.files(context), context).map_err(here)?;
     Ok(source.report_losses(drawn, context))
-}
-
-/// Returns whether an argument requests power spectral densities.
-fn is_density(argument: &str) -> bool {
-    spectrum::requested_list(argument).is_some_and(|(kind, _)| kind == spectrum::Kind::Density)
-}
-
-/// Plots the power spectral densities of signals over the frequency.
-fn densities(
-    args: &Args,
-    arguments: &[String],
-    source: &Source<'_>,
-    kind: Kind,
-    path: Option<&Path>,
-    context: &Context,
-) -> Outcome {
-    if let Some(other) = arguments.iter().find(|argument| !is_density(argument)) {
-        return Err(Failure::usage(format!(
-            "{other} cannot be in the same plot as psd(..), because its horizontal axis shows times"
-        ))
-        .next("plot them one after the other"));
-    }
-    let known = Signals::new(&*source.log);
-    let mut panels = Vec::new();
-    for argument in arguments {
-        let names = spectrum::requested_list(argument).map_or_else(Vec::new, |(_, names)| names);
-        let found = names.into_iter().map(|name| known.find(name).map_err(signal_failure));
-        panels.push((argument.clone(), found.collect::<Result<Vec<_>, _>>()?.concat()));
-    }
-    let name = source.input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
-    let plot = spectrum::density_plot(&*source.log, &name, &panels, source.span)?;
-    if plot.panels.is_empty() {
-        return Err(Failure::failed("the signals have too few samples for a spectrum")
-            .next("extend the time range, or choose signals with at least 64 samples"));
-    }
-    write(args, plot, kind, path, &source.input.files(context), context)?;
-    let topics = panels.iter().flat_map(|(_, signals)| signals).flat_map(Signal::topics);
-    Ok(source.report_losses(Select::topics(topics), context))
 }
 
 /// Plots the same signals of several logs in the same panels. Second 0 of the plot is the start of
 /// the time range of each log. With `--align utc`, it is the earliest of these starts, and the other
 /// logs are drawn later. The name of each line starts with the name of its log.
 fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, context: &Context) -> Outcome {
-    if let Some(spectrum) = signals.iter().find(|signal| spectrum::requested_list(signal).is_some()) {
-        return Err(Failure::usage(format!("--overlay cannot draw the spectrum {spectrum}"))
-            .next("leave out --overlay to plot the spectrum of each log"));
-    }
     if signals.is_empty() {
         return Err(Failure::usage("--overlay draws named signals, but no signal is named")
             .next("name a signal after the files, such as 'V1*I1'"));
@@ -410,6 +359,10 @@ fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, contex
     for (number, source) in sources.iter().enumerate() {
         let path = &source.input.path;
         let wanted = wanted(args, signals, &source.log, context).map_err(|failure| failure.at(path))?;
+        if let Some(spectrum) = wanted.iter().find(|wanted| wanted.spectrum.is_some()) {
+            return Err(Failure::usage(format!("--overlay cannot draw the spectrum {}", spectrum.title))
+                .next("leave out --overlay to plot the spectrum of each log"));
+        }
         let later = unix.get(number).zip(first).map_or(0, |(unix, first)| unix.saturating_sub(first));
         let zero = source.span.0.saturating_sub(later);
         length = length.max(source.span.1.saturating_sub(zero));
@@ -520,14 +473,6 @@ fn columns(args: &Args, kind: Kind) -> usize {
     }
 }
 
-/// The signals of one argument, which are drawn in panels with the same title.
-struct Wanted {
-    title: String,
-    signals: Vec<Signal>,
-    /// True if the spectrograms of the signals are drawn instead of their values.
-    is_spectrogram: bool,
-}
-
 /// Returns the titles and signals to draw, by the arguments in `names`. With `--all`, returns the
 /// signals of each topic, but at most [`MAX_SIGNALS`] signals.
 fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Result<Vec<Wanted>, Failure> {
@@ -543,7 +488,7 @@ fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Res
             left_out += usize::from(signals.len() > free);
             signals.truncate(free);
             free -= signals.len();
-            drawn.push(Wanted { title: topic.name.clone(), signals, is_spectrogram: false });
+            drawn.push(Wanted::of(&topic.name, signals));
         }
         if left_out > 0 {
             let text = format!(
@@ -556,17 +501,8 @@ fn wanted(args: &Args, names: &[String], log: &AnyLog, context: &Context) -> Res
         return Ok(drawn);
     }
     let signals = Signals::new(&**log);
-    let panel = |title: &String| {
-        let (is_spectrogram, found) = match spectrum::requested_list(title) {
-            Some((_, names)) => {
-                let found: Result<Vec<_>, _> = names.into_iter().map(|name| signals.find(name)).collect();
-                (true, found.map(|found| found.concat()))
-            }
-            None => (false, plot::find(&signals, title)),
-        };
-        Ok(Wanted { title: title.clone(), signals: found.map_err(signal_failure)?, is_spectrogram })
-    };
-    names.iter().map(panel).collect()
+    let wanted = names.iter().map(|name| Wanted::new(&signals, name).map_err(signal_failure));
+    wanted.collect()
 }
 
 /// Returns the fields of a topic that contain measured values.

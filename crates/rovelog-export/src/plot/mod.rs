@@ -33,31 +33,98 @@ pub(crate) use series::{Look, Reducer, Side};
 pub use series::{Series, read};
 pub use terminal::terminal;
 
+use rovelog::LogReader;
+
 use crate::ExportError;
 use crate::signal::{NoSignal, Signal, Signals, split_list};
 
 /// True if this build can write PNG and PDF (feature `pictures`).
 pub const PICTURES: bool = cfg!(feature = "pictures");
 
-/// Returns the signals that an argument of a plot selects. An argument is a signal, a pattern, an
-/// expression, or a list of these separated by commas.
-///
-/// # Errors
-/// Returns an error if one of the signals is unknown.
-pub fn find(signals: &Signals<'_>, argument: &str) -> Result<Vec<Signal>, NoSignal> {
-    let mut parts: Vec<_> = split_list(argument).collect();
-    if parts.len() < 2 {
-        parts = vec![argument];
-    }
-    let found = parts.into_iter().map(|part| signals.find(part)).collect::<Result<Vec<_>, _>>()?;
-    Ok(found.concat())
+/// An argument of a plot, and the signals that it selects.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Wanted {
+    /// The argument, which is the title of its panels.
+    pub title: String,
+    /// The selected signals.
+    pub signals: Vec<Signal>,
+    /// Kind of spectrum that is drawn instead of the values, if any.
+    pub spectrum: Option<spectrum::Kind>,
 }
 
-/// Distributes the lines of an argument to panels. If the argument is a list separated by commas,
-/// the lines share a panel as in [`Panel::overlay`]. Otherwise, each unit has a panel.
-pub fn panels(argument: &str, lines: Vec<Series>) -> Vec<Panel> {
-    let is_overlay = split_list(argument).nth(1).is_some();
-    if is_overlay { Panel::overlay(argument, lines) } else { Panel::by_unit(argument, lines) }
+impl Wanted {
+    /// Looks up the signals that an argument selects. An argument is a signal, a pattern, an
+    /// expression, a spectrum such as `psd(x)`, or a list of these separated by commas.
+    ///
+    /// # Errors
+    /// Returns an error if one of the signals is unknown.
+    pub fn new(signals: &Signals<'_>, argument: &str) -> Result<Self, NoSignal> {
+        let (spectrum, names) = match spectrum::requested(argument) {
+            Some((kind, names)) => (Some(kind), names),
+            None => (None, split(argument)),
+        };
+        let found = names.into_iter().map(|name| signals.find(name)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { title: argument.to_owned(), signals: found.concat(), spectrum })
+    }
+
+    /// Creates an argument from signals whose values are drawn.
+    pub fn of(title: impl Into<String>, signals: Vec<Signal>) -> Self {
+        Self { title: title.into(), signals, spectrum: None }
+    }
+
+    /// Distributes the lines of the signals to panels. If the argument is a list separated by
+    /// commas, the lines share a panel as in [`Panel::overlay`]. Otherwise, each unit has a panel.
+    fn panels(&self, lines: Vec<Series>) -> Vec<Panel> {
+        let is_overlay = split(&self.title).len() > 1;
+        if is_overlay { Panel::overlay(&self.title, lines) } else { Panel::by_unit(&self.title, lines) }
+    }
+}
+
+/// Splits an argument at its commas. An argument with a single element is not split.
+fn split(argument: &str) -> Vec<&str> {
+    let parts: Vec<_> = split_list(argument).collect();
+    if parts.len() < 2 { vec![argument] } else { parts }
+}
+
+/// Draws the signals of all arguments in a plot without a title. `span` is the time range in
+/// nanoseconds of the log's clock. Its start is second 0 of the plot. Each line is reduced to
+/// `columns` pixel columns.
+///
+/// # Errors
+/// Returns an error if the log cannot be read, or if power spectral densities are combined with
+/// other signals, which have another horizontal axis.
+pub fn draw(
+    log: &dyn LogReader,
+    wanted: &[Wanted],
+    span: (i64, i64),
+    columns: usize,
+) -> Result<Plot, ExportError> {
+    let is_density = |wanted: &&Wanted| wanted.spectrum == Some(spectrum::Kind::Density);
+    if let Some(density) = wanted.iter().find(is_density) {
+        return match wanted.iter().find(|wanted| !is_density(wanted)) {
+            None => spectrum::density_plot(log, wanted, span),
+            Some(Wanted { title, .. }) => Err(ExportError::Format(format!(
+                "{title} cannot be in the same plot as {}, whose horizontal axis shows frequencies",
+                density.title
+            ))),
+        };
+    }
+    let values = |wanted: &Wanted| if wanted.spectrum.is_some() { 0 } else { wanted.signals.len() };
+    let signals: Vec<Signal> =
+        wanted.iter().flat_map(|wanted| &wanted.signals[..values(wanted)]).cloned().collect();
+    let mut series = read(log, &signals, span, columns, span.0)?.into_iter();
+    let mut panels = Vec::new();
+    for wanted in wanted {
+        panels.extend(wanted.panels(series.by_ref().take(values(wanted)).flatten().collect()));
+        if wanted.spectrum.is_some() {
+            for signal in &wanted.signals {
+                panels.extend(spectrum::spectrogram(log, signal, span, span.0)?);
+            }
+        }
+    }
+    let seconds = span.1.saturating_sub(span.0).max(1) as f64 / 1e9;
+    Ok(Plot::new("", panels, (0.0, seconds), "seconds since the start of the plot"))
 }
 
 /// Writes a plot as SVG.

@@ -267,6 +267,11 @@ impl Plot {
         }
     }
 
+    /// Returns whether the horizontal axis shows frequencies instead of times.
+    pub const fn shows_frequencies(&self) -> bool {
+        self.hertz
+    }
+
     /// Returns the names of the bands without duplicates, in order of first appearance.
     pub(crate) fn band_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();

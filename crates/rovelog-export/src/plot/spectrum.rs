@@ -14,10 +14,11 @@ use rovelog::{LogReader, Select};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 
+use super::Wanted;
 use super::model::{Heat, Panel, Plot};
 use super::series::Series;
 use crate::ExportError;
-use crate::signal::{Signal, Stream, split_list};
+use crate::signal::{Signal, Stream};
 
 /// Maximum number of samples in a window of a power spectral density.
 const WINDOW: usize = 1024;
@@ -45,9 +46,18 @@ pub enum Kind {
     Spectrogram,
 }
 
-/// Returns the kind of spectrum and the signal that a plot argument such as `psd(gyro_rad[0])`
-/// requests. Returns `None` if the argument requests no spectrum.
-pub fn requested(argument: &str) -> Option<(Kind, &str)> {
+/// Returns the kind of spectrum and the signals that a plot argument such as `psd(gyro_rad[0])`
+/// requests. An argument may be a list of spectra of the same kind, separated by commas. Returns
+/// `None` if any part of the argument requests no spectrum, or another kind.
+pub(super) fn requested(argument: &str) -> Option<(Kind, Vec<&str>)> {
+    let parts = super::split(argument).into_iter().map(requested_one).collect::<Option<Vec<_>>>()?;
+    let kind = parts.first()?.0;
+    let signals = parts.into_iter().map(|(of, signal)| (of == kind).then_some(signal));
+    Some((kind, signals.collect::<Option<_>>()?))
+}
+
+/// Returns the kind of spectrum and the signal of one element of an argument.
+fn requested_one(argument: &str) -> Option<(Kind, &str)> {
     let functions = [("psd(", Kind::Density), ("spectrogram(", Kind::Spectrogram)];
     functions.into_iter().find_map(|(start, kind)| {
         let inner = argument.trim().strip_prefix(start)?.strip_suffix(')')?;
@@ -59,20 +69,6 @@ pub fn requested(argument: &str) -> Option<(Kind, &str)> {
         });
         is_closed.then_some((kind, inner))
     })
-}
-
-/// Returns the kind of spectrum and the signals that a plot argument requests. An argument may be a
-/// list of spectra of the same kind, separated by commas. Returns `None` if any part of the argument
-/// requests no spectrum, or another kind.
-pub fn requested_list(argument: &str) -> Option<(Kind, Vec<&str>)> {
-    if let Some((kind, signal)) = requested(argument) {
-        return Some((kind, vec![signal]));
-    }
-    let parts: Option<Vec<_>> = split_list(argument).map(requested).collect();
-    let parts = parts?;
-    let kind = parts.first()?.0;
-    let signals = parts.into_iter().map(|(of, signal)| (of == kind).then_some(signal));
-    Some((kind, signals.collect::<Option<_>>()?))
 }
 
 /// Accumulates the squared magnitudes of overlapping windows.
@@ -170,14 +166,7 @@ fn decibels(density: f64) -> f64 {
 
 /// Returns the power spectral density of a signal within a time range. The points of the line are
 /// frequencies in hertz and densities in decibels. Returns `None` if the signal has too few samples.
-///
-/// # Errors
-/// Returns an error if the log cannot be read.
-pub fn density(
-    log: &dyn LogReader,
-    signal: &Signal,
-    span: (i64, i64),
-) -> Result<Option<Series>, ExportError> {
+fn density(log: &dyn LogReader, signal: &Signal, span: (i64, i64)) -> Result<Option<Series>, ExportError> {
     let (mut sums, mut count) = (Vec::new(), 0.0);
     let rate = windows(log, signal, span, WINDOW, |_, density| {
         sums.resize(density.len(), 0.0);
@@ -192,20 +181,15 @@ pub fn density(
     Ok(Some(line))
 }
 
-/// Returns a plot of power spectral densities over the frequency. Each panel has a title and the
-/// signals of its lines. Signals with too few samples have no line, and panels without lines are
-/// omitted.
-///
-/// # Errors
-/// Returns an error if the log cannot be read.
-pub fn density_plot(
+/// Returns a plot of power spectral densities over the frequency. Signals with too few samples have
+/// no line, and panels without lines are omitted.
+pub(crate) fn density_plot(
     log: &dyn LogReader,
-    title: &str,
-    panels: &[(String, Vec<Signal>)],
+    wanted: &[Wanted],
     span: (i64, i64),
 ) -> Result<Plot, ExportError> {
     let mut drawn = Vec::new();
-    for (title, signals) in panels {
+    for Wanted { title, signals, .. } in wanted {
         let lines = signals.iter().map(|signal| density(log, signal, span));
         let lines: Vec<Series> = lines.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         if !lines.is_empty() {
@@ -214,7 +198,7 @@ pub fn density_plot(
     }
     let points = drawn.iter().flat_map(|panel| &panel.series).flat_map(|line| &line.points);
     let highest = points.fold(0.0, |highest, point| f64::max(highest, point.0));
-    let mut plot = Plot::new(title, drawn, (0.0, highest), "Hz");
+    let mut plot = Plot::new("", drawn, (0.0, highest), "Hz");
     plot.hertz = true;
     Ok(plot)
 }
@@ -227,10 +211,7 @@ fn squared(signals: &[Signal]) -> String {
 /// Returns a panel with the spectrogram of a signal within a time range. `zero` is the time that is
 /// second 0 of the plot, in nanoseconds of the log's clock. Returns `None` if the signal has too few
 /// samples.
-///
-/// # Errors
-/// Returns an error if the log cannot be read.
-pub fn spectrogram(
+pub(super) fn spectrogram(
     log: &dyn LogReader,
     signal: &Signal,
     span: (i64, i64),
@@ -298,10 +279,11 @@ mod tests {
 
     #[test]
     fn spectra_are_requested_by_functions() {
-        assert_eq!(requested("psd(norm(gyro_rad))"), Some((Kind::Density, "norm(gyro_rad)")));
-        assert_eq!(requested(" spectrogram(a.b[0])"), Some((Kind::Spectrogram, "a.b[0]")));
-        assert_eq!((requested("psd(a) + psd(b)"), requested("a"), requested("psd(a")), (None, None, None));
-        assert_eq!(requested_list("psd(a),psd(b)"), Some((Kind::Density, vec!["a", "b"])));
-        assert_eq!((requested_list("psd(a),b"), requested_list("psd(a),spectrogram(b)")), (None, None));
+        assert_eq!(requested("psd(norm(gyro_rad))"), Some((Kind::Density, vec!["norm(gyro_rad)"])));
+        assert_eq!(requested(" spectrogram(a.b[0])"), Some((Kind::Spectrogram, vec!["a.b[0]"])));
+        assert_eq!(requested("psd(a),psd(b)"), Some((Kind::Density, vec!["a", "b"])));
+        for other in ["psd(a) + psd(b)", "a", "psd(a", "psd(a),b", "psd(a),spectrogram(b)"] {
+            assert_eq!(requested(other), None, "{other}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::rows::Span;
 use crate::ExportError;
 use crate::page::Page;
 use crate::plot::spectrum::density_plot;
-use crate::plot::{Picture, Theme, svg};
+use crate::plot::{Picture, Theme, Wanted, svg};
 use crate::signal::{Signal, Signals};
 
 /// Sources of the spectra. Each entry has the title, the topic, and the array of three fields. If
@@ -31,8 +31,8 @@ pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<
         let names = (0..3).map(|i| format!("{topic}.{field}[{i}]"));
         // Older versions of PX4 lack some of these fields.
         let signals: Vec<Signal> = names.filter_map(|name| known.one(&name).ok()).collect();
-        let panel = (format!("{title} ({topic})"), signals);
-        let mut plot = density_plot(log, "", &[panel], at.times)?;
+        let wanted = Wanted::of(format!("{title} ({topic})"), signals);
+        let mut plot = density_plot(log, &[wanted], at.times)?;
         let Some(panel) = plot.panels.first_mut() else { continue };
         panel.series.iter_mut().zip(["x", "y", "z"]).for_each(|(line, name)| name.clone_into(&mut line.name));
         let picture = Picture { width: 1100, height: None, dpi: 96, theme: Theme::Light };
