@@ -29,11 +29,12 @@ pub(crate) struct Survey {
     pub(crate) analysis: Option<Analysis>,
 }
 
-/// Results that require the records to be decoded.
+/// Results that require the records to be decoded. If the records of a log cannot be read at all,
+/// each result is the reason.
 pub(crate) struct Analysis {
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Result<Vec<Finding>, ExportError>,
     /// Flight time, distance, extremes, charge and energy. `None` unless they were requested.
-    pub(crate) totals: Option<Vec<Group>>,
+    pub(crate) totals: Option<Result<Vec<Group>, ExportError>>,
 }
 
 impl Survey {
@@ -56,12 +57,8 @@ impl Survey {
             return Self::new(input, context);
         }
         let log = input.open_summary(context)?;
-        let analyze = || {
-            let totals = with_totals.then(|| totals(&log)).transpose()?;
-            Ok(Analysis { findings: findings(&log)?, totals })
-        };
-        let analysis = (log.info().size <= limit).then(analyze).transpose();
-        let analysis = analysis.map_err(|error: ExportError| Failure::from(error).at(&input.path))?;
+        let analyze = || Analysis { findings: findings(&log), totals: with_totals.then(|| totals(&log)) };
+        let analysis = (log.info().size <= limit).then(analyze);
         Self { analysis, ..Self::of(&log, None) }.finish(input, context)
     }
 

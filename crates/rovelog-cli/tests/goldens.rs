@@ -53,7 +53,8 @@ fn of_one_pass(output: Vec<u8>, log: &str, utc_at_end: bool) -> String {
     let text = text.replace(log, "-");
     let Ok(mut json) = serde_json::from_str::<Value>(&text) else {
         // The end of the log also determines the width of the column of times.
-        let lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with("timing:"));
+        let of_whole_log = |line: &&str| line.starts_with("timing:") || line.starts_with("findings:");
+        let lines = text.lines().map(str::trim_start).filter(|line| !of_whole_log(line));
         return lines.collect::<Vec<_>>().join("\n");
     };
     if let Some(details) = json["details"].as_object_mut() {

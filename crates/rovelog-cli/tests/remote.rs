@@ -76,7 +76,7 @@ fn info_needs_at_most_three_requests_and_one_megabyte() {
         for key in ["format", "size", "clock"] {
             assert_eq!(info[key], local[key], "{name}: {key}");
         }
-        let unread: u64 = info["unread"].as_str().unwrap().parse().unwrap();
+        let unread: u64 = info["unread"].as_u64().unwrap();
         assert_eq!(info["state"] == "not_checked", unread > 0, "{name}");
         if info["at_least"] == false {
             assert_eq!(info["records"], local["records"], "{name}");
@@ -85,7 +85,7 @@ fn info_needs_at_most_three_requests_and_one_megabyte() {
         let mut whole = json(&["info", "-f", "json", "--allow-remote-scan", &server.url(file)]);
         whole["file"] = local["file"].clone();
         assert_eq!(whole, local, "{name}");
-        let size: u64 = local["size"].as_str().unwrap().parse().unwrap();
+        let size: u64 = local["size"].as_u64().unwrap();
         assert_eq!(server.served().bytes, size, "{name}: each byte once");
     }
 }
@@ -114,7 +114,7 @@ fn a_window_of_a_gigabyte_downloads_less_than_a_hundredth() {
     assert!(size > 1_000_000_000);
     let server = Server::start(folder.path(), Behavior::Ranges);
     let info = json(&["info", "-f", "json", &server.url("large.rld")]);
-    assert_eq!(info["records"], "16000000");
+    assert_eq!(info["records"], 16_000_000);
     let sent = server.served();
     assert!(sent.requests <= 3, "{sent:?}");
     let window = ["-S", "+100s", "-E", "+100.01s", "-f", "csv", "--topics", "samples"];

@@ -237,7 +237,7 @@ fn messages_that_cannot_be_decoded_extend_the_time_range() {
     let count = |line: &str, place: &str| {
         let text = String::from_utf8(run_in("rosbag", line, b"").stdout).unwrap();
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-        document.pointer(place).unwrap().as_str().unwrap().to_owned()
+        document.pointer(place).unwrap().as_u64().unwrap()
     };
     for bag in ["payload-short.bag", "v2.0+payload-short.bag"] {
         let topics = count(&format!("topics -q -f json {bag}"), "/topics/0/count");

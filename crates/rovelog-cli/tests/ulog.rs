@@ -34,7 +34,7 @@ fn dropouts_of_a_real_log_list_the_loss_of_each_topic() {
     let missing = |dropout: &Value| {
         let topics = dropout["topics"].as_array().unwrap().iter();
         let sensors = topics.filter(|topic| topic["name"] == "sensor_combined/0");
-        sensors.map(|topic| topic["missing"].as_str().unwrap().parse::<u64>().unwrap()).sum::<u64>()
+        sensors.map(|topic| topic["missing"].as_u64().unwrap()).sum::<u64>()
     };
     // At about 240 Hz, a dropout of 31 or 62 ms loses 8 or 15 rows.
     assert_eq!(dropouts.iter().map(missing).collect::<Vec<_>>(), [0, 0, 8, 15]);

@@ -105,7 +105,7 @@ pub fn write(
     }
     let mut page = Page::default();
     problems(log, &plot, span.0, &mut page)?;
-    overview(log, provenance, options.redact, &mut page)?;
+    overview(log, provenance, options.redact, &mut page);
     if let AnyLog::Rld(reader) = log {
         power::section(reader, &mut page)?;
     }
@@ -177,7 +177,7 @@ pub fn bands(log: &AnyLog, (start, end): (i64, i64)) -> Vec<Band> {
 }
 
 /// Writes the table of facts about the log. `redact` omits facts that identify the vehicle.
-fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page) -> Result<(), ExportError> {
+fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page) {
     let info = log.info();
     page.section("overview", "Overview", "Overview");
     page.push_str("<table>\n");
@@ -214,8 +214,9 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
         silent => format!("; {silent} more without records"),
     };
     fact("records", &format!("{} on {}{more}", info.records, count(topics, "topic")));
-    for group in totals(log)? {
-        fact(&group.name, &group.text());
+    match totals(log) {
+        Ok(groups) => groups.iter().for_each(|group| fact(&group.name, &group.text())),
+        Err(error) => fact("totals", &format!("unknown: {error}")),
     }
     if !redact {
         for detail in &info.details {
@@ -228,7 +229,6 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
         fact("SHA-256", sha256);
     }
     page.push_str("</table>\n");
-    Ok(())
 }
 
 /// Writes the findings about the flight, followed by the diagnostics of the log file.

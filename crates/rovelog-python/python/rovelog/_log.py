@@ -416,8 +416,9 @@ class Log:
 
         Signals have the same forms as in `signals`. Each argument has a panel. Signals that are
         joined by a comma share a panel: `"vehicle_attitude.q.roll,vehicle_attitude_setpoint.roll_body"`.
-        Without signals, the panels of `rovelog report` are drawn. `start` is inclusive, `end` is
-        exclusive; see `Topic.between`. `width` is in pixels, and `dark` selects dark colors.
+        Without signals, the panels of `rovelog report` are drawn. `"psd(gyro_rad)"` and
+        `"spectrogram(gyro_rad[0])"` draw spectra. `start` is inclusive, `end` is exclusive; see
+        `Topic.between`. `width` is in pixels, and `dark` selects dark colors.
 
         Raises FieldNotFound, and UnsupportedError if there are no values. On the command line:
         `rovelog plot FILE SIGNAL... -o OUT.svg`.

@@ -124,7 +124,7 @@ impl<'a> GroupDoc<'a> {
 impl<'a> Document<'a> {
     fn new(file: &'a str, survey: &'a Survey) -> Result<Self, Failure> {
         let info = &survey.info;
-        let totals = survey.analysis.as_ref().and_then(|analysis| analysis.totals.as_ref());
+        let totals = survey.analysis.as_ref().and_then(|analysis| analysis.totals.as_ref()?.as_ref().ok());
         // The options for the format of times apply to text output only, so the defaults are used
         // here.
         let times = Times::new(info, crate::times::TimeArgs::default())?;
@@ -361,8 +361,11 @@ fn lines<'a>(
         let _ = write!(records, "; {} more without records", survey.topics.len() - spoke);
     }
     lines.push(("records", records));
-    let groups = survey.analysis.iter().flat_map(|analysis| analysis.totals.iter().flatten());
-    lines.extend(groups.map(|group| (group.name.as_str(), group.text())));
+    match survey.analysis.as_ref().and_then(|analysis| analysis.totals.as_ref()) {
+        Some(Ok(groups)) => lines.extend(groups.iter().map(|group| (group.name.as_str(), group.text()))),
+        Some(Err(error)) => lines.push(("totals", format!("unknown: {error}"))),
+        None => {}
+    }
     for detail in &info.details {
         match &detail.text {
             // `--explain` lists all inferred settings. The summary lists only those that no data in
@@ -397,8 +400,12 @@ fn findings(input: &Input, survey: &Survey) -> Option<String> {
         let is_local = !input.is_stdin() && !input.is_remote();
         return is_local.then(|| format!("not looked for, because the log is large ({command})"));
     };
+    let found = match &analysis.findings {
+        Ok(found) => found,
+        Err(error) => return Some(format!("unknown: {error}")),
+    };
     let levels = [Severity::High, Severity::Medium, Severity::Low];
-    let of = |level| analysis.findings.iter().filter(move |finding| finding.severity == level);
+    let of = |level| found.iter().filter(move |finding| finding.severity == level);
     let counts = levels.map(|level| (of(level).count(), level.name()));
     let counts: Vec<_> = counts
         .iter()
