@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::internal::scan::{Scan as _, Window};
+use rovelog_core::internal::scan::Window;
 use rovelog_core::internal::usage::UsageTally;
 use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, Topic, TopicId};
 
@@ -13,11 +13,10 @@ use super::buffer::DataStatus;
 use super::compression::DecompressionLimit;
 use super::content::{Chunk, ConnectionKey, MessageCount};
 use super::loader::{LoadResult, LoadedChunk, Loader};
-use super::probe::{Probe, probe};
 use super::records::{ChunkItem, ChunkRecords, Hints};
-use super::scan::{LengthSource, Step, TopScan};
+use super::scan::{LengthSource, Step};
+use super::structure::{CHUNK_HEADER, kind};
 use super::template::Template;
-use super::wire::Header;
 use crate::message::MessageRef;
 use crate::message::usize_of;
 use crate::reader::BagReader;
@@ -323,27 +322,12 @@ impl BagReader {
     /// the chunk is divided among its topics in proportion to their decompressed sizes.
     pub(crate) fn chunk_usage(&self, tally: &mut UsageTally) {
         let window = Window::whole(&self.bytes);
-        let mut scan = TopScan::new(self.scanner.line.len, DecompressionLimit::of(&self.options.read.limits));
-        // The window is the whole file, so a scan step never needs more bytes.
-        loop {
-            match scan.step(window).expect("the window reaches the end of the file") {
+        for step in self.steps() {
+            match step {
                 Step::Line { at, end } => tally.add("version line", None, end - at),
-                Step::Record { at, end } => {
-                    let kind = match probe(window, at) {
-                        Ok(Probe::Good(found)) => match found.header {
-                            Header::BagHeader(_) => "bag header",
-                            Header::IndexData(_) => "index data",
-                            Header::Connection(_) => "connection",
-                            Header::ChunkInfo(_) => "chunk info",
-                            _ => "other record",
-                        },
-                        _ => "other record",
-                    };
-                    tally.add(kind, None, end - at);
-                }
-                Step::Chunk(extent) => tally.add("chunk header", None, extent.data_at - extent.at),
-                Step::Lost { .. } => {}
-                Step::End => break,
+                Step::Record { at, end } => tally.add(kind(window, at), None, end - at),
+                Step::Chunk(extent) => tally.add(CHUNK_HEADER, None, extent.data_at - extent.at),
+                Step::Lost { .. } | Step::End => {}
             }
         }
         let chunks = &self.scanner.content.chunks;
