@@ -7,7 +7,7 @@ use zerocopy::FromBytes as _;
 
 use crate::reader::RldReader;
 use crate::row::{Row, Table};
-use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, CHANNEL_LEN};
+use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, ChannelRecord};
 
 /// Kind of a block, which consists of its times and its rows.
 const BLOCK: &str = "block";
@@ -60,11 +60,11 @@ fn show(log: &RldReader, region: &Region, base: u64, fields: &mut FieldList) {
             fields.group("Comment", "Comment", |fields| (&file.header.comment[..]).show("comment", fields));
             fields.group("Channels", "Channels", |fields| {
                 for (number, channel) in file.header.channels.iter().enumerate() {
-                    match fields.holds(CHANNEL_LEN as usize) {
-                        true => channel.show(&format!("[{number}]"), fields),
-                        false => {
-                            fields.leaf(&format!("[{number}]"), CHANNEL_LEN as usize, channel.name_text())
-                        }
+                    let name = format!("[{number}]");
+                    if fields.holds(size_of::<ChannelRecord>()) {
+                        channel.show(&name, fields);
+                    } else {
+                        fields.leaf(&name, size_of::<ChannelRecord>(), channel.name_text());
                     }
                 }
             });
