@@ -32,17 +32,17 @@ pub(crate) fn frame(bag: &BagReader) -> Vec<Region> {
 
 /// Returns the records of a bag before V2.0 as regions, in file order.
 pub(crate) fn records(bag: &BagReader) -> impl Iterator<Item = Region> + '_ {
-    bag.full_cursor().map(|record| match record.message {
-        Some(message) => message_region(bag, &message, 0),
-        None => {
-            let kind = match bag.wire_record(&record).map(|record| record.header) {
-                Some(Header::Definition(_)) => "definition",
-                Some(Header::BagHeader(_)) => "bag header",
-                Some(Header::Index(_)) => "index",
-                _ => "other record",
-            };
-            Region::new(kind, record.at..record.end)
+    bag.full_cursor().map(|record| {
+        if let Some(message) = record.message {
+            return message_region(bag, &message, 0);
         }
+        let kind = match bag.wire_record(&record).map(|record| record.header) {
+            Some(Header::Definition(_)) => "definition",
+            Some(Header::BagHeader(_)) => "bag header",
+            Some(Header::Index(_)) => "index",
+            _ => "other record",
+        };
+        Region::new(kind, record.at..record.end)
     })
 }
 
@@ -66,7 +66,9 @@ fn show(bag: &BagReader, region: &Region, fields: &mut FieldList) {
         let (lines, stamp) = head.split_at(head.len().saturating_sub(size_of::<OldStamp>()));
         fields.section = "Version 1.1";
         lines.show("lines", fields);
-        whole::<OldStamp>(stamp).iter().for_each(|stamp| stamp.show("stamp", fields));
+        if let Some(stamp) = whole::<OldStamp>(stamp).first() {
+            stamp.show("stamp", fields);
+        }
         return show_payload(bag, region, data, fields);
     }
     match Header::show(bytes, fields) {

@@ -82,7 +82,8 @@ fn show(log: &VelReader, region: &Region, fields: &mut FieldList) {
             fields.repeated("positions", whole::<I64Le>(rest));
         }
         INDEX => {
-            fields.group("FileIndex", "3.3", |fields| fields.repeated("positions", whole::<I64Le>(bytes)))
+            fields.section = "3.3";
+            fields.repeated("positions", whole::<I64Le>(bytes));
         }
         END_MARK => fields.group("end mark", "4.1", |fields| bytes.show("size", fields)),
         _ if !region.is_readable() || region.kind == TAIL => fields.raw(bytes),
