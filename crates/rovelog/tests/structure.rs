@@ -3,13 +3,13 @@
 
 use rovelog::core::{Around, FieldPlace, Region, Structure};
 use rovelog::{AnyLog, ReadOptions};
-use rovelog_testing::{Log, RLD, ROSBAG, ULOG, VEL, logs_in, real};
+use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL, logs_in, real};
 
 /// Number of offsets that are checked in each log.
 const OFFSETS: u64 = 40;
 
 fn all_logs() -> Vec<Log> {
-    let mut logs: Vec<_> = [ULOG, RLD, ROSBAG, VEL].iter().flat_map(|logs| logs.all()).collect();
+    let mut logs: Vec<_> = [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::all).collect();
     logs.extend(real("rosbag20").iter().flat_map(|folder| logs_in(folder, "bag")));
     logs
 }

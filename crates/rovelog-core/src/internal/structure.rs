@@ -198,7 +198,7 @@ impl FieldList {
         let first = (offset / RAW_ROW).saturating_sub(RAW_ROWS);
         for (number, row) in bytes.chunks(RAW_ROW).enumerate().skip(first).take(2 * RAW_ROWS + 1) {
             self.at = start + (number * RAW_ROW) as u64;
-            let hex: String = row.iter().map(|byte| format!("{byte:02x}")).collect();
+            let hex = hex(row, "");
             let shown = |byte: &u8| if matches!(byte, b' '..=b'~') { char::from(*byte) } else { '.' };
             self.leaf("", row.len(), format!("{hex:32} {}", row.iter().map(shown).collect::<String>()));
         }
@@ -239,14 +239,10 @@ impl FieldList {
             let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
             self.elements(&field.name, own.len(), size, value + &unit, |index, fields| {
                 let (name, one) = (format!("[{index}]"), own.chunks(size).nth(index).unwrap_or_default());
-                match &slot.element {
-                    Element::Struct(inner) => {
-                        fields.group(&name, fields.section, |list| list.record(inner, one))
-                    }
-                    Element::Scalar(scalar) => {
-                        fields.leaf(&name, size, value_text(&scalar_value(*scalar, one)))
-                    }
-                    _ => {}
+                if let Element::Struct(inner) = &slot.element {
+                    fields.group(&name, fields.section, |list| list.record(inner, one));
+                } else if let Element::Scalar(scalar) = &slot.element {
+                    fields.leaf(&name, size, value_text(&scalar_value(*scalar, one)));
                 }
             });
         }
@@ -279,9 +275,14 @@ pub fn bytes_text(bytes: &[u8]) -> String {
     let first = &bytes[..bytes.len().min(MAX_TEXT + 1)];
     let text = std::str::from_utf8(first).unwrap_or("\0").trim_end_matches('\0');
     if text.chars().any(|c| c.is_control() && !c.is_whitespace()) || (text.is_empty() && !bytes.is_empty()) {
-        return first.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+        return hex(first, " ");
     }
     format!("{text:?}")
+}
+
+/// Returns bytes in hexadecimal, with the text `between` between two bytes.
+fn hex(bytes: &[u8], between: &str) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between)
 }
 
 /// Shortens a value to [`MAX_TEXT`] characters.
@@ -325,7 +326,7 @@ mod tests {
         [point(1), point(2), point(3)].show("points", &mut fields);
         7_u8.show("end", &mut fields);
         let expected = [
-            row(0, 10..22, "points", "3 elements: [Point { x: 1, y: [97, 98] }, Point { x: 2, y: [9…"),
+            row(0, 10..22, "points", "3 elements: [Point { x: 1, y: [97, 98] }, Point { x: 2, y: […"),
             row(1, 14..18, "[1]", ""),
             row(2, 14..16, "x", "2"),
             row(2, 16..18, "y", "\"ab\""),
@@ -387,7 +388,7 @@ mod tests {
             let end = rows.iter().map(|row| row.1.end).max();
             assert_eq!(end.unwrap_or(100), 100 + len as u64, "{rows:?}");
         }
-        assert_eq!(shown(&RECORD[..7], 0)[1], row(0, 103..107, "(rest)", "07 01 00 00"));
+        assert_eq!(shown(&RECORD[..7], 0)[1], row(0, 102..107, "(rest)", "ff 07 01 00 00"));
     }
 
     #[test]
