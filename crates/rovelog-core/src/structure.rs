@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::internal::structure::FieldList;
+pub use crate::internal::structure::FieldPlace;
 use crate::{Timestamp, TopicId, Usage};
 
 /// A part of a file that is not divided further in an overview, such as a header or a record. A
@@ -40,22 +41,6 @@ impl Region {
     pub fn is_readable(&self) -> bool {
         self.kind != Usage::UNREADABLE
     }
-}
-
-/// A field of a structure in a file, or a structure that contains other fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FieldPlace {
-    /// Number of structures that contain the field.
-    pub depth: usize,
-    /// Byte range of the field in the file.
-    pub range: Range<u64>,
-    /// Name of the field.
-    pub name: String,
-    /// Value of the field as text. A long value is shortened. A structure may have no value.
-    pub value: String,
-    /// Section of the specification that describes the field. Empty if no section describes it.
-    pub section: &'static str,
 }
 
 /// The structures of a file around an offset.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::internal::scan::Window;
+use rovelog_core::internal::scan::{Scan as _, Window};
 use rovelog_core::internal::usage::UsageTally;
 use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, Topic, TopicId};
 
@@ -13,13 +13,31 @@ use super::buffer::DataStatus;
 use super::compression::DecompressionLimit;
 use super::content::{Chunk, ConnectionKey, MessageCount};
 use super::loader::{LoadResult, LoadedChunk, Loader};
+use super::probe::{Probe, probe};
 use super::records::{ChunkItem, ChunkRecords, Hints};
-use super::scan::{LengthSource, Step};
-use super::structure::{CHUNK_HEADER, kind};
+use super::scan::{LengthSource, Step, TopScan};
 use super::template::Template;
+use super::wire::Header;
 use crate::message::MessageRef;
 use crate::message::usize_of;
 use crate::reader::BagReader;
+
+/// Kind of the header of a chunk that is divided into its records.
+pub(super) const CHUNK_HEADER: &str = "chunk header";
+
+/// Returns the kind of the record at offset `at` in the file.
+pub(super) fn kind(window: Window<'_>, at: u64) -> &'static str {
+    match probe(window, at) {
+        Ok(Probe::Good(found)) => match found.header {
+            Header::BagHeader(_) => "bag header",
+            Header::IndexData(_) => "index data",
+            Header::Connection(_) => "connection",
+            Header::ChunkInfo(_) => "chunk info",
+            _ => "other record",
+        },
+        _ => "other record",
+    }
+}
 
 impl LoadedChunk {
     /// Returns the decompressed data of the chunk.
@@ -316,6 +334,17 @@ impl<'a> ChunkPass<'a> {
 }
 
 impl BagReader {
+    /// Returns the parts of the file outside of chunks, and the chunks, in file order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        let window = Window::whole(&self.bytes);
+        let mut scan = TopScan::new(self.scanner.line.len, DecompressionLimit::of(&self.options.read.limits));
+        // The window is the whole file, so a scan step never needs more bytes.
+        std::iter::from_fn(move || match scan.step(window).expect("the window reaches the end of the file") {
+            Step::End => None,
+            step => Some(step),
+        })
+    }
+
     /// Adds the sizes of all records to `tally`, by type of record and by topic.
     ///
     /// Messages in a compressed chunk have no separate bytes in the file. The compressed size of

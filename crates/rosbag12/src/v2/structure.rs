@@ -2,16 +2,14 @@
 
 use std::collections::HashMap;
 
-use rovelog_core::internal::scan::{Scan as _, Window};
+use rovelog_core::internal::scan::Window;
 use rovelog_core::internal::structure::{FieldList, part};
 use rovelog_core::internal::text::count;
 use rovelog_core::{Around, LogReader as _, Region, Structure};
 
-use super::chunks::ChunkScan;
-use super::compression::DecompressionLimit;
-use super::probe::{Probe, probe};
+use super::chunks::{CHUNK_HEADER, ChunkScan, kind};
 use super::records::{ChunkItem, Hints};
-use super::scan::{ChunkExtent, Step, TopScan};
+use super::scan::{ChunkExtent, Step};
 use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
 use crate::headers::show_fields;
 use crate::reader::BagReader;
@@ -23,38 +21,10 @@ const LINE: &str = "version line";
 /// Kind of a chunk that is not divided into its records.
 const CHUNK: &str = "chunk";
 
-/// Kind of the header of a chunk that is divided into its records.
-pub(super) const CHUNK_HEADER: &str = "chunk header";
-
 /// Maximum number of records of a compressed chunk that are listed.
 const MAX_LISTED: usize = 20;
 
-/// Returns the kind of the record at offset `at` in the file.
-pub(super) fn kind(window: Window<'_>, at: u64) -> &'static str {
-    match probe(window, at) {
-        Ok(Probe::Good(found)) => match found.header {
-            Header::BagHeader(_) => "bag header",
-            Header::IndexData(_) => "index data",
-            Header::Connection(_) => "connection",
-            Header::ChunkInfo(_) => "chunk info",
-            _ => "other record",
-        },
-        _ => "other record",
-    }
-}
-
 impl BagReader {
-    /// Returns the parts of the file outside of chunks, and the chunks, in file order.
-    pub(super) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
-        let window = Window::whole(&self.bytes);
-        let mut scan = TopScan::new(self.scanner.line.len, DecompressionLimit::of(&self.options.read.limits));
-        // The window is the whole file, so a scan step never needs more bytes.
-        std::iter::from_fn(move || match scan.step(window).expect("the window reaches the end of the file") {
-            Step::End => None,
-            step => Some(step),
-        })
-    }
-
     /// Implements [`Backend::structure_at`](rovelog_core::backend::Backend::structure_at). An
     /// uncompressed chunk that contains the offset is divided into its records.
     pub(crate) fn chunked_structure_at(&self, around: Around) -> Structure {

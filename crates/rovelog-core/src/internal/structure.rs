@@ -14,7 +14,6 @@ use zerocopy::{Immutable, IntoBytes};
 use super::layout::{Element, Layout, Len, scalar_value};
 use super::text::count;
 use crate::Value;
-use crate::structure::FieldPlace;
 
 /// Maximum number of characters in a value.
 const MAX_TEXT: usize = 60;
@@ -31,6 +30,22 @@ const RAW_ROWS: usize = 2;
 /// If the list has more rows than this, nested structures are shown as one row, unless they contain
 /// the wanted byte. Otherwise, a few nested types could need millions of rows.
 const MAX_EXPANDED: usize = 100;
+
+/// A field of a structure in a file, or a structure that contains other fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FieldPlace {
+    /// Number of structures that contain the field.
+    pub depth: usize,
+    /// Byte range of the field in the file.
+    pub range: Range<u64>,
+    /// Name of the field.
+    pub name: String,
+    /// Value of the field as text. A long value is shortened. A structure may have no value.
+    pub value: String,
+    /// Section of the specification that describes the field. Empty if no section describes it.
+    pub section: &'static str,
+}
 
 /// A value of a declared structure that can be shown as rows of a [`FieldList`].
 pub trait Shown {
@@ -297,9 +312,9 @@ fn shortened(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scalar;
     use crate::internal::layout::TextDecoder;
     use crate::internal::wire::U16Le;
-    use crate::{Scalar, Structure};
 
     #[derive(Debug, IntoBytes, Immutable)]
     #[repr(C)]
@@ -414,13 +429,5 @@ mod tests {
             assert_eq!(bytes_text(bytes), text);
         }
         assert_eq!(shortened(bytes_text(&[b'x'; 90])).chars().count(), MAX_TEXT + 1);
-    }
-
-    #[test]
-    fn an_offset_outside_of_the_file_has_no_field() {
-        let region = |_: &crate::Region, _: &mut FieldList| {};
-        let around = crate::Around { at: 9, context: 0 };
-        let found = Structure::find(4, around, Vec::new(), std::iter::empty(), region);
-        assert_eq!((found.region.range.clone(), found.field_at(9)), (4..4, None));
     }
 }
