@@ -104,6 +104,7 @@ COMMON = {
     "stats": ["stats", "LOG"],
     "findings": ["findings", "LOG"],
     "du": ["du", "LOG"],
+    "dump": ["dump", "LOG"],
     "check": ["check", "LOG"],
     "check json": ["check", "LOG", "-f", "json"],
     "diff": ["diff", "LOG", "LOG"],

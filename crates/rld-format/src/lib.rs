@@ -166,6 +166,7 @@ mod scan;
 mod schema;
 mod state;
 mod stream;
+mod structure;
 pub mod unit;
 mod usage;
 mod validate;
@@ -181,7 +182,8 @@ use rovelog_core::format::Companion;
 use rovelog_core::internal::partial::{Ranges, Unread};
 use rovelog_core::reader::{Records, Texts};
 use rovelog_core::{
-    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Recovery, Sliced, Text, Topic, TopicId, Usage,
+    Align, Around, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Recovery, Sliced, Structure, Text, Topic,
+    TopicId, Usage,
 };
 
 #[cfg(feature = "arrow")]
@@ -333,6 +335,10 @@ impl Backend for RldReader {
             )
         };
         Some(reader.channels().iter().map(line).collect())
+    }
+
+    fn structure_at(&self, around: Around) -> Structure {
+        structure::structure_at(self, around)
     }
 
     fn unread(&self) -> Option<&Unread> {

@@ -14,7 +14,7 @@ use binrw::{BinRead, BinResult, BinWrite, binrw};
 use rovelog_core::format::Files;
 use rovelog_core::internal::text::padded;
 use rovelog_core::internal::wire::{F64Le, I32Le, I64Le, U16Le, U32Le, U64Le};
-use rovelog_core::{FormatInfo, Signature};
+use rovelog_core::{FormatInfo, Signature, structure};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::names;
@@ -160,6 +160,11 @@ pub struct LeadIn {
 
 const _: () = assert!(size_of::<LeadIn>() == 56);
 
+structure!(LeadIn, "Lead-In", {
+    magic, file_version, header_length, data_block_size, data_block_count, sample_count, sample_rate, mac,
+    start_sec, start_nsec, comment_length, binary_count, analog_count,
+});
+
 /// An entry of the channel table, see "Channels" in the specification. Entries of binary channels
 /// come before those of analog channels.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -184,6 +189,8 @@ pub struct ChannelRecord {
 
 const _: () = assert!(size_of::<ChannelRecord>() == 28);
 
+structure!(ChannelRecord, "Channels", { unit, scale, data_size, valid_link, name });
+
 /// The start of a block: the time of the block's first row on two clocks. See "Channel Data" in the
 /// specification.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -202,6 +209,8 @@ pub struct BlockTimes {
 }
 
 const _: () = assert!(size_of::<BlockTimes>() == 32);
+
+structure!(BlockTimes, "Channel Data", { realtime_sec, realtime_nsec, monotonic_sec, monotonic_nsec });
 
 /// A calibration file of version 2. The specification does not describe it, so this layout comes
 /// from the source code of the logger. Values are in the order V1 V2 V3 V4 I1L I1H I2L I2H DT.

@@ -1,10 +1,15 @@
 //! Record headers, which are lists of named fields, and the macros that declare typed headers.
 
+use std::fmt::Debug;
 use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 
 use binrw::{BinRead, BinResult, Endian, binrw};
+use rovelog_core::internal::structure::{FieldList, bytes_text};
 use rovelog_core::internal::wire::counted;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Size in bytes of the length before a header field.
+const LEN: usize = size_of::<u32>();
 
 /// Maximum number of fields in a record header.
 pub(crate) const MAX_FIELDS: u32 = 256;
@@ -26,6 +31,34 @@ pub struct Field<'a> {
     #[brw(magic = b'=')]
     #[br(parse_with = counted, args(all, u64::from(len) - name.len() as u64 - 1))]
     pub value: &'a [u8],
+}
+
+/// Adds the head of a record to `list`: both lengths, and the header. `text_of` returns the value of
+/// the field with this name as text.
+pub(crate) fn show_head(
+    (header, data_len): (&[u8], u32),
+    text_of: impl Fn(&[u8]) -> Option<String>,
+    list: &mut FieldList,
+) {
+    list.group("record", "Format", |list| {
+        list.leaf("header_len", LEN, header.len().to_string());
+        list.group("header", "Header format", |list| show_fields(header, text_of, list));
+        list.leaf("data_len", LEN, data_len.to_string());
+    });
+}
+
+/// Adds the fields of a header to `list`. `text_of` returns the value of the field with this name as
+/// text.
+pub(crate) fn show_fields(header: &[u8], text_of: impl Fn(&[u8]) -> Option<String>, list: &mut FieldList) {
+    let mut rest = header;
+    for Field { name, value } in fields_of(header) {
+        let (text, len) = (text_of(name), LEN + name.len() + 1 + value.len());
+        rest = rest.get(len..).unwrap_or_default();
+        list.leaf(&name.escape_ascii().to_string(), len, text.unwrap_or_else(|| bytes_text(value)));
+    }
+    if !rest.is_empty() {
+        list.leaf("(not a field)", rest.len(), bytes_text(rest));
+    }
 }
 
 /// Reads the name of a header field that has `len` bytes in total.
@@ -156,6 +189,11 @@ pub(crate) trait Value<'a>: Sized {
     fn read(value: Option<&'a [u8]>) -> Option<Self>;
 
     fn stored(&self) -> Option<&[u8]>;
+
+    /// Returns the value as text. The default is for texts.
+    fn text(&self) -> String {
+        bytes_text(self.stored().unwrap_or_default())
+    }
 }
 
 impl<'a> Value<'a> for &'a [u8] {
@@ -180,13 +218,17 @@ impl<'a> Value<'a> for Option<&'a [u8]> {
 
 // Numbers are references into the header, so that a caller can compute their offset from their
 // address.
-impl<'a, T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned> Value<'a> for &'a T {
+impl<'a, T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Debug> Value<'a> for &'a T {
     fn read(value: Option<&'a [u8]>) -> Option<Self> {
         T::ref_from_bytes(value?).ok()
     }
 
     fn stored(&self) -> Option<&[u8]> {
         Some(self.as_bytes())
+    }
+
+    fn text(&self) -> String {
+        format!("{self:?}")
     }
 }
 
@@ -206,6 +248,15 @@ macro_rules! fields {
                 Some(Self { $($field: fields.get(Name::$name)?,)* })
             }
 
+            /// Returns the value of the field with the name `name` as text. Returns `None` if the
+            /// structure has no such field.
+            pub(crate) fn text_of(&self, name: &[u8]) -> Option<String> {
+                $(if name == Name::$name.text() {
+                    return Some($crate::headers::Value::text(&self.$field));
+                })*
+                None
+            }
+
             /// Returns the fields that are present, in the order of declaration.
             pub(crate) fn stored_fields(&self) -> impl Iterator<Item = Field<'_>> {
                 [$((Name::$name, $crate::headers::Value::stored(&self.$field)),)*].into_iter().filter_map(|(name, value)| {
@@ -218,10 +269,10 @@ macro_rules! fields {
 
 pub(crate) use fields;
 
-/// Declares the headers of all record types, each with its op (the number of the type) and its
-/// fields.
+/// Declares the headers of all record types, each with its op (the number of the type), its name in
+/// the specification and its fields.
 macro_rules! headers {
-    ($(#[$about:meta])* $Header:ident; $($(#[$doc:meta])* $op:literal $kind:ident {
+    ($(#[$about:meta])* $Header:ident; $($(#[$doc:meta])* $op:literal $kind:ident $section:literal {
         $($(#[$field_doc:meta])* $field:ident: $ty:ty = $name:ident,)*
     })*) => {
         $(
@@ -275,6 +326,28 @@ macro_rules! headers {
                     $(Self::$kind(_) => $op,)*
                     Self::Unknown(op) => *op,
                 }
+            }
+
+            /// Adds the head of a record to `list`: both lengths, and the fields of the header.
+            /// Returns the header and the data of the record. Returns `None` if the head is invalid.
+            pub(crate) fn show(
+                record: &'a [u8],
+                list: &mut rovelog_core::internal::structure::FieldList,
+            ) -> Option<(Self, &'a [u8])> {
+                let head = RecordHead::read(record)?;
+                let header = Self::interpret(&Fields::read(head.header)?)?.0;
+                let section = match &header {
+                    $(Self::$kind(_) => $section,)*
+                    Self::Unknown(_) => "",
+                };
+                let text_of = |name: &[u8]| match &header {
+                    _ if name == Name::Op.text() => Some(format!("{} {section}", header.op())),
+                    $(Self::$kind(header) => header.text_of(name),)*
+                    Self::Unknown(_) => None,
+                };
+                $crate::headers::show_head((head.header, head.data_len), text_of, list);
+                list.section = section;
+                Some((header, &record[head.size()..]))
             }
 
             /// Reads a header. Returns `None` if the fields do not fill the header exactly, a name

@@ -157,6 +157,7 @@ mod sections;
 mod shapes;
 mod start;
 mod stream;
+mod structure;
 mod tables;
 mod usage;
 pub mod v2;
@@ -174,8 +175,8 @@ use rovelog_core::internal::layout::EscapedTexts;
 use rovelog_core::internal::partial::{Ranges, Unread};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
-    Align, Bytes, Diagnostics, FormatInfo, Ledger, LogInfo, Merged, Records, Recovery, Sliced, Topic,
-    TopicId, Usage,
+    Align, Around, Bytes, Diagnostics, FormatInfo, Ledger, LogInfo, Merged, Records, Recovery, Sliced,
+    Structure, Topic, TopicId, Usage,
 };
 
 #[cfg(feature = "arrow")]
@@ -334,6 +335,10 @@ impl Backend for BagReader {
 
     fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
         self.scanner.tables.definitions.decoding.take_escaped()
+    }
+
+    fn structure_at(&self, around: Around) -> Structure {
+        structure::structure_at(self, around)
     }
 
     fn unread(&self) -> Option<&Unread> {

@@ -1,13 +1,12 @@
 //! Computes how the size of a bag is divided among record types and topics.
 
 use rovelog_core::internal::usage::{Usage, UsageTally};
-use rovelog_core::{Diagnostic, LogReader as _, TopicId};
+use rovelog_core::{Diagnostic, LogReader as _};
 
 use crate::diagnostics as rules;
-use crate::edit::Part;
 use crate::reader::BagReader;
+use crate::structure::{frame, records};
 use crate::version::Version;
-use crate::wire::Header;
 
 pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {
     let mut tally = UsageTally::default();
@@ -19,23 +18,8 @@ pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {
         }
         return tally.finish(bag.info().size);
     }
-    let frame = bag.ledger().into_iter().filter(|(part, _)| *part == Part::Frame);
-    for (_, range) in frame {
-        tally.add("version line and padding", None, range.end - range.start);
-    }
-    for record in bag.full_cursor() {
-        let bytes = record.end - record.at;
-        if let Some(message) = record.message {
-            tally.add("message", Some(TopicId(message.connection)), bytes);
-            continue;
-        }
-        let kind = match bag.wire_record(&record).map(|record| record.header) {
-            Some(Header::Definition(_)) => "definition",
-            Some(Header::BagHeader(_)) => "bag header",
-            Some(Header::Index(_)) => "index",
-            _ => "other record",
-        };
-        tally.add(kind, None, bytes);
+    for region in frame(bag).into_iter().chain(records(bag)) {
+        tally.add(region.kind, region.topic, region.range.end - region.range.start);
     }
     tally.finish(bag.info().size)
 }

@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use binrw::{BinRead, BinWrite, binrw};
 use rovelog_core::internal::wire::{U32Le, U64Le, counted, whole};
-use rovelog_core::{FormatInfo, Signature};
+use rovelog_core::{FormatInfo, Signature, structure};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 pub use crate::headers::Field;
@@ -90,7 +90,7 @@ headers! {
 
     /// Header of a definition record, which contains the full text of a message definition. No
     /// message data follow the header.
-    1 Definition {
+    1 Definition "Message definition" {
         /// Topic whose messages are described by the definition.
         topic: &'a [u8] = Topic,
         /// md5 sum of the message type: 32 characters, or `*`.
@@ -103,7 +103,7 @@ headers! {
 
     /// Header of a message record. The record data are the serialized message, which may have a
     /// length of 0.
-    2 Data {
+    2 Data "Message data" {
         /// Topic on which the message arrived.
         topic: &'a [u8] = Topic,
         /// md5 sum of the message type.
@@ -125,7 +125,7 @@ headers! {
 
     /// Header of the bag header record, which describes the entire file. Written by ROS 0.11 and
     /// later.
-    3 BagHeader {
+    3 BagHeader "Bag header" {
         /// Offset of the first index data record, relative to the start of the section (the bag
         /// within the file).
         index_pos: &'a U64Le = IndexPos,
@@ -133,7 +133,7 @@ headers! {
 
     /// Header of an index data record, which lists all messages of one topic. The record data are
     /// [`IndexEntry`] structures. Written by ROS 0.11 and later.
-    4 Index {
+    4 Index "Index data" {
         /// Topic whose messages are listed.
         topic: &'a [u8] = Topic,
         /// Name of the message type. Recorders of December 2009 did not write this field.
@@ -203,6 +203,8 @@ pub struct IndexEntry {
 
 const _: () = assert!(size_of::<IndexEntry>() == 16);
 
+structure!(IndexEntry, "Index Data", { sec, nsec, pos });
+
 /// Bytes between the text lines and the data of a message, in V1.1 and earlier versions.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +220,8 @@ pub struct OldStamp {
 }
 
 const _: () = assert!(size_of::<OldStamp>() == 12);
+
+structure!(OldStamp, "Version 1.1", { sec, nsec, data_len });
 
 /// First two length fields of a record.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]

@@ -185,7 +185,8 @@ runs! {
         "recover --help",
         "slice --help",
         "split --help",
-        "diff --help";
+        "diff --help",
+        "dump --help";
     errors:
         "info none.ulg",
         "info ../manifest.toml",

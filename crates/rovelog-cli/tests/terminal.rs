@@ -113,6 +113,7 @@ findings LOG -f json
 stats LOG
 stats LOG -f csv
 du LOG
+dump LOG --at 100
 diff LOG OTHER
 diff OTHER LOG -f json
 check LOG -v

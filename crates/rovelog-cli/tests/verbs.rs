@@ -16,7 +16,7 @@ const FORMATS: [(&str, &str, &str); 4] = [
 ];
 
 /// Arguments of each command. `IN` stands for the log, and `OUT` for an output path.
-const VERBS: [(&str, &str); 22] = [
+const VERBS: [(&str, &str); 23] = [
     ("info", "IN"),
     ("topics", "IN"),
     ("schema", "IN"),
@@ -27,6 +27,7 @@ const VERBS: [(&str, &str); 22] = [
     ("findings", "IN"),
     ("stats", "IN"),
     ("du", "IN"),
+    ("dump", "IN"),
     ("diff", "IN IN"),
     ("check", "IN"),
     ("recover", "IN -o OUT/recovered"),

@@ -28,6 +28,7 @@ pub mod rewrite;
 pub mod schema;
 pub mod select;
 pub mod span;
+pub mod structure;
 pub mod time;
 pub mod value;
 
@@ -50,5 +51,6 @@ pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Segment, Sliced};
 pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;
 pub use span::{DataSpan, Outside};
+pub use structure::{Around, FieldPlace, Region, Structure};
 pub use time::{Clock, Timestamp, UtcKnot, UtcOffset};
 pub use value::Value;

@@ -49,7 +49,7 @@ def test_all_logs_at_once(command: str, fmt: str) -> None:
 
 
 @pytest.mark.parametrize("fmt", ["ulog", "rld", "rosbag", "vel"])
-@pytest.mark.parametrize("command", ["topics", "du", "findings"])
+@pytest.mark.parametrize("command", ["topics", "du", "dump", "findings"])
 def test_some_logs(command: str, fmt: str) -> None:
     found = [document(command, path) for path in logs(fmt)[::9]]
     documents = [one for one in found if one is not None]

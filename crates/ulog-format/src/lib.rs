@@ -161,6 +161,7 @@ mod sessions;
 mod state;
 mod step;
 mod stream;
+mod structure;
 mod usage;
 mod utc;
 mod validate;
@@ -176,8 +177,8 @@ use rovelog_core::internal::layout::EscapedTexts;
 use rovelog_core::internal::partial::{Ranges, Unread};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
-    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, Recovery, Sliced, Topic,
-    TopicId, Usage,
+    Align, Around, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, Recovery, Sliced,
+    Structure, Topic, TopicId, Usage,
 };
 #[cfg(feature = "arrow")]
 use rovelog_core::{Batches, TopicBatches};
@@ -328,6 +329,10 @@ impl Backend for UlogReader {
 
     fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
         self.scanner().definitions.formats.decoding.take_escaped()
+    }
+
+    fn structure_at(&self, around: Around) -> Structure {
+        structure::structure_at(self, around)
     }
 
     fn unread(&self) -> Option<&Unread> {

@@ -34,7 +34,8 @@ pub(crate) fn usage(log: &UlogReader) -> Vec<Usage> {
     tally.finish(log.info().size)
 }
 
-fn name(msg_type: u8) -> &'static str {
+/// Returns the kind of messages with the type `msg_type` that are not rows of a topic.
+pub(crate) fn name(msg_type: u8) -> &'static str {
     match msg_type {
         kind::FLAG_BITS => "flag bits",
         kind::FORMAT => "format",

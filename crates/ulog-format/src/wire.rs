@@ -23,8 +23,9 @@
 use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, binrw};
+use rovelog_core::internal::structure::{FieldList, Shown as _};
 use rovelog_core::internal::wire::{U16Le, U64Le, counted, rest};
-use rovelog_core::{FormatInfo, Signature};
+use rovelog_core::{FormatInfo, Signature, structure};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Name, file extensions and signature of the ULog format.
@@ -64,6 +65,8 @@ pub struct FileHeader {
 
 const _: () = assert!(size_of::<FileHeader>() == 16);
 
+structure!(FileHeader, "Header Section", { magic, version, timestamp });
+
 /// The header of every message. See `message_header_s` in "Definitions Section" of the
 /// specification.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -78,6 +81,8 @@ pub struct MessageHeader {
 }
 
 const _: () = assert!(size_of::<MessageHeader>() == 3);
+
+structure!(MessageHeader, "Definitions Section, message_header_s", { msg_size, msg_type });
 
 /// The flags of a log. See `ulog_message_flag_bits_s` in "'B': Flag bitset message" of the
 /// specification.
@@ -100,6 +105,8 @@ pub struct FlagBits {
 }
 
 const _: () = assert!(size_of::<FlagBits>() == 40);
+
+structure!(FlagBits, "'B': Flag bitset message", { compat_flags, incompat_flags, appended_offsets });
 
 /// Size of a message header in bytes, as a type for indices of slices.
 pub(crate) const HEADER_SIZE: usize = size_of::<MessageHeader>();
@@ -162,6 +169,8 @@ pub struct FlagBitsMessage<'a> {
     pub more: &'a [u8],
 }
 
+structure!(FlagBitsMessage<'_>, "'B': Flag bitset message", { flags, more });
+
 /// The definition of a format. See `message_format_s` in "'F': format definition" of the
 /// specification.
 #[binrw]
@@ -173,6 +182,8 @@ pub struct Format<'a> {
     #[br(parse_with = rest, args(all))]
     pub format: &'a [u8],
 }
+
+structure!(Format<'_>, "'F': format definition", { format });
 
 /// A key with a value, which is the content of information messages and parameters. See
 /// `message_info_s` in "'I': information message" and "'P': parameter message" of the
@@ -193,6 +204,8 @@ pub struct Info<'a> {
     pub value: &'a [u8],
 }
 
+structure!(Info<'_>, "'I': information message", { [key_len = u8::try_from(key.len()).unwrap_or(u8::MAX)] key, value });
+
 /// A message with one value of an information that has several values. See
 /// `ulog_message_info_multiple_header_s` in "'M': information message multi" of the specification.
 #[binrw]
@@ -208,6 +221,8 @@ pub struct MultiInfo<'a> {
     pub info: Info<'a>,
 }
 
+structure!(MultiInfo<'_>, "'M': information message multi", { is_continued, info });
+
 /// The default of a parameter. See `message_parameter_default_s` in "'Q': parameter default
 /// message" of **newer** editions of the specification.
 #[binrw]
@@ -222,6 +237,8 @@ pub struct DefaultParameter<'a> {
     #[br(args(all))]
     pub info: Info<'a>,
 }
+
+structure!(DefaultParameter<'_>, "'Q': parameter default message", { default_types, info });
 
 /// The start of a topic. See `message_add_logged_s` in "'A': subscribe a message by name" of the
 /// specification.
@@ -239,6 +256,8 @@ pub struct Subscription<'a> {
     pub message_name: &'a [u8],
 }
 
+structure!(Subscription<'_>, "'A': subscribe a message by name", { multi_id, msg_id, message_name });
+
 /// The end of a topic. See `message_remove_logged_s` in "'R': unsubscribe a message" of the
 /// specification.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,6 +266,8 @@ pub struct Unsubscription {
     /// Message id of the subscription that ends.
     pub msg_id: u16,
 }
+
+structure!(Unsubscription, "'R': unsubscribe a message", { msg_id });
 
 /// A row of a topic. See `message_data_s` in "'D': contains logged data" of the specification.
 #[binrw]
@@ -260,6 +281,8 @@ pub struct Data<'a> {
     #[br(parse_with = rest, args(all))]
     pub row: &'a [u8],
 }
+
+structure!(Data<'_>, "'D': contains logged data", { msg_id, row });
 
 /// Size in bytes of the field `msg_id` in [`Data`].
 pub(crate) const MSG_ID_LEN: usize = size_of::<u16>();
@@ -293,6 +316,8 @@ pub struct LoggedString<'a> {
     pub message: &'a [u8],
 }
 
+structure!(LoggedString<'_>, "'L': Logged string message", { log_level, timestamp, message });
+
 /// A console message with a tag that identifies its source. See `message_logging_tagged_s` in "'C':
 /// Tagged Logged string message" of **newer** editions of the specification.
 #[binrw]
@@ -311,6 +336,8 @@ pub struct TaggedString<'a> {
     pub message: &'a [u8],
 }
 
+structure!(TaggedString<'_>, "'C': Tagged Logged string message", { log_level, tag, timestamp, message });
+
 /// A fixed byte pattern at which a reader can continue after damage. See `message_sync_s` in "'S':
 /// synchronization message" of the specification.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,6 +347,8 @@ pub struct Sync {
     pub sync_magic: [u8; 8],
 }
 
+structure!(Sync, "'S': synchronization message", { sync_magic });
+
 /// A mark that the logger has lost messages. See `message_dropout_s` in "'O': mark a dropout" of
 /// the specification.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,6 +357,8 @@ pub struct Dropout {
     /// Duration of the dropout in milliseconds.
     pub duration: u16,
 }
+
+structure!(Dropout, "'O': mark a dropout", { duration });
 
 /// Expands to the arguments for parsing a message. These are the payload if the message borrows
 /// from it, and nothing otherwise.
@@ -396,6 +427,14 @@ macro_rules! messages {
                 match *self {
                     $( Self::$name(_) => $letter, )*
                     Self::Unknown { msg_type, .. } => msg_type,
+                }
+            }
+
+            /// Adds the fields of the payload to `fields`.
+            pub(crate) fn show(&self, fields: &mut FieldList) {
+                match self {
+                    $( Self::$name(message) => message.show(stringify!($name), fields), )*
+                    Self::Unknown { payload, .. } => payload.show("payload", fields),
                 }
             }
 

@@ -163,6 +163,7 @@ mod scan;
 mod schema;
 mod state;
 mod stream;
+mod structure;
 mod topics;
 mod usage;
 mod validate;
@@ -178,7 +179,8 @@ use rovelog_core::backend::Backend;
 use rovelog_core::internal::partial::{Ranges, Unread};
 
 use rovelog_core::{
-    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, Recovery, Sliced, Topic, TopicId, Usage,
+    Align, Around, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, Recovery, Sliced, Structure,
+    Topic, TopicId, Usage,
 };
 
 #[cfg(feature = "arrow")]
@@ -303,6 +305,10 @@ impl Backend for VelReader {
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
         self.summary.topics.list.get(topic.index())?.schema.as_deref().map(schema::definition)
+    }
+
+    fn structure_at(&self, around: Around) -> Structure {
+        structure::structure_at(self, around)
     }
 
     fn unread(&self) -> Option<&Unread> {

@@ -105,6 +105,18 @@ impl Kind {
         if matches!(self, Self::Laser) { 101 } else { 100 }
     }
 
+    /// Returns the section of the VEL specification that describes the message type.
+    pub(crate) const fn section(self) -> &'static str {
+        match self {
+            Self::Obd => "3.4.1",
+            Self::Gps => "3.4.2",
+            Self::Image => "3.4.3",
+            Self::Pose => "3.4.4",
+            Self::Velodyne => "3.4.5",
+            Self::Laser => "3.4.6",
+        }
+    }
+
     /// Returns the name of the message type.
     pub const fn name(self) -> &'static str {
         match self {

@@ -9,10 +9,9 @@ use std::borrow::Cow;
 use std::io::{ErrorKind, Read, Seek, Write};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
-use rovelog_core::declared_fields;
 use rovelog_core::internal::layout::{Declared, DeclaredField, Element, Len, TextDecoder};
 use rovelog_core::internal::wire::{F32Le, F64Le, I16Le, I32Le, I64Le, U16Le, U32Le, counted};
-use rovelog_core::{FormatInfo, Signature};
+use rovelog_core::{FormatInfo, Signature, declared_fields, structure};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Name, file extensions and signatures of the VEL format.
@@ -59,6 +58,8 @@ pub struct FileHeader {
 
 const _: () = assert!(size_of::<FileHeader>() == 8);
 
+structure!(FileHeader, "3.2", { magic, major, minor });
+
 /// The header of a message (section 3.4 of the VEL specification).
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub struct MessageHeader {
 }
 
 const _: () = assert!(size_of::<MessageHeader>() == 21);
+
+structure!(MessageHeader, "3.4", { size, marker, type_id, version, timestamp });
 
 /// The data of an `OBDDataM` message, version 100 (section 3.4.1 of the VEL specification).
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -205,6 +208,9 @@ impl RobotPose {
         declared_fields!(RobotPose { quaternion, acceleration });
 }
 
+/// Section of the Velodyne manuals that describes the packets.
+const VELODYNE: &str = "Velodyne manual, Data Packet";
+
 /// A return of a laser. See "Data Packet" in the Velodyne manuals.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,6 +225,8 @@ pub struct LaserReturn {
 }
 
 const _: () = assert!(size_of::<LaserReturn>() == 3);
+
+structure!(LaserReturn, VELODYNE, { distance, intensity });
 
 /// A data block of a Velodyne packet, with the returns of 32 shots.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -235,6 +243,8 @@ pub struct VelodyneBlock {
 }
 
 const _: () = assert!(size_of::<VelodyneBlock>() == 100);
+
+structure!(VelodyneBlock, VELODYNE, { flag, azimuth, returns });
 
 /// A packet of a Velodyne sensor. Section 3.4.5 of the VEL specification says that it is stored
 /// "exactly as received from the Velodyne scanner".
@@ -254,6 +264,8 @@ pub struct VelodynePacket {
 }
 
 const _: () = assert!(size_of::<VelodynePacket>() == 1206);
+
+structure!(VelodynePacket, VELODYNE, { blocks, stamp, return_mode, product });
 
 /// In records, a packet is a field of bytes, because its points depend on the calibration of the
 /// sensor.

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use rovelog::core::Timestamp;
+use rovelog::core::{Around, Timestamp};
 use rovelog::{LogReader, LogStream, Record, Select};
 
 /// A reader that returns its bytes in pieces. The first byte of each piece determines the size of
@@ -22,7 +22,7 @@ impl Read for Pieces<'_> {
 /// Reads all records and passes each of them to `each`. Returns the time of the last record.
 ///
 /// Also reads the second half of the time range, together with the last record of each topic before
-/// it.
+/// it, and checks that several bytes of the file are in a field of a structure.
 pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>)) -> Option<i64> {
     let (mut records, mut last) = (0, None);
     for record in log.records(&Select::all()) {
@@ -32,6 +32,11 @@ pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>
         last = record.time;
     }
     assert_eq!(records, log.info().records);
+    let size = log.info().size;
+    for at in [0, size / 3, size / 2, size.saturating_sub(1)].into_iter().filter(|at| *at < size) {
+        let found = log.structure_at(Around { at, context: 2 });
+        assert!(found.region.range.contains(&at) && found.field_at(at).is_some(), "{at}: {found:?}");
+    }
     let last = last?.nanos;
     let select = Select::all().between(Some(last / 2), Some(last)).with_last_before();
     assert!(log.records(&select).all(|record| record.is_ok()));

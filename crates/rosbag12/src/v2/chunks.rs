@@ -22,6 +22,23 @@ use crate::message::MessageRef;
 use crate::message::usize_of;
 use crate::reader::BagReader;
 
+/// Kind of the header of a chunk that is divided into its records.
+pub(super) const CHUNK_HEADER: &str = "chunk header";
+
+/// Returns the kind of the record at offset `at` in the file.
+pub(super) fn kind(window: Window<'_>, at: u64) -> &'static str {
+    match probe(window, at) {
+        Ok(Probe::Good(found)) => match found.header {
+            Header::BagHeader(_) => "bag header",
+            Header::IndexData(_) => "index data",
+            Header::Connection(_) => "connection",
+            Header::ChunkInfo(_) => "chunk info",
+            _ => "other record",
+        },
+        _ => "other record",
+    }
+}
+
 impl LoadedChunk {
     /// Returns the decompressed data of the chunk.
     pub(crate) fn data<'a>(&'a self, reader: &'a BagReader) -> &'a [u8] {
@@ -317,33 +334,29 @@ impl<'a> ChunkPass<'a> {
 }
 
 impl BagReader {
+    /// Returns the parts of the file outside of chunks, and the chunks, in file order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        let window = Window::whole(&self.bytes);
+        let mut scan = TopScan::new(self.scanner.line.len, DecompressionLimit::of(&self.options.read.limits));
+        // The window is the whole file, so a scan step never needs more bytes.
+        std::iter::from_fn(move || match scan.step(window).expect("the window reaches the end of the file") {
+            Step::End => None,
+            step => Some(step),
+        })
+    }
+
     /// Adds the sizes of all records to `tally`, by type of record and by topic.
     ///
     /// Messages in a compressed chunk have no separate bytes in the file. The compressed size of
     /// the chunk is divided among its topics in proportion to their decompressed sizes.
     pub(crate) fn chunk_usage(&self, tally: &mut UsageTally) {
         let window = Window::whole(&self.bytes);
-        let mut scan = TopScan::new(self.scanner.line.len, DecompressionLimit::of(&self.options.read.limits));
-        // The window is the whole file, so a scan step never needs more bytes.
-        loop {
-            match scan.step(window).expect("the window reaches the end of the file") {
+        for step in self.steps() {
+            match step {
                 Step::Line { at, end } => tally.add("version line", None, end - at),
-                Step::Record { at, end } => {
-                    let kind = match probe(window, at) {
-                        Ok(Probe::Good(found)) => match found.header {
-                            Header::BagHeader(_) => "bag header",
-                            Header::IndexData(_) => "index data",
-                            Header::Connection(_) => "connection",
-                            Header::ChunkInfo(_) => "chunk info",
-                            _ => "other record",
-                        },
-                        _ => "other record",
-                    };
-                    tally.add(kind, None, end - at);
-                }
-                Step::Chunk(extent) => tally.add("chunk header", None, extent.data_at - extent.at),
-                Step::Lost { .. } => {}
-                Step::End => break,
+                Step::Record { at, end } => tally.add(kind(window, at), None, end - at),
+                Step::Chunk(extent) => tally.add(CHUNK_HEADER, None, extent.data_at - extent.at),
+                Step::Lost { .. } | Step::End => {}
             }
         }
         let chunks = &self.scanner.content.chunks;

@@ -16,6 +16,7 @@ mod probe;
 mod records;
 mod scan;
 mod stream;
+mod structure;
 mod template;
 #[cfg(test)]
 mod tests;

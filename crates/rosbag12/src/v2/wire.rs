@@ -2,14 +2,16 @@
 //! Records and their fields are encoded as in [V1.2](crate::wire).
 
 use rovelog_core::internal::wire::{U32Le, U64Le, whole};
+use rovelog_core::structure;
 
+use std::fmt;
 use std::io::Cursor;
 
 use binrw::{BinRead, BinWrite};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::headers::{Fields, Name, fields, headers};
-use crate::wire::{Field, fields_of, head_of, padded};
+use crate::wire::{Field, RecordHead, fields_of, head_of, padded};
 
 /// Version line at the start of a V2.0 bag, as defined in section "Format" of the specification.
 pub const VERSION_LINE: &[u8; 13] = b"#ROSBAG V2.0\n";
@@ -23,7 +25,7 @@ headers! {
 
     /// Header of a message record, whose data are a serialized message. Message records occur only
     /// inside chunks.
-    2 Message {
+    2 Message "Message data" {
         /// Id of the connection on which the message arrived.
         conn: &'a U32Le = Conn,
         /// Time at which the message was received.
@@ -31,7 +33,7 @@ headers! {
     }
 
     /// Header of the bag header record, which describes the entire file.
-    3 BagHeader {
+    3 BagHeader "Bag header" {
         /// Offset of the first record after the chunk section. The value is 0 until the bag is
         /// closed.
         index_pos: &'a U64Le = IndexPos,
@@ -49,7 +51,7 @@ headers! {
 
     /// Header of an index data record, which lists the messages of one connection in the preceding
     /// chunk. The data of the record are [`IndexEntry`] structures.
-    4 IndexData {
+    4 IndexData "Index data" {
         /// Version of the index data record.
         ver: &'a U32Le = Ver,
         /// Id of the connection whose messages are listed.
@@ -60,7 +62,7 @@ headers! {
 
     /// Header of a chunk record, whose data are connection and message records. The data may be
     /// compressed.
-    5 Chunk {
+    5 Chunk "Chunk" {
         /// Compression type of the chunk data: `none`, `bz2`, or (since 2014) `lz4`.
         compression: &'a [u8] = Compression,
         /// Size in bytes of the uncompressed chunk data.
@@ -69,7 +71,7 @@ headers! {
 
     /// Header of a chunk info record, which describes one chunk. The data of the record are
     /// [`ConnectionCount`] structures.
-    6 ChunkInfo {
+    6 ChunkInfo "Chunk info" {
         /// Version of the chunk info record.
         ver: &'a U32Le = Ver,
         /// Offset of the chunk record that the chunk info describes.
@@ -84,7 +86,7 @@ headers! {
 
     /// Header of a connection record, which declares the topic and type of a connection. The data
     /// of the record are a [`ConnectionHeader`].
-    7 Connection {
+    7 Connection "Connection" {
         /// Unique id of the connection.
         conn: &'a U32Le = Conn,
         /// Topic on which the messages of the connection are stored.
@@ -185,7 +187,7 @@ impl<'a> ConnectionHeader<'a> {
 
 /// A value of the type "time" in the specification: seconds and nanoseconds since the Unix epoch.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[brw(little)]
 #[repr(C)]
 pub struct Stamp {
@@ -196,6 +198,8 @@ pub struct Stamp {
 }
 
 const _: () = assert!(size_of::<Stamp>() == 8);
+
+structure!(Stamp, "Headers", { sec, nsec });
 
 /// Entry in the data of an index data record: the time and offset of one message.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -211,6 +215,8 @@ pub struct IndexEntry {
 
 const _: () = assert!(size_of::<IndexEntry>() == 12);
 
+structure!(IndexEntry, "Index data", { time, offset });
+
 /// Entry in the data of a chunk info record: the number of messages of one connection.
 #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,6 +230,14 @@ pub struct ConnectionCount {
 }
 
 const _: () = assert!(size_of::<ConnectionCount>() == 8);
+
+structure!(ConnectionCount, "Chunk info", { conn, count });
+
+impl fmt::Debug for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} s {:?} ns", self.sec, self.nsec)
+    }
+}
 
 impl Stamp {
     /// Creates a time from seconds and nanoseconds.
@@ -269,7 +283,6 @@ pub(crate) fn bag_header_record(index_pos: u64, conn_count: u32, chunk_count: u3
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::RecordHead;
 
     #[test]
     fn headers_match_those_of_the_recorder() {

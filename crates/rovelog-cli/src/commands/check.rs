@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use rovelog::Severity;
+use rovelog::{Diagnostic, Severity};
 use serde::Serialize;
 
 use crate::context::{Context, Format};
@@ -12,7 +12,7 @@ use crate::input::{Input, LogArgs};
 use crate::machine::{FormatDoc, LostDoc, ProblemDoc};
 use crate::output::Out;
 use crate::survey::Survey;
-use crate::text::{count, escape};
+use crate::text::{Paint, count, escape, with_file};
 use crate::times::Times;
 use crate::window::WindowArgs;
 
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 out.csv(PROBLEM, problems.map(|problem| ProblemDoc::new(problem).cells()))?;
                 return Ok(status);
             }
-            _ => text(&mut out, &name, &survey, &times, context)?,
+            _ => text(&mut out, input, &survey, &times, context)?,
         }
         out.flush()?;
         context.notices.undefined(&survey.diagnostics, &input.path);
@@ -114,28 +114,45 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })
 }
 
+/// Returns the offset of the first byte in the file that could not be read. Returns `None` if only
+/// the end of the file is missing.
+fn lost_at(survey: &Survey) -> Option<u64> {
+    let start = survey.diagnostics.ledger().ranges.first()?.start;
+    (start < survey.info.size).then_some(start)
+}
+
+/// Returns the word with which a line about a problem starts.
+pub(super) fn severity(problem: &Diagnostic, paint: Paint) -> String {
+    match problem.rule.severity {
+        Severity::DataLost => paint.red("ERROR"),
+        _ => paint.yellow("WARN "),
+    }
+}
+
 /// Prints a line for each problem of a log, and a last line with the name of the log and the
 /// verdict. If the command checks several logs, each line starts with the name of the log.
-fn text(out: &mut Out, name: &str, survey: &Survey, times: &Times, context: &Context) -> Result<(), Failure> {
+fn text(
+    out: &mut Out,
+    input: &Input,
+    survey: &Survey,
+    times: &Times,
+    context: &Context,
+) -> Result<(), Failure> {
     let found = &survey.diagnostics;
     if context.global.quiet && is_intact(survey) {
         return Ok(());
     }
-    let name = out.paint.bold(&escape(name));
+    let name = out.paint.bold(&escape(&input.name()));
     let of = if context.parts.name().is_some() { format!("{name}: ") } else { String::new() };
     let report = report(survey, times);
     if let Some(report) = &report {
         writeln!(out, "{of}health: {}", escape(&report.sentence()))?;
     }
-    let range =
-        |problem: &rovelog::Diagnostic| format!("bytes {}..{}", problem.range.start, problem.range.end);
+    let range = |problem: &Diagnostic| format!("bytes {}..{}", problem.range.start, problem.range.end);
     let code_width = found.list().iter().map(|problem| problem.rule.code.len()).max().unwrap_or_default();
     let range_width = found.list().iter().map(|problem| range(problem).len()).max().unwrap_or_default();
     for problem in found.list() {
-        let word = match problem.rule.severity {
-            Severity::DataLost => out.paint.red("ERROR"),
-            _ => out.paint.yellow("WARN "),
-        };
+        let word = severity(problem, out.paint);
         let (code, range) = (problem.rule.code, range(problem));
         let message = escape(&problem.message);
         writeln!(out, "{of}{word}  {code:code_width$}  {range:range_width$}  {message}")?;
@@ -161,6 +178,10 @@ fn text(out: &mut Out, name: &str, survey: &Survey, times: &Times, context: &Con
     if lost.is_empty() {
         writeln!(out, "{name}: valid, {warnings}")?;
         return Ok(());
+    }
+    if let Some(loss) = lost_at(survey) {
+        let next = with_file(&format!("rovelog dump FILE --at {loss}"), &input.path);
+        writeln!(out, "{of}look at the first damaged byte: {next}")?;
     }
     write!(out, "{name}: damaged, {}, {warnings}", count(lost.losses, "error"))?;
     if lost.losses > 0 {

@@ -6,6 +6,7 @@ mod check;
 pub(crate) mod completion;
 pub(crate) mod diff;
 mod du;
+mod dump;
 mod events;
 mod export;
 mod extract;
@@ -54,6 +55,7 @@ pub(crate) enum Command {
     Findings(findings::Args),
     Stats(stats::Args),
     Du(du::Args),
+    Dump(dump::Args),
     Diff(diff::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
@@ -121,6 +123,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Findings(args) => findings::run(&args, context),
         Command::Stats(args) => stats::run(&args, context),
         Command::Du(args) => du::run(&args, context),
+        Command::Dump(args) => dump::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),

@@ -17,6 +17,7 @@ pub mod partial;
 pub mod ranges;
 pub mod scan;
 pub mod splice;
+pub mod structure;
 pub mod text;
 pub mod topic;
 pub mod usage;

@@ -33,6 +33,8 @@ use std::ops::Range;
 use binrw::{BinRead, BinResult, BinWrite, Endian};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use super::structure::{FieldList, Shown};
+
 /// Returns the byte range of a struct's field in the file. The first argument is the offset at
 /// which the struct starts. The last argument is a field, or a range of fields.
 ///
@@ -176,6 +178,12 @@ macro_rules! le_ints {
             const ELEMENT: crate::internal::layout::Element =
                 crate::internal::layout::Element::Scalar(<$int as crate::internal::layout::Number>::SCALAR);
             const LEN: crate::internal::layout::Len = crate::internal::layout::Len::One;
+        }
+
+        impl Shown for $name {
+            fn show(&self, name: &str, fields: &mut FieldList) {
+                fields.leaf(name, size_of::<Self>(), self.get().to_string());
+            }
         }
 
         impl BinRead for $name {

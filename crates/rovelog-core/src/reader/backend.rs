@@ -7,9 +7,9 @@ use crate::internal::partial::Unread;
 use crate::reader::Records;
 #[cfg(feature = "arrow")]
 use crate::reader::{Batches, TopicBatches};
+use crate::{Around, ErrorKind, LogReader, Select, Structure, TopicId};
 #[cfg(feature = "arrow")]
 use crate::{Error, Result};
-use crate::{ErrorKind, LogReader, Select, TopicId};
 
 /// The parts of a reader behind [`LogReader`]. `LogReader` checks the arguments before it calls
 /// them: the selected records are in parts of the log that were read, and the topics exist.
@@ -92,5 +92,11 @@ pub trait Backend: Send + Sync {
     /// because the fetched bytes can refer to more ranges.
     fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
         None
+    }
+
+    /// Returns the structures of the file around an offset, which is on the scale of the byte ranges
+    /// in diagnostics. The default implementation finds no structures.
+    fn structure_at(&self, around: Around) -> Structure {
+        Structure::find(self.as_log().info().size, around, Vec::new(), std::iter::empty(), |_, _| {})
     }
 }

@@ -196,7 +196,7 @@ impl Layout {
 
 impl Element {
     /// Returns the size in bytes of the element at the start of `bytes`.
-    pub(super) fn end(&self, bytes: &[u8]) -> Result<u64, u64> {
+    pub(crate) fn end(&self, bytes: &[u8]) -> Result<u64, u64> {
         match (self, self.size()) {
             (_, Some(size)) => skip(0, size, bytes.len() as u64),
             (Self::Struct(layout), None) => layout.full_end(bytes),
@@ -212,7 +212,7 @@ impl Slot {
     /// `integers` has the values of the earlier fields in the same struct, and the value of this
     /// field is appended. The list is not allocated in advance, because a layout may have more
     /// fields than the record has bytes.
-    pub(super) fn end(&self, record: &[u8], at: u64, integers: &mut Vec<u64>) -> Result<u64, u64> {
+    pub(crate) fn end(&self, record: &[u8], at: u64, integers: &mut Vec<u64>) -> Result<u64, u64> {
         let len = record.len() as u64;
         let at = skip(at, self.padding as u64, len)?;
         integers.push(self.integer(record, at));

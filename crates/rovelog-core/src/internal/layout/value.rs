@@ -30,14 +30,20 @@ impl Layout {
     /// field, all fields are decoded.
     pub fn field_value(&self, field: usize, record: &[u8]) -> Result<Value, DecodeError> {
         let slot = &self.slots[field];
-        let mut values = Values::of(1);
         if let (Some(at), Len::One | Len::Fixed(_) | Len::Counted) = (slot.offset, slot.len) {
-            let key = &self.schema.fields[field];
-            Walk::new(record, at).field(slot, key, &FieldKeys, 0, &mut values)?;
-            return Ok(values.fields.swap_remove(0).1);
+            return self.value_at(field, record, at);
         }
+        let mut values = Values::of(1);
         self.visit(record, &FieldKeys, &mut values)?;
         Ok(values.fields.swap_remove(field).1)
+    }
+
+    /// Decodes the field with the index `field`, which starts at offset `at` of the record. The
+    /// number of elements must not be the value of another field.
+    pub(crate) fn value_at(&self, field: usize, record: &[u8], at: usize) -> Result<Value, DecodeError> {
+        let (slot, key, mut values) = (&self.slots[field], &self.schema.fields[field], Values::of(1));
+        Walk::new(record, at).field(slot, key, &FieldKeys, 0, &mut values)?;
+        Ok(values.fields.swap_remove(0).1)
     }
 }
 
