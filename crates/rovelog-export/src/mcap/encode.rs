@@ -1,38 +1,89 @@
 //! Encodes records as protobuf messages directly from their bytes, without decoding them to values.
 
-use rovelog::core::internal::layout::{At, Leaf, Visit};
-use rovelog::{Field, FieldType, Scalar};
+use rovelog::core::internal::layout::{At, KeyCache, Leaf, Visit};
+use rovelog::{Field, FieldType, Record, Scalar};
 
 use super::proto::{self, varint};
 
 /// Encoded tag of a protobuf field. The tag consists of the field number and the wire type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tag {
-    bytes: [u8; 5],
-    /// Number of bytes of the tag that are in use.
-    len: u8,
+    /// Bytes of the tag, as a little-endian number.
+    bytes: u64,
+    /// Number of bytes of the tag.
+    len: u32,
 }
 
 impl Tag {
+    /// No tag, for the elements of a list.
+    const NONE: Self = Self { bytes: 0, len: 0 };
+
     fn new(number: u32, wire_type: u32) -> Self {
-        let mut tag = Vec::with_capacity(5);
-        varint(u64::from(number << 3 | wire_type), &mut tag);
-        let mut bytes = [0; 5];
-        bytes[..tag.len()].copy_from_slice(&tag);
-        Self { bytes, len: u8::try_from(tag.len()).unwrap_or(5) }
+        let varint = Varint::new(u64::from(number << 3 | wire_type));
+        Self { bytes: varint.bytes, len: varint.len }
     }
 
     #[inline]
     fn put(self, out: &mut Vec<u8>) {
-        if self.len == 1 {
-            return out.push(self.bytes[0]);
+        put(self.bytes.into(), self.len, out);
+    }
+
+    /// Writes the tag and a value of `len` bytes, which are the lowest bytes of `value`.
+    #[inline]
+    fn put_with(self, value: u64, len: u32, out: &mut Vec<u8>) {
+        put(u128::from(self.bytes) | u128::from(value) << (8 * self.len), self.len + len, out);
+    }
+
+    /// Writes the tag and a number as a varint.
+    #[inline]
+    fn put_varint(self, number: u64, out: &mut Vec<u8>) {
+        if number < 1 << Varint::BITS {
+            let Varint { bytes, len } = Varint::new(number);
+            self.put_with(bytes, len, out);
+        } else {
+            self.put(out);
+            varint(number, out);
         }
-        out.extend_from_slice(&self.bytes[..usize::from(self.len)]);
+    }
+}
+
+/// Writes the lowest `len` bytes of a number. All 16 bytes are written and the surplus is removed,
+/// because a copy of a constant size is faster.
+#[inline]
+fn put(bytes: u128, len: u32, out: &mut Vec<u8>) {
+    let end = out.len() + len as usize;
+    out.extend_from_slice(&bytes.to_le_bytes());
+    out.truncate(end);
+}
+
+/// A number of at most 56 bits as a protobuf varint, which has 7 bits in each byte.
+struct Varint {
+    /// Bytes of the varint, as a little-endian number.
+    bytes: u64,
+    /// Number of bytes of the varint.
+    len: u32,
+}
+
+impl Varint {
+    /// Largest number of bits that a varint of 8 bytes can have.
+    const BITS: u32 = 56;
+
+    /// Moves the bits of a number apart: first groups of 28 bits, then of 14 and 7 bits. For
+    /// example, 0x96 becomes 0x0116. All bytes except the last get the bit that announces another
+    /// byte, so the varint is 0x0196.
+    #[inline]
+    const fn new(number: u64) -> Self {
+        let number = (number & 0x00ff_ffff_f000_0000) << 4 | number & 0x0fff_ffff;
+        let number = (number & 0x0fff_c000_0fff_c000) << 2 | number & 0x0000_3fff_0000_3fff;
+        let number = (number & 0x3f80_3f80_3f80_3f80) << 1 | number & 0x007f_007f_007f_007f;
+        let len = (71 - (number | 1).leading_zeros()) / 8;
+        let more = 0x8080_8080_8080_8080 & ((1 << (8 * (len - 1))) - 1);
+        Self { bytes: number | more, len }
     }
 }
 
 /// Returns the tag of a field. `position` is the index of the field in its type.
-pub(super) fn tag(position: usize, field: &Field) -> Tag {
+fn tag(position: usize, field: &Field) -> Tag {
     // The wire types of protobuf are 0 for a varint, 1 for 64 bits, 2 for a field with a length,
     // and 5 for 32 bits.
     let wire_type = match &field.ty {
@@ -44,17 +95,44 @@ pub(super) fn tag(position: usize, field: &Field) -> Tag {
     Tag::new(u32::try_from(position + 1).unwrap_or(u32::MAX), wire_type)
 }
 
-/// A protobuf message that is being encoded.
-pub(super) struct Message<'a> {
-    pub(super) out: &'a mut Vec<u8>,
-    /// Offsets in `out` of the lengths of fields that are not complete yet.
-    open: Vec<usize>,
+/// Encodes records as protobuf messages.
+#[derive(Default)]
+pub(super) struct Encoder {
+    /// For each record layout, the tags of its fields.
+    tags: KeyCache<Tag>,
+}
+
+/// Result of encoding a record.
+pub(super) struct Encoded {
+    /// False if the record cannot be decoded.
+    pub(super) is_complete: bool,
     /// Number of missing values. Protobuf cannot distinguish a missing number from 0.
     pub(super) nulls: u64,
 }
 
+impl Encoder {
+    /// Writes a record as a message of its topic's type. If the record cannot be decoded, the
+    /// output is incomplete.
+    pub(super) fn encode(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Encoded {
+        let mut message = Message::new(out);
+        let visited = record
+            .fields()
+            .and_then(|fields| self.tags.visit(record.topic.id, &fields, &mut tag, &mut message));
+        Encoded { is_complete: visited.is_ok(), nulls: message.nulls }
+    }
+}
+
+/// A protobuf message that is being encoded.
+struct Message<'a> {
+    out: &'a mut Vec<u8>,
+    /// Offsets in `out` of the lengths of fields that are not complete yet.
+    open: Vec<usize>,
+    /// Number of missing values.
+    nulls: u64,
+}
+
 impl<'a> Message<'a> {
-    pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
+    fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out, open: Vec::new(), nulls: 0 }
     }
 
@@ -72,8 +150,7 @@ impl<'a> Message<'a> {
 
     /// Writes a field whose content has a length prefix.
     fn bytes(&mut self, tag: Tag, bytes: &[u8]) {
-        tag.put(self.out);
-        varint(bytes.len() as u64, self.out);
+        tag.put_varint(bytes.len() as u64, self.out);
         self.out.extend_from_slice(bytes);
     }
 }
@@ -109,11 +186,10 @@ impl Visit<Tag> for Message<'_> {
         if number == 0 {
             return;
         }
-        tag.put(self.out);
         match scalar {
-            Scalar::Float32 | Scalar::Float64 => self.out.extend_from_slice(bytes),
-            _ if number < 128 => self.out.push(number.to_le_bytes()[0]),
-            _ => varint(number, self.out),
+            Scalar::Float32 => tag.put_with(number, 4, self.out),
+            Scalar::Float64 => tag.put_with(number, 8, self.out),
+            _ => tag.put_varint(number, self.out),
         }
     }
 
@@ -127,7 +203,7 @@ impl Visit<Tag> for Message<'_> {
         }
         self.start(*tag);
         for bytes in bytes.chunks_exact(scalar.size()) {
-            varint(number(scalar, bytes), self.out);
+            Tag::NONE.put_varint(number(scalar, bytes), self.out);
         }
         self.end();
     }
