@@ -234,7 +234,8 @@ fn message_index(records: &[u8], mut data: Vec<u8>) -> MessageIndex {
     let mut channels = Vec::new();
     // For each channel, the offset in `data` of the entry for its next message.
     let mut entries = vec![0; counts.len()];
-    for ((channel, count), entry) in (0..).zip(counts).zip(&mut entries).filter(|((_, count), _)| *count > 0) {
+    for ((channel, count), entry) in (0..).zip(counts).zip(&mut entries).filter(|((_, count), _)| *count > 0)
+    {
         channels.push(IndexedChannel { channel, at: data.len() as u64, messages: count.into() });
         let bytes = 16 * count;
         data.push(op::MESSAGE_INDEX);

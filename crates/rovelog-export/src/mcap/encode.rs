@@ -3,7 +3,7 @@
 use rovelog::core::internal::layout::{At, KeyCache, Leaf, Visit};
 use rovelog::{Field, FieldType, Record, Scalar};
 
-use super::proto::{self, varint};
+use super::proto;
 
 /// Encoded tag of a protobuf field. The tag consists of the field number and the wire type.
 #[derive(Clone, Copy, Debug)]
@@ -22,38 +22,6 @@ impl Tag {
         let varint = Varint::new(u64::from(number << 3 | wire_type));
         Self { bytes: varint.bytes, len: varint.len }
     }
-
-    #[inline]
-    fn put(self, out: &mut Vec<u8>) {
-        put(self.bytes.into(), self.len, out);
-    }
-
-    /// Writes the tag and a value of `len` bytes, which are the lowest bytes of `value`.
-    #[inline]
-    fn put_with(self, value: u64, len: u32, out: &mut Vec<u8>) {
-        put(u128::from(self.bytes) | u128::from(value) << (8 * self.len), self.len + len, out);
-    }
-
-    /// Writes the tag and a number as a varint.
-    #[inline]
-    fn put_varint(self, number: u64, out: &mut Vec<u8>) {
-        if number < 1 << Varint::BITS {
-            let Varint { bytes, len } = Varint::new(number);
-            self.put_with(bytes, len, out);
-        } else {
-            self.put(out);
-            varint(number, out);
-        }
-    }
-}
-
-/// Writes the lowest `len` bytes of a number. All 16 bytes are written and the surplus is removed,
-/// because a copy of a constant size is faster.
-#[inline]
-fn put(bytes: u128, len: u32, out: &mut Vec<u8>) {
-    let end = out.len() + len as usize;
-    out.extend_from_slice(&bytes.to_le_bytes());
-    out.truncate(end);
 }
 
 /// A number of at most 56 bits as a protobuf varint, which has 7 bits in each byte.
@@ -65,8 +33,10 @@ struct Varint {
 }
 
 impl Varint {
-    /// Largest number of bits that a varint of 8 bytes can have.
-    const BITS: u32 = 56;
+    /// Largest number with a varint of 8 bytes.
+    const MAX: u64 = (1 << 56) - 1;
+    /// Bits that announce another byte, for 8 bytes.
+    const MORE: u64 = 0x8080_8080_8080_8080;
 
     /// Moves the bits of a number apart: first groups of 28 bits, then of 14 and 7 bits. For
     /// example, 0x96 becomes 0x0116. All bytes except the last get the bit that announces another
@@ -77,7 +47,7 @@ impl Varint {
         let number = (number & 0x0fff_c000_0fff_c000) << 2 | number & 0x0000_3fff_0000_3fff;
         let number = (number & 0x3f80_3f80_3f80_3f80) << 1 | number & 0x007f_007f_007f_007f;
         let len = (71 - (number | 1).leading_zeros()) / 8;
-        let more = 0x8080_8080_8080_8080 & ((1 << (8 * (len - 1))) - 1);
+        let more = Self::MORE & ((1 << (8 * (len - 1))) - 1);
         Self { bytes: number | more, len }
     }
 }
@@ -100,6 +70,7 @@ fn tag(position: usize, field: &Field) -> Tag {
 pub(super) struct Encoder {
     /// For each record layout, the tags of its fields.
     tags: KeyCache<Tag>,
+    scratch: Scratch,
 }
 
 /// Result of encoding a record.
@@ -114,35 +85,85 @@ impl Encoder {
     /// Writes a record as a message of its topic's type. If the record cannot be decoded, the
     /// output is incomplete.
     pub(super) fn encode(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Encoded {
-        let mut message = Message::new(out);
+        let mut message = Message { out, scratch: &mut self.scratch, open: Vec::new(), nulls: 0 };
         let visited = record
             .fields()
             .and_then(|fields| self.tags.visit(record.topic.id, &fields, &mut tag, &mut message));
+        message.flush();
         Encoded { is_complete: visited.is_ok(), nulls: message.nulls }
+    }
+}
+
+/// Fields that are moved to the output together. A field is written to the buffer with a single
+/// copy of 16 bytes, of which the surplus is overwritten by the next field. Appending each field to
+/// a `Vec` would take twice as long.
+struct Scratch {
+    bytes: [u8; 256],
+    /// Number of bytes in use.
+    len: usize,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { bytes: [0; 256], len: 0 }
     }
 }
 
 /// A protobuf message that is being encoded.
 struct Message<'a> {
     out: &'a mut Vec<u8>,
+    /// The end of the message, which is not in `out` yet.
+    scratch: &'a mut Scratch,
     /// Offsets in `out` of the lengths of fields that are not complete yet.
     open: Vec<usize>,
     /// Number of missing values.
     nulls: u64,
 }
 
-impl<'a> Message<'a> {
-    fn new(out: &'a mut Vec<u8>) -> Self {
-        Self { out, open: Vec::new(), nulls: 0 }
+impl Message<'_> {
+    /// Moves the end of the message to `out`.
+    #[inline]
+    fn flush(&mut self) {
+        let Scratch { bytes, len } = self.scratch;
+        self.out.extend_from_slice(&bytes[..*len]);
+        *len = 0;
+    }
+
+    /// Writes a tag and a value of `len` bytes, which are the lowest bytes of `value`.
+    #[inline]
+    fn put(&mut self, tag: Tag, value: u64, len: usize) {
+        if self.scratch.len > 240 {
+            self.flush();
+        }
+        let field = u128::from(tag.bytes) | u128::from(value) << (8 * tag.len);
+        let Scratch { bytes, len: end } = self.scratch;
+        if let Some(free) = bytes[*end..].first_chunk_mut() {
+            *free = field.to_le_bytes();
+        }
+        *end += tag.len as usize + len;
+    }
+
+    /// Writes a tag and a number as a varint.
+    #[inline]
+    fn varint(&mut self, tag: Tag, number: u64) {
+        let Varint { bytes, len } = Varint::new(number & Varint::MAX);
+        if number > Varint::MAX {
+            self.put(tag, bytes | Varint::MORE, 8);
+            self.varint(Tag::NONE, number >> 56);
+        } else {
+            self.put(tag, bytes, len as usize);
+        }
     }
 
     /// Starts a field whose length is unknown until its content is encoded.
     fn start(&mut self, tag: Tag) {
-        tag.put(self.out);
+        self.put(tag, 0, 0);
+        self.flush();
         self.open.push(proto::start(self.out));
     }
 
     fn end(&mut self) {
+        self.flush();
         if let Some(at) = self.open.pop() {
             proto::end(at, self.out);
         }
@@ -150,14 +171,15 @@ impl<'a> Message<'a> {
 
     /// Writes a field whose content has a length prefix.
     fn bytes(&mut self, tag: Tag, bytes: &[u8]) {
-        tag.put_varint(bytes.len() as u64, self.out);
+        self.varint(tag, bytes.len() as u64);
+        self.flush();
         self.out.extend_from_slice(bytes);
     }
 }
 
 /// Returns the number that is encoded as a varint for an integer or Boolean. Negative integers are
 /// extended to 64 bits, as protobuf requires. For a float, returns its bits.
-#[inline]
+#[inline(always)]
 fn number(scalar: Scalar, bytes: &[u8]) -> u64 {
     macro_rules! read {
         ($ty:ty) => {
@@ -187,9 +209,9 @@ impl Visit<Tag> for Message<'_> {
             return;
         }
         match scalar {
-            Scalar::Float32 => tag.put_with(number, 4, self.out),
-            Scalar::Float64 => tag.put_with(number, 8, self.out),
-            _ => tag.put_varint(number, self.out),
+            Scalar::Float32 => self.put(*tag, number, 4),
+            Scalar::Float64 => self.put(*tag, number, 8),
+            _ => self.varint(*tag, number),
         }
     }
 
@@ -203,7 +225,7 @@ impl Visit<Tag> for Message<'_> {
         }
         self.start(*tag);
         for bytes in bytes.chunks_exact(scalar.size()) {
-            Tag::NONE.put_varint(number(scalar, bytes), self.out);
+            self.varint(Tag::NONE, number(scalar, bytes));
         }
         self.end();
     }
@@ -256,6 +278,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn varints_are_those_of_prost() {
+        for number in (0..64).flat_map(|bits| [1u64 << bits, (1 << bits) - 1]).chain([u64::MAX]) {
+            let (mut out, mut want) = (Vec::new(), Vec::new());
+            let scratch = &mut Scratch::default();
+            let mut message = Message { out: &mut out, scratch, open: Vec::new(), nulls: 0 };
+            message.varint(Tag::new(2000, 0), number);
+            message.flush();
+            proto::varint(2000 << 3, &mut want);
+            proto::varint(number, &mut want);
+            assert_eq!(out, want, "{number}");
+        }
+    }
+
+    #[test]
     fn messages_are_those_of_protoc() {
         let layout_of = |fields: Vec<(&'static str, Element, Len)>| {
             let mut builder = Layout::builder("t");
@@ -287,8 +323,10 @@ mod tests {
         ]);
         let (mut record, mut out) = (Vec::new(), Vec::new());
         layout.encode(&value, &mut record).unwrap();
-        let mut message = Message::new(&mut out);
+        let scratch = &mut Scratch::default();
+        let mut message = Message { out: &mut out, scratch, open: Vec::new(), nulls: 0 };
         layout.visit(&record, &*KeyTable::new(&layout, &mut tag), &mut message).unwrap();
+        message.flush();
         let mut want = vec![0x08, 0x96, 0x01, 0x10];
         want.extend([0xff; 9]);
         want.push(0x01);

@@ -169,10 +169,10 @@ impl<'p, 'a> File<'p, 'a> {
         }
         let (encoder, losses) = (&mut self.encoder, &mut self.losses[topic.id.index()]);
         chunk.message_of(&header, record.payload.len(), |out| {
-            let encoded = encoder.encode(record, out);
-            losses.nulls += encoded.nulls;
-            losses.undecodable += u64::from(!encoded.is_complete);
-            encoded.is_complete
+            let result = encoder.encode(record, out);
+            losses.nulls += result.nulls;
+            losses.undecodable += u64::from(!result.is_complete);
+            result.is_complete
         });
         Ok(())
     }
