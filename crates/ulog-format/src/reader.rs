@@ -468,7 +468,8 @@ impl UlogReader {
 
     /// Returns the console messages in file order.
     pub(crate) fn logged_strings(&self) -> impl Iterator<Item = Text> + '_ {
-        let (mut cursor, mut found, mut rest) = (self.cursor(), VecDeque::new(), true);
+        let (mut cursor, mut found) = (self.cursor(), VecDeque::new());
+        let mut rest = self.has_messages(&[kind::LOGGED_STRING, kind::TAGGED_STRING]);
         std::iter::from_fn(move || {
             while found.is_empty() && rest {
                 // The cursor passes over rows faster than it returns them.
@@ -479,6 +480,12 @@ impl UlogReader {
             }
             found.pop_front()
         })
+    }
+
+    /// Returns whether the log has a message of one of the types `kinds`, according to the scan.
+    pub(crate) fn has_messages(&self, kinds: &[u8]) -> bool {
+        let counts = &self.scanned().summary.counts;
+        kinds.iter().any(|kind| counts.types.contains_key(kind))
     }
 
     /// Returns the console message in `msg`, or `None` if `msg` is not a console message.
