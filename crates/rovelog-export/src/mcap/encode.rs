@@ -179,7 +179,7 @@ impl Message<'_> {
 
 /// Returns the number that is encoded as a varint for an integer or Boolean. Negative integers are
 /// extended to 64 bits, as protobuf requires. For a float, returns its bits.
-#[inline(always)]
+#[inline]
 fn number(scalar: Scalar, bytes: &[u8]) -> u64 {
     macro_rules! read {
         ($ty:ty) => {
