@@ -2,7 +2,9 @@
 //! and process each of them.
 
 use std::io::{IsTerminal as _, Read as _};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use rovelog::core::internal::parallel::{self, Jobs};
 use rovelog::ulog_format::UlogReader;
@@ -261,6 +263,15 @@ impl Input {
         scope: &ReadScope<'_>,
         with_hash: bool,
     ) -> Result<(AnyLog, Provenance), Failure> {
+        let path = self.path.clone();
+        let hash = move || {
+            let file = rovelog::source(&path)?;
+            rovelog_export::sha256(file).map_err(|error| Error::io("rovelog", error))
+        };
+        // The hash of a local file is computed while the log is opened. If opening fails, the thread
+        // ends with the process.
+        let is_early = with_hash && self.path.is_file() && context.jobs() != Jobs::ONE;
+        let early = is_early.then(|| thread::spawn(hash.clone()));
         let (log, known) = self.open_hashing(context, &context.options, scope, with_hash)?;
         let name = if self.is_stdin() { None } else { self.path.file_name() };
         let name = name.map_or_else(|| "-".into(), |name| name.to_string_lossy());
@@ -268,15 +279,14 @@ impl Input {
         if !with_hash {
             return Ok((log, provenance));
         }
-        let sha256 = match known {
-            Some(sha256) => sha256,
+        let sha256 = match (known, early) {
+            (Some(sha256), _) => Ok(sha256),
             // The hash of a remote log is known only if the whole log was downloaded.
-            None if self.is_remote() => return Ok((log, provenance)),
-            // A local file can be read a second time to compute its hash.
-            None => rovelog::source(&self.path)
-                .and_then(|file| rovelog_export::sha256(file).map_err(|error| Error::io("rovelog", error)))
-                .map_err(|error| Failure::from(error).at(&self.path))?,
+            (None, _) if self.is_remote() => return Ok((log, provenance)),
+            (None, Some(thread)) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            (None, None) => hash(),
         };
+        let sha256 = sha256.map_err(|error| Failure::from(error).at(&self.path))?;
         Ok((log, provenance.with_sha256(sha256)))
     }
 

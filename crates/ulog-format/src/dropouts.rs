@@ -94,8 +94,11 @@ impl Rate {
 impl UlogReader {
     /// Returns the dropouts that the logger reported, in file order.
     pub fn dropouts(&self) -> Vec<Dropout> {
-        let mut cursor = self.cursor();
         let mut dropouts = Vec::new();
+        if !self.has_messages(&[kind::DROPOUT]) {
+            return dropouts;
+        }
+        let mut cursor = self.cursor();
         while let Some(msg) = cursor.next() {
             if msg.msg_type == kind::DROPOUT
                 && let Some(Message::Dropout(wire::Dropout { duration: millis })) = msg.message()

@@ -3,7 +3,7 @@
 //! When a log is opened, only its header is parsed. The first request for anything else scans the
 //! whole log and builds the index. Later requests use the index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
@@ -20,7 +20,7 @@ use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::flags::flag_bits;
-use crate::index::{Cursor, Era, Index, MessageRef, message_at, row_bytes};
+use crate::index::{Cursor, Era, Index, MessageRef, Visited, message_at, row_bytes};
 use crate::locate::{Search, Start};
 use crate::parameters::{Description, Parameters, Section, infos, multi_infos};
 use crate::row::Row;
@@ -28,6 +28,9 @@ use crate::scan::{Scanner, Step};
 use crate::sessions::{self, Boundaries, Boundary, Session, SessionDetector, SessionStats};
 use crate::state::Summary;
 use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
+
+/// Number of bytes of the log in which console messages are searched at a time.
+const TEXT_BYTES: u64 = 1 << 20;
 
 /// A ULog that was opened for random access.
 ///
@@ -465,7 +468,24 @@ impl UlogReader {
 
     /// Returns the console messages in file order.
     pub(crate) fn logged_strings(&self) -> impl Iterator<Item = Text> + '_ {
-        self.cursor().filter_map(|msg| self.text(&msg))
+        let (mut cursor, mut found) = (self.cursor(), VecDeque::new());
+        let mut rest = self.has_messages(&[kind::LOGGED_STRING, kind::TAGGED_STRING]);
+        std::iter::from_fn(move || {
+            while found.is_empty() && rest {
+                // The cursor passes over rows faster than it returns them.
+                rest = cursor.messages(cursor.at + TEXT_BYTES, |msg| match msg {
+                    Visited::Other(msg) => found.extend(self.text(&msg)),
+                    Visited::Row(..) => {}
+                });
+            }
+            found.pop_front()
+        })
+    }
+
+    /// Returns whether the log has a message of one of the types `kinds`, according to the scan.
+    pub(crate) fn has_messages(&self, kinds: &[u8]) -> bool {
+        let counts = &self.scanned().summary.counts;
+        kinds.iter().any(|kind| counts.types.contains_key(kind))
     }
 
     /// Returns the console message in `msg`, or `None` if `msg` is not a console message.

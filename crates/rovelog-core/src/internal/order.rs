@@ -5,22 +5,23 @@
 //! other:
 //!
 //! 1. It sorts the blocks of the file by the first time in each block.
-//! 2. It visits the blocks in this order, and collects the positions that come after the previous
-//!    batch. When it has collected twice the batch size, it keeps the smaller half. The largest
-//!    position that remains is the bound.
-//! 3. From then on, it only collects positions below the bound. When the next block starts after
-//!    the bound, the batch is complete. The batch is sorted and returned.
+//! 2. It visits the blocks in this order, and collects their positions. All positions before the
+//!    first time of the next block are complete. They are sorted and returned as a batch. The other
+//!    positions are kept for the next batch.
+//! 3. If the blocks overlap so much that it has collected twice the batch size, it keeps the
+//!    smaller half. The largest position that remains is the bound. From then on, it only collects
+//!    positions below the bound. When the next block starts after the bound, the batch is complete.
+//!    The next batch visits the blocks again, and collects the positions that come after this batch.
 //!
-//! For example, block A has the times 1, 4, 2, and block B has the times 3, 6, 5. The batch size is
-//! 2.
+//! For example, block A has the times 1, 4, 2, and block B has the times 3, 6, 5.
 //!
-//! - Batch 1 collects 1, 4, 2, 3. That is twice the batch size, so 1 and 2 remain, and the bound is
-//!   the time 2. The times 6 and 5 are above the bound. The batch is 1, 2.
-//! - Batch 2 collects the times after 2, which are 4, 3, 6, 5, and keeps 3 and 4.
-//! - Batch 3 collects 6 and 5. There is no bound, so this batch is the last one.
+//! - If the batch size is 100, batch 1 collects 1, 4, 2. Block B starts at 3, so the batch is 1, 2.
+//!   Batch 2 adds 3, 6, 5. No block follows, so the batch is 3, 4, 5, 6.
+//! - If the batch size is 1, batch 1 has collected twice the batch size at 1, 4. Only 1 remains, and
+//!   is the bound. Batch 2 visits block A again, and so on.
 //!
-//! If a log is almost in order, each batch needs few blocks, and the log is read little more than
-//! once. A log in random order is read once per batch, but does not need more memory.
+//! If a log is almost in order, it is read once. A log in random order is read once per batch, but
+//! does not need more memory.
 
 use std::collections::BTreeMap;
 use std::iter::Chain;
@@ -29,8 +30,8 @@ use std::vec::IntoIter;
 
 use crate::{Select, Topic};
 
-/// Number of positions in a batch. They take 4 MiB. Up to twice as many positions are collected at
-/// a time.
+/// Number of positions in a batch of blocks that overlap. They take 4 MiB. Up to twice as many
+/// positions are collected at a time.
 const BATCH_LEN: usize = 1 << 17;
 
 /// Position of a record, in time and in the file. Positions are ordered by time. Positions with the
@@ -45,6 +46,13 @@ pub struct Place {
     pub topic: u32,
     /// Number of the record within its topic, in file order, starting with 0.
     pub seq: u64,
+}
+
+impl Place {
+    /// Returns the part of the position that determines its order.
+    fn key(&self) -> SortKey {
+        (self.time, self.offset)
+    }
 }
 
 /// The blocks of a log. Each block is a part of the log whose records can be visited separately.
@@ -151,14 +159,17 @@ pub struct InOrder<B> {
     /// Blocks that have records, in ascending order. Each entry has the lowest and the highest sort
     /// key in the block, and the index of the block.
     order: Vec<(SortKey, SortKey, usize)>,
-    /// Positions of the current batch that have not been returned yet.
-    batch: IntoIter<Place>,
-    /// Largest position in the current batch. `None` before the first batch.
-    last: Option<Place>,
-    /// Maximum number of positions in a batch.
+    /// Number of entries in `order` that are visited already. The collected positions contain all
+    /// remaining positions of their blocks.
+    visited: usize,
+    /// Positions that have been collected. The first `sorted` positions are the current batch.
+    places: Vec<Place>,
+    /// Number of positions in the current batch.
+    sorted: usize,
+    /// Number of positions in the current batch that have been returned.
+    returned: usize,
+    /// Maximum number of positions in a batch of blocks that overlap.
     batch_len: usize,
-    /// True if no batch follows the current batch.
-    is_last_batch: bool,
 }
 
 impl<B: Blocks> InOrder<B> {
@@ -176,58 +187,83 @@ impl<B: Blocks> InOrder<B> {
             })
             .collect();
         order.sort_unstable();
-        Self { blocks, order, batch: Vec::new().into_iter(), last: None, batch_len, is_last_batch: false }
+        Self { blocks, order, visited: 0, places: Vec::new(), sorted: 0, returned: 0, batch_len }
     }
 
     /// Collects and sorts the positions of the next batch.
     fn refill(&mut self) {
-        let (previous, batch_len) = (self.last, self.batch_len);
-        let mut found: Vec<Place> = Vec::new();
-        // The largest position of the batch. `None` as long as the batch is not full.
+        let (places, batch_len) = (&mut self.places, self.batch_len);
+        let previous = self.sorted.checked_sub(1).map(|last| places[last]);
+        places.drain(..self.sorted);
+        // The largest position of the batch, if blocks overlap so much that it is limited.
         let mut bound: Option<Place> = None;
-        for &(first, last, block) in &self.order {
-            if previous.is_some_and(|previous| last < (previous.time, previous.offset)) {
+        let mut end = None;
+        while let Some(&(first, last, block)) = self.order.get(self.visited) {
+            // If the blocks from here on start after some of the positions, these are complete.
+            if bound
+                .map_or_else(|| places.iter().any(|place| place.key() < first), |bound| bound.key() < first)
+            {
+                end = Some(first);
+                break;
+            }
+            self.visited += 1;
+            if previous.is_some_and(|previous| last < previous.key()) {
                 // All records of the block were returned by earlier batches.
                 continue;
             }
-            if bound.is_some_and(|bound| first > (bound.time, bound.offset)) {
-                // This block and all later blocks start after the batch.
-                break;
-            }
             self.blocks.visit(block, |place| {
                 if Some(place) > previous && bound.is_none_or(|bound| place < bound) {
-                    found.push(place);
-                    if found.len() == 2 * batch_len {
+                    places.push(place);
+                    if places.len() == 2 * batch_len {
                         // `select_nth_unstable` takes linear time. Sorting the positions here would
                         // repeat work each time that the batch is full.
-                        bound = Some(*found.select_nth_unstable(batch_len - 1).1);
-                        found.truncate(batch_len);
+                        bound = Some(*places.select_nth_unstable(batch_len - 1).1);
+                        places.truncate(batch_len);
                     }
                 }
             });
         }
-        // If there is no bound, the batch contains all remaining positions.
-        self.is_last_batch = bound.is_none();
-        // No two positions are equal, so an unstable sort gives the same result as a stable sort.
-        found.sort_unstable();
-        self.last = found.last().copied();
-        self.batch = found.into_iter();
+        sort(places);
+        (self.sorted, self.returned) = (places.len(), 0);
+        if bound.is_some() {
+            // Positions after the bound were not kept, so the blocks are visited again.
+            self.visited = 0;
+        } else if let Some(end) = end {
+            self.sorted = places.partition_point(|place| place.key() < end);
+        }
     }
+}
+
+/// Sorts positions that are almost in order, with few comparisons: only the parts of two sorted
+/// halves that overlap are merged.
+fn sort(places: &mut [Place]) {
+    // Larger slices do not fit into the first cache of a processor.
+    if places.len() <= 512 {
+        // No two positions are equal, so an unstable sort gives the same result as a stable sort.
+        return places.sort_unstable();
+    }
+    let middle = places.len() / 2;
+    let (low, high) = places.split_at_mut(middle);
+    sort(low);
+    sort(high);
+    let start = low.partition_point(|place| *place < high[0]);
+    let end = high.partition_point(|place| *place < low[middle - 1]);
+    // The stable sort detects the two sorted runs and merges them.
+    places[start..middle + end].sort();
 }
 
 impl<B: Blocks> Iterator for InOrder<B> {
     type Item = Place;
 
     fn next(&mut self) -> Option<Place> {
-        loop {
-            if let Some(place) = self.batch.next() {
-                return Some(place);
-            }
-            if self.is_last_batch {
+        while self.returned == self.sorted {
+            if self.visited == self.order.len() && self.sorted == self.places.len() {
                 return None;
             }
             self.refill();
         }
+        self.returned += 1;
+        Some(self.places[self.returned - 1])
     }
 }
 
@@ -282,16 +318,16 @@ mod tests {
 
     #[test]
     fn blocks_outside_of_a_batch_are_not_visited() {
-        let times = (0..4).map(|block| (0..6).map(|i| 6 * block + i).collect()).collect();
-        let blocks = Visited(Times(times), RefCell::new(vec![0; 4]));
-        let mut all = InOrder::with_batch_len(blocks, 3);
-        let got: Vec<_> = all.by_ref().map(|place| place.time).collect();
-        assert_eq!(got, (0..24).collect::<Vec<_>>());
-        // A batch has three positions and a block has six, so each block is visited for two batches
-        // of its own positions. The batch before also visits the block, because it collects more
-        // positions than it returns. The batch after also visits the block, because this batch
-        // starts at the last position of the block.
-        assert_eq!(*all.blocks.1.borrow(), [3, 4, 4, 3]);
+        let times: Vec<_> = (0..4).map(|block| (0..6).map(|i| 6 * block + i).collect()).collect();
+        // Blocks that do not overlap are visited once. If a batch is only half as long as a block,
+        // each block is visited a second time for its other positions.
+        for (batch_len, visits) in [(100, 1), (3, 2)] {
+            let blocks = Visited(Times(times.clone()), RefCell::new(vec![0; 4]));
+            let mut all = InOrder::with_batch_len(blocks, batch_len);
+            let got: Vec<_> = all.by_ref().map(|place| place.time).collect();
+            assert_eq!(got, (0..24).collect::<Vec<_>>());
+            assert_eq!(*all.blocks.1.borrow(), [visits; 4], "a batch length of {batch_len}");
+        }
     }
 
     /// For any order of the records and any batch size, the result must equal the sorted list of

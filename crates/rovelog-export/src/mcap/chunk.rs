@@ -1,143 +1,65 @@
-//! Encodes and compresses the chunks of an MCAP file.
+//! Collects messages in chunks, and compresses the chunks of an MCAP file.
 //!
-//! The main thread collects messages in a [`Batch`] without encoding them. When the batch is full,
-//! a worker thread encodes the records in it, builds the chunk with its message index, and
-//! compresses the chunk. The main thread writes the [`Packed`] chunks in their order, so the file
-//! does not depend on the number of threads.
+//! The main thread encodes the messages of a [`Chunk`]. When the chunk is full, a worker thread
+//! builds its message index and compresses it. The main thread writes the [`Packed`] chunks in their
+//! order, so the file does not depend on the number of threads.
 
 use std::io::Write as _;
 
-use ::mcap::records::{ChunkHeader, MessageHeader, MessageIndexEntry, op};
-use rovelog::core::internal::layout::KeyCache;
+use ::mcap::records::{ChunkHeader, MessageHeader, op};
 use rovelog::core::internal::parallel::BufferPool;
-use rovelog::{Payload, Record, TopicId};
 use zstd::bulk::Compressor;
 
-use super::encode::{Message, Tag, tag};
 use super::options::McapCompression;
 use crate::ExportError;
 
-/// Size in bytes of the messages at which a batch is full. A chunk of about 1 MB compresses well.
+/// Size in bytes of the messages at which a chunk is full. A chunk of about 1 MB compresses well.
 /// Larger chunks would make seeking slower, because viewers have to decompress whole chunks.
-const BATCH_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// Size in bytes of a message record without its content: opcode (1), record length (8), channel
 /// (2), sequence number (4), log time (8) and publish time (8).
 const MESSAGE_OVERHEAD: usize = 31;
 
-/// Records of a chunk that have not been encoded yet, in their order in the chunk.
-#[derive(Default)]
-pub(super) struct Batch<'a> {
-    items: Vec<Item<'a>>,
-    /// Bytes of all items that are already encoded, in the order of the items.
-    bytes: Vec<u8>,
+/// A chunk that is not compressed yet.
+pub(super) struct Chunk {
+    /// Encoded records of MCAP: schemas, channels and messages.
+    records: Vec<u8>,
     /// Size in bytes of the messages. For a record of the log, this is its size before it is
     /// encoded.
     size: usize,
 }
 
-/// A record of a chunk that has not been written yet.
-enum Item<'a> {
-    /// A complete schema or channel record of MCAP. The number is its size in `Batch::bytes`.
-    Definition(usize),
-    /// A message.
-    Message(MessageHeader, Content<'a>),
-}
+impl Chunk {
+    /// Creates an empty chunk.
+    pub(super) fn new(buffers: &Buffers) -> Self {
+        Self { records: buffers.take(), size: 0 }
+    }
 
-/// Content of a message.
-enum Content<'a> {
-    /// Bytes that are already encoded. The number is their size in `Batch::bytes`.
-    Copied(usize),
-    /// The unchanged payload of a record of the log.
-    Payload(Payload<'a>),
-    /// A record of the log that still has to be encoded.
-    Record(Record<'a>),
-}
-
-impl<'a> Batch<'a> {
     /// Adds a complete schema or channel record of MCAP.
     pub(super) fn definition(&mut self, record: &[u8]) {
-        self.bytes.extend_from_slice(record);
-        self.items.push(Item::Definition(record.len()));
+        self.records.extend_from_slice(record);
     }
 
     /// Adds a message whose content is already encoded.
-    pub(super) fn message(&mut self, header: MessageHeader, data: &[u8]) {
-        self.bytes.extend_from_slice(data);
-        self.push(header, data.len(), Content::Copied(data.len()));
+    pub(super) fn message(&mut self, header: &MessageHeader, data: &[u8]) {
+        self.message_of(header, data.len(), |out| {
+            out.extend_from_slice(data);
+            true
+        });
     }
 
-    /// Adds a message whose content is the unchanged payload of a record.
-    pub(super) fn payload(&mut self, header: MessageHeader, payload: Payload<'a>) {
-        self.push(header, payload.len(), Content::Payload(payload));
-    }
-
-    /// Adds a message for a record of the log. A worker thread encodes the record later.
-    pub(super) fn record(&mut self, header: MessageHeader, record: Record<'a>) {
-        self.push(header, record.payload.len(), Content::Record(record));
-    }
-
-    fn push(&mut self, header: MessageHeader, len: usize, content: Content<'a>) {
-        self.size += MESSAGE_OVERHEAD + len;
-        self.items.push(Item::Message(header, content));
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.size > BATCH_BYTES
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
-    fn clear(&mut self) {
-        self.items.clear();
-        self.bytes.clear();
-        self.size = 0;
-    }
-}
-
-/// Losses of a topic that are found while its records are encoded.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Tally {
-    /// Number of records that cannot be decoded.
-    pub(super) undecodable: u64,
-    /// Number of missing values, which protobuf cannot distinguish from 0.
-    pub(super) nulls: u64,
-}
-
-/// Buffers that are used again for later chunks.
-#[derive(Default)]
-pub(super) struct Buffers<'a> {
-    pub(super) batches: BufferPool<Batch<'a>>,
-    bytes: BufferPool<Vec<u8>>,
-}
-
-impl Buffers<'_> {
-    /// Makes a buffer available for later chunks.
-    pub(super) fn keep(&self, mut buffer: Vec<u8>) {
-        buffer.clear();
-        self.bytes.put(buffer);
-    }
-}
-
-/// A chunk of encoded records that is not compressed yet.
-#[derive(Default)]
-struct Chunk {
-    /// Encoded records.
-    records: Vec<u8>,
-    /// Minimum and maximum log time of the messages.
-    times: Option<(u64, u64)>,
-    /// Log time and offset of each message, for each channel.
-    index: Vec<Vec<MessageIndexEntry>>,
-}
-
-impl Chunk {
     /// Adds a message. `fill` is called to write the content of the message. If `fill` returns
-    /// false, no message is added.
+    /// false, no message is added. `len` is the size of the content before it is encoded.
     #[inline]
-    fn message(&mut self, header: &MessageHeader, fill: impl FnOnce(&mut Vec<u8>) -> bool) {
+    pub(super) fn message_of(
+        &mut self,
+        header: &MessageHeader,
+        len: usize,
+        fill: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) {
         let MessageHeader { channel_id, sequence, log_time, publish_time } = *header;
+        self.size += MESSAGE_OVERHEAD + len;
         // The fields of fixed size are written at once, which is faster than writing each field
         // separately. The record length is filled in when the size of the content is known.
         let mut head = [0; MESSAGE_OVERHEAD];
@@ -154,65 +76,35 @@ impl Chunk {
         }
         let length = (self.records.len() - at - 9) as u64;
         self.records[at + 1..at + 9].copy_from_slice(&length.to_le_bytes());
-        let channel = usize::from(channel_id);
-        if self.index.len() <= channel {
-            self.index.resize_with(channel + 1, Vec::new);
-        }
-        self.index[channel].push(MessageIndexEntry { log_time, offset: at as u64 });
-        let (first, last) = self.times.unwrap_or((log_time, log_time));
-        self.times = Some((first.min(log_time), last.max(log_time)));
     }
 
-    fn clear(&mut self) {
-        self.records.clear();
-        self.times = None;
-        self.index.iter_mut().for_each(Vec::clear);
+    pub(super) fn is_full(&self) -> bool {
+        self.size > CHUNK_BYTES
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.size == 0
     }
 }
 
-/// Encodes records as protobuf messages.
+/// Buffers that are used again for later chunks.
 #[derive(Default)]
-struct Encoder {
-    /// For each record layout, the tags of its fields.
-    keys: KeyCache<Tag>,
-    /// Losses of each topic in the current chunk.
-    tallies: Vec<(TopicId, Tally)>,
-}
+pub(super) struct Buffers(BufferPool<Vec<u8>>);
 
-impl Encoder {
-    /// Writes a record as a message of its topic's type. Returns false if the record cannot be
-    /// decoded.
-    fn encode(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> bool {
-        let (at, topic) = (out.len(), record.topic.id);
-        let mut message = Message::new(out);
-        let visited =
-            record.fields().and_then(|fields| self.keys.visit(topic, &fields, &mut tag, &mut message));
-        let tally = Tally { undecodable: u64::from(visited.is_err()), nulls: message.nulls };
-        if visited.is_err() {
-            out.truncate(at);
-        }
-        if tally.undecodable + tally.nulls > 0 {
-            match self.tallies.last_mut().filter(|(last, _)| *last == topic) {
-                Some((_, known)) => {
-                    known.nulls += tally.nulls;
-                    known.undecodable += tally.undecodable;
-                }
-                None => self.tallies.push((topic, tally)),
-            }
-        }
-        visited.is_ok()
+impl Buffers {
+    fn take(&self) -> Vec<u8> {
+        self.0.take()
+    }
+
+    /// Makes a buffer available for later chunks.
+    pub(super) fn keep(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.0.put(buffer);
     }
 }
 
-/// Encodes and compresses batches. Each thread has its own packer.
-pub(super) struct Packer {
-    compression: Compression,
-    encoder: Encoder,
-    chunk: Chunk,
-}
-
-/// Compression of a packer.
-enum Compression {
+/// Compresses chunks. Each thread has its own packer.
+pub(super) enum Packer {
     None,
     Lz4,
     Zstd(Compressor<'static>),
@@ -227,8 +119,6 @@ pub(super) struct Packed {
     pub(super) index: Vec<u8>,
     /// The channels that have messages in the chunk, in the order of `index`.
     pub(super) channels: Vec<IndexedChannel>,
-    /// Losses of topics with records in the chunk.
-    pub(super) tallies: Vec<(TopicId, Tally)>,
 }
 
 /// A channel in the message index of a chunk.
@@ -242,66 +132,34 @@ pub(super) struct IndexedChannel {
 
 impl Packer {
     pub(super) fn new(compression: McapCompression) -> Result<Self, ExportError> {
-        let compression = match compression {
-            McapCompression::None => Compression::None,
-            McapCompression::Lz4 => Compression::Lz4,
-            McapCompression::Zstd(level) => Compression::Zstd(Compressor::new(level)?),
-        };
-        Ok(Self { compression, encoder: Encoder::default(), chunk: Chunk::default() })
+        Ok(match compression {
+            McapCompression::None => Self::None,
+            McapCompression::Lz4 => Self::Lz4,
+            McapCompression::Zstd(level) => Self::Zstd(Compressor::new(level)?),
+        })
     }
 
-    /// Encodes and compresses a batch.
-    pub(super) fn pack<'a>(
-        &mut self,
-        mut batch: Batch<'a>,
-        buffers: &Buffers<'a>,
-    ) -> Result<Packed, ExportError> {
-        let Self { compression, encoder, chunk } = self;
-        chunk.clear();
-        let mut bytes = &batch.bytes[..];
-        let mut take = |len| {
-            let (taken, rest) = bytes.split_at(len);
-            bytes = rest;
-            taken
-        };
-        for item in &batch.items {
-            let (header, content) = match item {
-                Item::Definition(len) => {
-                    chunk.records.extend_from_slice(take(*len));
-                    continue;
-                }
-                Item::Message(header, content) => (header, content),
-            };
-            chunk.message(header, |out| {
-                match content {
-                    Content::Copied(len) => out.extend_from_slice(take(*len)),
-                    Content::Payload(payload) => out.extend_from_slice(payload),
-                    Content::Record(record) => return encoder.encode(record, out),
-                }
-                true
-            });
-        }
-        batch.clear();
-        buffers.batches.put(batch);
-        let (message_start_time, message_end_time) = chunk.times.unwrap_or((0, 0));
-        let uncompressed_size = chunk.records.len() as u64;
-        let uncompressed_crc = crc32fast::hash(&chunk.records);
-        let mut data = buffers.bytes.take();
-        let compression = match compression {
-            Compression::None => {
-                // The records are not compressed. Swapping the buffers avoids copying the records.
-                std::mem::swap(&mut chunk.records, &mut data);
-                ""
+    /// Compresses a chunk.
+    pub(super) fn pack(&mut self, chunk: Chunk, buffers: &Buffers) -> Result<Packed, ExportError> {
+        let records = chunk.records;
+        let MessageIndex { data: index, channels, times } = message_index(&records, buffers.take());
+        let (message_start_time, message_end_time) = times.unwrap_or((0, 0));
+        let uncompressed_size = records.len() as u64;
+        let uncompressed_crc = crc32fast::hash(&records);
+        let (compression, data) = match self {
+            Self::None => ("", records),
+            Self::Lz4 => {
+                let data = lz4(&records, buffers.take())?;
+                buffers.keep(records);
+                ("lz4", data)
             }
-            Compression::Lz4 => {
-                data = lz4(&chunk.records, data)?;
-                "lz4"
-            }
-            Compression::Zstd(compressor) => {
+            Self::Zstd(compressor) => {
+                let mut data = buffers.take();
                 // The compressor does not enlarge the buffer itself.
-                data.reserve(zstd::zstd_safe::compress_bound(chunk.records.len()));
-                compressor.compress_to_buffer(&chunk.records, &mut data)?;
-                "zstd"
+                data.reserve(zstd::zstd_safe::compress_bound(records.len()));
+                compressor.compress_to_buffer(&records, &mut data)?;
+                buffers.keep(records);
+                ("zstd", data)
             }
         };
         let header = ChunkHeader {
@@ -312,8 +170,7 @@ impl Packer {
             compression: compression.to_owned(),
             compressed_size: data.len() as u64,
         };
-        let (index, channels) = message_index(&chunk.index, buffers.bytes.take());
-        Ok(Packed { header, data, index, channels, tallies: std::mem::take(&mut encoder.tallies) })
+        Ok(Packed { header, data, index, channels })
     }
 }
 
@@ -327,21 +184,72 @@ fn lz4(records: &[u8], out: Vec<u8>) -> Result<Vec<u8>, ExportError> {
     encoder.finish().map_err(|error| ExportError::Format(error.to_string()))
 }
 
-/// Returns the message index records, one for each channel that has messages.
-fn message_index(index: &[Vec<MessageIndexEntry>], mut records: Vec<u8>) -> (Vec<u8>, Vec<IndexedChannel>) {
-    let mut channels = Vec::new();
-    records.reserve(index.iter().map(|entries| 16 * entries.len() + 15).sum());
-    for (channel, entries) in (0u16..).zip(index).filter(|(_, entries)| !entries.is_empty()) {
-        channels.push(IndexedChannel { channel, at: records.len() as u64, messages: entries.len() as u64 });
-        let bytes = 16 * entries.len();
-        records.push(op::MESSAGE_INDEX);
-        records.extend_from_slice(&(6 + bytes as u64).to_le_bytes());
-        records.extend_from_slice(&channel.to_le_bytes());
-        records.extend_from_slice(&u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes());
-        for MessageIndexEntry { log_time, offset } in entries {
-            records.extend_from_slice(&log_time.to_le_bytes());
-            records.extend_from_slice(&offset.to_le_bytes());
+/// Message index of a chunk.
+struct MessageIndex {
+    /// Message index records of MCAP, one for each channel that has messages.
+    data: Vec<u8>,
+    /// The channels that have messages, in the order of `data`.
+    channels: Vec<IndexedChannel>,
+    /// Minimum and maximum log time of the messages.
+    times: Option<(u64, u64)>,
+}
+
+/// A message in the message index.
+struct IndexedMessage {
+    channel: u16,
+    log_time: u64,
+    /// Offset of the message from the start of the chunk.
+    at: u64,
+}
+
+/// Returns the messages of a chunk. `records` are its encoded records.
+fn messages(records: &[u8]) -> impl Iterator<Item = IndexedMessage> {
+    let number = |at: usize| records.get(at..).and_then(<[u8]>::first_chunk).copied().map(u64::from_le_bytes);
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = next;
+            next += 9 + usize::try_from(number(at + 1)?).ok()?;
+            if records[at] == op::MESSAGE {
+                let channel = u16::from_le_bytes([records[at + 9], records[at + 10]]);
+                return Some(IndexedMessage { channel, log_time: number(at + 15)?, at: at as u64 });
+            }
         }
+    })
+}
+
+/// Returns the message index of a chunk. `data` is an empty buffer.
+fn message_index(records: &[u8], mut data: Vec<u8>) -> MessageIndex {
+    let mut counts: Vec<u32> = Vec::new();
+    let mut times = None;
+    for message in messages(records) {
+        let channel = usize::from(message.channel);
+        if counts.len() <= channel {
+            counts.resize(channel + 1, 0);
+        }
+        counts[channel] += 1;
+        let (first, last) = times.unwrap_or((message.log_time, message.log_time));
+        times = Some((first.min(message.log_time), last.max(message.log_time)));
     }
-    (records, channels)
+    let mut channels = Vec::new();
+    // For each channel, the offset in `data` of the entry for its next message.
+    let mut entries = vec![0; counts.len()];
+    for ((channel, count), entry) in (0..).zip(counts).zip(&mut entries).filter(|((_, count), _)| *count > 0)
+    {
+        channels.push(IndexedChannel { channel, at: data.len() as u64, messages: count.into() });
+        let bytes = 16 * count;
+        data.push(op::MESSAGE_INDEX);
+        data.extend_from_slice(&(6 + u64::from(bytes)).to_le_bytes());
+        data.extend_from_slice(&channel.to_le_bytes());
+        data.extend_from_slice(&bytes.to_le_bytes());
+        *entry = data.len();
+        data.resize(data.len() + bytes as usize, 0);
+    }
+    for IndexedMessage { channel, log_time, at } in messages(records) {
+        let entry = &mut entries[usize::from(channel)];
+        data[*entry..*entry + 8].copy_from_slice(&log_time.to_le_bytes());
+        data[*entry + 8..*entry + 16].copy_from_slice(&at.to_le_bytes());
+        *entry += 16;
+    }
+    MessageIndex { data, channels, times }
 }

@@ -5,20 +5,23 @@ use std::iter::Peekable;
 
 use ::mcap::records::MessageHeader;
 use rovelog::core::internal::text;
-use rovelog::{AnyLog, Payload, Record, Topic, TopicId};
+use rovelog::{AnyLog, Record, Topic};
 
-use super::chunk::{Buffers, Tally};
+use super::chunk::Buffers;
+use super::encode::Encoder;
 use super::extras::{Extra, ExtraSchema, Extras, RecordForm};
 use super::output::{Messages, Part, Summary};
 use super::types;
 use crate::provenance::name_and_instance;
 use crate::{ExportError, Exported, Loss, Provenance, TimeBase};
 
-/// Numbers of records of a topic that were skipped before they were encoded.
+/// Losses of a topic.
 #[derive(Clone, Default)]
-pub(super) struct SkippedRecords {
+pub(super) struct TopicLosses {
     /// Number of records that cannot be decoded.
-    pub(super) undecodable: u64,
+    undecodable: u64,
+    /// Number of missing values, which protobuf cannot distinguish from 0.
+    nulls: u64,
     /// Number of records with a time that MCAP cannot represent.
     pub(super) out_of_range: u64,
     /// True if the type of the topic is nested too deeply for protobuf.
@@ -28,7 +31,8 @@ pub(super) struct SkippedRecords {
 /// The MCAP file that is written for a log. `'a` is the lifetime of the log.
 pub(super) struct File<'p, 'a> {
     log: &'a AnyLog,
-    pub(super) writer: Messages<'p, 'a>,
+    pub(super) writer: Messages<'p>,
+    encoder: Encoder,
     /// Clock of the log times in the file.
     pub(super) base: TimeBase,
     /// Protobuf package of the topics' types.
@@ -40,8 +44,8 @@ pub(super) struct File<'p, 'a> {
     /// For each topic name, the channel of the additional messages and the sequence number of the
     /// next message.
     extra: HashMap<String, (u16, u32)>,
-    /// For each topic, numbers of records that were skipped before they were encoded.
-    skipped: Vec<SkippedRecords>,
+    /// Losses of each topic.
+    losses: Vec<TopicLosses>,
     /// For each topic, the form in which its records are written.
     pub(super) record_forms: Vec<RecordForm>,
     /// For each topic, the name of its channel.
@@ -55,19 +59,20 @@ impl<'p, 'a> File<'p, 'a> {
     pub(super) fn new(
         log: &'a AnyLog,
         extras: &dyn Extras,
-        buffers: &'p Buffers<'a>,
-        push: &'p mut (dyn FnMut(Part<'a>) -> Result<(), ExportError> + 'p),
+        buffers: &'p Buffers,
+        push: &'p mut (dyn FnMut(Part) -> Result<(), ExportError> + 'p),
     ) -> Self {
         let topics = log.topics().len();
         Self {
             log,
             writer: Messages::new(buffers, push),
+            encoder: Encoder::default(),
             base: TimeBase::of(&**log),
             package: extras.profile(),
             instance_key: extras.instance_key(),
             channels: vec![None; topics],
             extra: HashMap::new(),
-            skipped: vec![SkippedRecords::default(); topics],
+            losses: vec![TopicLosses::default(); topics],
             record_forms: log.topics().iter().map(|topic| extras.record_form(topic)).collect(),
             names: log.topics().iter().map(|topic| extras.channel_name(topic)).collect(),
             out_of_range_extras: BTreeMap::new(),
@@ -83,8 +88,8 @@ impl<'p, 'a> File<'p, 'a> {
         if info.is_empty() { Ok(()) } else { self.writer.metadata("info", info) }
     }
 
-    pub(super) fn skipped(&mut self, topic: &Topic) -> &mut SkippedRecords {
-        &mut self.skipped[topic.id.index()]
+    pub(super) fn losses(&mut self, topic: &Topic) -> &mut TopicLosses {
+        &mut self.losses[topic.id.index()]
     }
 
     /// Writes the additional messages that do not come from single records. `until` is a time on
@@ -136,49 +141,45 @@ impl<'p, 'a> File<'p, 'a> {
     }
 
     /// Writes a record as a message of its topic's type, or as bytes if the type is unknown.
-    pub(super) fn record(&mut self, record: Record<'a>, nanos: i64) -> Result<(), ExportError> {
+    pub(super) fn record(&mut self, record: &Record<'_>, nanos: i64) -> Result<(), ExportError> {
         let topic = record.topic;
         let is_typed = self.record_forms[topic.id.index()] == RecordForm::Typed;
         // A topic gets a channel only if one of its records can be decoded. Otherwise, viewers
         // would list an empty topic.
         if is_typed && self.channels[topic.id.index()].is_none() && record.fields().is_err() {
-            self.skipped(topic).undecodable += 1;
+            self.losses(topic).undecodable += 1;
             return Ok(());
         }
         let Some(channel_id) = self.channel(topic)? else {
             let known = topic.schema.is_some();
-            let skipped = self.skipped(topic);
-            skipped.too_deep |= known;
-            skipped.undecodable += u64::from(!known);
+            let losses = self.losses(topic);
+            losses.too_deep |= known;
+            losses.undecodable += u64::from(!known);
             return Ok(());
         };
-        let Some((log_time, publish_time)) = self.times(&record, nanos) else {
-            self.skipped(topic).out_of_range += 1;
+        let Some((log_time, publish_time)) = self.times(record, nanos) else {
+            self.losses(topic).out_of_range += 1;
             return Ok(());
         };
-        let header = MessageHeader { channel_id, sequence: sequence(&record), log_time, publish_time };
-        let batch = self.writer.batch()?;
-        if is_typed {
-            batch.record(header, record);
-        } else {
-            batch.payload(header, record.payload);
+        let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
+        let chunk = self.writer.chunk()?;
+        if !is_typed {
+            chunk.message(&header, &record.payload);
+            return Ok(());
         }
+        let (encoder, losses) = (&mut self.encoder, &mut self.losses[topic.id.index()]);
+        chunk.message_of(&header, record.payload.len(), |out| {
+            let result = encoder.encode(record, out);
+            losses.nulls += result.nulls;
+            losses.undecodable += u64::from(!result.is_complete);
+            result.is_complete
+        });
         Ok(())
     }
 
     /// Writes a message whose content is already encoded.
-    pub(super) fn write(&mut self, header: MessageHeader, data: &[u8]) -> Result<(), ExportError> {
-        self.writer.batch()?.message(header, data);
-        Ok(())
-    }
-
-    /// Writes a message whose content is the unchanged payload of a record.
-    pub(super) fn write_payload(
-        &mut self,
-        header: MessageHeader,
-        payload: Payload<'a>,
-    ) -> Result<(), ExportError> {
-        self.writer.batch()?.payload(header, payload);
+    pub(super) fn write(&mut self, header: &MessageHeader, data: &[u8]) -> Result<(), ExportError> {
+        self.writer.chunk()?.message(header, data);
         Ok(())
     }
 
@@ -222,47 +223,27 @@ impl<'p, 'a> File<'p, 'a> {
             (id, 0)
         };
         let header = MessageHeader { channel_id, sequence, log_time, publish_time: log_time };
-        self.write(header, &extra.bytes)
+        self.write(&header, &extra.bytes)
     }
 
-    /// Ends the last chunk. Returns the losses that are known so far, and the data for the summary
-    /// at the end of the file.
-    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Report<'a>, Summary), ExportError> {
+    /// Ends the last chunk. Returns the losses and notes, and the data for the summary at the end of
+    /// the file.
+    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Exported<()>, Summary), ExportError> {
         let summary = self.writer.finish()?;
         let mut losses = extras.losses();
         losses.extend(self.out_of_range_extras.iter().map(|(topic, count)| {
             Loss::new(topic, "", format!("MCAP cannot store the times of {}", text::count(*count, "message")))
         }));
-        let notes = extras.notes();
-        Ok((Report { topics: self.log.topics(), losses, skipped: self.skipped, notes }, summary))
-    }
-}
-
-/// Losses and notes of an export. Losses of single records are added when all chunks are written.
-pub(super) struct Report<'a> {
-    topics: &'a [Topic],
-    losses: Vec<Loss>,
-    /// For each topic, numbers of records that were skipped before they were encoded.
-    skipped: Vec<SkippedRecords>,
-    pub(super) notes: Vec<String>,
-}
-
-impl Report<'_> {
-    /// Returns the result of the export. `messages` is the number of messages written. `tallies`
-    /// are the losses that were found while the chunks were encoded.
-    pub(super) fn exported(self, messages: u64, tallies: &BTreeMap<TopicId, Tally>) -> Exported<()> {
-        let Self { topics, mut losses, skipped, notes } = self;
-        for (topic, skipped) in topics.iter().zip(&skipped) {
-            let tally = tallies.get(&topic.id).copied().unwrap_or_default();
+        for (topic, of_topic) in self.log.topics().iter().zip(self.losses) {
             let mut lost = |count: u64, noun: &str, why: &str| {
                 if count > 0 {
                     losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));
                 }
             };
-            lost(skipped.undecodable + tally.undecodable, "record", "cannot be decoded");
-            lost(skipped.out_of_range, "record", "left out, because MCAP cannot store the time");
-            lost(tally.nulls, "missing value", "written as 0 or empty in protobuf");
-            if skipped.too_deep {
+            lost(of_topic.undecodable, "record", "cannot be decoded");
+            lost(of_topic.out_of_range, "record", "left out, because MCAP cannot store the time");
+            lost(of_topic.nulls, "missing value", "written as 0 or empty in protobuf");
+            if of_topic.too_deep {
                 losses.push(Loss::new(
                     &topic.name,
                     "",
@@ -270,7 +251,7 @@ impl Report<'_> {
                 ));
             }
         }
-        Exported { out: (), messages, losses, notes }
+        Ok((Exported { out: (), messages: 0, losses, notes: extras.notes() }, summary))
     }
 }
 

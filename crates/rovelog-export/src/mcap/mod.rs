@@ -35,9 +35,9 @@ use rovelog::{AnyLog, Select};
 
 use self::chunk::{Buffers, Packer};
 use self::extras::{Extras, RecordForm};
-use self::file::{File, Report};
+use self::file::File;
 use self::output::{Output, Part, Summary, Written};
-use crate::{ExportError, Exported, Loss, Provenance};
+use crate::{ExportError, Exported, Provenance};
 
 /// Writes the selected records of a log, and the messages that are derived from them.
 ///
@@ -76,7 +76,7 @@ fn write_all(
         || Packer::new(options.compression),
         |packer, part| match (part, packer) {
             (Part::Metadata(metadata), _) => Ok(Written::Metadata(metadata)),
-            (Part::Chunk(batch), Ok(packer)) => packer.pack(batch, &buffers).map(Written::Chunk),
+            (Part::Chunk(chunk), Ok(packer)) => packer.pack(chunk, &buffers).map(Written::Chunk),
             (Part::Chunk(_), Err(error)) => Err(ExportError::Format(error.to_string())),
         },
         |push| {
@@ -87,24 +87,14 @@ fn write_all(
         },
         |written: Result<Written, ExportError>| output.part(written?),
     )?;
-    let Some(Done { rest, losses, summary }) = done else {
+    let Some((exported, summary)) = done else {
         return Err(ExportError::Format("the end of the messages is missing".to_owned()));
     };
-    let (messages, tallies) = output.finish(&summary)?;
-    let mut exported = rest.exported(messages, &tallies);
-    exported.losses.extend(losses);
-    Ok(exported)
+    Ok(Exported { messages: output.finish(&summary)?, ..exported })
 }
 
-/// Result of writing all messages.
-struct Done<'a> {
-    rest: Report<'a>,
-    /// Losses that were found while the records of a ROS bag were written.
-    losses: Vec<Loss>,
-    summary: Summary,
-}
-
-/// Writes all messages in time order.
+/// Writes all messages in time order. Returns the losses and notes, and the data for the summary at
+/// the end of the file.
 fn messages<'a>(
     log: &'a AnyLog,
     select: &Select,
@@ -112,7 +102,7 @@ fn messages<'a>(
     mut file: File<'_, 'a>,
     extras: &mut dyn Extras,
     progress: &mut dyn FnMut(u64),
-) -> Result<Done<'a>, ExportError> {
+) -> Result<(Exported<()>, Summary), ExportError> {
     let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
     let mut extra_messages = extras.messages();
     extra_messages.retain(|extra| select.keeps_time(extra.nanos));
@@ -130,7 +120,7 @@ fn messages<'a>(
         if let Some(bag) = &mut bag {
             match file.times(&record, nanos) {
                 Some(times) => bag.record(&mut file, &record, times)?,
-                None => file.skipped(record.topic).out_of_range += 1,
+                None => file.losses(record.topic).out_of_range += 1,
             }
             continue;
         }
@@ -139,7 +129,7 @@ fn messages<'a>(
             extras.on_record(&record, at, &mut more);
         }
         if file.record_forms[record.topic.id.index()] != RecordForm::Omitted {
-            file.record(record, nanos)?;
+            file.record(&record, nanos)?;
         }
         for mut extra in more.drain(..) {
             extra.nanos = nanos;
@@ -147,8 +137,9 @@ fn messages<'a>(
         }
     }
     file.catch_up(extras, &mut extra_messages, None, progress)?;
-    let (mut rest, summary) = file.finish(extras)?;
+    let (mut exported, summary) = file.finish(extras)?;
     let (losses, notes) = bag.map(ros::Ros::outcome).unwrap_or_default();
-    rest.notes.extend(notes);
-    Ok(Done { rest, losses, summary })
+    exported.losses.extend(losses);
+    exported.notes.extend(notes);
+    Ok((exported, summary))
 }

@@ -12,15 +12,14 @@ use ::mcap::records::{
     SummaryOffset, op,
 };
 use binrw::{BinWrite, Endian};
-use rovelog::TopicId;
 
-use super::chunk::{Batch, Buffers, IndexedChannel, Packed, Tally};
+use super::chunk::{Buffers, Chunk, IndexedChannel, Packed};
 use crate::ExportError;
 
-/// A part of the MCAP file that has not been encoded yet.
-pub(super) enum Part<'a> {
+/// A part of the MCAP file that has not been compressed yet.
+pub(super) enum Part {
     Metadata(Metadata),
-    Chunk(Batch<'a>),
+    Chunk(Chunk),
 }
 
 /// A part of the MCAP file that is ready to be written.
@@ -29,13 +28,12 @@ pub(super) enum Written {
     Chunk(Packed),
 }
 
-/// Collects the messages of a log in batches, one batch for each chunk. `'a` is the lifetime of the
-/// log.
-pub(super) struct Messages<'p, 'a> {
+/// Collects the messages of a log in chunks.
+pub(super) struct Messages<'p> {
     /// Called with each part of the file, in order.
-    push: &'p mut (dyn FnMut(Part<'a>) -> Result<(), ExportError> + 'p),
-    batch: Batch<'a>,
-    buffers: &'p Buffers<'a>,
+    push: &'p mut (dyn FnMut(Part) -> Result<(), ExportError> + 'p),
+    chunk: Chunk,
+    buffers: &'p Buffers,
     summary: Summary,
     /// Number of each schema, by its name, encoding and data.
     schemas: HashMap<(String, &'static str, Vec<u8>), u16>,
@@ -54,14 +52,14 @@ pub(super) struct Summary {
     channel_count: u32,
 }
 
-impl<'p, 'a> Messages<'p, 'a> {
+impl<'p> Messages<'p> {
     pub(super) fn new(
-        buffers: &'p Buffers<'a>,
-        push: &'p mut (dyn FnMut(Part<'a>) -> Result<(), ExportError> + 'p),
+        buffers: &'p Buffers,
+        push: &'p mut (dyn FnMut(Part) -> Result<(), ExportError> + 'p),
     ) -> Self {
         Self {
             push,
-            batch: buffers.batches.take(),
+            chunk: Chunk::new(buffers),
             buffers,
             summary: Summary::default(),
             schemas: HashMap::new(),
@@ -100,7 +98,7 @@ impl<'p, 'a> Messages<'p, 'a> {
         // file from its start. The record in the summary is for readers that start with any chunk.
         let start = self.summary.schemas.len();
         put(op::SCHEMA, &body, &mut self.summary.schemas);
-        self.batch.definition(&self.summary.schemas[start..]);
+        self.chunk.definition(&self.summary.schemas[start..]);
         self.summary.schema_count += 1;
         self.schemas.insert(key, id);
         Ok(id)
@@ -124,26 +122,27 @@ impl<'p, 'a> Messages<'p, 'a> {
         let body = bytes(&Channel { id, schema_id, topic, message_encoding, metadata })?;
         let start = self.summary.channels.len();
         put(op::CHANNEL, &body, &mut self.summary.channels);
-        self.batch.definition(&self.summary.channels[start..]);
+        self.chunk.definition(&self.summary.channels[start..]);
         self.summary.channel_count += 1;
         self.channels.insert(key, id);
         Ok(id)
     }
 
-    /// Returns the batch to which the next message must be added.
-    pub(super) fn batch(&mut self) -> Result<&mut Batch<'a>, ExportError> {
-        if self.batch.is_full() {
+    /// Returns the chunk to which the next message must be added.
+    #[inline]
+    pub(super) fn chunk(&mut self) -> Result<&mut Chunk, ExportError> {
+        if self.chunk.is_full() {
             self.end_chunk()?;
         }
-        Ok(&mut self.batch)
+        Ok(&mut self.chunk)
     }
 
     fn end_chunk(&mut self) -> Result<(), ExportError> {
-        if self.batch.is_empty() {
+        if self.chunk.is_empty() {
             return Ok(());
         }
-        let next = self.buffers.batches.take();
-        (self.push)(Part::Chunk(std::mem::replace(&mut self.batch, next)))
+        let next = Chunk::new(self.buffers);
+        (self.push)(Part::Chunk(std::mem::replace(&mut self.chunk, next)))
     }
 
     /// Ends the last chunk. Returns the schemas and channels for the summary.
@@ -154,9 +153,9 @@ impl<'p, 'a> Messages<'p, 'a> {
 }
 
 /// The output of an MCAP file, with the data for the summary at its end.
-pub(super) struct Output<'p, 'a> {
+pub(super) struct Output<'p> {
     out: &'p mut dyn Write,
-    buffers: &'p Buffers<'a>,
+    buffers: &'p Buffers,
     /// Number of bytes that have been written.
     at: u64,
     /// CRC-32 of all bytes that have been written.
@@ -169,14 +168,12 @@ pub(super) struct Output<'p, 'a> {
     counts: BTreeMap<u16, u64>,
     /// Minimum and maximum log time of all messages.
     times: Option<(u64, u64)>,
-    /// Losses of each topic that were found while its records were encoded.
-    tallies: BTreeMap<TopicId, Tally>,
 }
 
-impl<'p, 'a> Output<'p, 'a> {
+impl<'p> Output<'p> {
     pub(super) fn new(
         profile: &str,
-        buffers: &'p Buffers<'a>,
+        buffers: &'p Buffers,
         out: &'p mut dyn Write,
     ) -> Result<Self, ExportError> {
         let mut output = Self {
@@ -188,7 +185,6 @@ impl<'p, 'a> Output<'p, 'a> {
             metadata: Vec::new(),
             counts: BTreeMap::new(),
             times: None,
-            tallies: BTreeMap::new(),
         };
         let library = concat!("rovelog ", env!("CARGO_PKG_VERSION")).to_owned();
         let mut start = ::mcap::MAGIC.to_vec();
@@ -206,7 +202,7 @@ impl<'p, 'a> Output<'p, 'a> {
     /// Writes the next part of the file.
     pub(super) fn part(&mut self, part: Written) -> Result<(), ExportError> {
         let offset = self.at;
-        let Packed { header, data, index, channels, tallies } = match part {
+        let Packed { header, data, index, channels } = match part {
             Written::Chunk(chunk) => chunk,
             Written::Metadata(metadata) => {
                 let mut record = Vec::new();
@@ -217,11 +213,6 @@ impl<'p, 'a> Output<'p, 'a> {
                 return Ok(());
             }
         };
-        for (topic, Tally { undecodable, nulls }) in tallies {
-            let all = self.tallies.entry(topic).or_default();
-            all.undecodable += undecodable;
-            all.nulls += nulls;
-        }
         // A chunk without messages has the times 0 and 0. They must not extend the time range of
         // the file.
         if !channels.is_empty() {
@@ -259,10 +250,9 @@ impl<'p, 'a> Output<'p, 'a> {
         Ok(())
     }
 
-    /// Writes the summary and the footer. Returns the number of messages and the losses of each
-    /// topic.
-    pub(super) fn finish(self, summary: &Summary) -> Result<(u64, BTreeMap<TopicId, Tally>), ExportError> {
-        let Self { out, at, crc, chunks, metadata, counts, times, tallies, .. } = self;
+    /// Writes the summary and the footer. Returns the number of messages.
+    pub(super) fn finish(self, summary: &Summary) -> Result<u64, ExportError> {
+        let Self { out, at, crc, chunks, metadata, counts, times, .. } = self;
         let mut end = Vec::new();
         put(op::DATA_END, &bytes(&DataEnd { data_section_crc: crc.finalize() })?, &mut end);
         let data_end = end.len();
@@ -306,7 +296,7 @@ impl<'p, 'a> Output<'p, 'a> {
         end.extend_from_slice(::mcap::MAGIC);
         out.write_all(&end)?;
         out.flush()?;
-        Ok((messages, tallies))
+        Ok(messages)
     }
 }
 

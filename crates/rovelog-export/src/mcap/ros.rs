@@ -99,7 +99,7 @@ impl<'a> Ros<'a> {
                     file.writer.add_channel(0, &bytes.name, "ros1", &metadata.collect())
                 })?;
                 let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
-                return file.write_payload(header, record.payload.clone());
+                return file.write(&header, &record.payload);
             }
             Some(TopicOutput::Skipped(_)) | None => return Ok(()),
         };
@@ -123,10 +123,7 @@ impl<'a> Ros<'a> {
             file.writer.add_channel(*schema, &exported.topic, encoding, &metadata(exported, publisher))
         })?;
         let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
-        match converted {
-            Some(data) => file.write(header, data),
-            None => file.write_payload(header, record.payload.clone()),
-        }
+        file.write(&header, converted.unwrap_or(&record.payload))
     }
 
     /// Returns the losses, and notes about intended differences from the bag.

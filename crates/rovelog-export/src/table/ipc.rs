@@ -55,15 +55,17 @@ impl<'w> Ipc<'w> {
 }
 
 impl Sink for Ipc<'_> {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
-        let batch = self.converter.convert(batch)?;
-        let bytes = batch.get_array_memory_size();
-        if self.rows + batch.num_rows() > BATCH_ROWS || self.bytes + bytes > BATCH_BYTES {
-            self.put()?;
+    fn write(&mut self, batches: Vec<RecordBatch>) -> Result<(), ExportError> {
+        for batch in &batches {
+            let batch = self.converter.convert(batch)?;
+            let bytes = batch.get_array_memory_size();
+            if self.rows + batch.num_rows() > BATCH_ROWS || self.bytes + bytes > BATCH_BYTES {
+                self.put()?;
+            }
+            self.rows += batch.num_rows();
+            self.bytes += bytes;
+            self.held.push(batch);
         }
-        self.rows += batch.num_rows();
-        self.bytes += bytes;
-        self.held.push(batch);
         Ok(())
     }
 

@@ -4,20 +4,32 @@
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use rovelog::core::internal::parallel::{self, Jobs};
 
-use super::parquet::GROUP_ROWS;
+use super::parquet::{GROUP_ROWS, HeldBatches};
 use super::sink::Sink;
 use super::source::Source;
 use crate::{ExportError, Loss};
 
-/// Maximum size in bytes of the values that all tables together hold in memory. If they exceed this
-/// size, the table with the most values is flushed. Encoded and compressed pages need about half of
-/// the size of the values.
-const MAX_BUFFERED_BYTES: usize = 192 << 20;
+/// Limit on the rows that tables hold in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Limit {
+    /// Maximum size in bytes of the values that all tables together hold. If they exceed this size,
+    /// the table with the most values is flushed.
+    bytes: usize,
+    /// True if batches are collected before they are passed to a writer.
+    is_grouped: bool,
+}
+
+impl Limit {
+    /// Batches of Parquet files are collected until a row group is complete.
+    pub(super) const PARQUET: Self = Self { bytes: 48 << 20, is_grouped: true };
+    /// Writers of Arrow files hold rows themselves.
+    pub(super) const ARROW: Self = Self { bytes: 192 << 20, is_grouped: false };
+}
 
 /// A task for the writer of a table.
 enum Item {
-    /// Adds a batch to the table.
-    Batch(RecordBatch),
+    /// Adds batches to the table.
+    Batches(Vec<RecordBatch>),
     /// Writes the buffered rows of the table to the file.
     Flush,
     /// Completes the file of the table.
@@ -31,28 +43,27 @@ pub(super) type Table<'a> = Option<Box<dyn Sink + Send + 'a>>;
 pub(super) fn write(
     source: Source<'_>,
     sinks: Vec<Table<'_>>,
-    jobs: Jobs,
+    (limit, jobs): (Limit, Jobs),
     losses: &mut Vec<Loss>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Vec<u64>, ExportError> {
     let mut rows = Vec::new();
-    let mut buffered = Buffered { tables: vec![(0, 0); sinks.len()], total: 0 };
+    let mut buffered = Buffered { tables: sinks.iter().map(|_| Held::default()).collect(), total: 0, limit };
     let states = sinks.into_iter().map(|sink| (sink, Vec::new())).collect();
     let work = |(table, losses): &mut (Table<'_>, Vec<Loss>), item| {
         let Some(sink) = table else { return Ok(()) };
         match item {
-            Item::Batch(batch) => sink.write(&batch),
+            Item::Batches(batches) => sink.write(batches),
             Item::Flush => sink.flush(),
             Item::Finish => table.take().map_or(Ok(()), |sink| sink.finish(losses)),
         }
     };
     let done = parallel::lanes(jobs, states, work, |push| {
-        rows = source.batches(progress, &mut |table, batch| {
-            let full = buffered.add(table, &batch);
-            push(table, Item::Batch(batch))?;
-            full.map_or(Ok(()), |table| push(table, Item::Flush))
-        })?;
-        (0..rows.len()).try_for_each(|table| push(table, Item::Finish))
+        rows = source.batches(progress, &mut |table, batch| buffered.add(table, batch, push))?;
+        buffered.tables.into_iter().enumerate().try_for_each(|(table, mut held)| {
+            push(table, Item::Batches(held.batches.take()))?;
+            push(table, Item::Finish)
+        })
     })?;
     losses.extend(done.into_iter().flat_map(|(_, losses)| losses));
     Ok(rows)
@@ -65,35 +76,60 @@ pub(super) fn write(
 /// The estimate counts the batches passed to the tables. It does not depend on the progress of the
 /// threads, so the files are the same for any number of threads.
 struct Buffered {
-    /// For each table, number of rows and size in bytes of the values in memory.
-    tables: Vec<(usize, usize)>,
+    tables: Vec<Held>,
     /// Size in bytes of the values of all tables in memory.
     total: usize,
+    limit: Limit,
+}
+
+/// Rows of a table that are in memory.
+#[derive(Default)]
+struct Held {
+    /// Batches that have not been passed to the writer, if batches are collected.
+    batches: HeldBatches,
+    /// Number of rows in memory.
+    rows: usize,
+    /// Size in bytes of their values.
+    bytes: usize,
 }
 
 impl Buffered {
-    /// Adds a batch to a table. If all tables together now hold too many bytes, returns the index
-    /// of the table that holds the most bytes. The caller must flush this table.
-    fn add(&mut self, table: usize, batch: &RecordBatch) -> Option<usize> {
+    /// Adds a batch to a table. Calls `push` with the tasks for the writers of tables.
+    fn add(
+        &mut self,
+        table: usize,
+        batch: RecordBatch,
+        push: &mut dyn FnMut(usize, Item) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
         let bytes: usize = batch.columns().iter().map(bytes_of).sum();
-        let (rows, buffered) = &mut self.tables[table];
-        *rows += batch.num_rows();
-        *buffered += bytes;
+        let held = &mut self.tables[table];
+        held.rows += batch.num_rows();
+        held.bytes += bytes;
         self.total += bytes;
-        if *rows >= GROUP_ROWS {
-            // The Parquet writer has written the complete row groups. What remains in memory is at
-            // most this batch.
-            *rows %= GROUP_ROWS;
-            self.total -= *buffered - bytes;
-            *buffered = bytes;
+        let is_complete = held.rows >= GROUP_ROWS;
+        if is_complete {
+            // A writer that holds rows itself has written the complete groups. What remains in
+            // memory is at most this batch.
+            held.rows %= GROUP_ROWS;
+            self.total -= held.bytes - bytes;
+            held.bytes = bytes;
         }
-        if self.total <= MAX_BUFFERED_BYTES {
-            return None;
+        if self.limit.is_grouped {
+            held.batches.add(batch)?;
+            if is_complete {
+                push(table, Item::Batches(held.batches.take()))?;
+            }
+        } else {
+            push(table, Item::Batches(vec![batch]))?;
         }
-        let most = (0..self.tables.len()).max_by_key(|table| (self.tables[*table].1, usize::MAX - table))?;
-        self.total -= self.tables[most].1;
-        self.tables[most] = (0, 0);
-        Some(most)
+        if self.total <= self.limit.bytes {
+            return Ok(());
+        }
+        let most = (0..self.tables.len()).max_by_key(|table| (self.tables[*table].bytes, usize::MAX - table));
+        let Some(table) = most else { return Ok(()) };
+        let mut held = std::mem::take(&mut self.tables[table]);
+        self.total -= held.bytes;
+        push(table, if self.limit.is_grouped { Item::Batches(held.batches.take()) } else { Item::Flush })
     }
 }
 

@@ -29,7 +29,7 @@ pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 pub use crate::leaf::free_name;
 
 #[cfg(feature = "parquet")]
-pub use self::parquet::{Floats, parquet_properties};
+pub use self::parquet::{Floats, HeldBatches, RowGroups, parquet_properties};
 
 use self::sink::{Job, Out};
 use self::source::{Source, Topics};
@@ -223,7 +223,8 @@ impl<'w> Tables<'w> {
     ) -> Result<(Vec<u64>, Vec<Loss>), ExportError> {
         #[cfg(feature = "parquet")]
         if self.kind != Kind::Csv {
-            let rows = lanes::write(source, self.files, jobs, &mut self.losses, progress)?;
+            let limit = if self.kind == Kind::Parquet { lanes::Limit::PARQUET } else { lanes::Limit::ARROW };
+            let rows = lanes::write(source, self.files, (limit, jobs), &mut self.losses, progress)?;
             return Ok((rows, self.losses));
         }
         let rows = csv::write(source, self.texts, jobs, &mut self.losses, progress)?;

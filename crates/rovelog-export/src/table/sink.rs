@@ -19,11 +19,13 @@ pub(super) type Out<'w> = &'w mut (dyn Write + Send);
 /// independent and can be formatted by any thread.
 #[cfg(feature = "parquet")]
 pub(super) trait Sink {
-    /// Adds a batch to the table. The writer may buffer its rows.
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError>;
+    /// Adds the rows of all batches to the table. A Parquet file stores them as a row group.
+    fn write(&mut self, batches: Vec<RecordBatch>) -> Result<(), ExportError>;
 
-    /// Writes the buffered rows to the output.
-    fn flush(&mut self) -> Result<(), ExportError>;
+    /// Writes buffered rows to the output.
+    fn flush(&mut self) -> Result<(), ExportError> {
+        Ok(())
+    }
 
     /// Completes the table. The values that cannot be represented are added to `losses`.
     fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError>;
