@@ -111,6 +111,11 @@ impl Structure {
         let after = regions.take(around.context).collect();
         let mut fields = FieldList { at: region.range.start, wanted: around.at, ..FieldList::default() };
         show(&region, &mut fields);
+        // A damaged structure may have bytes after its last complete field.
+        if let Ok(rest @ 1..) = usize::try_from(region.range.end.saturating_sub(fields.at)) {
+            fields.section = "";
+            fields.leaf("other bytes", rest, "");
+        }
         Self { before: before.into(), region, after, fields: fields.list }
     }
 

@@ -55,7 +55,7 @@ impl Total {
     pub fn text(&self) -> String {
         let value = match self.unit {
             #[expect(clippy::cast_possible_truncation, reason = "saturates")]
-            "s" => duration_text((self.value * 10.0).round() as i64 * 100_000_000),
+            "s" => duration_text(((self.value * 10.0).round() as i64).saturating_mul(100_000_000)),
             "m" if self.value >= 1000.0 => format!("{} km", significant(self.value / 1000.0, 3)),
             "A" | "W" | "J" | "C" | "Ah" => with_prefix(self.value, self.unit),
             "°" => format!("{}°", significant(self.value, 3)),

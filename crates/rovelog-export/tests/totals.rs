@@ -133,7 +133,7 @@ fn the_spectrum_of_a_sine_has_one_peak() {
     plot::svg(&both, &Picture { width: 800, height: None, dpi: 96, theme: Theme::Light }, &mut svg).unwrap();
     let svg = String::from_utf8(svg).unwrap();
     assert!(
-        svg.contains("spectrogram(V1)") && svg.contains("fill=\"#fde725\""),
+        svg.contains("spectrogram(samples.V1)") && svg.contains("fill=\"#fde725\""),
         "no cell of the highest density"
     );
     assert!(plot::terminal(&both, 80, 12, None).contains('█'));

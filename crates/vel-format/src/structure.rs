@@ -79,16 +79,23 @@ fn show(log: &VelReader, region: &Region, fields: &mut FieldList) {
             let Ok((entries, rest)) = U32Le::ref_from_prefix(rest) else { return fields.raw(rest) };
             fields.section = "3.3";
             entries.show("entries", fields);
-            fields.repeated("positions", whole::<I64Le>(rest));
+            show_positions(rest, fields);
         }
         INDEX => {
             fields.section = "3.3";
-            fields.repeated("positions", whole::<I64Le>(bytes));
+            show_positions(bytes, fields);
         }
         END_MARK => fields.group("end mark", "4.1", |fields| bytes.show("size", fields)),
         _ if !region.is_readable() || region.kind == TAIL => fields.raw(bytes),
         _ => show_message(log, bytes, fields),
     }
+}
+
+/// Adds the positions of an index. A truncated or damaged index may end within a position.
+fn show_positions(bytes: &[u8], fields: &mut FieldList) {
+    let positions = whole::<I64Le>(bytes);
+    fields.repeated("positions", positions);
+    fields.raw(bytes.get(size_of_val(positions)..).unwrap_or_default());
 }
 
 /// Adds the fields of a message.

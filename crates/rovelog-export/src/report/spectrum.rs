@@ -22,12 +22,13 @@ const SOURCES: &[(&str, &str, &str)] = &[
 /// Writes the section with the spectra. A spectrum is omitted if the log has too few samples for
 /// it.
 pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<(), ExportError> {
-    let known = Signals::new(log);
     let mut pictures: Vec<(&str, String)> = Vec::new();
     for (title, topic, field) in SOURCES {
         if pictures.iter().any(|(drawn, _)| drawn == title) {
             continue;
         }
+        let Some(found) = log.topic(topic).filter(|topic| topic.count > 0) else { continue };
+        let known = Signals::among(log, &[found.get()]);
         let names = (0..3).map(|i| format!("{topic}.{field}[{i}]"));
         // Older versions of PX4 lack some of these fields.
         let signals: Vec<Signal> = names.filter_map(|name| known.one(&name).ok()).collect();

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::Outcome;
 use crate::input::{Input, LogArgs};
+use crate::machine::Count;
 use crate::text::{count, escape};
 
 const MORE: &str = "\
@@ -27,7 +28,7 @@ pub(super) struct Args {
     logs: LogArgs,
 }
 
-/// JSON document with the schema `rovelog.dropouts/1`, which `rovelog ulog dropouts -f json`
+/// JSON document with the schema `rovelog.dropouts/2`, which `rovelog ulog dropouts -f json`
 /// prints.
 #[derive(Serialize)]
 struct Document {
@@ -41,7 +42,7 @@ struct DropoutDoc {
     time: Option<String>,
     t_ns: Option<String>,
     milliseconds: u16,
-    offset: String,
+    offset: Count,
     topics: Vec<LossDoc>,
 }
 
@@ -51,7 +52,7 @@ struct LossDoc {
     gap_ns: String,
     period_ns: String,
     /// Estimated number of missing records, which is the number of whole sample periods in the gap.
-    missing: String,
+    missing: Count,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -71,17 +72,17 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
             name: log.topics()[loss.topic.index()].name.clone(),
             gap_ns: loss.gap.to_string(),
             period_ns: loss.period.to_string(),
-            missing: loss.missing.to_string(),
+            missing: Count(loss.missing),
         };
         let dropouts = dropouts.iter().enumerate().map(|(number, dropout)| DropoutDoc {
             time: times.machine(dropout.time),
             t_ns: times.t_ns(dropout.time).map(|nanos| nanos.to_string()),
             milliseconds: dropout.millis,
-            offset: dropout.offset.to_string(),
+            offset: Count(dropout.offset),
             topics: losses.iter().filter(|loss| loss.dropout == number).map(loss).collect(),
         });
         let dropouts = dropouts.collect();
-        out.document(&Document { schema: "rovelog.dropouts/1", file: input.name(), dropouts })?;
+        out.document(&Document { schema: "rovelog.dropouts/2", file: input.name(), dropouts })?;
         return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
     for (number, dropout) in dropouts.iter().enumerate() {
