@@ -116,7 +116,7 @@ fn dump(path: &Path, at: u64) -> Option<Json> {
 }
 
 fn number(document: &Json, key: &str) -> u64 {
-    document[key].as_str().unwrap().parse().unwrap()
+    document[key].as_u64().unwrap()
 }
 
 /// Checks the first byte, the middle and the last byte. Returns false if the log cannot be opened.

@@ -9,7 +9,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::health::{HealthDoc, Report};
 use crate::input::{Input, LogArgs};
-use crate::machine::{FormatDoc, LostDoc, ProblemDoc};
+use crate::machine::{Count, FormatDoc, LostDoc, ProblemDoc};
 use crate::output::Out;
 use crate::survey::Survey;
 use crate::text::{Paint, count, escape, with_file};
@@ -57,7 +57,7 @@ struct Document<'a> {
     lost: LostDoc,
     /// Number of problems for each problem code. The list `problems` is limited in length, so the
     /// sum of these numbers may be larger than its length.
-    counts: std::collections::BTreeMap<&'static str, String>,
+    counts: std::collections::BTreeMap<&'static str, Count>,
     problems: Vec<ProblemDoc<'a>>,
     /// Gaps, jitter and order of the time stamps of each topic.
     health: Option<HealthDoc<'a>>,
@@ -73,7 +73,7 @@ impl<'a> Document<'a> {
             state: info.state.name(),
             sound: is_intact(survey),
             lost: LostDoc::new(found.ledger()),
-            counts: found.counts().iter().map(|(code, count)| (*code, count.to_string())).collect(),
+            counts: found.counts().iter().map(|(code, count)| (*code, Count(*count))).collect(),
             problems: found.list().iter().map(ProblemDoc::new).collect(),
             health: report(survey, times).map(|report| report.doc()),
         }

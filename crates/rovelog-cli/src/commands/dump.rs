@@ -11,7 +11,7 @@ use super::check;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::LogArg;
-use crate::machine::ProblemDoc;
+use crate::machine::{Count, ProblemDoc};
 use crate::output::Out;
 use crate::table::Align::{Left, Right};
 use crate::table::Table;
@@ -87,20 +87,22 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn document(file: &str, log: &AnyLog, found: &Structure, times: &Times, at: u64) -> Json {
     let region = |region: &Region| {
         json!({
-            "offset": region.range.start.to_string(), "length": length(&region.range), "kind": region.kind,
-            "topic": topic(log, region), "t_ns": times.machine(region.time),
+            "offset": Count(region.range.start), "length": Count(length(&region.range)), "kind": region.kind,
+            "topic": topic(log, region), "time": times.machine(region.time),
+            "t_ns": times.t_ns(region.time).map(|nanos| nanos.to_string()),
             "contains_byte": region.range.contains(&at),
         })
     };
     let field = |(index, field): (usize, &FieldPlace)| {
         json!({
-            "offset": field.range.start.to_string(), "length": length(&field.range), "depth": field.depth,
+            "offset": Count(field.range.start), "length": Count(length(&field.range)), "depth": field.depth,
             "name": field.name, "value": field.value, "section": field.section,
             "contains_byte": found.field_at(at) == Some(index),
         })
     };
     json!({
-        "schema": "rovelog.dump/1", "file": file, "size": log.info().size.to_string(), "offset": at.to_string(),
+        "schema": "rovelog.dump/1", "file": file, "size": Count(log.info().size),
+        "offset": Count(at),
         "regions": regions(found).map(region).collect::<Vec<_>>(),
         "fields": found.fields.iter().enumerate().map(field).collect::<Vec<_>>(),
         "problems": problems(log, found).map(ProblemDoc::new).collect::<Vec<_>>(),
@@ -116,7 +118,13 @@ fn text(out: &mut Out, log: &AnyLog, found: &Structure, times: &Times, at: u64) 
     for region in regions(found) {
         let (topic, range) = (topic(log, region).unwrap_or_default().to_owned(), &region.range);
         let time = region.time.map_or_else(String::new, |time| times.brief(time));
-        table.row([offset(range, range.contains(&at)), length(range), region.kind.to_owned(), topic, time]);
+        table.row([
+            offset(range, range.contains(&at)),
+            length(range).to_string(),
+            region.kind.to_owned(),
+            topic,
+            time,
+        ]);
     }
     table.write(out)?;
     writeln!(out)?;
@@ -125,7 +133,7 @@ fn text(out: &mut Out, log: &AnyLog, found: &Structure, times: &Times, at: u64) 
         let is_structure = field.value.is_empty() && !field.section.is_empty();
         let value = if is_structure { format!("§ {}", field.section) } else { field.value.clone() };
         let offset = offset(&field.range, found.field_at(at) == Some(index));
-        table.row([offset, length(&field.range), "  ".repeat(field.depth) + &field.name, value]);
+        table.row([offset, length(&field.range).to_string(), "  ".repeat(field.depth) + &field.name, value]);
     }
     table.write(out)?;
     for problem in problems(log, found) {
@@ -150,8 +158,8 @@ fn problems<'a>(log: &'a AnyLog, found: &'a Structure) -> impl Iterator<Item = &
     log.diagnostics().list().iter().filter(is_here).take(MAX_PROBLEMS)
 }
 
-fn length(range: &Range<u64>) -> String {
-    (range.end - range.start).to_string()
+fn length(range: &Range<u64>) -> u64 {
+    range.end - range.start
 }
 
 /// Returns whether two byte ranges have a byte in common. An empty range overlaps a range that
