@@ -3,8 +3,9 @@
 use rovelog::{LogReader, Select};
 
 use super::expression::{Node, is_true};
-use super::find::{NoSignal, Signal, Signals};
+use super::find::{Signal, Signals};
 use super::rows::Stream;
+use super::suggest::NoSignal;
 use crate::{ExportError, duration, meaning};
 
 /// A condition over a signal, such as `battery_status.voltage_v < 3.4 for 2s` or

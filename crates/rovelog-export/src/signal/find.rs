@@ -10,7 +10,7 @@ use super::derived::derived;
 use super::expression::Node;
 use super::parse::{Scope, parse};
 use super::pattern::{Pattern, around, is_match};
-use super::suggest::suggest;
+use super::suggest::{NoSignal, suggest};
 use super::unit::Unit;
 use crate::leaf::{Leaf, Names, leaves};
 use crate::meaning;
@@ -100,23 +100,6 @@ impl Signal {
 
     pub(super) fn units(&self) -> Vec<Option<Unit>> {
         self.operands.iter().map(|operand| operand.unit).collect()
-    }
-}
-
-/// Error for a text that does not name a signal, with a hint for the user.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{cause}")]
-#[non_exhaustive]
-pub struct NoSignal {
-    /// The problem, such as `the log has no topic x`.
-    pub cause: String,
-    /// The hint for the user, such as `did you mean y?`. Empty if the problem needs no hint.
-    pub next: String,
-}
-
-impl NoSignal {
-    pub(super) fn new(cause: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { cause: cause.into(), next: next.into() }
     }
 }
 

@@ -1,10 +1,27 @@
-//! Suggestions for misspelled names.
+//! Errors for unknown names, with suggestions for misspelled names.
 
 use rovelog::core::internal::topic::short;
 
 /// Maximum number of names that are compared with a misspelled name. A hostile log can declare
 /// 65,536 topics, and each comparison takes quadratic time.
 const MAX_COMPARED: usize = 4096;
+
+/// Error for a text that does not name a signal, with a hint for the user.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+#[non_exhaustive]
+pub struct NoSignal {
+    /// The problem, such as `the log has no topic x`.
+    pub cause: String,
+    /// The hint for the user, such as `did you mean y?`. Empty if the problem needs no hint.
+    pub next: String,
+}
+
+impl NoSignal {
+    pub(super) fn new(cause: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { cause: cause.into(), next: next.into() }
+    }
+}
 
 /// Returns a hint that suggests at most three of `names` that are similar to `name`, such as `did
 /// you mean a, b or c? List all: COMMAND`. If no name is similar, the hint is `list all: COMMAND`.
