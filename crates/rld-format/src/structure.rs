@@ -15,12 +15,12 @@ const BLOCK: &str = "block";
 /// Kind of the header of a file.
 const FILE_HEADER: &str = "file header";
 
-/// Implements [`Backend::structure_at`](rovelog_core::backend::Backend::structure_at).
+/// Returns the structures of an RLD log around an offset.
 pub(crate) fn structure_at(log: &RldReader, around: Around) -> Structure {
     // The ambient file follows the last file of the log.
     let size = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
     let ambient = log.ambient().map(|ambient| regions(ambient, size, TopicId(1)));
-    let all = regions(log, 0, TopicId(0)).into_iter().chain(ambient.into_iter().flatten());
+    let all = regions(log, 0, TopicId(0)).chain(ambient.into_iter().flatten());
     Structure::find(log.info().size, around, Vec::new(), all, |region, fields| match log.ambient() {
         Some(ambient) if region.range.start >= size => show(ambient, region, size, fields),
         _ => show(log, region, 0, fields),
@@ -29,23 +29,23 @@ pub(crate) fn structure_at(log: &RldReader, around: Around) -> Structure {
 
 /// Returns the headers and blocks of all files as regions, in file order. The first file starts at
 /// offset `base`.
-fn regions(log: &RldReader, base: u64, topic: TopicId) -> Vec<Region> {
-    let mut regions = Vec::new();
-    for (number, part) in log.parts.iter().enumerate() {
+fn regions(log: &RldReader, base: u64, topic: TopicId) -> impl Iterator<Item = Region> {
+    log.parts.iter().enumerate().flat_map(move |(number, part)| {
         let base = base + part.base;
         let header = part.header.size().min(part.bytes.len() as u64);
-        regions.push(Region::new(FILE_HEADER, base..base + header));
-        let Some(layout) = log.table.as_ref().map(|table| &table.layout) else { continue };
-        for segment in log.segments.iter().filter(|segment| segment.part == number) {
-            regions.extend((0..layout.blocks(segment.rows)).map(|block| {
+        let header = Region::new(FILE_HEADER, base..base + header);
+        let segments = log.segments.iter().filter(move |segment| segment.part == number);
+        let layouts = segments.filter_map(|segment| Some((segment, &log.table.as_ref()?.layout)));
+        let blocks = layouts.flat_map(move |(segment, layout)| {
+            (0..layout.blocks(segment.rows)).map(move |block| {
                 let (at, before) = (base + segment.block_at(layout, block), block * layout.block_rows);
                 let rows = layout.block_rows.min(segment.rows - before);
                 let block = Region::new(BLOCK, at..at + BLOCK_TIMES_LEN + rows * layout.row as u64);
                 block.of_topic(topic, log.times.rows.timestamp(segment.row + before))
-            }));
-        }
-    }
-    regions
+            })
+        });
+        std::iter::once(header).chain(blocks)
+    })
 }
 
 /// Adds the fields of a region. The first file starts at offset `base`.

@@ -47,8 +47,8 @@ pub(crate) fn show_head(
     });
 }
 
-/// Adds the fields of a header to `list`. `text_of` returns the value of the field with this name as
-/// text.
+/// Adds the fields of a header to `list`. `text_of` takes the name of a field and returns its value
+/// as text, or `None` if the field is unknown.
 pub(crate) fn show_fields(header: &[u8], text_of: impl Fn(&[u8]) -> Option<String>, list: &mut FieldList) {
     let mut rest = header;
     for Field { name, value } in fields_of(header) {

@@ -15,7 +15,7 @@ use crate::wire::{Header, IndexEntry, OldStamp};
 /// Kind of the bytes that belong to no record, such as the version line.
 const FRAME: &str = "version line and padding";
 
-/// Implements [`Backend::structure_at`](rovelog_core::backend::Backend::structure_at).
+/// Returns the structures of a bag around an offset.
 pub(crate) fn structure_at(bag: &BagReader, around: Around) -> Structure {
     if bag.is_chunked() {
         return bag.chunked_structure_at(around);

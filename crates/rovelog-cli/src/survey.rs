@@ -142,7 +142,7 @@ impl Survey {
         }
     }
 
-    /// Sorts the topics. Returns an error if the log is damaged and the user allows no damage.
+    /// Sorts the topics. Returns an error if the log is damaged and the user passed `--strict`.
     fn finish(mut self, input: &Input, context: &Context) -> Result<Self, Failure> {
         input.refuse_damage(&self.diagnostics, context)?;
         self.topics.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));

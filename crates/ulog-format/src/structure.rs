@@ -14,7 +14,7 @@ use crate::wire::{DefaultParameter, FLAG_BITS_AT, FileHeader, Message, MessageHe
 /// Kind of the header of a log.
 const FILE_HEADER: &str = "file header";
 
-/// Implements [`Backend::structure_at`](rovelog_core::backend::Backend::structure_at).
+/// Returns the structures of a ULog around an offset.
 pub(crate) fn structure_at(log: &UlogReader, around: Around) -> Structure {
     let mut headers = vec![Region::new(FILE_HEADER, log.scanner().start.at..log.first())];
     let later = log.boundaries().iter().filter(|boundary| boundary.has_header).map(|boundary| boundary.at);

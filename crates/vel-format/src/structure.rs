@@ -26,7 +26,7 @@ const END_MARK: &str = "end mark";
 /// Kind of the bytes after the last end mark.
 const TAIL: &str = "bytes after the end mark";
 
-/// Implements [`Backend::structure_at`](rovelog_core::backend::Backend::structure_at).
+/// Returns the structures of a VEL log around an offset.
 pub(crate) fn structure_at(log: &VelReader, around: Around) -> Structure {
     let show = |region: &Region, fields: &mut FieldList| show(log, region, fields);
     Structure::find(log.info().size, around, other_regions(log), messages(log), show)

@@ -25,8 +25,8 @@ const CHUNK: &str = "chunk";
 const MAX_LISTED: usize = 20;
 
 impl BagReader {
-    /// Implements [`Backend::structure_at`](rovelog_core::backend::Backend::structure_at). An
-    /// uncompressed chunk that contains the offset is divided into its records.
+    /// Returns the structures of a bag V2.0 around an offset. If an uncompressed chunk contains the
+    /// offset, the chunk is divided into its records.
     pub(crate) fn chunked_structure_at(&self, around: Around) -> Structure {
         let window = Window::whole(&self.bytes);
         let regions = self.steps().flat_map(|step| match step {
@@ -46,7 +46,8 @@ impl BagReader {
         Structure::find(self.info().size, around, Vec::new(), regions, show)
     }
 
-    /// Returns the records in a chunk. Their offsets count from offset `base`.
+    /// Returns the records in a chunk. `base` is the offset of the chunk's data in the file, which is
+    /// added to the offset of each record in the data.
     fn records_in(&self, extent: &ChunkExtent, base: u64) -> Vec<Region> {
         let chunks = &self.scanner.content.chunks;
         let number = chunks.iter().position(|chunk| chunk.extent.at == extent.at);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::ArgValueCompleter;
 use rovelog::{AnyLog, Select, Timestamp, Topic};
 use rovelog_export::Loss;
+use rovelog_export::plot::spectrum::{MIN_WINDOW, requested};
 use rovelog_export::plot::{self, Panel, Picture, Plot, Series, Theme, Wanted};
 use rovelog_export::report;
 use rovelog_export::signal::{Signal, Signals, measured_fields};
@@ -407,8 +408,12 @@ fn write(
 ) -> Result<(), Failure> {
     plot.panels.retain(Panel::has_values);
     if plot.panels.is_empty() {
-        return Err(Failure::failed("the selected signals have no values to plot")
-            .next("list the topics: rovelog topics FILE"));
+        let text = if args.words.iter().any(|word| requested(word).is_some()) {
+            format!("the selected signals have too few samples for a spectrum, which needs {MIN_WINDOW}")
+        } else {
+            "the selected signals have no values to plot".to_owned()
+        };
+        return Err(Failure::failed(text).next("list the topics: rovelog topics FILE"));
     }
     let width = width(args, kind);
     let text_height = args.height.unwrap_or(12) as usize;

@@ -195,14 +195,19 @@ impl<B: Blocks> InOrder<B> {
         let (places, batch_len) = (&mut self.places, self.batch_len);
         let previous = self.sorted.checked_sub(1).map(|last| places[last]);
         places.drain(..self.sorted);
+        let retained = places.len();
+        let mut lowest = places.first().copied();
         // The largest position of the batch, if blocks overlap so much that it is limited.
         let mut bound: Option<Place> = None;
         let mut end = None;
         while let Some(&(first, last, block)) = self.order.get(self.visited) {
-            // If the blocks from here on start after some of the positions, these are complete.
-            if bound
-                .map_or_else(|| places.iter().any(|place| place.key() < first), |bound| bound.key() < first)
-            {
+            // Positions before the start of the next blocks are complete. Each batch at least
+            // doubles the retained positions, so that they are not sorted again for each block.
+            let is_complete = match bound {
+                Some(bound) => bound.key() < first,
+                None => places.len() >= 2 * retained && lowest.is_some_and(|lowest| lowest.key() < first),
+            };
+            if is_complete {
                 end = Some(first);
                 break;
             }
@@ -214,6 +219,7 @@ impl<B: Blocks> InOrder<B> {
             self.blocks.visit(block, |place| {
                 if Some(place) > previous && bound.is_none_or(|bound| place < bound) {
                     places.push(place);
+                    lowest = lowest.map_or(Some(place), |lowest| Some(lowest.min(place)));
                     if places.len() == 2 * batch_len {
                         // `select_nth_unstable` takes linear time. Sorting the positions here would
                         // repeat work each time that the batch is full.

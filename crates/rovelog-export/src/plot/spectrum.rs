@@ -28,7 +28,7 @@ const WINDOW: usize = 1024;
 const SHORT_WINDOW: usize = 256;
 
 /// Minimum number of samples in a window. Signals with fewer samples have no spectrum.
-const MIN_WINDOW: usize = 64;
+pub const MIN_WINDOW: usize = 64;
 
 /// Number of frequencies that are omitted at the lower end. The Hann window spreads what remains of
 /// the mean over them.
@@ -49,7 +49,7 @@ pub enum Kind {
 /// Returns the kind of spectrum and the signals that a plot argument such as `psd(gyro_rad[0])`
 /// requests. An argument may be a list of spectra of the same kind, separated by commas. Returns
 /// `None` if any part of the argument requests no spectrum, or another kind.
-pub(super) fn requested(argument: &str) -> Option<(Kind, Vec<&str>)> {
+pub fn requested(argument: &str) -> Option<(Kind, Vec<&str>)> {
     let parts = super::split(argument).into_iter().map(requested_one).collect::<Option<Vec<_>>>()?;
     let kind = parts.first()?.0;
     let signals = parts.into_iter().map(|(of, signal)| (of == kind).then_some(signal));
@@ -159,7 +159,7 @@ fn windows(
     Ok((median > 0).then(|| 1e9 / median as f64))
 }
 
-/// Converts a density in the squared unit of the signal per hertz to decibels.
+/// Converts a power spectral density to decibels. 0 dB is one squared unit of the signal per hertz.
 fn decibels(density: f64) -> f64 {
     10.0 * density.max(1e-20).log10()
 }
@@ -244,7 +244,7 @@ pub(super) fn spectrogram(
         sums.iter().enumerate().map(value).collect()
     };
     let heat = Heat {
-        span: ((span.0 - zero) as f64 / 1e9, (span.1 - zero) as f64 / 1e9),
+        span: (span.0.saturating_sub(zero) as f64 / 1e9, span.1.saturating_sub(zero) as f64 / 1e9),
         highest: rate / 2.0,
         columns: columns.iter().map(of_column).collect(),
     };

@@ -4,7 +4,8 @@
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use rovelog::core::internal::parallel::{self, Jobs};
 
-use super::parquet::{GROUP_ROWS, HeldBatches};
+use super::held::HeldBatches;
+use super::parquet::GROUP_ROWS;
 use super::sink::Sink;
 use super::source::Source;
 use crate::{ExportError, Loss};
@@ -22,7 +23,8 @@ pub(super) struct Limit {
 impl Limit {
     /// Batches of Parquet files are collected until a row group is complete.
     pub(super) const PARQUET: Self = Self { bytes: 48 << 20, is_grouped: true };
-    /// Writers of Arrow files hold rows themselves.
+    /// Batches of Arrow files are passed to their writers at once. A writer keeps rows in memory
+    /// until they are enough for a batch of the file.
     pub(super) const ARROW: Self = Self { bytes: 192 << 20, is_grouped: false };
 }
 
@@ -107,19 +109,20 @@ impl Buffered {
         held.bytes += bytes;
         self.total += bytes;
         let is_complete = held.rows >= GROUP_ROWS;
-        if is_complete {
-            // A writer that holds rows itself has written the complete groups. What remains in
-            // memory is at most this batch.
-            held.rows %= GROUP_ROWS;
-            self.total -= held.bytes - bytes;
-            held.bytes = bytes;
-        }
         if self.limit.is_grouped {
             held.batches.add(batch)?;
             if is_complete {
-                push(table, Item::Batches(held.batches.take()))?;
+                self.total -= held.bytes;
+                push(table, Item::Batches(std::mem::take(held).batches.take()))?;
             }
         } else {
+            if is_complete {
+                // The writer of the table has written the complete groups. What remains in memory
+                // is at most this batch.
+                held.rows %= GROUP_ROWS;
+                self.total -= held.bytes - bytes;
+                held.bytes = bytes;
+            }
             push(table, Item::Batches(vec![batch]))?;
         }
         if self.total <= self.limit.bytes {

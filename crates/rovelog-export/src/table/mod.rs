@@ -7,6 +7,8 @@
 mod convert;
 mod csv;
 #[cfg(feature = "parquet")]
+mod held;
+#[cfg(feature = "parquet")]
 mod ipc;
 #[cfg(feature = "parquet")]
 mod lanes;
@@ -29,7 +31,9 @@ pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 pub use crate::leaf::free_name;
 
 #[cfg(feature = "parquet")]
-pub use self::parquet::{Floats, HeldBatches, RowGroups, parquet_properties};
+pub use self::held::HeldBatches;
+#[cfg(feature = "parquet")]
+pub use self::parquet::{Floats, RowGroups, parquet_properties};
 
 use self::sink::{Job, Out};
 use self::source::{Source, Topics};
