@@ -106,7 +106,7 @@ impl Cloud {
         for field in &self.fields {
             for i in 0..field.count {
                 let name = if field.count > 1 { format!("{}_{i}", field.name) } else { field.name.clone() };
-                columns.push(Column { name: unique(&mut taken, name), ty: field.ty, offset });
+                columns.push(Column { name: unique(&mut taken, &name), ty: field.ty, offset });
                 offset += field.ty.size();
             }
         }
@@ -129,8 +129,8 @@ impl Cloud {
 }
 
 /// Returns `name`, followed by a number if the name is already taken.
-pub(super) fn unique(taken: &mut HashSet<String>, name: String) -> String {
-    let mut found = name.clone();
+pub(super) fn unique(taken: &mut HashSet<String>, name: &str) -> String {
+    let mut found = name.to_owned();
     for number in 2.. {
         if taken.insert(found.clone()) {
             break;

@@ -170,7 +170,7 @@ fn packed_fields(value: &Value, step: u64) -> Result<Vec<PackedField>, String> {
         // Names are words in the headers of files, and NPZ uses them as names of files.
         let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
         let name: String = name.chars().map(plain).collect();
-        let name = unique(&mut taken, if name.is_empty() { format!("f{i}") } else { name });
+        let name = unique(&mut taken, &if name.is_empty() { format!("f{i}") } else { name });
         #[expect(clippy::cast_possible_truncation, reason = "at most 4096 values")]
         let field = Field { name, ty, count: count as usize };
         #[expect(clippy::cast_possible_truncation, reason = "less than the 32-bit size of a point")]
@@ -396,7 +396,7 @@ mod tests {
         assert!(header(Format::Ply).contains("vertex 4\nproperty uchar a_b_0\nproperty uchar a_b_1\nend_"));
         let pcd = header(Format::Pcd);
         assert!(pcd.contains("FIELDS a_b\nSIZE 1\nTYPE U\nCOUNT 2\nWIDTH 2\nHEIGHT 2\n"), "{pcd}");
-        assert!(header(Format::Npz).contains("'|u1', 'fortran_order': False, 'shape': (2,2,2,), }"));
+        assert!(header(Format::Npz).contains("'|u1', 'fortran_order': False, 'shape': (2,2,2,)"));
         for format in [Format::Kitti, Format::Las, Format::Laz] {
             let error = written(&cloud, format).unwrap_err();
             assert_eq!(error.to_string(), "the points have no fields x, y and z");

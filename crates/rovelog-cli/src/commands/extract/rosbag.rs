@@ -45,12 +45,11 @@ impl Extraction<'_> {
             for record in bag.intact_records(&select) {
                 let record = record.map_err(Failure::from)?;
                 self.context.progress.at(record.offset);
-                let value = record.value().unwrap_or(Value::Null);
-                let message = Message { topic, row: self.ros_row(&record, &value), value };
+                let value = record.value().map_err(|_| "the message cannot be decoded".to_owned());
+                let row = self.ros_row(&record, value.as_ref().unwrap_or(&Value::Null));
+                let Some(value) = self.valid(what, &row, value) else { continue };
+                let message = Message { topic, value, row };
                 match &mut clouds {
-                    _ if message.value == Value::Null => {
-                        self.left_out(what, &message.row, "the message cannot be decoded");
-                    }
                     Some(clouds) => self.bag_cloud(clouds, &message, &mut names)?,
                     None if what == What::Maps => self.bag_map(&message, &mut names)?,
                     None => self.bag_image(&message, &mut names)?,
@@ -77,10 +76,8 @@ impl Extraction<'_> {
     /// Extracts an image.
     fn bag_image(&mut self, message: &Message<'_>, names: &mut Names) -> Result<(), Failure> {
         let Message { topic, value, row } = message;
-        let picture = match picture::of_message(&topic.type_name, value)? {
-            Ok(picture) => picture,
-            Err(why) => return Ok(self.left_out(What::Images, row, &why)),
-        };
+        let picture = picture::of_message(&topic.type_name, value)?;
+        let Some(picture) = self.valid(What::Images, row, picture) else { return Ok(()) };
         if picture.format.is_none() {
             let text = format!(
                 "the image of {} at byte {} has an unknown format ({:?}); its bytes are written unchanged",
@@ -105,10 +102,7 @@ impl Extraction<'_> {
         names: &mut Names,
     ) -> Result<(), Failure> {
         let Message { topic, value, row } = message;
-        let cloud = match clouds.read(value) {
-            Ok(cloud) => cloud,
-            Err(why) => return Ok(self.left_out(What::Clouds, row, &why)),
-        };
+        let Some(cloud) = self.valid(What::Clouds, row, clouds.read(value)) else { return Ok(()) };
         let mut comment = format!("{} by rovelog {}", topic.name, env!("CARGO_PKG_VERSION"));
         // The times of a Livox sensor's points are counted from this time, which is nowhere else.
         if let Some(Value::UInt(timebase, _)) = value.get("timebase") {
@@ -120,10 +114,7 @@ impl Extraction<'_> {
     /// Extracts a map as an image and its description.
     fn bag_map(&mut self, message: &Message<'_>, names: &mut Names) -> Result<(), Failure> {
         let Message { value, row, .. } = message;
-        let map = match grid::of_message(value) {
-            Ok(map) => map,
-            Err(why) => return Ok(self.left_out(What::Maps, row, &why)),
-        };
+        let Some(map) = self.valid(What::Maps, row, grid::of_message(value)) else { return Ok(()) };
         let base = names.next(row);
         let (image, description) = (format!("{base}.pgm"), format!("{base}.yaml"));
         let name = image.rsplit('/').next().unwrap_or_default();
