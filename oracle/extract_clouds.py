@@ -87,7 +87,7 @@ def scan(message, is_multi):
                     row["intensity"] = message.intensities[i].echoes[echo] if is_multi else message.intensities[i]
                 rows.append(row)
     names = ["x", "y", "z", "range", "t", "index", *["echo"] * is_multi, *["intensity"] * (len(message.intensities) > 0)]
-    kinds = {"index": "<u4", "echo": "<u2"}
+    kinds = {"index": "<u4", "echo": "<u4"}
     return {name: np.array([row[name] for row in rows], kinds.get(name, "<f4")) for name in names}
 
 

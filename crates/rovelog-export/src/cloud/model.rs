@@ -129,9 +129,12 @@ impl Cloud {
 }
 
 /// Returns `name`, followed by a number if the name is already taken.
+///
+/// The first number is the number of the field, so that a cloud with thousands of equal names does
+/// not need millions of attempts.
 pub(super) fn unique(taken: &mut HashSet<String>, name: &str) -> String {
     let mut found = name.to_owned();
-    for number in 2.. {
+    for number in taken.len() + 1.. {
         if taken.insert(found.clone()) {
             break;
         }

@@ -227,7 +227,7 @@ fn scan(value: &Value, is_multi: bool) -> Result<Cloud, String> {
     let float = |name| Field::new(name, Scalar::Float32);
     let mut fields = vec![float("x"), float("y"), float("z"), float("range"), float("t")];
     fields.push(Field::new("index", Scalar::UInt32));
-    fields.extend(is_multi.then(|| Field::new("echo", Scalar::UInt16)));
+    fields.extend(is_multi.then(|| Field::new("echo", Scalar::UInt32)));
     fields.extend((!bright.is_empty()).then(|| float("intensity")));
     let mut data = Vec::new();
     for (i, beam) in (0_u32..).zip(ranges) {
@@ -237,7 +237,7 @@ fn scan(value: &Value, is_multi: bool) -> Result<Cloud, String> {
         } else {
             (std::slice::from_ref(beam), bright.map_or(&[][..], std::slice::from_ref))
         };
-        for (echo, range) in (0_u16..).zip(echoes) {
+        for (echo, range) in (0_u32..).zip(echoes) {
             let Some(range) = range.as_f64().filter(|range| limits.contains(range)) else { continue };
             let angle = first + step * f64::from(i);
             let time = period * f64::from(i);
@@ -249,7 +249,7 @@ fn scan(value: &Value, is_multi: bool) -> Result<Cloud, String> {
                 data.extend(echo.to_le_bytes());
             }
             if fields.last().is_some_and(|field| field.name == "intensity") {
-                let bright = bright.get(usize::from(echo)).and_then(Value::as_f64).unwrap_or(f64::NAN);
+                let bright = bright.get(echo as usize).and_then(Value::as_f64).unwrap_or(f64::NAN);
                 #[expect(clippy::cast_possible_truncation, reason = "the width of the field")]
                 data.extend((bright as f32).to_le_bytes());
             }
@@ -426,7 +426,7 @@ mod tests {
         let cloud = point_cloud(&message(&fields, [0, 1, 5, 0], false, Vec::new())).unwrap();
         assert!(cloud.is_empty());
         let names: Vec<_> = cloud.columns().into_iter().map(|column| column.name).collect();
-        assert_eq!(names, ["f0", "x", "x_2"]);
+        assert_eq!(names, ["f0", "x", "x_3"]);
     }
 
     #[test]
