@@ -233,7 +233,7 @@ impl Extraction<'_> {
             if without_position > 0 {
                 let points = count(without_position as u64, "point");
                 let text =
-                    format!("{} lacks {points} of {}, which have no position", format.name(), row.topic);
+                    format!("{} cannot store {points} without a position: {}", format.name(), row.topic);
                 self.context.notices.warn("clouds with points without a position", &text);
                 self.status = Status::Lost;
             }
