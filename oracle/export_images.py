@@ -240,10 +240,9 @@ def check_images(wanted, rows, out):
 
 def check_stream(topic, payloads, rows, out):
     """Compares a stream and its table with the payloads of the messages."""
-    (row,) = [row for row in rows if row["topic"] == topic]
-    stream = out / row["file"]
+    stream, parts = (out / row["file"] for row in rows if row["topic"] == topic)
     assert stream.read_bytes() == b"".join(payloads), f"{topic}: other bytes"
-    with open(stream.with_suffix(".csv"), newline="", encoding="utf-8") as file:
+    with open(parts, newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))
     at = 0
     for line, payload in zip(table, payloads, strict=True):

@@ -19,6 +19,7 @@
 //! - [`report`] writes a log or a plot as a single HTML page.
 //! - [`page`] contains the scripts and style sheets of these pages.
 //! - [`cloud`] writes point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`.
+//! - [`grid`] writes maps of ROS bags as PGM and YAML.
 //! - [`picture`] converts images of ROS messages to image files, without losing a value.
 //! - [`stream`] finds the parts of video and audio streams in ROS messages.
 //! - [`pcap`] writes Velodyne packets as a network capture.
@@ -32,6 +33,7 @@ mod duration;
 mod error;
 mod exported;
 pub mod findings;
+pub mod grid;
 mod kind;
 mod leaf;
 pub mod logger_csv;

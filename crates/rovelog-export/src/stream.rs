@@ -11,6 +11,16 @@ pub struct Payload<'a> {
     pub bytes: &'a [u8],
     /// Extension of a file with the stream, such as `h264`.
     pub extension: &'static str,
+    /// Whether the stream is audio.
+    pub is_audio: bool,
+}
+
+impl Payload<'_> {
+    /// Returns whether the payload continues a stream of the same topic whose file has this
+    /// extension. Only the first payload of an audio stream has a header that states its format.
+    pub fn continues(&self, extension: &str) -> bool {
+        self.is_audio || self.extension == extension
+    }
 }
 
 /// Returns whether messages of the ROS type `type_name` are parts of a video or audio stream. Messages
@@ -24,18 +34,22 @@ fn is_audio(type_name: &str) -> bool {
     ["audio_common_msgs/AudioData", "audio_common_msgs/AudioDataStamped"].contains(&type_name)
 }
 
-/// Returns the part of a stream in a message of such a type. Returns `None` if the message contains
-/// an image, or a video in an unknown format.
+/// Returns the part of a stream that a message contains. Returns `None` if the message contains
+/// something else, such as an image, or a video in an unknown format.
 pub fn payload<'a>(type_name: &str, value: &'a Value) -> Option<Payload<'a>> {
+    if !is_stream(type_name) {
+        return None;
+    }
     let Value::Bytes(bytes) = value.get("audio").unwrap_or(value).get("data")? else { return None };
-    let extension = if is_audio(type_name) {
+    let is_audio = is_audio(type_name);
+    let extension = if is_audio {
         audio_extension(bytes)
     } else if ImageFormat::of(bytes).is_some() {
         return None;
     } else {
         video_extension(value.get("format")?.as_str()?)?
     };
-    Some(Payload { bytes, extension })
+    Some(Payload { bytes, extension, is_audio })
 }
 
 /// Returns the extension of a video file by the format that the message states.
