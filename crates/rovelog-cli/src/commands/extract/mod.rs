@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use rovelog::AnyLog;
+use rovelog::{AnyLog, LogReader as _};
 use rovelog_export::cloud::{self, Cloud, ros};
 use rovelog_export::{grid, picture, stream};
 use serde::Serialize;
@@ -29,7 +29,8 @@ use crate::velodyne::VelodyneArgs;
 use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
-Compressed images are copied byte for byte, and raw images become PNG files. Each revolution of a \
+Image files are copied byte for byte. Raw and depth images become PNG, or TIFF if PNG cannot store \
+their values. The parts of a video or audio stream become one file with a table of their times. Each revolution of a \
 Velodyne becomes one point cloud with x (forward), y (left), z (up), intensity, ring, and seconds \
 since the start of the revolution. kitti files have only x, y, z and intensity. las and laz files \
 store coordinates in tenths of a millimeter. An HDL-64E needs its calibration. If the log does not \
@@ -379,9 +380,9 @@ fn one(
         done.rows.iter().try_for_each(|row| table.serialize(row))?;
         Ok(table.flush()?)
     })?;
+    let items: Vec<_> = done.counts.iter().map(|(what, items)| count(*items, what.noun())).collect();
+    let counts = What::value_variants().iter().map(|what| done.count_of(*what)).collect();
     done.folder.finish()?;
-    let items = |(what, items): (&What, &u64)| count(*items, what.noun());
-    let items: Vec<_> = done.counts.iter().map(items).collect();
     context.note(&format!("wrote {} to {}", items.join(", "), output.display()));
     if format == Format::Json {
         let mut out = context.out();
@@ -389,7 +390,7 @@ fn one(
             schema: "rovelog.extract/2",
             file: input.name(),
             output: output.to_string_lossy().into_owned(),
-            counts: What::value_variants().iter().map(|what| done.count_of(*what)).collect(),
+            counts,
             index: output.join("index.csv").to_string_lossy().into_owned(),
         })?;
     }
