@@ -109,3 +109,54 @@ impl GridMap {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(width: u64, height: u64, cells: &[i64], resolution: f32) -> Value {
+        let fields = |fields: &[(&str, f64)]| {
+            Value::record(fields.iter().map(|(name, number)| (*name, Value::F64(*number))))
+        };
+        let half = std::f64::consts::FRAC_1_SQRT_2;
+        let pose = Value::record([
+            ("position", fields(&[("x", -1.5), ("y", 2.0), ("z", 0.0)])),
+            ("orientation", fields(&[("x", 0.0), ("y", 0.0), ("z", half), ("w", half)])),
+        ]);
+        let info = Value::record([
+            ("resolution", Value::F32(resolution)),
+            ("width", Value::UInt(width, 32)),
+            ("height", Value::UInt(height, 32)),
+            ("origin", pose),
+        ]);
+        let cells = cells.iter().map(|cell| Value::Int(*cell, 8)).collect();
+        Value::record([("info", info), ("data", Value::List(cells))])
+    }
+
+    #[test]
+    fn a_map_is_written_upside_down_as_map_saver_does() {
+        let map = of_message(&message(2, 3, &[0, 100, -1, 0, 100, 100], 0.05)).unwrap();
+        let head = b"P5\n# CREATOR: rovelog 0.05 m/pix\n2 3\n255\n";
+        assert_eq!(map.image, [&head[..], &[0, 0, 205, 254, 254, 0]].concat());
+        assert_eq!(
+            map.description("a.pgm"),
+            "image: a.pgm\nresolution: 0.05\norigin: [-1.5, 2.0, 1.5707963267948966]\nnegate: 0\n\
+             occupied_thresh: 0.65\nfree_thresh: 0.196\nmode: trinary\n"
+        );
+    }
+
+    #[test]
+    fn probabilities_are_stored_exactly() {
+        let map = of_message(&message(3, 1, &[-1, 37, 100], 0.1)).unwrap();
+        assert_eq!((map.mode, &map.image[map.image.len() - 3..]), ("raw", &[255, 37, 100][..]));
+    }
+
+    #[test]
+    fn contradictory_maps_are_refused() {
+        let refused = |width, height, resolution| of_message(&message(width, height, &[0, 0], resolution));
+        assert!(refused(1, 1, 0.1).unwrap_err().contains("2 cells, but a size of 1 x 1"));
+        assert!(refused(u64::from(u32::MAX), u64::from(u32::MAX), 0.1).is_err());
+        assert!(refused(u64::MAX, 2, 0.1).unwrap_err().contains("no size"));
+        assert!(refused(2, 1, f32::NAN).unwrap_err().contains("not a number"));
+    }
+}

@@ -1,6 +1,6 @@
-//! Reads exported files with common readers (pyarrow, polars, duckdb, mcap, laspy, fastkml, gpxpy,
-//! OpenCV, tifffile), and compares their values with the log. Also compares exported CSV files with
-//! the output of pyulog.
+//! Reads exported files with common readers (pyarrow, polars, duckdb, mcap, laspy, plyfile, pypcd4,
+//! OpenCV, tifffile, fastkml, gpxpy), and compares their values with the log. Also compares exported
+//! CSV files with the output of pyulog.
 
 use std::path::Path;
 use std::process::Command;
@@ -32,6 +32,8 @@ const TRACK_PACKAGES: &[&str] = &["fastkml==1.4.0", "lxml==6.1.3", "gpxpy==1.6.2
 
 const BAG_PACKAGES: &[&str] = &[ROSBAGS, MCAP, "mcap-ros2-support==0.6.0"];
 
+const CLOUD_PACKAGES: &[&str] =
+    &[ROSBAGS, NUMPY, "laspy[lazrs]==2.7.0", "plyfile==1.1.5", "pypcd4==1.5.1", "open3d==0.20.0", "pyyaml"];
 const IMAGE_PACKAGES: &[&str] = &[
     NUMPY,
     ROSBAGS,
@@ -55,6 +57,10 @@ pub(super) fn check() -> Result<()> {
     let mut checker = script("export_tracks.py", "oracle-tracks", TRACK_PACKAGES)?;
     if !passes(checker.arg(&binary).arg(&real).arg(root().join("corpus")))? {
         differ.push("export_tracks.py");
+    }
+    let mut checker = script("extract_clouds.py", "oracle-clouds", CLOUD_PACKAGES)?;
+    if !passes(checker.arg(&binary).arg(&real))? {
+        differ.push("extract_clouds.py");
     }
     let mut checker = script("export_images.py", "oracle-images", IMAGE_PACKAGES)?;
     if !passes(checker.arg(&binary).arg(&real))? {

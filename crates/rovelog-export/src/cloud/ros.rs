@@ -272,9 +272,6 @@ fn livox(value: &Value) -> Result<Cloud, String> {
         ("offset_time", Scalar::UInt32),
     ];
     let mut data = Vec::with_capacity(points.len() * 19);
-    // The first drivers had no field `line`.
-    let has_line = points.first().is_none_or(|point| point.get("line").is_some());
-    let fields: Vec<_> = fields.into_iter().filter(|(name, _)| has_line || *name != "line").collect();
     for point in points {
         for (name, ty) in &fields {
             match (ty, point.get(name)) {
@@ -288,18 +285,14 @@ fn livox(value: &Value) -> Result<Cloud, String> {
 }
 
 /// A packet of a `velodyne_msgs/VelodyneScan`.
-pub struct StampedPacket {
+struct StampedPacket {
     /// Time stamp of the packet in nanoseconds.
-    pub nanos: i64,
-    /// The packet as the sensor sent it.
-    pub data: VelodynePacket,
+    nanos: i64,
+    data: VelodynePacket,
 }
 
 /// Returns the packets of a `velodyne_msgs/VelodyneScan`.
-///
-/// # Errors
-/// Returns the reason if the message has no packets of 1206 bytes.
-pub fn packets(value: &Value) -> Result<Vec<StampedPacket>, String> {
+fn packets(value: &Value) -> Result<Vec<StampedPacket>, String> {
     let packet = |packet: &Value| {
         let stamp = packet.get("stamp").and_then(nanos).ok_or_else(|| missing("stamp"))?;
         let Some(Value::Bytes(data)) = packet.get("data") else { return Err(missing("data")) };
@@ -328,4 +321,142 @@ fn velodyne(decoder: &mut Decoder, value: &Value) -> Result<Cloud, String> {
         decoder.packet(&packet.data, since_start as i32, &mut points);
     }
     Ok(Cloud::from(&points[..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, write};
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    /// Returns a message with `fields`, each a name, an offset, a type and a count. `sizes` are the
+    /// width, height, size of a point, and size of a row.
+    fn message(fields: &[(&str, u64, u64, u64)], sizes: [u64; 4], is_big: bool, data: Vec<u8>) -> Value {
+        let field = |(name, offset, kind, count): &(&str, u64, u64, u64)| {
+            Value::record([
+                ("name", text(name)),
+                ("offset", Value::count(*offset)),
+                ("datatype", Value::count(*kind)),
+                ("count", Value::count(*count)),
+            ])
+        };
+        let [width, height, step, row] = sizes.map(Value::count);
+        Value::record([
+            ("width", width),
+            ("height", height),
+            ("fields", Value::List(fields.iter().map(field).collect())),
+            ("is_bigendian", Value::Bool(is_big)),
+            ("point_step", step),
+            ("row_step", row),
+            ("data", Value::Bytes(data)),
+        ])
+    }
+
+    fn written(cloud: &Cloud, format: Format) -> std::io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        write(cloud, format, "test", &mut out).map(|_| out)
+    }
+
+    #[test]
+    fn numbers_of_all_types_and_byte_orders_are_read() {
+        let numbers: [(u64, &[u8]); 8] = [
+            (1, &3_i8.to_le_bytes()),
+            (2, &3_u8.to_le_bytes()),
+            (3, &3_i16.to_le_bytes()),
+            (4, &3_u16.to_le_bytes()),
+            (5, &3_i32.to_le_bytes()),
+            (6, &3_u32.to_le_bytes()),
+            (7, &3_f32.to_le_bytes()),
+            (8, &3_f64.to_le_bytes()),
+        ];
+        for (kind, bytes) in numbers {
+            let reversed: Vec<u8> = bytes.iter().rev().copied().collect();
+            let len = bytes.len() as u64;
+            let fields =
+                [("x", 0, kind, 1), ("y", len, kind, 0), ("z", 0, kind, 1), ("intensity", 0, kind, 1)];
+            for (bytes, is_big) in [(bytes, false), (&reversed[..], true)] {
+                let value = message(&fields, [1, 1, 2 * len, 0], is_big, bytes.repeat(2));
+                let cloud = point_cloud(&value).unwrap();
+                assert_eq!(cloud.positions().unwrap().collect::<Vec<_>>(), [[3.0; 4]], "{kind} {is_big}");
+            }
+        }
+    }
+
+    #[test]
+    fn padding_and_fields_with_several_values_are_kept_apart() {
+        // Two rows of two points. Each point has the values 1, 2 and a byte of padding, and each
+        // row ends with two bytes of padding, which the last row lacks.
+        let data = vec![1, 2, 0, 3, 4, 0, 0, 0, 5, 6, 0, 7, 8, 0];
+        let cloud = point_cloud(&message(&[("a b", 0, 2, 2)], [2, 2, 3, 8], false, data)).unwrap();
+        assert_eq!(cloud.data, [1, 2, 3, 4, 5, 6, 7, 8]);
+        let header = |format| String::from_utf8_lossy(&written(&cloud, format).unwrap()).into_owned();
+        assert!(header(Format::Ply).contains("vertex 4\nproperty uchar a_b_0\nproperty uchar a_b_1\nend_"));
+        let pcd = header(Format::Pcd);
+        assert!(pcd.contains("FIELDS a_b\nSIZE 1\nTYPE U\nCOUNT 2\nWIDTH 2\nHEIGHT 2\n"), "{pcd}");
+        assert!(header(Format::Npz).contains("'|u1', 'fortran_order': False, 'shape': (2,2,2,), }"));
+        for format in [Format::Kitti, Format::Las, Format::Laz] {
+            let error = written(&cloud, format).unwrap_err();
+            assert_eq!(error.to_string(), "the points have no fields x, y and z");
+        }
+    }
+
+    #[test]
+    fn contradictory_and_hostile_messages_are_refused() {
+        let byte = [("x", 0, 2, 1)];
+        let refused =
+            |fields: &[_], sizes, len| point_cloud(&message(fields, sizes, false, vec![0; len])).unwrap_err();
+        assert!(refused(&byte, [4, 1, 1, 4], 3).contains("do not fit in 3 bytes"));
+        assert!(refused(&byte, [2, u64::MAX, 1, 0], 4).contains("rows of 0 bytes"));
+        assert!(refused(&byte, [u64::MAX, u64::MAX, 1, u64::MAX], 4).contains("do not fit"));
+        assert!(refused(&byte, [u64::MAX, 1, 0, 0], 4).contains("ends beyond the 0 bytes"));
+        assert!(refused(&[("x", 0, 9, 1)], [1, 1, 1, 1], 1).contains("unknown type 9"));
+        assert!(refused(&[("x", 0, 2, u64::MAX)], [1, 1, 1, 1], 1).contains("ends beyond"));
+        assert!(refused(&[], [1, 1, 1, 1], 1).contains("no fields"));
+        // Overlapping fields would make the cloud larger than the message.
+        assert!(refused(&[("x", 0, 2, 1); 5], [4, 1, 1, 4], 4).contains("implausible: 5 values, 5 bytes"));
+        assert!(refused(&[("x", 0, 2, 5000)], [1, 1, 5000, 5000], 5000).contains("implausible: 5000 values"));
+    }
+
+    #[test]
+    fn fields_without_a_name_and_clouds_without_points_are_read() {
+        let fields = [("", 0, 2, 1), ("x", 1, 7, 1), ("x", 1, 7, 1)];
+        let cloud = point_cloud(&message(&fields, [0, 1, 5, 0], false, Vec::new())).unwrap();
+        assert!(cloud.is_empty());
+        let names: Vec<_> = cloud.columns().into_iter().map(|column| column.name).collect();
+        assert_eq!(names, ["f0", "x", "x_2"]);
+    }
+
+    #[test]
+    fn ranges_outside_of_the_limits_have_no_point() {
+        let floats = |values: &[f32]| Value::List(values.iter().map(|value| Value::F32(*value)).collect());
+        let echoes = |values| Value::record([("echoes", floats(values))]);
+        let scan_of = |ranges, intensities| {
+            Value::record([
+                ("angle_min", Value::F32(0.0)),
+                ("angle_increment", Value::F32(std::f32::consts::FRAC_PI_2)),
+                ("time_increment", Value::F32(0.5)),
+                ("range_min", Value::F32(1.0)),
+                ("range_max", Value::F32(9.0)),
+                ("ranges", ranges),
+                ("intensities", intensities),
+            ])
+        };
+        let single = scan(&scan_of(floats(&[0.5, 2.0, f32::NAN, 9.0]), floats(&[1.0, 2.0])), false).unwrap();
+        let columns = single.columns();
+        let rows: Vec<Vec<f64>> = single
+            .points()
+            .map(|point| columns.iter().map(|column| column.number(point)).collect())
+            .collect();
+        let names: Vec<_> = columns.iter().map(|column| &*column.name).collect();
+        assert_eq!(names, ["x", "y", "z", "range", "t", "index", "intensity"]);
+        assert!(rows[0][0].abs() < 1e-6 && rows[0][1..] == [2.0, 0.0, 2.0, 0.5, 1.0, 2.0], "{rows:?}");
+        assert!(rows.len() == 2 && rows[1][3..6] == [9.0, 1.5, 3.0] && rows[1][6].is_nan(), "{rows:?}");
+        let beams = Value::List(vec![echoes(&[1.0, 20.0, 3.0]), echoes(&[])]);
+        let multi = scan(&scan_of(beams, Value::List(Vec::new())), true).unwrap();
+        let echo = multi.columns().into_iter().find(|column| column.name == "echo").unwrap();
+        assert_eq!(multi.points().map(|point| echo.number(point)).collect::<Vec<_>>(), [0.0, 2.0]);
+    }
 }

@@ -30,19 +30,19 @@ use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
 Image files are copied byte for byte. Raw and depth images become PNG, or TIFF if PNG cannot store \
-their values. The parts of a video or audio stream become one file with a table of their times. Each revolution of a \
-Velodyne becomes one point cloud with x (forward), y (left), z (up), intensity, ring, and seconds \
-since the start of the revolution. kitti files have only x, y, z and intensity. las and laz files \
-store coordinates in tenths of a millimeter. An HDL-64E needs its calibration. If the log does not \
-contain it, name the db.xml of the sensor with --calibration. The table index.csv lists every file \
-with its time, size and byte offset in the log.
+their values. The parts of a video or audio stream become one file and a table of their times. The \
+point cloud of a ROS message has all fields of the message. Each revolution of a Velodyne in a VEL \
+log becomes a cloud with x (forward), y (left), z (up), intensity, ring, and seconds since the start \
+of the revolution. kitti files have only x, y, z and intensity. las and laz files store coordinates \
+in tenths of a millimeter. Maps of ROS become PGM and YAML files for map_server. The table index.csv \
+lists every file with its time, header stamp, topic, frame and byte offset in the log.
 
 Examples:
   rovelog extract drive.vel -o drive
-  rovelog extract drive.vel -o drive --only images
   rovelog extract drives/ -o out                         a folder for each log
   rovelog extract drive.vel -o drive --only packets      to packets.pcap
-  rovelog extract drive.vel -o drive --only clouds --cloud ply -S +10s -E +20s";
+  rovelog extract robot.bag -o robot --only clouds --cloud ply -S +10s -E +20s
+  rovelog extract robot.bag -o robot --name stamp        named by header stamp";
 
 /// Extract images and point clouds as files
 #[derive(clap::Args)]
@@ -205,57 +205,52 @@ impl Extraction<'_> {
         *self.counts.entry(what).or_default() += items;
     }
 
-    /// Reports that no points can be computed. Other files have already been written, so this is
-    /// only a warning, unless the user requested nothing but point clouds.
-    fn no_points(&mut self, failure: Failure) -> Result<(), Failure> {
-        let failure = failure.at(&self.input.path);
-        if self.args.only.is_some() {
-            return Err(failure);
-        }
-        self.context.notices.warn_failure(&failure);
+    /// Warns that the points of a Velodyne cannot be computed. Other data may still be extracted.
+    fn no_points(&mut self, failure: Failure) {
+        self.context.notices.warn_failure(&failure.at(&self.input.path));
         self.status = Status::Lost;
-        Ok(())
+    }
+
+    /// Warns that something could not be extracted. `row` tells its place in the log.
+    fn left_out(&mut self, what: What, row: &Row, why: &str) {
+        let Row { topic, offset, .. } = row;
+        let text = format!("the {} of {topic} at byte {offset} cannot be extracted: {why}", what.noun());
+        self.context.notices.warn("messages that cannot be extracted", &text);
+        self.status = Status::Lost;
+    }
+
+    /// Lists a file in `index.csv`.
+    fn list(&mut self, row: &Row, file: FileFacts) {
+        self.rows.push(Row { file, ..row.clone() });
     }
 
     /// Writes a point cloud, by default in two formats. `row` describes the cloud, except for its
-    /// files. If the format cannot store the cloud, the inner error is the reason.
-    fn cloud(
-        &mut self,
-        cloud: &Cloud,
-        comment: &str,
-        row: &Row,
-        names: &mut Names,
-    ) -> Result<Result<(), String>, Failure> {
+    /// files.
+    fn cloud(&mut self, cloud: &Cloud, comment: &str, row: &Row, names: &mut Names) -> Result<(), Failure> {
         let base = names.next(row);
         let formats = self.args.cloud.map_or(vec![cloud::Format::Ply, cloud::Format::Pcd], |one| vec![one]);
         for format in formats {
             let mut bytes = Vec::new();
-            let left_out = match cloud::write(cloud, format, comment, &mut bytes) {
-                Ok(left_out) => left_out,
+            let without_position = match cloud::write(cloud, format, comment, &mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                    return Ok(Err(error.to_string()));
+                    return Ok(self.left_out(What::Clouds, row, &error.to_string()));
                 }
-                Err(error) => return Err(error.into()),
+                written => written?,
             };
-            if left_out > 0 {
-                let text = format!(
-                    "{} of {} at byte {} cannot be stored as {}, because they have no position",
-                    count(left_out as u64, "point"),
-                    row.topic,
-                    row.offset,
-                    format.name()
-                );
+            if without_position > 0 {
+                let points = count(without_position as u64, "point");
+                let text =
+                    format!("{} lacks {points} of {}, which have no position", format.name(), row.topic);
                 self.context.notices.warn("clouds with points without a position", &text);
                 self.status = Status::Lost;
             }
             let file = format!("{base}.{}", format.extension());
             self.file(&file, |out| Ok(out.write_all(&bytes)?))?;
-            let points = Some(cloud.len() - left_out);
-            let file = FileFacts { file, encoding: format.name().into(), points, ..row.file.clone() };
-            self.rows.push(Row { file, ..row.clone() });
+            let (points, encoding) = (Some(cloud.len() - without_position), format.name().into());
+            self.list(row, FileFacts { file, encoding, points, ..row.file.clone() });
         }
         self.count(What::Clouds, 1);
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Creates a file in the output folder. `name` may contain subfolders.
@@ -365,7 +360,6 @@ fn one(
                 done.packets(reader, &window)?;
             }
         }
-        AnyLog::Rosbag(bag) if args.wants(What::Packets) => done.bag_packets(bag, &window)?,
         AnyLog::Rosbag(bag) => done.bag(bag, &window)?,
         _ => {}
     }

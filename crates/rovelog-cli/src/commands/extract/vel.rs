@@ -42,7 +42,7 @@ impl Extraction<'_> {
                 .entry(source)
                 .or_insert_with(|| Names::new(self.args.name, format!("images/{source}")));
             let (bytes, extension) = self.picture(&message, &image)?;
-            let mut row = self.row(message.nanos, message.offset, &format!("ImageM/{source}"));
+            let row = self.row(message.nanos, message.offset, &format!("ImageM/{source}"));
             let file = format!("{}.{extension}", names.next(&row));
             self.file(&file, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(&image.data))?))?;
             let (width, height) = match JpegHeader::read(&image.data) {
@@ -52,8 +52,7 @@ impl Extraction<'_> {
                 _ => (image.width.get().try_into().ok(), image.height.get().try_into().ok()),
             };
             let encoding = image.encoding().name().into();
-            row.file = FileFacts { file, encoding, width, height, ..FileFacts::default() };
-            self.rows.push(row);
+            self.list(&row, FileFacts { file, encoding, width, height, ..FileFacts::default() });
             self.count(What::Images, 1);
         }
         Ok(())
@@ -92,7 +91,8 @@ impl Extraction<'_> {
         let mut revolutions = match revolutions {
             Ok(revolutions) => revolutions,
             Err(error) => {
-                return self.no_points(Error::from(error).into());
+                self.no_points(Error::from(error).into());
+                return Ok(());
             }
         };
         let comment =
@@ -103,9 +103,7 @@ impl Extraction<'_> {
             if window.contains(revolution.nanos) {
                 let mut row = self.row(revolution.nanos, revolution.offset, PACKETS);
                 row.file.partial = Some(revolution.partial);
-                let cloud = Cloud::from(revolution.points);
-                // All formats can store the clouds of a Velodyne.
-                let _ = self.cloud(&cloud, &comment, &row, &mut names)?;
+                self.cloud(&Cloud::from(revolution.points), &comment, &row, &mut names)?;
             }
         }
         Ok(())
