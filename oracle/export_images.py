@@ -122,8 +122,8 @@ def depth_images():
 
 def readings(path):
     """Yields the pixels of a file according to each reader that supports it, with red first."""
-    array = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
     if path.suffix == ".png":
+        array = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         yield "OpenCV", array if array.ndim == 2 else swapped(array)
         # Pillow reduces 16-bit colors to 8 bits.
         if array.dtype == np.uint8 or array.ndim == 2:
@@ -134,7 +134,7 @@ def readings(path):
     if found.ndim == 2:
         # OpenCV and Pillow have no 8-bit signed pixels, and Pillow converts 64-bit floats.
         if found.dtype != np.int8:
-            yield "OpenCV", array
+            yield "OpenCV", cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         if found.dtype in (np.int16, np.int32, np.float32):
             yield "Pillow", np.asarray(Image.open(path)).astype(found.dtype)
 
@@ -227,8 +227,11 @@ def check_images(wanted, rows, out):
     files = {row["topic"]: out / row["file"] for row in rows if row["topic"] in wanted}
     assert files.keys() == wanted.keys(), f"not extracted: {sorted(wanted.keys() - files.keys())}"
     for topic, (array, is_bayer) in wanted.items():
-        found = list(readings(files[topic])) if files[topic].suffix in (".png", ".tif") else []
-        for reader, got in found or [("OpenCV", swapped(cv2.imread(str(files[topic]))))]:
+        if topic.startswith("/file/"):
+            found = [("OpenCV", swapped(cv2.imread(str(files[topic]))))]
+        else:
+            found = readings(files[topic])
+        for reader, got in found:
             want = array
             if is_bayer:
                 want, got = want[1:-1, 1:-1], got[1:-1, 1:-1]

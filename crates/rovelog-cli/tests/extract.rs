@@ -71,7 +71,13 @@ fn bag() -> Vec<u8> {
     let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
     let mut connect = |topic: &str, ty: &str, definition: &str| {
         let definition = format!("{definition}{HEADER}");
-        bag.connect(topic.as_bytes(), ty.as_bytes(), b"0123456789abcdef0123456789abcdef", definition.as_bytes()).unwrap()
+        bag.connect(
+            topic.as_bytes(),
+            ty.as_bytes(),
+            b"0123456789abcdef0123456789abcdef",
+            definition.as_bytes(),
+        )
+        .unwrap()
     };
     let points = connect("/lidar/points", "sensor_msgs/PointCloud2", POINT_CLOUD);
     let grid = connect("/map", "nav_msgs/OccupancyGrid", GRID);
@@ -95,9 +101,8 @@ fn point_clouds_and_maps_of_bags() {
         "extract robot.bag -o images --model VLP-16",
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
-    let index = ["all", "npz", "las"].map(|folder| {
-        String::from_utf8(place.read(&format!("{folder}/index.csv"))).unwrap()
-    });
+    let index = ["all", "npz", "las"]
+        .map(|folder| String::from_utf8(place.read(&format!("{folder}/index.csv"))).unwrap());
     snapshot!("extract_bag", format!("{runs}\n{}", index.join("\n")));
     let text = |name: &str| String::from_utf8(place.read(name)).unwrap();
     assert_eq!(
@@ -106,7 +111,8 @@ fn point_clouds_and_maps_of_bags() {
          occupied_thresh: 0.65\nfree_thresh: 0.196\nmode: trinary\n"
     );
     let ply = place.read("all/clouds/_lidar_points/0000000001500000000.ply");
-    let point = [1.0_f32, -2.0, 0.5].iter().flat_map(|axis| axis.to_le_bytes()).chain([7, 0]).collect::<Vec<_>>();
+    let point =
+        [1.0_f32, -2.0, 0.5].iter().flat_map(|axis| axis.to_le_bytes()).chain([7, 0]).collect::<Vec<_>>();
     assert_eq!(ply[ply.len() - 28..ply.len() - 14], point);
 }
 

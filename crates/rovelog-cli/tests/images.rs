@@ -88,16 +88,16 @@ fn images_and_streams_are_written_and_others_reported() {
     insta::assert_snapshot!(shown, @"");
     let index = String::from_utf8(place.read("out/index.csv")).unwrap();
     insta::assert_snapshot!(index, @"");
-    assert_eq!(place.read("out/streams/mixed.h264"), b"\0\0\0\x01\x67\0\0\0\x01\x65\x88");
-    let table = String::from_utf8(place.read("out/streams/mixed.h264.csv")).unwrap();
+    assert_eq!(place.read("out/streams/_mixed.h264"), b"\0\0\0\x01\x67\0\0\0\x01\x65\x88");
+    let table = String::from_utf8(place.read("out/streams/_mixed.h264.csv")).unwrap();
     insta::assert_snapshot!(table, @"");
-    assert_eq!(place.read("out/streams/audio.raw"), b"\x01\x02\x03\xff\xfb\x90\xc4");
+    assert_eq!(place.read("out/streams/_audio.raw"), b"\x01\x02\x03\xff\xfb\x90\xc4");
 }
 
 #[test]
 fn only_and_raw_choose_what_is_written() {
     let place = place();
-    let png = |folder: &str| place.read(&format!("{folder}/images/bayer/0000000001000000000.png"));
+    let png = |folder: &str| place.read(&format!("{folder}/images/_bayer/0000000001000000000.png"));
     // The color type of a PNG is byte 25: 2 is RGB, 0 is gray.
     place.run("extract images.bag -o color --only images");
     assert_eq!((png("color")[25], place.path("color/streams").exists()), (2, false));
@@ -106,5 +106,8 @@ fn only_and_raw_choose_what_is_written() {
     let shown = place.shown("extract images.bag -o streams --only streams");
     assert!(shown.contains("wrote 3 streams") && !place.path("streams/images").exists(), "{shown}");
     let shown = place.shown("extract images.bag -o none --only streams --raw");
-    assert!(shown.contains("--raw applies only to images of ROS bags") && shown.contains("[exit 2]"), "{shown}");
+    assert!(
+        shown.contains("--raw applies only to images of ROS bags") && shown.contains("[exit 2]"),
+        "{shown}"
+    );
 }

@@ -60,7 +60,10 @@ impl Extraction<'_> {
                     (Some(payload), _) if has_streams => streams.append(self, payload, &message.row)?,
                     (payload, _) if payload.is_some() || !self.args.wants(what) => {}
                     (_, Some(clouds)) => self.bag_cloud(clouds, &message, &mut names)?,
-                    _ if what == What::Streams => self.left_out(what, &message.row, "its format is unknown"),
+                    _ if what == What::Streams => {
+                        let format = message.value.get("format").and_then(Value::as_str).unwrap_or_default();
+                        self.left_out(what, &message.row, &format!("its format {format:?} is unknown"));
+                    }
                     _ if what == What::Maps => self.bag_map(&message, &mut names)?,
                     _ => self.bag_image(&message, &mut names)?,
                 }
