@@ -21,7 +21,7 @@ import open3d
 import yaml
 from plyfile import PlyData
 from pypcd4 import PointCloud
-from rosbags.highlevel import AnyReader
+from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
@@ -87,7 +87,7 @@ def scan(message, is_multi):
                     row["intensity"] = message.intensities[i].echoes[echo] if is_multi else message.intensities[i]
                 rows.append(row)
     names = ["x", "y", "z", "range", "t", "index", *["echo"] * is_multi, *["intensity"] * (len(message.intensities) > 0)]
-    kinds = {"index": "<u4", "echo": "<u2"}
+    kinds = {"index": "<u4", "echo": "<u4"}
     return {name: np.array([row[name] for row in rows], kinds.get(name, "<f4")) for name in names}
 
 
@@ -321,8 +321,6 @@ def check_generated(binary, folder):
     assert len(of_bag) == 1 and len(of_bag[0]["x"]) > 100
     for name in ("x", "y", "z", "intensity", "ring"):
         values += same(of_bag[0][name], np.concatenate([cloud[name] for cloud in of_vel]), f"velodyne {name}")
-    extract(binary, bag, folder / "captured", "--only", "packets")
-    assert (folder / "captured/packets/_velodyne.pcap").read_bytes()[24 + 58 :: 1264] == b"".join(p[:1] for p in packets)
     maps = 0
     for row in extract(binary, bag, folder / "maps", "--only", "maps", "--name", "index"):
         if not row["file"].endswith(".yaml"):
@@ -340,14 +338,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         clouds, values, maps = check_generated(binary, Path(folder))
     print(f"odd layouts: {clouds} clouds, {values} values, {maps} maps equal")
-    for bag in sorted(Path(real, "rosbag20").glob("**/*.bag")):
+    for bag in sorted(Path(real, "rosbag20").glob("real_*.bag")):
         try:
-            clouds, values = check(binary, bag)
-        except AssertionError:
-            raise
-        except Exception as error:  # rosbags refuses damaged bags
-            print(f"{bag.name}: not compared: {type(error).__name__}: {error}")
+            AnyReader([bag], default_typestore=STORE).open()
+        except (AnyReaderError, AssertionError) as error:
+            print(f"{bag.name}: not compared, because rosbags refuses it: {error}")
             continue
+        clouds, values = check(binary, bag)
         if clouds:
             print(f"{bag.name}: {clouds} clouds, {values} values equal")
 

@@ -88,12 +88,15 @@ fn trinary(cell: i8) -> u8 {
 /// Returns X, Y and the yaw angle of a pose.
 fn origin(pose: &Value) -> Option<[f64; 3]> {
     let part = |of: &str, name: &str| pose.get(of)?.get(name)?.as_f64();
-    let turn = |name: &str| part("orientation", name);
-    let (x, y, z, w) = (turn("x")?, turn("y")?, turn("z")?, turn("w")?);
-    let length = x * x + y * y + z * z + w * w;
+    let mut turn = [0.0; 4];
+    for (turn, name) in turn.iter_mut().zip(["x", "y", "z", "w"]) {
+        *turn = part("orientation", name)?;
+    }
+    let [x, y, z, w] = turn;
     // Messages without an orientation have a quaternion of zeros.
-    let s = if length > 0.0 { 2.0 / length } else { 0.0 };
-    let yaw = (s * (x * y + w * z)).atan2(1.0 - s * (y * y + z * z));
+    let length = turn.iter().map(|part| part * part).sum::<f64>();
+    let scale = if length > 0.0 { 2.0 / length } else { 0.0 };
+    let yaw = (scale * (x * y + w * z)).atan2(1.0 - scale * (y * y + z * z));
     Some([part("position", "x")?, part("position", "y")?, yaw])
 }
 

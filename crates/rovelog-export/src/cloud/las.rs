@@ -26,19 +26,7 @@ const TIMES: [&str; 3] = ["t", "time", "timestamp"];
 
 /// Names that programs use for the standard fields of a LAS point. An extra field of such a name
 /// gets a `_` at its end.
-const STANDARD: [&str; 11] = [
-    "intensity",
-    "return_number",
-    "number_of_returns",
-    "synthetic",
-    "key_point",
-    "withheld",
-    "overlap",
-    "classification",
-    "user_data",
-    "scan_angle",
-    "gps_time",
-];
+const STANDARD: [&str; 5] = ["intensity", "classification", "user_data", "scan_angle", "gps_time"];
 
 /// Columns of a cloud by their place in a LAS point.
 struct Places {

@@ -106,7 +106,7 @@ impl Cloud {
         for field in &self.fields {
             for i in 0..field.count {
                 let name = if field.count > 1 { format!("{}_{i}", field.name) } else { field.name.clone() };
-                columns.push(Column { name: unique(&mut taken, name), ty: field.ty, offset });
+                columns.push(Column { name: unique(&mut taken, &name), ty: field.ty, offset });
                 offset += field.ty.size();
             }
         }
@@ -129,9 +129,12 @@ impl Cloud {
 }
 
 /// Returns `name`, followed by a number if the name is already taken.
-pub(super) fn unique(taken: &mut HashSet<String>, name: String) -> String {
-    let mut found = name.clone();
-    for number in 2.. {
+///
+/// The first number is the number of the field, so that a cloud with thousands of equal names does
+/// not need millions of attempts.
+pub(super) fn unique(taken: &mut HashSet<String>, name: &str) -> String {
+    let mut found = name.to_owned();
+    for number in taken.len() + 1.. {
         if taken.insert(found.clone()) {
             break;
         }

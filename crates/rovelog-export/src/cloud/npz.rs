@@ -39,9 +39,10 @@ const LARGE: u64 = u32::MAX as u64 - 1024;
 /// Returns the header of an array in version 1.0 of the NPY format. `ty` is the `numpy` type of the
 /// elements.
 fn header(ty: &str, shape: &[usize]) -> Vec<u8> {
-    // A comma follows each length, because Python reads `(5)` as a number and not as a tuple.
-    let shape: String = shape.iter().map(|len| format!("{len},")).collect();
-    let mut text = format!("{{'descr': '{ty}', 'fortran_order': False, 'shape': ({shape}), }}");
+    // A comma follows the last length, because Python reads `(5)` as a number and not as a tuple.
+    let shape: Vec<_> = shape.iter().map(ToString::to_string).collect();
+    let shape = shape.join(",");
+    let mut text = format!("{{'descr': '{ty}', 'fortran_order': False, 'shape': ({shape},), }}");
     // The NPY format requires that the values start at a multiple of 64 bytes, and that the text
     // before them ends with a line feed. The 10 bytes before the text contain the magic number, the
     // version and the length of the text.

@@ -170,7 +170,7 @@ fn packed_fields(value: &Value, step: u64) -> Result<Vec<PackedField>, String> {
         // Names are words in the headers of files, and NPZ uses them as names of files.
         let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
         let name: String = name.chars().map(plain).collect();
-        let name = unique(&mut taken, if name.is_empty() { format!("f{i}") } else { name });
+        let name = unique(&mut taken, &if name.is_empty() { format!("f{i}") } else { name });
         #[expect(clippy::cast_possible_truncation, reason = "at most 4096 values")]
         let field = Field { name, ty, count: count as usize };
         #[expect(clippy::cast_possible_truncation, reason = "less than the 32-bit size of a point")]
@@ -227,7 +227,7 @@ fn scan(value: &Value, is_multi: bool) -> Result<Cloud, String> {
     let float = |name| Field::new(name, Scalar::Float32);
     let mut fields = vec![float("x"), float("y"), float("z"), float("range"), float("t")];
     fields.push(Field::new("index", Scalar::UInt32));
-    fields.extend(is_multi.then(|| Field::new("echo", Scalar::UInt16)));
+    fields.extend(is_multi.then(|| Field::new("echo", Scalar::UInt32)));
     fields.extend((!bright.is_empty()).then(|| float("intensity")));
     let mut data = Vec::new();
     for (i, beam) in (0_u32..).zip(ranges) {
@@ -237,7 +237,7 @@ fn scan(value: &Value, is_multi: bool) -> Result<Cloud, String> {
         } else {
             (std::slice::from_ref(beam), bright.map_or(&[][..], std::slice::from_ref))
         };
-        for (echo, range) in (0_u16..).zip(echoes) {
+        for (echo, range) in (0_u32..).zip(echoes) {
             let Some(range) = range.as_f64().filter(|range| limits.contains(range)) else { continue };
             let angle = first + step * f64::from(i);
             let time = period * f64::from(i);
@@ -249,7 +249,7 @@ fn scan(value: &Value, is_multi: bool) -> Result<Cloud, String> {
                 data.extend(echo.to_le_bytes());
             }
             if fields.last().is_some_and(|field| field.name == "intensity") {
-                let bright = bright.get(usize::from(echo)).and_then(Value::as_f64).unwrap_or(f64::NAN);
+                let bright = bright.get(echo as usize).and_then(Value::as_f64).unwrap_or(f64::NAN);
                 #[expect(clippy::cast_possible_truncation, reason = "the width of the field")]
                 data.extend((bright as f32).to_le_bytes());
             }
@@ -396,7 +396,7 @@ mod tests {
         assert!(header(Format::Ply).contains("vertex 4\nproperty uchar a_b_0\nproperty uchar a_b_1\nend_"));
         let pcd = header(Format::Pcd);
         assert!(pcd.contains("FIELDS a_b\nSIZE 1\nTYPE U\nCOUNT 2\nWIDTH 2\nHEIGHT 2\n"), "{pcd}");
-        assert!(header(Format::Npz).contains("'|u1', 'fortran_order': False, 'shape': (2,2,2,), }"));
+        assert!(header(Format::Npz).contains("'|u1', 'fortran_order': False, 'shape': (2,2,2,)"));
         for format in [Format::Kitti, Format::Las, Format::Laz] {
             let error = written(&cloud, format).unwrap_err();
             assert_eq!(error.to_string(), "the points have no fields x, y and z");
@@ -426,7 +426,7 @@ mod tests {
         let cloud = point_cloud(&message(&fields, [0, 1, 5, 0], false, Vec::new())).unwrap();
         assert!(cloud.is_empty());
         let names: Vec<_> = cloud.columns().into_iter().map(|column| column.name).collect();
-        assert_eq!(names, ["f0", "x", "x_2"]);
+        assert_eq!(names, ["f0", "x", "x_3"]);
     }
 
     #[test]

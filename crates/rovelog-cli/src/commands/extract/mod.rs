@@ -211,12 +211,18 @@ impl Extraction<'_> {
         self.status = Status::Lost;
     }
 
-    /// Warns that something could not be extracted. `row` tells its place in the log.
-    fn left_out(&mut self, what: What, row: &Row, why: &str) {
+    /// Returns the content of a message. If it is not valid, prints a warning and returns `None`.
+    /// `row` tells the place of the message in the log.
+    fn valid<T>(&mut self, what: What, row: &Row, content: Result<T, String>) -> Option<T> {
+        let why = match content {
+            Ok(content) => return Some(content),
+            Err(why) => why,
+        };
         let Row { topic, offset, .. } = row;
         let text = format!("the {} of {topic} at byte {offset} cannot be extracted: {why}", what.noun());
         self.context.notices.warn("messages that cannot be extracted", &text);
         self.status = Status::Lost;
+        None
     }
 
     /// Lists a file in `index.csv`.
@@ -231,12 +237,11 @@ impl Extraction<'_> {
         let formats = self.args.cloud.map_or(vec![cloud::Format::Ply, cloud::Format::Pcd], |one| vec![one]);
         for format in formats {
             let mut bytes = Vec::new();
-            let without_position = match cloud::write(cloud, format, comment, &mut bytes) {
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                    return Ok(self.left_out(What::Clouds, row, &error.to_string()));
-                }
-                written => written?,
+            let written = match cloud::write(cloud, format, comment, &mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(error.to_string()),
+                written => Ok(written?),
             };
+            let Some(without_position) = self.valid(What::Clouds, row, written) else { return Ok(()) };
             if without_position > 0 {
                 let points = count(without_position as u64, "point");
                 let text =

@@ -51,18 +51,18 @@ impl Extraction<'_> {
             for record in bag.intact_records(&select) {
                 let record = record.map_err(Failure::from)?;
                 self.context.progress.at(record.offset);
-                let value = record.value().unwrap_or(Value::Null);
-                let message = Message { topic, row: self.ros_row(&record, &value), value };
+                let value = record.value().map_err(|_| "the message cannot be decoded".to_owned());
+                let row = self.ros_row(&record, value.as_ref().unwrap_or(&Value::Null));
+                let Some(value) = self.valid(what, &row, value) else { continue };
+                let message = Message { topic, value, row };
                 match (stream::payload(&topic.type_name, &message.value), &mut clouds) {
-                    _ if message.value == Value::Null => {
-                        self.left_out(what, &message.row, "the message cannot be decoded");
-                    }
                     (Some(payload), _) if has_streams => streams.append(self, payload, &message.row)?,
                     (payload, _) if payload.is_some() || !self.args.wants(what) => {}
                     (_, Some(clouds)) => self.bag_cloud(clouds, &message, &mut names)?,
                     _ if what == What::Streams => {
                         let format = message.value.get("format").and_then(Value::as_str).unwrap_or_default();
-                        self.left_out(what, &message.row, &format!("its format {format:?} is unknown"));
+                        let unknown = format!("its format {format:?} is unknown");
+                        self.valid(what, &message.row, Err::<(), _>(unknown));
                     }
                     _ if what == What::Maps => self.bag_map(&message, &mut names)?,
                     _ => self.bag_image(&message, &mut names)?,
@@ -93,10 +93,8 @@ impl Extraction<'_> {
     fn bag_image(&mut self, message: &Message<'_>, names: &mut Names) -> Result<(), Failure> {
         let Message { topic, value, row } = message;
         let bayer = if self.args.raw { Bayer::Mosaic } else { Bayer::Color };
-        let picture = match picture::of_message(&topic.type_name, value, bayer) {
-            Ok(picture) => picture,
-            Err(why) => return Ok(self.left_out(What::Images, row, &why)),
-        };
+        let picture = picture::of_message(&topic.type_name, value, bayer);
+        let Some(picture) = self.valid(What::Images, row, picture) else { return Ok(()) };
         let file = format!("{}.{}", names.next(row), picture.format.extension());
         self.file(&file, |out| Ok(out.write_all(&picture.bytes)?))?;
         let (width, height) = picture.size.unzip();
@@ -114,10 +112,7 @@ impl Extraction<'_> {
         names: &mut Names,
     ) -> Result<(), Failure> {
         let Message { topic, value, row } = message;
-        let cloud = match clouds.read(value) {
-            Ok(cloud) => cloud,
-            Err(why) => return Ok(self.left_out(What::Clouds, row, &why)),
-        };
+        let Some(cloud) = self.valid(What::Clouds, row, clouds.read(value)) else { return Ok(()) };
         let mut comment = format!("{} by rovelog {}", topic.name, env!("CARGO_PKG_VERSION"));
         // The times of a Livox sensor's points are counted from this time, which is nowhere else.
         if let Some(Value::UInt(timebase, _)) = value.get("timebase") {
@@ -129,10 +124,7 @@ impl Extraction<'_> {
     /// Extracts a map as an image and its description.
     fn bag_map(&mut self, message: &Message<'_>, names: &mut Names) -> Result<(), Failure> {
         let Message { value, row, .. } = message;
-        let map = match grid::of_message(value) {
-            Ok(map) => map,
-            Err(why) => return Ok(self.left_out(What::Maps, row, &why)),
-        };
+        let Some(map) = self.valid(What::Maps, row, grid::of_message(value)) else { return Ok(()) };
         let base = names.next(row);
         let (image, description) = (format!("{base}.pgm"), format!("{base}.yaml"));
         let name = image.rsplit('/').next().unwrap_or_default();
