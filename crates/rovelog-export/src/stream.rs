@@ -70,7 +70,7 @@ fn audio_extension(bytes: &[u8]) -> &'static str {
         // Header of a frame of MPEG Layer III. The other two conditions exclude invalid headers,
         // because samples may start with the same two bytes.
         [0xff, version, rates, ..]
-            if version & 0xe6 == 0xe2 && !matches!(rates >> 4, 0 | 15) && rates & 12 != 12 =>
+            if version & 0xe6 == 0xe2 && !matches!(rates >> 4, 0 | 15) && rates & 0x0c != 0x0c =>
         {
             "mp3"
         }

@@ -125,8 +125,8 @@ impl RawImage<'_> {
 }
 
 /// Converts pairs of pixels to RGB according to ITU-R BT.601 with brightness from 16 to 235. The
-/// result equals that of OpenCV (`COLOR_YUV2RGB_UYVY`), which `cv_bridge` calls. Its numbers are the
-/// coefficients of the standard multiplied by 2^20.
+/// result equals that of `cv::cvtColor` with `COLOR_YUV2RGB_UYVY`, which `cv_bridge` calls. Its
+/// numbers are the coefficients of the standard multiplied by 2^20.
 fn rgb_of_yuv422(data: &[u8], y_at: [usize; 2]) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len() / 2 * 3);
     for pair in data.as_chunks::<4>().0 {
@@ -135,7 +135,7 @@ fn rgb_of_yuv422(data: &[u8], y_at: [usize; 2]) -> Vec<u8> {
         for at in y_at {
             let y = (i32::from(pair[at]) - 16).max(0) * 1_220_542 + (1 << 19);
             let rgb = [y + 1_673_527 * v, y - 852_492 * v - 409_993 * u, y + 2_116_026 * u];
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+            #[expect(clippy::cast_sign_loss, reason = "clamped")]
             out.extend(rgb.map(|color| (color >> 20).clamp(0, 255) as u8));
         }
     }
@@ -177,7 +177,9 @@ fn demosaiced(mosaic: &[u8], (width, height): (u32, u32), sample_len: usize, red
                 [horizontal.div_ceil(2), own, vertical.div_ceil(2)]
             };
             let rgb = if is_red_row { [first, green, second] } else { [second, green, first] };
-            rgb.iter().for_each(|color| out.extend(&color.to_be_bytes()[4 - sample_len..]));
+            for color in rgb {
+                out.extend(&color.to_be_bytes()[4 - sample_len..]);
+            }
         }
     }
     out

@@ -194,7 +194,6 @@ fn draw_scan(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
             }
         }
     }
-    let size = (SCAN_PIXELS, SCAN_PIXELS);
-    let bytes = png(size, png::ColorType::Rgb, png::BitDepth::Eight, &pixels)?;
+    let bytes = png((SCAN_PIXELS, SCAN_PIXELS), png::ColorType::Rgb, png::BitDepth::Eight, &pixels)?;
     Ok((bytes, half * 2.0))
 }
