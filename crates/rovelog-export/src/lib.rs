@@ -20,6 +20,8 @@
 //! - [`page`] contains the scripts and style sheets of these pages.
 //! - [`cloud`] writes point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`.
 //! - [`grid`] writes maps of ROS bags as PGM and YAML.
+//! - [`picture`] converts images of ROS messages to image files, without losing a value.
+//! - [`stream`] finds the parts of video and audio streams in ROS messages.
 //! - [`pcap`] writes Velodyne packets as a network capture.
 //!
 //! Most exports only use [`rovelog::LogReader`], so they accept logs of any format.
@@ -51,6 +53,7 @@ pub mod report;
 mod ros;
 pub mod signal;
 pub mod statistics;
+pub mod stream;
 pub mod table;
 pub mod text;
 pub mod totals;

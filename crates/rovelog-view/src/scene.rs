@@ -7,7 +7,7 @@ use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::{AnyLog, Record, Select, Topic};
 use rovelog_export::cloud::ros::{self, CloudReader};
 use rovelog_export::mcap::VelodyneOptions;
-use rovelog_export::picture;
+use rovelog_export::picture::{self, Bayer};
 use rovelog_export::track::{self, TrackOptions};
 use serde_json::json;
 
@@ -97,9 +97,8 @@ pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u
         vel_image(reader, &record)?
     } else {
         let value = record.value().map_err(|error| error.to_string())?;
-        let picture = picture::of_message(&record.topic.type_name, &value);
-        let picture = picture.map_err(|error| error.to_string())??;
-        (picture.bytes, picture.format.ok_or("the format of the image is unknown")?)
+        let picture = picture::of_message(&record.topic.type_name, &value, Bayer::Color)?;
+        (picture.bytes, picture.format)
     };
     if !image.1.is_for_browsers() {
         return Err(format!("browsers cannot show {} images", image.1.name()));

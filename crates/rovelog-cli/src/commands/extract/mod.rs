@@ -3,6 +3,7 @@
 
 mod index;
 mod rosbag;
+mod streams;
 mod vel;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use rovelog::{AnyLog, LogReader as _};
 use rovelog_export::cloud::{self, Cloud, ros};
-use rovelog_export::{grid, picture};
+use rovelog_export::{grid, picture, stream};
 use serde::Serialize;
 
 use self::index::{COLUMNS, FileFacts, Names, Naming, Row};
@@ -28,11 +29,12 @@ use crate::velodyne::VelodyneArgs;
 use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
-Compressed images are copied byte for byte, and raw images become PNG files. The point cloud of a \
-ROS message has all fields of the message. Each revolution of a Velodyne in a VEL log becomes a \
-cloud with x (forward), y (left), z (up), intensity, ring, and seconds since the start of the \
-revolution. kitti files have only x, y, z and intensity. las and laz files store coordinates in \
-tenths of a millimeter. Maps of ROS become PGM and YAML files for map_server. The table index.csv \
+Image files are copied byte for byte. Raw and depth images become PNG, or TIFF if PNG cannot store \
+their values. The parts of a video or audio stream become one file and a table of their times. The \
+point cloud of a ROS message has all fields of the message. Each revolution of a Velodyne in a VEL \
+log becomes a cloud with x (forward), y (left), z (up), intensity, ring, and seconds since the start \
+of the revolution. kitti files have only x, y, z and intensity. las and laz files store coordinates \
+in tenths of a millimeter. Maps of ROS become PGM and YAML files for map_server. The table index.csv \
 lists every file with its time, header stamp, topic, frame and byte offset in the log.
 
 Examples:
@@ -51,10 +53,13 @@ pub(crate) struct Args {
     /// Output folder; created if it does not exist. Several logs get a folder each in it
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
-    /// Extract only images, clouds (point clouds), maps (occupancy grids), or packets (Velodyne
-    /// packets as a PCAP file); default: all but packets
+    /// Extract only images, clouds (point clouds), maps (occupancy grids), streams (video and
+    /// audio), or packets (Velodyne packets as a PCAP file); default: all but packets
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     only: Option<What>,
+    /// Write images with a Bayer pattern as they are, without computing the missing colors
+    #[arg(long)]
+    raw: bool,
     /// Format of point clouds: ply, pcd, las, laz, npz or kitti; default: both ply and pcd
     #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
     cloud: Option<cloud::Format>,
@@ -83,17 +88,20 @@ enum What {
     Images,
     Clouds,
     Maps,
+    Streams,
     Packets,
 }
 
 impl What {
     /// Returns the kind of data in messages of the ROS type `type_name`. Returns `None` if such
-    /// messages are not extracted.
+    /// messages are not extracted. Images may also be parts of a stream.
     fn of_ros_type(type_name: &str) -> Option<Self> {
         if picture::is_image(type_name) {
             Some(Self::Images)
         } else if ros::is_cloud(type_name) {
             Some(Self::Clouds)
+        } else if stream::is_stream(type_name) {
+            Some(Self::Streams)
         } else {
             grid::is_grid(type_name).then_some(Self::Maps)
         }
@@ -105,6 +113,7 @@ impl What {
             Self::Images => "image",
             Self::Clouds => "cloud",
             Self::Maps => "map",
+            Self::Streams => "stream",
             Self::Packets => "packet",
         }
     }
@@ -135,6 +144,9 @@ impl Args {
         };
         if self.cloud.is_some() && !self.wants(What::Clouds) {
             return without("--cloud", "point clouds");
+        }
+        if self.raw && !(self.wants(What::Images) && matches!(log, AnyLog::Rosbag(_))) {
+            return without("--raw", "images of ROS bags");
         }
         let has_packets = match log {
             AnyLog::Rosbag(bag) => bag.topics().iter().any(|topic| topic.type_name == ros::VELODYNE_SCAN),
@@ -246,16 +258,21 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Writes one file into the output folder. `name` may contain subfolders.
+    /// Creates a file in the output folder. `name` may contain subfolders.
+    fn create(&self, name: &str) -> Result<OutFile, Failure> {
+        if let Some((folder, _)) = name.rsplit_once('/') {
+            self.folder.folder(folder)?;
+        }
+        self.folder.file(&self.output.join(name), &self.inputs)
+    }
+
+    /// Writes one file into the output folder.
     fn file(
         &self,
         name: &str,
         write: impl FnOnce(&mut OutFile) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        if let Some((folder, _)) = name.rsplit_once('/') {
-            self.folder.folder(folder)?;
-        }
-        let mut file = self.folder.file(&self.output.join(name), &self.inputs)?;
+        let mut file = self.create(name)?;
         write(&mut file)?;
         file.finish()
     }

@@ -1,4 +1,4 @@
-//! Extracts the images, point clouds and maps of a ROS bag.
+//! Extracts the images, point clouds, maps and streams of a ROS bag.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -7,9 +7,11 @@ use rovelog::core::backend::Backend as _;
 use rovelog::rosbag12::BagReader;
 use rovelog::{LogReader as _, Record, Select, Topic, Value};
 use rovelog_export::cloud::ros::{self, CloudReader};
-use rovelog_export::{grid, picture, topic_names};
+use rovelog_export::picture::{self, Bayer};
+use rovelog_export::{grid, stream, topic_names};
 
 use super::index::{FileFacts, Names, Row};
+use super::streams::Streams;
 use super::{Extraction, What};
 use crate::failure::Failure;
 use crate::window::Window;
@@ -30,8 +32,12 @@ impl Extraction<'_> {
         let topics: Vec<&Topic> = bag.topics().iter().collect();
         // Names are made from all topics, so that `--only` does not change the name of a folder.
         for (topic, name) in topics.iter().zip(topic_names(&topics)) {
-            let wanted = What::of_ros_type(&topic.type_name).filter(|what| self.args.wants(*what));
-            let Some(what) = wanted.filter(|_| topic.count > 0) else { continue };
+            let Some(what) = What::of_ros_type(&topic.type_name) else { continue };
+            let has_streams = stream::is_stream(&topic.type_name) && self.args.wants(What::Streams);
+            if topic.count == 0 || !(self.args.wants(what) || has_streams) {
+                continue;
+            }
+            let mut streams = Streams::new(&name);
             let clouds = (what == What::Clouds).then(|| CloudReader::new(bag, topic, &velodyne)).transpose();
             let mut clouds = match clouds {
                 Ok(clouds) => clouds,
@@ -49,25 +55,35 @@ impl Extraction<'_> {
                 let row = self.ros_row(&record, value.as_ref().unwrap_or(&Value::Null));
                 let Some(value) = self.valid(what, &row, value) else { continue };
                 let message = Message { topic, value, row };
-                match &mut clouds {
-                    Some(clouds) => self.bag_cloud(clouds, &message, &mut names)?,
-                    None if what == What::Maps => self.bag_map(&message, &mut names)?,
-                    None => self.bag_image(&message, &mut names)?,
+                match (stream::payload(&topic.type_name, &message.value), &mut clouds) {
+                    (Some(payload), _) if has_streams => streams.append(self, payload, &message.row)?,
+                    (payload, _) if payload.is_some() || !self.args.wants(what) => {}
+                    (_, Some(clouds)) => self.bag_cloud(clouds, &message, &mut names)?,
+                    _ if what == What::Streams => {
+                        let format = message.value.get("format").and_then(Value::as_str).unwrap_or_default();
+                        let unknown = format!("its format {format:?} is unknown");
+                        self.valid(what, &message.row, Err::<(), _>(unknown));
+                    }
+                    _ if what == What::Maps => self.bag_map(&message, &mut names)?,
+                    _ => self.bag_image(&message, &mut names)?,
                 }
             }
+            streams.finish(self)?;
         }
         Ok(())
     }
 
     /// Returns the columns of `index.csv` that all files of a message share.
     fn ros_row(&self, record: &Record<'_>, value: &Value) -> Row {
-        let header = value.get("header");
+        // `foxglove_msgs/CompressedVideo` has the fields of a header itself.
+        let header = value.get("header").unwrap_or(value);
+        let stamp = header.get("stamp").or_else(|| header.get("timestamp"));
         Row {
             t_ns: record.time.map_or(0, |time| time.nanos),
             time: self.times.machine(record.time),
-            stamp_ns: header.and_then(|header| ros::nanos(header.get("stamp")?)),
+            stamp_ns: stamp.and_then(ros::nanos),
             topic: record.topic.name.clone(),
-            frame_id: header.and_then(|header| Some(header.get("frame_id")?.as_str()?.to_owned())),
+            frame_id: header.get("frame_id").and_then(Value::as_str).map(str::to_owned),
             offset: record.offset,
             ..Row::default()
         }
@@ -76,16 +92,10 @@ impl Extraction<'_> {
     /// Extracts an image.
     fn bag_image(&mut self, message: &Message<'_>, names: &mut Names) -> Result<(), Failure> {
         let Message { topic, value, row } = message;
-        let picture = picture::of_message(&topic.type_name, value)?;
+        let bayer = if self.args.raw { Bayer::Mosaic } else { Bayer::Color };
+        let picture = picture::of_message(&topic.type_name, value, bayer);
         let Some(picture) = self.valid(What::Images, row, picture) else { return Ok(()) };
-        if picture.format.is_none() {
-            let text = format!(
-                "the image of {} at byte {} has an unknown format ({:?}); its bytes are written unchanged",
-                topic.name, row.offset, picture.encoding
-            );
-            self.context.notices.warn("images with an unknown format", &text);
-        }
-        let file = format!("{}.{}", names.next(row), picture.extension());
+        let file = format!("{}.{}", names.next(row), picture.format.extension());
         self.file(&file, |out| Ok(out.write_all(&picture.bytes)?))?;
         let (width, height) = picture.size.unzip();
         let encoding = picture.encoding.into();
