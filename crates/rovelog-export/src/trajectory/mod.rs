@@ -7,16 +7,17 @@
 
 mod global;
 mod px4;
-mod ros;
+pub(crate) mod ros;
 mod transforms;
 mod vel;
 mod write;
 
-use rovelog::{AnyLog, Error, ErrorKind};
+use rovelog::{AnyLog, Error, ErrorKind, LogReader};
 
 pub use self::transforms::between_frames;
 pub use self::write::{Format, write};
 use crate::ExportError;
+use crate::findings::scan::{WHOLE_LOG, each_row};
 pub use crate::pose::Pose;
 use crate::pose::{IDENTITY_POSE, length};
 use crate::track::{Tally, TrackOptions};
@@ -126,13 +127,26 @@ fn neighbors<T>(items: &[T], nanos: i64, time: impl Fn(&T) -> i64) -> Option<Nei
     Some(Neighbors { before, after, share })
 }
 
-/// Sets the orientation of each pose to the interpolated orientation at its time. `turns` has poses
-/// in any order, of which only the orientations are used. Poses outside the times of `turns` are
-/// removed and counted. If `turns` is empty, the poses stay unchanged.
-fn orient(trajectory: &mut Trajectory, mut turns: Vec<TimedPose>) {
+/// Sets the orientation of each pose to the interpolated orientation at its time. `fields` are the
+/// parts w, x, y and z of a quaternion in the topic `topic`. Poses outside the times of this topic
+/// are removed and counted. If the topic has no orientations, the poses stay unchanged.
+fn orient(
+    trajectory: &mut Trajectory,
+    log: &dyn LogReader,
+    topic: &str,
+    fields: [&str; 4],
+) -> Result<(), ExportError> {
+    let mut turns = Vec::new();
+    each_row(log, topic, &fields, WHOLE_LOG, |nanos, row| {
+        let Ok(orientation) = <[f64; 4]>::try_from(row) else { return };
+        if (length(orientation) - 1.0).abs() <= 0.05 {
+            turns.push(TimedPose { nanos, pose: Pose { orientation, ..IDENTITY_POSE } });
+        }
+    })?;
     if turns.is_empty() {
-        return;
+        return Ok(());
     }
+    trajectory.source = format!("{} with {topic}", trajectory.source);
     turns.sort_by_key(|turn| turn.nanos);
     let before = trajectory.poses.len();
     trajectory.poses.retain_mut(|timed| {
@@ -141,4 +155,5 @@ fn orient(trajectory: &mut Trajectory, mut turns: Vec<TimedPose>) {
         true
     });
     trajectory.tally.unmatched += (before - trajectory.poses.len()) as u64;
+    Ok(())
 }

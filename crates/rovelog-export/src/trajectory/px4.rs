@@ -8,28 +8,15 @@ use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4;
 use rovelog::{AnyLog, LogReader as _, Topic};
 
-use super::{TimedPose, Trajectory, global, orient};
+use super::{Trajectory, global, orient};
 use crate::ExportError;
-use crate::findings::scan::{WHOLE_LOG, each_row};
-use crate::pose::{IDENTITY_POSE, Pose, east_north_up, length};
+use crate::findings::scan::each_row;
+use crate::pose::{Pose, east_north_up};
 use crate::track::TrackOptions;
 
 /// Fields of `vehicle_odometry`. Up to PX4 1.13, the position is in `x`, `y` and `z`, and the frame
 /// in `local_frame`.
-const ODOMETRY: [&str; 12] = [
-    "position[0]",
-    "position[1]",
-    "position[2]",
-    "q[0]",
-    "q[1]",
-    "q[2]",
-    "q[3]",
-    "x",
-    "y",
-    "z",
-    "pose_frame",
-    "local_frame",
-];
+const ODOMETRY: &str = "position[0] position[1] position[2] q[0] q[1] q[2] q[3] x y z pose_frame local_frame";
 
 /// Value of `pose_frame` for a world with the axes forward, right and down at the start.
 const POSE_FRAME_FRD: f64 = 2.0;
@@ -65,7 +52,8 @@ pub(super) fn read(
 /// Reads the poses of a topic with the type `vehicle_odometry`.
 fn odometry(reader: &UlogReader, topic: &Topic, options: &TrackOptions) -> Result<Trajectory, ExportError> {
     let mut trajectory = Trajectory::new(&topic.name);
-    each_row(reader, &topic.name, &ODOMETRY, (options.start, options.end), |nanos, row| {
+    let fields: Vec<_> = ODOMETRY.split(' ').collect();
+    each_row(reader, &topic.name, &fields, (options.start, options.end), |nanos, row| {
         let [px, py, pz, w, i, j, k, x, y, z, pose_frame, local_frame] = *row else { return };
         trajectory.tally.rows += 1;
         let position = if px.is_nan() { [x, y, z] } else { [px, py, pz] };
@@ -103,17 +91,7 @@ fn local_position(
     // Simulators also log `vehicle_local_position_groundtruth` and `vehicle_attitude_groundtruth`,
     // and several estimators log `estimator_local_position` and `estimator_attitude`.
     let attitude = topic.name.replace("local_position", "attitude");
-    let mut turns = Vec::new();
-    each_row(reader, &attitude, &["q[0]", "q[1]", "q[2]", "q[3]"], WHOLE_LOG, |nanos, row| {
-        let Ok(orientation) = <[f64; 4]>::try_from(row) else { return };
-        if (length(orientation) - 1.0).abs() <= 0.05 {
-            turns.push(TimedPose { nanos, pose: Pose { orientation, ..IDENTITY_POSE } });
-        }
-    })?;
-    if !turns.is_empty() {
-        trajectory.source = format!("{} with {attitude}", topic.name);
-    }
-    orient(&mut trajectory, turns);
+    orient(&mut trajectory, reader, &attitude, ["q[0]", "q[1]", "q[2]", "q[3]"])?;
     trajectory.poses.iter_mut().for_each(|timed| timed.pose = east_north_up(&timed.pose));
     Ok(trajectory)
 }

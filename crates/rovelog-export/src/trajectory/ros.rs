@@ -1,121 +1,61 @@
 //! Reads the trajectory of a topic of a ROS bag.
 
 use rovelog::core::backend::Backend as _;
-use rovelog::core::internal::layout::{TypedError, TypedReader};
 use rovelog::rosbag12::BagReader;
-use rovelog::{AnyLog, Record, Select, Topic};
-use serde::Deserialize;
+use rovelog::{AnyLog, Select, Topic, Value};
 
 use super::{Trajectory, global, refused};
 use crate::ExportError;
 use crate::pose::Pose;
 use crate::track::TrackOptions;
 
-/// Header of a message (`std_msgs/Header`).
-#[derive(Deserialize)]
-pub(super) struct Header {
-    /// Time of the measurement in nanoseconds.
-    pub(super) stamp: i64,
-    pub(super) frame_id: String,
-}
-
-#[derive(Deserialize)]
-struct Vector {
-    x: f64,
-    y: f64,
-    z: f64,
-}
-
-#[derive(Deserialize)]
-struct Quaternion {
-    x: f64,
-    y: f64,
-    z: f64,
-    w: f64,
-}
-
-/// `geometry_msgs/Pose`.
-#[derive(Deserialize)]
-struct RosPose {
-    position: Vector,
-    orientation: Quaternion,
-}
-
-/// `geometry_msgs/PoseWithCovariance`.
-#[derive(Deserialize)]
-struct CovariantPose {
-    pose: RosPose,
-}
-
-/// `geometry_msgs/PoseStamped`, and messages with a pose of another type.
-#[derive(Deserialize)]
-struct Posed<P> {
-    header: Header,
-    pose: P,
-}
-
-/// `geometry_msgs/Transform`.
-#[derive(Deserialize)]
-struct Transform {
-    translation: Vector,
-    rotation: Quaternion,
-}
-
-/// `geometry_msgs/TransformStamped`.
-#[derive(Deserialize)]
-pub(super) struct TransformStamped {
-    pub(super) header: Header,
-    pub(super) child_frame_id: String,
-    transform: Transform,
-}
-
-fn pose(position: &Vector, orientation: &Quaternion) -> Pose {
-    let Quaternion { x, y, z, w } = *orientation;
-    Pose { position: [position.x, position.y, position.z], orientation: [w, x, y, z] }
-}
-
-impl TransformStamped {
-    pub(super) fn pose(&self) -> Pose {
-        pose(&self.transform.translation, &self.transform.rotation)
-    }
-}
-
-/// The stamp and the pose of a message.
-type Stamped = (i64, Pose);
-
 /// A type of messages with a pose.
-struct PoseType {
-    name: &'static str,
-    read: fn(&mut TypedReader, &Record<'_>) -> Result<Stamped, TypedError>,
+pub(crate) struct PoseType {
+    pub(crate) name: &'static str,
+    /// Path of the field with the position.
+    pub(crate) position: &'static str,
+    orientation: &'static str,
 }
 
 /// Types of messages with a pose, in order of preference.
-const TYPES: [PoseType; 4] = [
-    PoseType { name: "nav_msgs/Odometry", read: covariant },
-    PoseType { name: "geometry_msgs/PoseWithCovarianceStamped", read: covariant },
-    PoseType {
-        name: "geometry_msgs/PoseStamped",
-        read: |reader, record| {
-            let message: Posed<RosPose> = reader.read(record)?;
-            Ok((message.header.stamp, pose(&message.pose.position, &message.pose.orientation)))
-        },
-    },
-    PoseType {
-        name: "geometry_msgs/TransformStamped",
-        read: |reader, record| {
-            let message: TransformStamped = reader.read(record)?;
-            Ok((message.header.stamp, message.pose()))
-        },
-    },
+pub(crate) const TYPES: [PoseType; 4] = [
+    pose_type("nav_msgs/Odometry", "pose.pose.position", "pose.pose.orientation"),
+    pose_type("geometry_msgs/PoseWithCovarianceStamped", "pose.pose.position", "pose.pose.orientation"),
+    pose_type("geometry_msgs/PoseStamped", "pose.position", "pose.orientation"),
+    TRANSFORM,
 ];
+
+/// The type of a transform, which is the pose of a child frame in its parent.
+pub(super) const TRANSFORM: PoseType =
+    pose_type("geometry_msgs/TransformStamped", "transform.translation", "transform.rotation");
+
+const fn pose_type(name: &'static str, position: &'static str, orientation: &'static str) -> PoseType {
+    PoseType { name, position, orientation }
+}
+
+impl PoseType {
+    /// Returns the pose and the stamp of a message. The stamp is in nanoseconds.
+    pub(super) fn read(&self, message: &Value) -> Option<(i64, Pose)> {
+        let position = numbers(at(message, self.position)?, ["x", "y", "z"])?;
+        let orientation = numbers(at(message, self.orientation)?, ["w", "x", "y", "z"])?;
+        #[expect(clippy::cast_possible_truncation, reason = "both parts have 32 bits")]
+        let [sec, nsec] = numbers(at(message, "header.stamp")?, ["sec", "nsec"])?.map(|part| part as i64);
+        Some((sec * 1_000_000_000 + nsec, Pose { position, orientation }))
+    }
+}
+
+/// Returns the field with a path, such as `header.stamp`.
+pub(super) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(value, |value, name| value.get(name))
+}
+
+fn numbers<const N: usize>(value: &Value, names: [&str; N]) -> Option<[f64; N]> {
+    let numbers: Option<Vec<f64>> = names.iter().map(|name| value.get(name)?.as_f64()).collect();
+    numbers?.try_into().ok()
+}
 
 /// Type of messages with a geographic position.
 const NAV_SAT_FIX: &str = "sensor_msgs/NavSatFix";
-
-fn covariant(reader: &mut TypedReader, record: &Record<'_>) -> Result<Stamped, TypedError> {
-    let Posed::<CovariantPose> { header, pose: CovariantPose { pose: inner } } = reader.read(record)?;
-    Ok((header.stamp, pose(&inner.position, &inner.orientation)))
-}
 
 pub(super) fn read(log: &AnyLog, bag: &BagReader, options: &TrackOptions) -> Result<Trajectory, ExportError> {
     let Some(topic) = choose(log, options)? else { return Ok(Trajectory::default()) };
@@ -123,15 +63,14 @@ pub(super) fn read(log: &AnyLog, bag: &BagReader, options: &TrackOptions) -> Res
         return global::read(log, &TrackOptions { topics: vec![topic.name.clone()], ..options.clone() });
     };
     let mut trajectory = Trajectory::new(&topic.name);
-    let (mut reader, mut stamped) = (TypedReader::default(), false);
-    let mut messages = Vec::new();
+    let (mut messages, mut stamped) = (Vec::new(), false);
     for record in bag.intact_records(&Select::topic(&topic.name).between(options.start, options.end)) {
         let record = record?;
         if record.topic.id != topic.id {
             continue;
         }
         trajectory.tally.rows += 1;
-        let Ok((stamp, pose)) = (kind.read)(&mut reader, &record) else {
+        let Some((stamp, pose)) = record.value().ok().and_then(|message| kind.read(&message)) else {
             trajectory.tally.undecodable += 1;
             continue;
         };

@@ -12,12 +12,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rovelog::core::backend::Backend as _;
-use rovelog::core::internal::layout::TypedReader;
 use rovelog::rosbag12::BagReader;
-use rovelog::{AnyLog, Clock, LogReader as _, Select, Timestamp, Topic};
-use serde::Deserialize;
+use rovelog::{AnyLog, Clock, LogReader as _, Select, Timestamp, Topic, Value};
 
-use super::ros::TransformStamped;
+use super::ros::{TRANSFORM, at};
 use super::{Trajectory, neighbors, refused};
 use crate::ExportError;
 use crate::pose::{IDENTITY_POSE, Pose, length};
@@ -36,12 +34,6 @@ const TOLERANCE: f64 = 0.01;
 
 /// Maximum number of frames or transforms that an error message lists.
 const MAX_LISTED: usize = 10;
-
-/// `tf2_msgs/TFMessage`.
-#[derive(Deserialize)]
-struct TfMessage {
-    transforms: Vec<TransformStamped>,
-}
 
 /// Pose of a frame in its parent.
 #[derive(Clone, Copy)]
@@ -66,24 +58,6 @@ struct Frame {
 struct Frames {
     list: Vec<Frame>,
     ids: HashMap<String, usize>,
-}
-
-/// Reason why a chain of frames has no further parent.
-#[derive(Clone, Copy, PartialEq)]
-enum End {
-    /// The frame has no parent.
-    Root,
-    /// The frame has transforms, but none around the time.
-    Unknown,
-    /// The chain is longer than [`MAX_DEPTH`].
-    TooLong,
-}
-
-/// A frame, its parent, the parent of the parent and so on.
-struct Chain {
-    /// The frames, each with the pose of the first frame in it.
-    frames: Vec<(usize, Pose)>,
-    end: End,
 }
 
 /// Reads the trajectory of the frame `child` in the frame `parent`. It has a pose at the time of
@@ -146,23 +120,16 @@ impl Frames {
         }
         let mut frames = Self::default();
         let select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
-        let (mut reader, mut odd) = (TypedReader::default(), 0_u64);
+        let mut odd = 0_u64;
         for record in bag.intact_records(&select) {
             let record = record?;
-            let Ok(message) = reader.read::<TfMessage>(&record) else {
+            let message = record.value();
+            let Some(Value::List(list)) = message.as_ref().ok().and_then(|all| all.get("transforms")) else {
                 trajectory.tally.undecodable += 1;
                 continue;
             };
             let is_static = record.topic.name.ends_with("tf_static");
-            for transform in message.transforms {
-                let pose = transform.pose();
-                let is_finite = pose.position.iter().all(|part| part.is_finite());
-                if is_finite && (length(pose.orientation) - 1.0).abs() <= TOLERANCE {
-                    frames.add(&transform, pose, is_static);
-                } else {
-                    odd += 1;
-                }
-            }
+            odd += list.iter().filter(|transform| frames.add(transform, is_static).is_none()).count() as u64;
         }
         if odd > 0 {
             trajectory.notes.push(format!("{odd} transforms are no rotations, and were left out as in tf2"));
@@ -175,15 +142,22 @@ impl Frames {
         Ok(frames)
     }
 
-    fn add(&mut self, transform: &TransformStamped, pose: Pose, is_static: bool) {
-        let parent = self.intern(&transform.header.frame_id);
-        let child = self.intern(&transform.child_frame_id);
-        let transform = Transform { nanos: transform.header.stamp, parent, pose };
+    /// Adds a transform. Returns `None` if it is not finite or no rotation.
+    fn add(&mut self, transform: &Value, is_static: bool) -> Option<()> {
+        let (nanos, pose) = TRANSFORM.read(transform)?;
+        let is_finite = pose.position.iter().all(|part| part.is_finite());
+        if !is_finite || (length(pose.orientation) - 1.0).abs() > TOLERANCE {
+            return None;
+        }
+        let parent = self.intern(at(transform, "header.frame_id")?.as_str()?);
+        let child = self.intern(transform.get("child_frame_id")?.as_str()?);
+        let transform = Transform { nanos, parent, pose };
         if is_static {
             self.list[child].fixed = Some(transform);
         } else {
             self.list[child].transforms.push(transform);
         }
+        Some(())
     }
 
     /// Returns the index of a frame, which is added if it is new. Older programs write names with a
@@ -206,12 +180,12 @@ impl Frames {
         let mut names: Vec<_> = self.list.iter().map(|frame| &*frame.name).collect();
         names.sort_unstable();
         let next = match nearest(name, names.iter().copied()).first() {
-            Some(near) => format!("did you mean {near}? "),
-            None => String::new(),
+            Some(near) => format!("did you mean {near}? The"),
+            None => "the".to_owned(),
         };
         let more = if names.len() > MAX_LISTED { " ..." } else { "" };
         names.truncate(MAX_LISTED);
-        let next = format!("{next}The frames are: {}{more}", names.join(" "));
+        let next = format!("{next} frames are: {}{more}", names.join(" "));
         Err(refused(log, format!("no transform names a frame {name}"), next).into())
     }
 
@@ -251,44 +225,35 @@ impl Frames {
     }
 
     /// Returns the transform of a frame to its parent at a time.
-    fn transform(&self, frame: usize, nanos: i64) -> Result<Transform, End> {
+    fn transform(&self, frame: usize, nanos: i64) -> Option<Transform> {
         let Frame { fixed, transforms, .. } = &self.list[frame];
         if transforms.is_empty() {
-            return fixed.ok_or(End::Root);
+            return *fixed;
         }
-        let near = neighbors(transforms, nanos, |transform| transform.nanos).ok_or(End::Unknown)?;
+        let near = neighbors(transforms, nanos, |transform| transform.nanos)?;
         let (before, after) = (near.before, near.after);
         // As in tf2, a frame stays with its parent until the first transform to another parent.
         let moved = before.parent == after.parent && near.share > 0.0;
         let pose = if moved { before.pose.interpolate(&after.pose, near.share) } else { before.pose };
-        Ok(Transform { nanos, parent: before.parent, pose })
+        Some(Transform { nanos, parent: before.parent, pose })
     }
 
-    /// Returns a frame and the frames above it at a time.
-    fn chain(&self, frame: usize, nanos: i64) -> Chain {
-        let mut frames = vec![(frame, IDENTITY_POSE)];
-        let (mut frame, mut pose) = (frame, IDENTITY_POSE);
-        let end = loop {
-            if frames.len() > MAX_DEPTH.min(self.list.len()) {
-                break End::TooLong;
-            }
-            match self.transform(frame, nanos) {
-                Ok(step) => {
-                    (frame, pose) = (step.parent, step.pose.then(&pose));
-                    frames.push((frame, pose));
-                }
-                Err(end) => break end,
-            }
+    /// Returns a frame and the frames above it at a time, each with the pose of the first frame in
+    /// it. There are at most [`MAX_DEPTH`] frames above it.
+    fn chain(&self, frame: usize, nanos: i64) -> Vec<(usize, Pose)> {
+        let step = |(frame, pose): &(usize, Pose)| {
+            let transform = self.transform(*frame, nanos)?;
+            Some((transform.parent, transform.pose.then(pose)))
         };
-        Chain { frames, end }
+        std::iter::successors(Some((frame, IDENTITY_POSE)), step).take(MAX_DEPTH + 1).collect()
     }
 
     /// Returns the pose of `child` in `parent` at a time. Returns `None` if a transform between
     /// them is unknown.
     fn pose(&self, parent: usize, child: usize, nanos: i64) -> Option<Pose> {
-        let above: HashMap<usize, Pose> = self.chain(parent, nanos).frames.into_iter().rev().collect();
+        let above: HashMap<usize, Pose> = self.chain(parent, nanos).into_iter().rev().collect();
         let below = self.chain(child, nanos);
-        let (common, child_pose) = below.frames.iter().find(|(frame, _)| above.contains_key(frame))?;
+        let (common, child_pose) = below.iter().find(|(frame, _)| above.contains_key(frame))?;
         // Both poses are in the first frame that is above both frames.
         Some(if *common == parent { *child_pose } else { above[common].inverse().then(child_pose) })
     }
@@ -297,43 +262,33 @@ impl Frames {
     /// times.
     fn unconnected(&self, log: &AnyLog, parent: usize, child: usize, nanos: i64) -> ExportError {
         let name = |frame: usize| &*self.list[frame].name;
-        let chains = [parent, child].map(|frame| self.chain(frame, nanos));
         let ends = format!("no transforms lead from {} to {}", name(parent), name(child));
-        if let Some(chain) = chains.iter().find(|chain| chain.end == End::TooLong) {
-            let (why, next) = match self.cycle(chain) {
-                Some(cycle) => (
-                    format!("{ends}, because they form a cycle: {cycle}"),
-                    "two programs publish transforms with the same child frame, so name the topics of only one of them",
-                ),
-                None => (
-                    format!("{ends}, because more than {MAX_DEPTH} frames are above one of them"),
-                    "name frames that are closer to each other",
-                ),
-            };
+        for frame in [parent, child] {
+            let names: Vec<_> =
+                self.chain(frame, nanos).iter().rev().map(|(frame, _)| name(*frame)).collect();
+            if names.len() > MAX_DEPTH {
+                // In a cycle, the last frame was reached before.
+                let cycle = names[1..].iter().position(|name| *name == names[0]);
+                let why = match cycle {
+                    Some(at) => format!("they form a cycle: {}", names[..at + 2].join(" -> ")),
+                    None => format!("more than {MAX_DEPTH} frames are above {}", name(frame)),
+                };
+                let next = "find the program that publishes a wrong child frame, and leave out its topic";
+                return refused(log, format!("{ends}, because {why}"), next).into();
+            }
+        }
+        let above = [parent, child].map(|frame| self.above(frame));
+        let roots = above.each_ref().map(|above| above.iter().find(|frame| self.parents(**frame).is_empty()));
+        if let ([Some(one), Some(other)], true) = (roots, above[0].is_disjoint(&above[1])) {
+            let (one, other) = (name(*one), name(*other));
+            let why = format!("{ends}, because no transform connects the trees of {one} and {other}");
+            let next =
+                format!("the missing link is a transform that has {one} or {other} as its child frame");
             return refused(log, why, next).into();
         }
-        if chains.iter().any(|chain| chain.end == End::Unknown) {
-            let why =
-                format!("{ends}, because at no time are all transforms known: {}", self.spans(parent, child));
-            return refused(log, why, "choose frames whose transforms overlap in time").into();
-        }
-        let [above, below] = chains.map(|chain| chain.frames.last().map_or("", |last| name(last.0)));
-        let why = format!("{ends}, because no transform connects the trees of {above} and {below}");
-        let next = format!("the missing link is a transform that has {above} or {below} as its child frame");
-        refused(log, why, next).into()
-    }
-
-    /// Returns the frames of the cycle in a chain, such as `a -> b -> a`.
-    fn cycle(&self, chain: &Chain) -> Option<String> {
-        let frames = || chain.frames.iter().map(|(frame, _)| *frame);
-        let mut seen = HashSet::new();
-        let again = frames().find(|frame| !seen.insert(*frame))?;
-        let start = frames().position(|frame| frame == again)?;
-        let length = frames().skip(start + 1).position(|frame| frame == again)? + 2;
-        let mut names: Vec<_> =
-            frames().skip(start).take(length).map(|frame| &*self.list[frame].name).collect();
-        names.reverse();
-        Some(names.join(" -> "))
+        let spans = self.spans(parent, child);
+        let why = format!("{ends}, because at no time are all transforms known: {spans}");
+        refused(log, why, "choose frames whose transforms overlap in time").into()
     }
 
     /// Lists the time ranges of the transforms between two frames that are not static.

@@ -32,7 +32,14 @@ pub(super) fn read(
     });
     trajectory.tally.untimed += (before - trajectory.poses.len()) as u64;
     if trajectory.poses.is_empty() {
-        return Err(no_fix_failure("trajectory", &trajectory.tally, args));
+        let failure = no_fix_failure("trajectory", &trajectory.tally, args);
+        let has_transforms =
+            log.topics().iter().any(|topic| topic.type_name.to_lowercase().ends_with("/tfmessage"));
+        return Err(if has_transforms && args.tf.is_empty() {
+            failure.next("name two frames of the transforms, such as --tf map base_link")
+        } else {
+            failure
+        });
     }
     Ok(trajectory)
 }
@@ -48,14 +55,13 @@ pub(super) fn write(
         trajectory::write(trajectory, format, &mut out)?;
         out.finish()?;
         let (path, poses) = (path.display(), count(trajectory.poses.len() as u64, "pose"));
-        let mut text = format!("wrote {path}: {poses} of {}", trajectory.source);
-        let skipped = skipped_rows(&trajectory.tally);
-        if !skipped.is_empty() {
-            text = format!("{text}; left out: {skipped}");
-        }
-        context.note(&text);
+        context.note(&format!("wrote {path}: {poses} of {}", trajectory.source));
     } else {
         trajectory::write(trajectory, format, &mut context.out())?;
+    }
+    let skipped = skipped_rows(&trajectory.tally);
+    if !skipped.is_empty() {
+        context.note(&format!("left out: {skipped}"));
     }
     trajectory.notes.iter().for_each(|note| context.note(note));
     Ok(())
