@@ -9,6 +9,7 @@
 //! - [`ndjson`] writes each record as a JSON object on its own line, for scripts.
 //! - [`logger_csv`] writes RocketLogger logs in the CSV format of the logger itself.
 //! - [`track`] writes the path of the vehicle as KML, GPX and GeoJSON.
+//! - [`trajectory`] writes poses as TUM, KITTI, EuRoC and CSV files, also from transforms.
 //! - [`text`] formats records for people, and as the cells of CSV files.
 //! - [`statistics`] computes the minimum, maximum, mean and standard deviation of each field.
 //! - [`signal`] evaluates signals by name, pattern or expression, finds events, and joins topics
@@ -47,6 +48,7 @@ pub mod pcap;
 mod pick;
 pub mod picture;
 pub mod plot;
+mod pose;
 mod provenance;
 pub mod report;
 #[cfg_attr(not(feature = "mcap"), expect(dead_code, reason = "MCAP needs more of a line than bags do"))]
@@ -58,6 +60,7 @@ pub mod table;
 pub mod text;
 pub mod totals;
 pub mod track;
+pub mod trajectory;
 mod xml;
 
 pub use duration::{NotADuration, duration, duration_text};

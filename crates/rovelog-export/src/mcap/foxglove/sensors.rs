@@ -4,7 +4,8 @@ use prost::encoding;
 use rovelog::Scalar;
 
 use super::super::proto::{bytes, double, element, fixed32, message, uint};
-use super::{IDENTITY_POSE, pose, time};
+use super::{pose, time};
+use crate::pose::IDENTITY_POSE;
 
 /// Writes a `foxglove.PointCloud`. `data` contains the points. Each point consists of the values of
 /// `fields` without padding.
