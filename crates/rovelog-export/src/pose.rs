@@ -62,8 +62,8 @@ fn unit(quaternion: [f64; 4]) -> [f64; 4] {
 
 /// Rotates a vector by a quaternion of length 1.
 fn rotate(quaternion: [f64; 4], [x, y, z]: [f64; 3]) -> [f64; 3] {
-    let [w, i, j, k] = quaternion;
-    let [_, x, y, z] = product(product(quaternion, [0.0, x, y, z]), [w, -i, -j, -k]);
+    let [qw, qx, qy, qz] = quaternion;
+    let [_, x, y, z] = product(product(quaternion, [0.0, x, y, z]), [qw, -qx, -qy, -qz]);
     [x, y, z]
 }
 

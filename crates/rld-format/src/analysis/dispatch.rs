@@ -6,6 +6,7 @@
 ///
 /// The functions that `function` calls must be `#[inline(always)]`. Otherwise, they are compiled only
 /// for the instructions that all processors have.
+#[expect(clippy::inline_always, reason = "compiled for each instruction set")]
 #[inline(always)]
 pub(super) fn dispatch<R>(function: impl FnOnce() -> R) -> R {
     #[cfg(feature = "simd")]

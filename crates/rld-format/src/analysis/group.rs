@@ -1,6 +1,8 @@
 //! Sums the rows of an RLD log in groups. About a thousand rows at a time are copied into columns,
 //! because columns of this size stay in the processor's cache while they are summed.
 
+#![expect(clippy::inline_always, reason = "compiled for each instruction set by `dispatch`")]
+
 use std::ops::Range;
 
 use rovelog_core::internal::wire::I32Le;

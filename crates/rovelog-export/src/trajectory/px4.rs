@@ -6,7 +6,7 @@
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4;
-use rovelog::{AnyLog, LogReader as _, Topic};
+use rovelog::{AnyLog, LogReader as _, Topic, TopicRef};
 
 use super::{Trajectory, global, orient};
 use crate::ExportError;
@@ -31,7 +31,7 @@ pub(super) fn read(
 ) -> Result<Trajectory, ExportError> {
     let first = |name: &&str| px4::instances(reader, name).first().copied();
     let topics: Vec<&Topic> = match options.topics.first() {
-        Some(name) => reader.topic(name).map(|topic| topic.get()).into_iter().collect(),
+        Some(name) => reader.topic(name).map(TopicRef::get).into_iter().collect(),
         None => ["vehicle_odometry", "vehicle_local_position"].iter().filter_map(first).collect(),
     };
     for topic in topics {
@@ -54,10 +54,10 @@ fn odometry(reader: &UlogReader, topic: &Topic, options: &TrackOptions) -> Resul
     let mut trajectory = Trajectory::new(&topic.name);
     let fields: Vec<_> = ODOMETRY.split(' ').collect();
     each_row(reader, &topic.name, &fields, (options.start, options.end), |nanos, row| {
-        let [px, py, pz, w, i, j, k, x, y, z, pose_frame, local_frame] = *row else { return };
+        let [px, py, pz, qw, qx, qy, qz, x, y, z, pose_frame, local_frame] = *row else { return };
         trajectory.tally.rows += 1;
         let position = if px.is_nan() { [x, y, z] } else { [px, py, pz] };
-        let pose = Pose { position, orientation: [w, i, j, k] };
+        let pose = Pose { position, orientation: [qw, qx, qy, qz] };
         // The heading of such a world is arbitrary, so its axes become forward, left and up.
         let is_frd = pose_frame == POSE_FRAME_FRD || local_frame == LOCAL_FRAME_FRD;
         trajectory.push(nanos, if is_frd { forward_left_up(&pose) } else { east_north_up(&pose) });
@@ -68,8 +68,8 @@ fn odometry(reader: &UlogReader, topic: &Topic, options: &TrackOptions) -> Resul
 /// Converts a pose whose world has the axes forward, right and down. The world and the vehicle are
 /// both turned by half a turn about the forward axis.
 fn forward_left_up(pose: &Pose) -> Pose {
-    let ([x, y, z], [w, i, j, k]) = (pose.position, pose.orientation);
-    Pose { position: [x, -y, -z], orientation: [w, i, -j, -k] }
+    let ([x, y, z], [qw, qx, qy, qz]) = (pose.position, pose.orientation);
+    Pose { position: [x, -y, -z], orientation: [qw, qx, -qy, -qz] }
 }
 
 /// Reads the positions of a topic with the type `vehicle_local_position`, with the orientations of

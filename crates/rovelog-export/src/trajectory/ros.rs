@@ -2,7 +2,7 @@
 
 use rovelog::core::backend::Backend as _;
 use rovelog::rosbag12::BagReader;
-use rovelog::{AnyLog, Select, Topic, Value};
+use rovelog::{AnyLog, Select, Topic, TopicRef, Value};
 
 use super::{Trajectory, global, refused};
 use crate::ExportError;
@@ -96,7 +96,7 @@ fn choose<'a>(log: &'a AnyLog, options: &TrackOptions) -> Result<Option<&'a Topi
     let names = || TYPES.iter().map(|kind| kind.name).chain([NAV_SAT_FIX]);
     let rank = |topic: &Topic| names().position(|name| name == topic.type_name);
     if let Some(name) = options.topics.first() {
-        let found = log.topic(name).map(|topic| topic.get()).filter(|topic| rank(topic).is_some());
+        let found = log.topic(name).map(TopicRef::get).filter(|topic| rank(topic).is_some());
         let next = format!("name a topic of one of these types: {}", names().collect::<Vec<_>>().join(", "));
         let odd = || refused(log, format!("topic {name} contains no poses"), next);
         return Ok(Some(found.ok_or_else(odd)?));

@@ -66,17 +66,18 @@ pub fn write(trajectory: &Trajectory, format: Format, out: impl Write) -> io::Re
         Format::Csv => writeln!(out, "time_ns,x,y,z,qx,qy,qz,qw")?,
     }
     for TimedPose { nanos, pose } in &trajectory.poses {
-        let ([x, y, z], [w, i, j, k]) = (pose.position, pose.orientation);
+        let ([x, y, z], [qw, qx, qy, qz]) = (pose.position, pose.orientation);
         match format {
             Format::Tum => {
-                writeln!(out, "{} {x} {y} {z} {i} {j} {k} {w}", NineDecimals(*nanos))?;
+                writeln!(out, "{} {x} {y} {z} {qx} {qy} {qz} {qw}", NineDecimals(*nanos))?;
             }
             Format::Kitti => {
-                let [a, b, c] = pose.rotation().map(|[a, b, c]| format!("{a} {b} {c}"));
-                writeln!(out, "{a} {x} {b} {y} {c} {z}")?;
+                let rows = pose.rotation().iter().zip(pose.position);
+                let rows: Vec<_> = rows.map(|([a, b, c], t)| format!("{a} {b} {c} {t}")).collect();
+                writeln!(out, "{}", rows.join(" "))?;
             }
-            Format::Euroc => writeln!(out, "{nanos},{x},{y},{z},{w},{i},{j},{k}")?,
-            Format::Csv => writeln!(out, "{nanos},{x},{y},{z},{i},{j},{k},{w}")?,
+            Format::Euroc => writeln!(out, "{nanos},{x},{y},{z},{qw},{qx},{qy},{qz}")?,
+            Format::Csv => writeln!(out, "{nanos},{x},{y},{z},{qx},{qy},{qz},{qw}")?,
         }
     }
     out.flush()
