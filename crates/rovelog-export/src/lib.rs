@@ -53,6 +53,8 @@ pub mod table;
 pub mod text;
 pub mod totals;
 pub mod track;
+mod vehicle;
+mod vel_sensors;
 mod xml;
 
 pub use duration::{NotADuration, duration, duration_text};

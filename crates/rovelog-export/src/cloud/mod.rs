@@ -13,9 +13,7 @@ mod point;
 
 use std::io::{self, BufWriter, Write};
 
-pub(crate) use point::bytes;
-#[cfg(feature = "mcap")]
-pub(crate) use point::{FIELDS, Numeric, POINT};
+pub(crate) use point::{FIELDS, Numeric, POINT, bytes};
 use rovelog::vel_format::velodyne::Point;
 
 #[cfg(not(feature = "las"))]
