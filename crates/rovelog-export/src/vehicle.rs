@@ -152,9 +152,8 @@ impl Motion {
             return Some(Moved::Attitude);
         }
         let (_, fields) = self.local_position.as_ref().filter(|(id, _)| *id == topic)?;
-        let [xy, z, v_xy, v_z] = fields
-            .valid
-            .map(|place| place.and_then(|place| row.read::<bool>(place)) != Some(false));
+        let [xy, z, v_xy, v_z] =
+            fields.valid.map(|place| place.and_then(|place| row.read::<bool>(place)) != Some(false));
         let [north, east, down] = fields.xyz.map(|place| number(row, place));
         let horizontal = north.zip(east).filter(|_| xy);
         let down = down.filter(|_| z);
@@ -172,13 +171,13 @@ impl Motion {
 }
 
 /// Returns the places of several fields, if a layout has all of them.
-pub(crate) fn places<const N: usize>(layout: &Layout, names: [&str; N]) -> Option<[Place; N]> {
+fn places<const N: usize>(layout: &Layout, names: [&str; N]) -> Option<[Place; N]> {
     let found = names.map(|name| layout.place(name));
     found.iter().all(Option::is_some).then(|| found.map(|place| place.expect("all are there")))
 }
 
 /// Returns the values of several fields, if all of them are finite numbers.
-pub(crate) fn numbers<const N: usize>(row: &Row<'_>, places: [Place; N]) -> Option<[f64; N]> {
+fn numbers<const N: usize>(row: &Row<'_>, places: [Place; N]) -> Option<[f64; N]> {
     let found = places.map(|place| number(row, Some(place)));
     found.iter().all(Option::is_some).then(|| found.map(Option::unwrap_or_default))
 }

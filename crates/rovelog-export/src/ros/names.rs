@@ -122,7 +122,10 @@ mod tests {
         assert!(is_constant_name("LEVEL_2") && !is_constant_name("Level") && !is_constant_name("A__B"));
         assert_eq!(topic_word("battery_status/1"), "battery_status_1");
         assert_eq!(topic_word("0x1F__2"), "t_0x1F_2");
-        assert_eq!((type_word("vehicle_attitude"), type_word("0x1F")), ("VehicleAttitude".into(), "T0x1F".into()));
+        assert_eq!(
+            (type_word("vehicle_attitude"), type_word("0x1F")),
+            ("VehicleAttitude".into(), "T0x1F".into())
+        );
         let mut names = Names::new(["K", "k", "_K"].into_iter(), is_field_name);
         let all = ["K", "k", "_K"].map(|name| names.next(name, snake_case).into_owned());
         assert_eq!(all, ["k_2", "k", "k_3"]);

@@ -13,7 +13,6 @@ mod px4;
 mod types;
 mod vel;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use rovelog::core::internal::layout::FieldKeys;
@@ -25,6 +24,7 @@ use self::types::{GeneratedTypes, RecordWriter};
 use super::ExportedType;
 use super::names::{Names, topic_word};
 use crate::mcap::VelodyneOptions;
+use crate::provenance::name_and_instance;
 use crate::{ExportError, Exported, Loss, TimeBase};
 
 /// A file to which ROS messages are written.
@@ -42,7 +42,7 @@ pub(crate) trait Sink {
 struct Message {
     /// Time at which the message is written, in nanoseconds of the log's clock.
     nanos: i64,
-    topic: Cow<'static, str>,
+    topic: String,
     /// Full name of the type, such as `sensor_msgs/Imu`.
     type_name: &'static str,
     /// Encoded ROS 1 message.
@@ -64,24 +64,14 @@ impl RosClock {
     }
 }
 
-/// The messages of standard types that a log format adds to the records.
+/// The messages of standard types that are made from the records of a log.
 trait Source {
-    /// Returns the package of the generated types, and the start of the names of their topics.
-    fn package(&self) -> (&'static str, &'static str);
-    /// Returns the messages that do not come from records, such as console lines, in any order.
-    fn messages(&self) -> Vec<Message> {
-        Vec::new()
-    }
-    /// Returns the next message that combines several records, if its time is not after `until`.
-    fn next_message(&mut self, _until: Option<i64>) -> Option<Message> {
-        None
-    }
     /// Adds the messages for a record to `out`. Returns true if the record must also be written
     /// with its generated type.
     fn on_record(&mut self, record: &Record<'_>, nanos: i64, out: &mut Vec<Message>) -> bool;
-    /// Returns losses: data of the log that is in no message.
-    fn losses(&self) -> Vec<Loss> {
-        Vec::new()
+    /// Returns the next message that combines several records, if its time is not after `until`.
+    fn next_message(&mut self, _until: Option<i64>) -> Option<Message> {
+        None
     }
 }
 
@@ -93,19 +83,26 @@ pub(crate) fn write(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Exported<()>, ExportError> {
+    let is_ros2 = sink.is_ros2();
     // The seconds of a time are unsigned in ROS 1 and signed in ROS 2.
-    let max_sec = if sink.is_ros2() { i32::MAX.cast_unsigned() } else { u32::MAX };
+    let max_sec = if is_ros2 { i32::MAX.cast_unsigned() } else { u32::MAX };
     let clock = RosClock { base: TimeBase::of(&**log), max_sec };
-    let mut source: Box<dyn Source + '_> = match log {
-        AnyLog::Ulog(reader) => Box::new(px4::Px4::new(reader, clock.clone(), sink.is_ros2())?),
-        AnyLog::Vel(reader) => Box::new(vel::Vel::new(reader, select, velodyne, clock.clone())),
+    let (mut losses, mut waiting) = (Vec::new(), Vec::new());
+    let (mut source, names): (Box<dyn Source + '_>, _) = match log {
+        AnyLog::Ulog(reader) => {
+            waiting = px4::messages(reader, &clock, is_ros2);
+            (Box::new(px4::Px4::new(reader, clock.clone())?), ("ulog_msgs", "px4"))
+        }
+        AnyLog::Vel(reader) => {
+            let vel = vel::Vel::new(reader, select, velodyne, clock.clone(), &mut losses);
+            (Box::new(vel), ("vel_msgs", "vel"))
+        }
         _ => {
             let format = log.format().name;
             return Err(ExportError::Format(format!("{format} logs cannot be converted to ROS messages")));
         }
     };
-    let mut output = Output::new(log.topics(), source.package(), clock, sink);
-    let mut waiting = source.messages();
+    let mut output = Output::new(log.topics(), names, clock, sink);
     waiting.retain(|message| select.keeps_time(message.nanos));
     waiting.sort_by_key(|message| message.nanos);
     let mut waiting = waiting.into_iter().peekable();
@@ -115,27 +112,23 @@ pub(crate) fn write(
         progress(record.offset);
         // A record without a time gets the time of the previous record.
         now = record.time.map_or(now, |time| time.nanos);
-        while let Some(message) = waiting.next_if(|message| message.nanos <= now) {
-            output.standard(&message)?;
-        }
-        while let Some(message) = source.next_message(Some(now)) {
-            output.standard(&message)?;
-        }
+        created.extend(std::iter::from_fn(|| waiting.next_if(|message| message.nanos <= now)));
+        created.extend(std::iter::from_fn(|| source.next_message(Some(now))));
         let is_raw = source.on_record(&record, now, &mut created);
         for message in created.drain(..) {
-            output.standard(&message)?;
+            output.message(&message)?;
         }
         if is_raw {
             output.record(&record, now)?;
         }
     }
     for message in waiting.chain(std::iter::from_fn(|| source.next_message(None))) {
-        output.standard(&message)?;
+        output.message(&message)?;
     }
-    let mut losses = source.losses();
-    losses.extend(output.losses.into_iter().map(|((topic, why), lost)| {
-        Loss::new(&topic, "", format!("{} {why}", count(lost, "message")))
-    }));
+    let lost = output.losses.into_iter();
+    losses.extend(
+        lost.map(|((topic, why), lost)| Loss::new(&topic, "", format!("{} {why}", count(lost, "message")))),
+    );
     Ok(Exported { out: (), messages: output.messages, losses, notes: Vec::new() })
 }
 
@@ -144,12 +137,10 @@ struct Output<'s> {
     sink: &'s mut dyn Sink,
     clock: RosClock,
     types: GeneratedTypes,
-    /// Number of each topic of a standard type in the output.
-    standard: HashMap<Cow<'static, str>, usize>,
-    /// For each topic of the log, its name in the output, and its number after the first record.
-    /// The number is `None` if its type cannot be written.
-    raw: Vec<(String, Option<Option<usize>>)>,
-    writer: RecordWriter,
+    /// For each topic of the log, the name of the topic to which its records are written.
+    names: Vec<String>,
+    /// Number of each topic in the output. `None` if ROS cannot express its type.
+    numbers: HashMap<String, Option<usize>>,
     /// Number of messages that are lost, by topic and reason.
     losses: BTreeMap<(String, &'static str), u64>,
     /// Number of messages written.
@@ -157,88 +148,89 @@ struct Output<'s> {
 }
 
 impl<'s> Output<'s> {
+    /// Starts the output. `package` is the package of generated types, and `group` is the first word
+    /// in the names of their topics.
     fn new(
         topics: &[Topic],
-        (package, start): (&'static str, &str),
+        (package, group): (&'static str, &str),
         clock: RosClock,
         sink: &'s mut dyn Sink,
     ) -> Self {
+        let mut instances: HashMap<&str, usize> = HashMap::new();
+        for topic in topics {
+            *instances.entry(name_and_instance(&topic.name).0).or_default() += 1;
+        }
         let mut names = Names::new(std::iter::empty(), |_| false);
-        let raw = |topic: &Topic| (format!("{start}{}", names.next(&topic.name, topic_word)), None);
+        let name = |topic: &Topic| {
+            // The only instance of a topic has no number, as in the output of pyulog.
+            let name = match name_and_instance(&topic.name) {
+                (name, Some("0")) if instances[name] == 1 => name,
+                _ => &topic.name,
+            };
+            format!("/{group}/{}", names.next(name, topic_word))
+        };
         Self {
             sink,
             clock,
             types: GeneratedTypes::new(package),
-            standard: HashMap::new(),
-            raw: topics.iter().map(raw).collect(),
-            writer: RecordWriter::default(),
+            names: topics.iter().map(name).collect(),
+            numbers: HashMap::new(),
             losses: BTreeMap::new(),
             messages: 0,
         }
+    }
+
+    /// Writes a message of a standard type.
+    fn message(&mut self, message: &Message) -> Result<(), ExportError> {
+        let type_name = |_: &mut GeneratedTypes| Some(message.type_name.to_owned());
+        self.put(&message.topic, message.nanos, &message.payload, type_name)
+    }
+
+    /// Writes a record as a message of its generated type.
+    fn record(&mut self, record: &Record<'_>, nanos: i64) -> Result<(), ExportError> {
+        let topic = record.topic;
+        let mut writer = RecordWriter::default();
+        let visited = record.fields().and_then(|fields| fields.visit(&FieldKeys, &mut writer));
+        if visited.is_err() || writer.has_null {
+            self.lose(&topic.name, "cannot be decoded");
+            return Ok(());
+        }
+        let name = self.names[topic.id.index()].clone();
+        let schema = topic.schema.as_deref();
+        self.put(&name, nanos, &writer.payload, |types| types.add(schema?, 0))
     }
 
     fn lose(&mut self, topic: &str, why: &'static str) {
         *self.losses.entry((topic.to_owned(), why)).or_default() += 1;
     }
 
-    /// Writes a message of a standard type.
-    fn standard(&mut self, message: &Message) -> Result<(), ExportError> {
-        let Message { nanos, topic, type_name, payload } = message;
-        let number = match self.standard.get(topic) {
-            Some(number) => *number,
-            None => {
-                let Some(types) = self.types.resolve(type_name) else { return Ok(()) };
-                let number = self.sink.topic(topic, &ExportedType::new(&types))?;
-                self.standard.insert(topic.clone(), number);
-                number
+    /// Writes a message. `type_name` is called for the first message of a topic, and returns the
+    /// full name of its type, or `None` if ROS cannot express the type.
+    fn put(
+        &mut self,
+        topic: &str,
+        nanos: i64,
+        payload: &[u8],
+        type_name: impl FnOnce(&mut GeneratedTypes) -> Option<String>,
+    ) -> Result<(), ExportError> {
+        let number = if let Some(number) = self.numbers.get(topic) {
+            *number
+        } else {
+            let types = type_name(&mut self.types).and_then(|name| self.types.resolve(&name));
+            let number = types.map(|types| self.sink.topic(topic, &ExportedType::new(&types))).transpose()?;
+            self.numbers.insert(topic.to_owned(), number);
+            number
+        };
+        match (number, self.clock.time(nanos)) {
+            (None, _) => self.lose(topic, "have a type that ROS cannot express"),
+            (_, None) => self.lose(topic, "left out, because ROS cannot represent the time"),
+            (Some(number), Some(time)) => {
+                if self.sink.message(number, time, payload)? {
+                    self.messages += 1;
+                } else {
+                    self.lose(topic, "left out as too large");
+                }
             }
-        };
-        self.put(number, topic, *nanos, payload)
-    }
-
-    /// Writes a record as a message of its generated type.
-    fn record(&mut self, record: &Record<'_>, nanos: i64) -> Result<(), ExportError> {
-        let topic = record.topic;
-        let index = topic.id.index();
-        let mut writer = std::mem::take(&mut self.writer);
-        writer.payload.clear();
-        writer.has_null = false;
-        let visited = record.fields().and_then(|fields| fields.visit(&FieldKeys, &mut writer));
-        if visited.is_err() || writer.has_null {
-            self.lose(&topic.name, "cannot be decoded");
-        } else if let Some(number) = self.raw_topic(topic)? {
-            let name = self.raw[index].0.clone();
-            self.put(number, &name, nanos, &writer.payload)?;
-        } else {
-            self.lose(&topic.name, "have a type that ROS cannot express");
-        }
-        self.writer = writer;
-        Ok(())
-    }
-
-    /// Returns the number of the topic for the records of a topic. Returns `None` if ROS cannot
-    /// express its type.
-    fn raw_topic(&mut self, topic: &Topic) -> Result<Option<usize>, ExportError> {
-        let (name, number) = &mut self.raw[topic.id.index()];
-        if let Some(number) = number {
-            return Ok(*number);
-        }
-        let ty = topic.schema.as_ref().and_then(|schema| self.types.add(schema, 0));
-        let types = ty.and_then(|name| self.types.resolve(&name));
-        let found = types.map(|types| self.sink.topic(name, &ExportedType::new(&types))).transpose()?;
-        *number = Some(found);
-        Ok(found)
-    }
-
-    fn put(&mut self, number: usize, topic: &str, nanos: i64, payload: &[u8]) -> Result<(), ExportError> {
-        let Some(time) = self.clock.time(nanos) else {
-            self.lose(topic, "left out, because ROS cannot represent the time");
-            return Ok(());
-        };
-        if self.sink.message(number, time, payload)? {
-            self.messages += 1;
-        } else {
-            self.lose(topic, "left out as too large");
         }
         Ok(())
     }

@@ -25,25 +25,18 @@ impl Payload {
         Self::default().u32(0).time(time).text(frame)
     }
 
-    fn put(mut self, bytes: impl AsRef<[u8]>) -> Self {
+    /// Appends bytes, such as those of a `uint8`, or of an array of fixed length.
+    pub(super) fn put(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.0.extend_from_slice(bytes.as_ref());
         self
     }
 
-    pub(super) fn time(self, time: RosTime) -> Self {
-        self.u32(time.sec).u32(time.nsec)
-    }
-
-    pub(super) fn u8(self, value: u8) -> Self {
-        self.put([value])
-    }
-
-    pub(super) fn u16(self, value: u16) -> Self {
-        self.put(value.to_le_bytes())
-    }
-
     pub(super) fn u32(self, value: u32) -> Self {
         self.put(value.to_le_bytes())
+    }
+
+    pub(super) fn time(self, time: RosTime) -> Self {
+        self.u32(time.sec).u32(time.nsec)
     }
 
     /// Appends values of the type `float32`, each of which is rounded once.
@@ -74,21 +67,10 @@ impl Payload {
         self.len(bytes.len()).put(bytes)
     }
 
-    /// Appends an array of bytes, whose length is fixed.
-    pub(super) fn fixed(self, bytes: &[u8]) -> Self {
-        self.put(bytes)
-    }
-
     pub(super) fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes())
     }
 }
-
-/// Covariance of a quantity that is not measured, as documented in `sensor_msgs/Imu`.
-pub(super) const NOT_MEASURED: [f64; 9] = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-
-/// Covariance of a quantity whose covariance is unknown, as documented in `sensor_msgs/Imu`.
-pub(super) const UNKNOWN: [f64; 9] = [0.0; 9];
 
 /// Returns the payload of a `sensor_msgs/Imu`. A quantity that is `None` is marked as not measured.
 /// `orientation` has the order w, x, y, z.
@@ -98,7 +80,9 @@ pub(super) fn imu(
     angular_velocity: Option<[f64; 3]>,
     acceleration: Option<[f64; 3]>,
 ) -> Payload {
-    let covariance = |is_known| if is_known { UNKNOWN } else { NOT_MEASURED };
+    // A first element of -1 means that the quantity is not measured. All zeros mean that it is, with
+    // an unknown covariance.
+    let covariance = |is_known| [if is_known { 0.0 } else { -1.0 }, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     Payload::stamped(time, frame)
         .quaternion(orientation.unwrap_or([1.0, 0.0, 0.0, 0.0]))
         .f64s(covariance(orientation.is_some()))
@@ -127,11 +111,11 @@ impl Fix {
         // The log does not contain the satellite systems, so the service is GPS, which is 1. The
         // covariance type 2 means that only the diagonal is known.
         Payload::stamped(time, frame)
-            .u8(self.status.cast_unsigned())
-            .u16(1)
+            .put(self.status.to_le_bytes())
+            .put(1_u16.to_le_bytes())
             .f64s(self.position)
             .f64s([h, 0.0, 0.0, 0.0, h, 0.0, 0.0, 0.0, v])
-            .u8(if self.accuracy.is_some() { 2 } else { 0 })
+            .put([if self.accuracy.is_some() { 2 } else { 0 }])
     }
 }
 

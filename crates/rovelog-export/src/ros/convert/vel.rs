@@ -35,7 +35,6 @@ pub(super) struct Vel<'a> {
     pending: Option<Cloud>,
     /// Times of the packets within a message. `None` if the scanner is unknown.
     packets: Option<PacketClock>,
-    losses: Vec<Loss>,
 }
 
 impl<'a> Vel<'a> {
@@ -44,6 +43,7 @@ impl<'a> Vel<'a> {
         select: &Select,
         how: &VelodyneOptions,
         clock: RosClock,
+        losses: &mut Vec<Loss>,
     ) -> Self {
         let mut names = Names::new(std::iter::empty(), |_| false);
         let sensor = |topic: &rovelog::Topic| {
@@ -54,7 +54,6 @@ impl<'a> Vel<'a> {
             };
             Some((topic.id, names.next(&format!("{base}{}", source(topic)), topic_word).into_owned()))
         };
-        let mut losses = Vec::new();
         let clouds = Clouds::new(reader, select, how).unwrap_or_else(|(topic, why)| {
             losses.push(Loss::new(&topic.name, "", format!("written without point clouds: {why}")));
             Clouds::none(select)
@@ -63,7 +62,7 @@ impl<'a> Vel<'a> {
         let sensor_of_packets = model.as_ref().or(reader.meaning().velodyne.as_ref());
         let packets = sensor_of_packets.map(|sensor| reader.packet_clock(sensor));
         let sensors = reader.topics().iter().filter_map(sensor).collect();
-        Self { reader, clock, sensors, clouds, pending: None, packets, losses }
+        Self { reader, clock, sensors, clouds, pending: None, packets }
     }
 
     /// Returns the message for a laser scan. Returns `None` if the angles are unknown.
@@ -113,7 +112,7 @@ impl<'a> Vel<'a> {
         let mut payload = Payload::stamped(time, VELODYNE).len(data.packets.len());
         for (i, packet) in data.packets.iter().enumerate() {
             let at = self.packets.as_ref().map_or(nanos, |clock| clock.at(nanos, data.packets.0, i));
-            payload = payload.time(self.clock.time(at).unwrap_or(time)).fixed(packet.as_bytes());
+            payload = payload.time(self.clock.time(at).unwrap_or(time)).put(packet.as_bytes());
         }
         payload
     }
@@ -134,31 +133,25 @@ fn image(frame: &str, image: &ImageData<'_>, time: RosTime) -> Option<(&'static 
         encoding => encoding.name(),
     };
     let [width, height, step] = layout_of(image, image.encoding());
-    let payload = start.u32(height).u32(width).text(encoding).u8(0).u32(step).bytes(&image.data);
+    let payload = start.u32(height).u32(width).text(encoding).put([0]).u32(step).bytes(&image.data);
     Some(("image", "sensor_msgs/Image", payload))
 }
 
 /// Returns the payload of a `sensor_msgs/PointCloud2`.
 fn point_cloud(data: &[u8], time: RosTime) -> Payload {
-    let step = u32::try_from(POINT).unwrap_or(u32::MAX);
-    let points = data.len() / POINT;
     // The cloud has one row of points.
-    let mut payload = Payload::stamped(time, VELODYNE).u32(1).len(points).len(FIELDS.len());
+    let mut payload = Payload::stamped(time, VELODYNE).u32(1).len(data.len() / POINT).len(FIELDS.len());
     let mut offset = 0;
     for (name, ty) in FIELDS {
         // ROS drivers name the time of a point `time`. The types 4 and 7 are UINT16 and FLOAT32.
         let name = if name == "t" { "time" } else { name };
-        payload = payload.text(name).len(offset).u8(if ty == Numeric::UInt16 { 4 } else { 7 }).u32(1);
+        payload = payload.text(name).len(offset).put([if ty == Numeric::UInt16 { 4 } else { 7 }]).u32(1);
         offset += ty.size();
     }
-    payload.u8(0).u32(step).len(data.len()).bytes(data).u8(1)
+    payload.put([0]).len(POINT).len(data.len()).bytes(data).put([1])
 }
 
 impl Source for Vel<'_> {
-    fn package(&self) -> (&'static str, &'static str) {
-        ("vel_msgs", "/vel/")
-    }
-
     fn next_message(&mut self, until: Option<i64>) -> Option<Message> {
         loop {
             let cloud = self.pending.take().or_else(|| self.clouds.next())?;
@@ -169,7 +162,7 @@ impl Source for Vel<'_> {
             // A cloud without a valid time is counted by its packets, which have the same time.
             if let Some(time) = self.clock.time(cloud.start) {
                 let payload = point_cloud(&cloud.data, time).0;
-                let (topic, type_name) = ("/velodyne_points".into(), "sensor_msgs/PointCloud2");
+                let (topic, type_name) = ("/velodyne_points".to_owned(), "sensor_msgs/PointCloud2");
                 return Some(Message { nanos: cloud.nanos, topic, type_name, payload });
             }
         }
@@ -199,11 +192,7 @@ impl Source for Vel<'_> {
             }
             _ => return true,
         };
-        out.push(Message { nanos, topic: topic.into(), type_name, payload: payload.0 });
+        out.push(Message { nanos, topic, type_name, payload: payload.0 });
         is_raw
-    }
-
-    fn losses(&self) -> Vec<Loss> {
-        self.losses.clone()
     }
 }
