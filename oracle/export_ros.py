@@ -12,6 +12,7 @@ import collections
 import math
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-OWN = {1: get_typestore(Stores.ROS1_NOETIC), 2: get_typestore(Stores.ROS2_JAZZY)}
+OWN = {1: get_typestore(Stores.ROS1_NOETIC), 2: get_typestore(Stores.ROS2_HUMBLE)}
 # The readers have no definitions of these packages.
 UNKNOWN = ("ulog_msgs", "vel_msgs", "velodyne_msgs")
 # From the axes of PX4 to those of ROS: of the world, and of the vehicle.
@@ -33,6 +34,7 @@ VEHICLE = np.diag([1, -1, -1])
 
 def bag_messages(path):
     """Yields the topic, type, time and message of a bag. Standard types must have the md5 sum of the reader."""
+    seen = collections.Counter()
     with AnyReader([path]) as reader:
         for connection in reader.connections:
             if not connection.msgtype.startswith(UNKNOWN):
@@ -40,9 +42,10 @@ def bag_messages(path):
                 assert digest == connection.digest, f"{connection.msgtype}: {connection.digest} but {digest}"
         for connection, time, raw in reader.messages():
             message = reader.deserialize(raw, connection.msgtype)
-            if not connection.msgtype.startswith(UNKNOWN):
+            if not connection.msgtype.startswith(UNKNOWN) and seen[connection.topic] < 50:
                 known = OWN[1].deserialize_ros1(raw, connection.msgtype)
                 assert str(known) == str(message), f"{connection.topic}: {known} but {message}"
+            seen[connection.topic] += 1
             yield connection.topic, connection.msgtype, time, message
 
 
@@ -50,7 +53,7 @@ def mcap_messages(path):
     """Yields the topic, type, time and message of an MCAP file, decoded with the definitions in the file, and with the
     reader's own definitions of standard types.
     """
-    stores = {}
+    stores, seen = {}, collections.Counter()
     with open(path, "rb") as file:
         reader = make_reader(file, validate_crcs=True)
         assert reader.get_header().profile == "ros2"
@@ -60,9 +63,10 @@ def mcap_messages(path):
                 stores[schema.id] = get_typestore(Stores.EMPTY)
                 stores[schema.id].register(get_types_from_msg(schema.data.decode(), schema.name))
             decoded = stores[schema.id].deserialize_cdr(message.data, schema.name)
-            if not schema.name.startswith(UNKNOWN):
+            if not schema.name.startswith(UNKNOWN) and seen[channel.topic] < 50:
                 known = OWN[2].deserialize_cdr(message.data, schema.name)
                 assert str(known) == str(decoded), f"{channel.topic}: {known} but {decoded}"
+            seen[channel.topic] += 1
             yield channel.topic, schema.name, message.log_time, decoded
 
 
@@ -75,6 +79,11 @@ def by_topic(messages):
 
 def number(value):
     return float(value) if value is not None else math.nan
+
+
+def single(value):
+    """Returns a number that the log stores with 32 bits. JSON has the shortest decimal number for it."""
+    return float(np.float32(number(value)))
 
 
 def near(got, want, what, tolerance=1e-9):
@@ -104,7 +113,7 @@ def finite(values):
 
 
 def word(name):
-    out = re.sub("[^A-Za-z0-9]+", "_", name).strip("_")
+    out = re.sub("[^A-Za-z0-9]+", "_", name.replace("/-", "/minus_")).strip("_")
     return out if out[:1].isalpha() else f"t_{out}"
 
 
@@ -133,11 +142,11 @@ class Ulog:
         """Yields pairs of a topic and a function that checks its next message."""
         topic, data, time = row["topic"], row["data"], int(row["t_ns"])
         if topic == self.first["vehicle_attitude"] and "q" in data and finite(data["q"]):
-            self.attitude = (time, matrix(*map(number, data["q"])))
+            self.attitude = (time, matrix(*map(single, data["q"])))
         if topic == self.first["sensor_combined"] and "accelerometer_m_s2" in data:
             rates = data.get("gyro_rad", data.get("gyro_rad_s"))
             force = data["accelerometer_m_s2"]
-            self.rates = list(map(number, rates)) if finite(rates) else [math.nan] * 3
+            self.rates = list(map(single, rates)) if finite(rates) else [math.nan] * 3
             if finite(rates) or finite(force):
                 yield "/imu/data", lambda got: self.imu(got, rates, force, time)
         if topic == self.first["vehicle_local_position"]:
@@ -156,7 +165,7 @@ class Ulog:
         ):
             assert (covariance[0] == 0) == finite(own)
             if finite(own):
-                near(vector(value), VEHICLE @ list(map(number, own)), "imu")
+                near(vector(value), VEHICLE @ list(map(single, own)), "imu")
         held = self.held(time)
         assert (got.orientation_covariance[0] == -1) == (held is None)
         if held is not None:
@@ -165,8 +174,8 @@ class Ulog:
     def odometry(self, got, data, time):
         held = self.held(time)
         near(of_message(got.pose.pose.orientation), WORLD @ held @ VEHICLE, "orientation")
-        near(vector(got.pose.pose.position), WORLD @ [number(data[name]) for name in "xyz"], "position")
-        velocity = [number(data.get(name)) for name in ("vx", "vy", "vz")]
+        near(vector(got.pose.pose.position), WORLD @ [single(data[name]) for name in "xyz"], "position")
+        velocity = [single(data.get(name)) for name in ("vx", "vy", "vz")]
         if not all(data.get(name) is not False for name in ("v_xy_valid", "v_z_valid")) or not finite(velocity):
             velocity = [math.nan] * 3
         near(vector(got.twist.twist.linear), VEHICLE @ held.T @ velocity, "velocity", 1e-6)
@@ -207,9 +216,7 @@ class Vel:
             yield "/imu/data", lambda got: self.pose(got, data)
 
     def packets(self, got, data):
-        assert len(got.packets) == len(data["packets"])
-        for packet, own in zip(got.packets, data["packets"]):
-            assert bytes(packet.data) == base64.b64decode(own)
+        assert b"".join(bytes(packet.data) for packet in got.packets) == base64.b64decode(data["packets"])
 
     def scan(self, got, data):
         slits, front, minimum, first = self.SCANNERS[data["sensor_type"]]
@@ -224,14 +231,14 @@ class Vel:
             assert math.isnan(got.latitude)
             assert data["quality"] == 0 or not finite([data["latitude"], data["longitude"]]) or abs(number(data["latitude"])) > 90 or abs(number(data["longitude"])) > 180 or number(data["latitude"]) == 0, data
             return
-        near(got.altitude, number(data["height"]) + number(data["geoid_height"]), "altitude")
+        near(got.altitude, single(data["height"]) + single(data["geoid_height"]), "altitude")
         # The unit of the angles is inferred, so only one of three units must fit.
         own = number(data["latitude"])
         minutes = math.copysign(abs(own) // 100 + abs(own) % 100 / 60, own)
         assert any(abs(got.latitude - value) < 1e-9 for value in (own, math.degrees(own), minutes)), (got.latitude, own)
 
     def pose(self, got, data):
-        own = np.array(list(map(number, data["quaternion"])))
+        own = np.array(list(map(single, data["quaternion"])))
         if got.orientation_covariance[0] == -1:
             assert not abs(np.linalg.norm(own) - 1) <= 0.05
         else:
@@ -258,6 +265,10 @@ def compare(binary, path, folder):
     if not written:
         return 0, 0
     rows = list(rovelog_cli.records(binary, path))
+    last = 0
+    for row in rows:
+        # A record without a time gets the time of the previous record.
+        last = row["t_ns"] = int(row["t_ns"]) if row["t_ns"] is not None else last
     with open(mcap, "rb") as file:
         facts = {record.name: record.metadata for record in make_reader(file).iter_metadata()}["rovelog"]
     shift = int(facts.get("utc_offset_ns", 0))
@@ -265,15 +276,26 @@ def compare(binary, path, folder):
     standard = 0
     for ros, found in ((1, by_topic(bag_messages(bag))), (2, by_topic(mcap_messages(mcap)))):
         assert ros == 1 or sum(map(len, found.values())) == count
+        if path.suffix == ".vel" and ros == 1 and "/velodyne_points" in found:
+            clouds(binary, path, folder, found["/velodyne_points"])
         source = Ulog(rows) if path.suffix == ".ulg" else Vel({})
         taken = {topic: iter(messages) for topic, messages in found.items()}
         prefix = "/px4/" if path.suffix == ".ulg" else "/vel/"
-        raw = collections.Counter()
+        raw, used = collections.Counter(), collections.Counter()
+        bases = collections.Counter(re.sub("/[0-9]+(#[0-9]+)?$", "", topic) for topic in {row["topic"] for row in rows})
+        alone = {topic: bases[topic[:-2]] == 1 and topic.endswith("/0") for topic in {row["topic"] for row in rows}}
+        names = {topic: prefix + word(topic[:-2] if alone[topic] else topic) for topic in alone}
+        # If two topics would get the same name, the export numbers them.
+        shared = {name for name, uses in collections.Counter(names.values()).items() if uses > 1}
         for row in rows:
             time = int(row["t_ns"]) + shift
             in_time = 0 <= time < (2**32 if ros == 1 else 2**31) * 10**9
-            name = prefix + word(row["topic"])
-            if name in taken and in_time:
+            name = names[row["topic"]]
+            kind = re.split("[/#@]", row["topic"])[0]
+            if kind == "ImageM" and in_time and "source" in row["data"]:
+                image(row, found, name, used)
+                raw[name] = used[name]
+            elif name in taken and in_time and name not in shared and kind != "LaserRange2DDataM":
                 got = next(taken[name], None)
                 assert got is not None, f"{name}: too few messages"
                 assert facts.get("utc_rule", "").endswith("jumps") or got[1] == time, f"{name}: {got[1]} but {time}"
@@ -287,16 +309,45 @@ def compare(binary, path, folder):
                 check(got[2])
                 standard += 1
         for name, messages in found.items():
-            if name.startswith(prefix):
+            if name.startswith(prefix) and name not in shared and "LaserRange2DDataM" not in name:
                 assert raw[name] == len(messages), f"{name}: {len(messages)} messages, {raw[name]} records"
             words = {kind for kind, _, _ in messages}
             assert len(words) == 1 and re.fullmatch("(/[A-Za-z][A-Za-z0-9_]*)+", name) and "__" not in name, name
-        missing = {row["topic"] for row in rows} - {row["topic"] for row in rows if raw[prefix + word(row["topic"])]}
+        missing = {row["topic"] for row in rows} - {row["topic"] for row in rows if raw[names[row["topic"]]]}
+        missing = {topic for topic in missing if names[topic] not in shared}
         assert path.suffix != ".ulg" or not missing or not all_in_time(rows, shift, ros), f"no messages of {missing}"
         if "/rosout" in found:
             texts = rovelog_cli.run(binary, "messages", "-q", "-f", "ndjson", str(path)).splitlines()
             assert len(texts) >= len(found["/rosout"])
     return count, standard
+
+
+def image(row, found, raw, used):
+    """Checks that the next message of one of the topics of a camera has the bytes of the image."""
+    data = base64.b64decode(row["data"]["data"])
+    frame = word("camera" + row["topic"][len("ImageM"):])
+    for topic in (f"/{frame}/image/compressed", f"/{frame}/image", raw):
+        following = found.get(topic, [])[used[topic]:][:1]
+        if following and bytes(following[0][2].data) == data:
+            used[topic] += 1
+            return
+    raise AssertionError(f"no message has the image at {row['offset']}")
+
+
+def clouds(binary, path, folder, found):
+    """Compares point clouds with the files that `rovelog extract` writes."""
+    out = folder / "clouds"
+    shutil.rmtree(out, ignore_errors=True)
+    done = subprocess.run([binary, "extract", "-q", str(path), "-o", str(out), "--only", "clouds", "--cloud", "npz"], capture_output=True, check=False)
+    files = sorted(out.rglob("*.npz"))
+    assert len(files) == len(found), f"{len(found)} clouds, {len(files)} files: {done.stderr.decode()}"
+    dtype = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("ring", "<u2"), ("time", "<f4")])
+    for file, (_, _, message) in zip(files, found):
+        points = np.frombuffer(bytes(message.data), dtype)
+        assert [field.name for field in message.fields] == list(dtype.names) and message.width == len(points)
+        with np.load(file) as own:
+            for name in dtype.names:
+                assert np.array_equal(points[name], own["t" if name == "time" else name]), f"{file.name}: {name}"
 
 
 def all_in_time(rows, shift, ros):

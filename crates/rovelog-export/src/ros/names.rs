@@ -82,8 +82,10 @@ pub(crate) fn snake_case(name: &str) -> String {
 }
 
 /// Converts a name to one that ROS allows in topics. It has single underscores between words, and
-/// starts with a letter. For example, `battery_status/1` becomes `battery_status_1`.
+/// starts with a letter. For example, `battery_status/1` becomes `battery_status_1`. Cameras may have
+/// negative numbers, so `camera/-1` becomes `camera_minus_1`.
 pub(crate) fn topic_word(name: &str) -> String {
+    let name = name.replace("/-", "/minus_");
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let out = words.collect::<Vec<_>>().join("_");
     if out.starts_with(|c: char| c.is_ascii_alphabetic()) { out } else { format!("t_{out}") }
@@ -121,6 +123,7 @@ mod tests {
         }
         assert!(is_constant_name("LEVEL_2") && !is_constant_name("Level") && !is_constant_name("A__B"));
         assert_eq!(topic_word("battery_status/1"), "battery_status_1");
+        assert_eq!(topic_word("camera/-1"), "camera_minus_1");
         assert_eq!(topic_word("0x1F__2"), "t_0x1F_2");
         assert_eq!(
             (type_word("vehicle_attitude"), type_word("0x1F")),

@@ -157,14 +157,14 @@ impl<'s> Output<'s> {
         sink: &'s mut dyn Sink,
     ) -> Self {
         let mut instances: HashMap<&str, usize> = HashMap::new();
-        for topic in topics {
+        for topic in topics.iter().filter(|topic| topic.count > 0) {
             *instances.entry(name_and_instance(&topic.name).0).or_default() += 1;
         }
         let mut names = Names::new(std::iter::empty(), |_| false);
         let name = |topic: &Topic| {
             // The only instance of a topic has no number, as in the output of pyulog.
             let name = match name_and_instance(&topic.name) {
-                (name, Some("0")) if instances[name] == 1 => name,
+                (name, Some("0")) if instances.get(name) == Some(&1) => name,
                 _ => &topic.name,
             };
             format!("/{group}/{}", names.next(name, topic_word))

@@ -72,6 +72,8 @@ impl GeneratedTypes {
         let mut names = Names::new(schema.fields.iter().map(|field| &*field.name), is_field_name);
         for field in &schema.fields {
             let (element, array) = match &field.ty {
+                // ROS 2 forbids arrays without elements. They have no bytes.
+                FieldType::Array(_, 0) => continue,
                 FieldType::Array(element, len) => (&**element, format!("[{len}]")),
                 FieldType::List(element) => (&**element, "[]".to_owned()),
                 FieldType::Bytes => (&FieldType::Scalar(Scalar::UInt8), "[]".to_owned()),
