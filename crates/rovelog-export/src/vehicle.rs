@@ -1,8 +1,6 @@
-//! Positions, attitude and velocity of PX4 vehicles, and their axes. Exports to MCAP and ROS use
-//! this module.
+//! Positions, attitude and velocity of PX4 vehicles, for exports to MCAP and ROS.
 
 use std::collections::BTreeMap;
-use std::f64::consts::FRAC_1_SQRT_2;
 
 use rovelog::core::internal::layout::{Layout, Place, Row, scalar_value};
 use rovelog::ulog_format::UlogReader;
@@ -11,15 +9,6 @@ use rovelog::{LogReader as _, Select, Topic, TopicId};
 
 use crate::ExportError;
 use crate::track::px4::MIN_FIX;
-
-/// Position and orientation of an object.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Pose {
-    /// Position in meters.
-    pub(crate) position: [f64; 3],
-    /// Orientation as a quaternion in the order w, x, y, z.
-    pub(crate) orientation: [f64; 4],
-}
 
 /// A topic with positions.
 pub(crate) struct PositionSource {
@@ -198,72 +187,5 @@ pub(crate) const fn severity(level: u8) -> u8 {
         4 | 5 => 2,
         6 => 1,
         _ => 0,
-    }
-}
-
-/// Converts a pose from the axes of PX4 to the axes of viewers.
-///
-/// PX4 uses north, east and down for the world, and forward, right and down for the vehicle.
-/// Viewers use east, north and up for the world, and forward, left and up for the vehicle. The
-/// orientation is therefore rotated on both sides: on the left by the rotation between the world
-/// axes, and on the right by half a turn about the forward axis.
-pub(crate) fn east_north_up(ned: &Pose) -> Pose {
-    let [north, east, down] = ned.position;
-    // The rotation from north, east, down to east, north, up is half a turn about the axis between
-    // north and east.
-    let turned = product([0.0, FRAC_1_SQRT_2, FRAC_1_SQRT_2, 0.0], ned.orientation);
-    Pose { position: [east, north, -down + 0.0], orientation: product(turned, [0.0, 1.0, 0.0, 0.0]) }
-}
-
-/// Rotates a vector from the axes of the world to those of the vehicle. `orientation` is the
-/// quaternion that rotates from the vehicle to the world.
-pub(crate) fn to_body([w, x, y, z]: [f64; 4], [a, b, c]: [f64; 3]) -> [f64; 3] {
-    let [_, a, b, c] = product(product([w, -x, -y, -z], [0.0, a, b, c]), [w, x, y, z]);
-    [a, b, c]
-}
-
-/// Returns the product of two quaternions. Each quaternion has the order w, x, y, z.
-#[expect(clippy::many_single_char_names, reason = "the letters of the textbook")]
-fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
-    [
-        a * e - b * f - c * g - d * h,
-        a * f + b * e + c * h - d * g,
-        a * g - b * h + c * e + d * f,
-        a * h + b * g - c * f + d * e,
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn near(a: [f64; 4], b: [f64; 4]) -> bool {
-        let dot: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
-        (dot.abs() - 1.0).abs() < 1e-12
-    }
-
-    /// In the axes of viewers, a vehicle without a rotation points east. A level vehicle that
-    /// points north is therefore rotated by a quarter turn to the left.
-    #[test]
-    fn poses_are_turned_to_the_axes_of_viewers() {
-        let ned = Pose { position: [1.0, 2.0, -3.0], orientation: [1.0, 0.0, 0.0, 0.0] };
-        let enu = east_north_up(&ned);
-        assert_eq!(enu.position.map(f64::to_bits), [2.0_f64, 1.0, 3.0].map(f64::to_bits));
-        assert!(near(enu.orientation, [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2]), "{:?}", enu.orientation);
-        // A vehicle that points east is not rotated.
-        let east = Pose { orientation: [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2], ..ned };
-        assert!(near(east_north_up(&east).orientation, [1.0, 0.0, 0.0, 0.0]));
-        // Pitching up changes the sign of the rotation, because the lateral axis now points to the
-        // left.
-        let (sin, cos) = (0.1f64.sin(), 0.1f64.cos());
-        let up = Pose { orientation: product(east.orientation, [cos, 0.0, sin, 0.0]), ..ned };
-        assert!(near(east_north_up(&up).orientation, [cos, 0.0, -sin, 0.0]));
-    }
-    /// A vehicle that points east and moves east moves forward.
-    #[test]
-    fn velocities_are_turned_to_the_vehicle() {
-        let east = [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2];
-        let [forward, right, down] = to_body(east, [0.0, 2.0, 0.5]);
-        assert!((forward - 2.0).abs() < 1e-12 && right.abs() < 1e-12 && (down - 0.5).abs() < 1e-12);
     }
 }

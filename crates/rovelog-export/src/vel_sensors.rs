@@ -8,6 +8,7 @@ use rovelog::{LogReader as _, Select, Topic};
 
 use crate::cloud::{self, POINT};
 use crate::mcap::VelodyneOptions;
+use crate::pose::length;
 
 /// Returns the type of a topic's messages, or `None` if the log format does not define it.
 pub(crate) fn kind(topic: &Topic) -> Option<Kind> {
@@ -25,8 +26,7 @@ pub(crate) fn source(topic: &Topic) -> &str {
 /// if the quaternion of one frame is not a rotation.
 pub(crate) fn orientation(reader: &VelReader, pose: &RobotPose) -> Option<[f64; 4]> {
     let orientation = reader.meaning().pose.quaternion(pose).map(f64::from);
-    let length = orientation.iter().map(|part| part * part).sum::<f64>().sqrt();
-    ((length - 1.0).abs() <= 0.05).then_some(orientation)
+    ((length(orientation) - 1.0).abs() <= 0.05).then_some(orientation)
 }
 
 /// Returns the width and height of a raw image in pixels, and the size of a row in bytes.

@@ -16,7 +16,8 @@ use super::foxglove::{self, Fix, WellKnown};
 use super::options::McapOptions;
 use super::plain::log_message;
 use super::proto;
-use crate::vehicle::{Motion, Moved, Pose, PositionSource, east_north_up, position_sources};
+use crate::pose::{Pose, east_north_up};
+use crate::vehicle::{Motion, Moved, PositionSource, position_sources};
 use crate::{ExportError, TimeBase};
 
 /// Additional messages of a PX4 log.

@@ -14,11 +14,11 @@ use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId};
 
 use super::extras::{Extra, ExtraSchema, Extras, RecordForm};
-use super::foxglove::{self, IDENTITY_POSE, WellKnown};
+use super::foxglove::{self, WellKnown};
 use super::options::McapOptions;
 use crate::cloud::FIELDS;
+use crate::pose::{IDENTITY_POSE, Pose};
 use crate::track::vel::{course, place};
-use crate::vehicle::Pose;
 use crate::vel_sensors::{Cloud, Clouds, kind, layout_of, orientation, source};
 use crate::{ExportError, Loss, TimeBase};
 

@@ -14,9 +14,8 @@ use rovelog::{LogReader as _, Record, TopicId};
 use super::payload::{Fix, NO_FIX, Payload, imu};
 use super::{Message, RosClock, RosTime, Source};
 use crate::ExportError;
-use crate::vehicle::{
-    Motion, Moved, Pose, PositionSource, east_north_up, number, position_sources, severity, to_body,
-};
+use crate::pose::{Pose, east_north_up, rotate};
+use crate::vehicle::{Motion, Moved, PositionSource, number, position_sources, severity};
 
 /// Coordinate frames of the vehicle and of the world, according to REP 105. The estimated position
 /// does not drift, but it may jump, so the world is `map` and not `odom`.
@@ -78,7 +77,8 @@ impl<'a> Px4<'a> {
         let orientation = self.orientation(nanos)?;
         let position = self.motion.position.map(Option::unwrap_or_default);
         let pose = east_north_up(&Pose { position, orientation });
-        let velocity = self.motion.velocity.map(|velocity| to_body(orientation, velocity));
+        let [w, x, y, z] = orientation;
+        let velocity = self.motion.velocity.map(|velocity| rotate([w, -x, -y, -z], velocity));
         let twist = [velocity, self.angular_velocity].map(|part| forward_left_up(part.unwrap_or(UNKNOWN)));
         let covariance = [0.0; 36];
         let payload = Payload::stamped(time, FRAMES.1).text(FRAMES.0).f64s(pose.position);

@@ -8,13 +8,13 @@ use rovelog::vel_format::pose::AccelerationUnit;
 use rovelog::vel_format::velodyne::PacketClock;
 use rovelog::vel_format::wire::{GpsData, ImageData, LaserRange, RobotPose, VelodyneRawData};
 use rovelog::vel_format::{Kind, Payload as VelPayload, VelReader};
-use rovelog::{LogReader as _, Record, Select, TopicId};
+use rovelog::{LogReader as _, Record, Scalar, Select, TopicId};
 use zerocopy::IntoBytes as _;
 
 use super::payload::{Fix, NO_FIX, Payload, imu};
 use super::{Message, RosClock, RosTime, Source};
 use crate::Loss;
-use crate::cloud::{FIELDS, Numeric, POINT};
+use crate::cloud::{FIELDS, POINT};
 use crate::mcap::VelodyneOptions;
 use crate::ros::names::{Names, topic_word};
 use crate::track::vel::place;
@@ -145,7 +145,7 @@ fn point_cloud(data: &[u8], time: RosTime) -> Payload {
     for (name, ty) in FIELDS {
         // ROS drivers name the time of a point `time`. The types 4 and 7 are UINT16 and FLOAT32.
         let name = if name == "t" { "time" } else { name };
-        payload = payload.text(name).len(offset).put([if ty == Numeric::UInt16 { 4 } else { 7 }]).u32(1);
+        payload = payload.text(name).len(offset).put([if ty == Scalar::UInt16 { 4 } else { 7 }]).u32(1);
         offset += ty.size();
     }
     payload.put([0]).len(POINT).len(data.len()).bytes(data).put([1])
