@@ -61,6 +61,8 @@ pub mod text;
 pub mod totals;
 pub mod track;
 pub mod trajectory;
+mod vehicle;
+mod vel_sensors;
 mod xml;
 
 pub use duration::{NotADuration, duration, duration_text};

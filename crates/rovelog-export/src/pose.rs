@@ -61,7 +61,7 @@ fn unit(quaternion: [f64; 4]) -> [f64; 4] {
 }
 
 /// Rotates a vector by a quaternion of length 1.
-fn rotate(quaternion: [f64; 4], [x, y, z]: [f64; 3]) -> [f64; 3] {
+pub(crate) fn rotate(quaternion: [f64; 4], [x, y, z]: [f64; 3]) -> [f64; 3] {
     let [qw, qx, qy, qz] = quaternion;
     let [_, x, y, z] = product(product(quaternion, [0.0, x, y, z]), [qw, -qx, -qy, -qz]);
     [x, y, z]

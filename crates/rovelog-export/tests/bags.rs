@@ -62,7 +62,7 @@ fn messages_and(log: &AnyLog, undefined: bool) -> Vec<Message> {
 }
 
 fn bag2(log: &AnyLog, options: Bag2Options) -> Result<Exported<Vec<u8>>, ExportError> {
-    bag2::write(reader(log), &Select::all(), options, Vec::new(), &mut |_| ())
+    bag2::write(log, &Select::all(), &options, Vec::new(), &mut |_| ())
 }
 
 fn ros2(log: &AnyLog) -> Exported<Vec<u8>> {

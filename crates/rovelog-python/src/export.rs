@@ -10,7 +10,7 @@ use rovelog::rld_format::csv::CsvStyle;
 use rovelog::vel_format::velodyne::Model;
 use rovelog::{AnyLog, Error, Select, Topic};
 use rovelog_export::bag2::{self, Bag2Options, Compression};
-use rovelog_export::mcap::{self, McapOptions, RosForm};
+use rovelog_export::mcap::{self, McapOptions, RosForm, VelodyneOptions};
 use rovelog_export::table::{self, Dialect, Names, TableOptions, TimeUnit};
 use rovelog_export::{Kind, Loss, Provenance, logger_csv, ndjson, topic_names};
 
@@ -108,9 +108,9 @@ impl Options {
     }
 
     /// Returns the options for writing V2.0 ROS bags.
-    fn bag2(&self) -> Bag2Options {
+    fn bag2(&self, velodyne: VelodyneOptions) -> Bag2Options {
         let mut options = Bag2Options::default();
-        options.modernize = self.modernize;
+        (options.modernize, options.velodyne) = (self.modernize, velodyne);
         options.compression = Compression::of(self.compression.as_bytes()).unwrap_or_default();
         options
     }
@@ -203,23 +203,22 @@ pub(crate) fn export_records(
     let kind = Kind::by_name(kind)
         .filter(|kind| !matches!(kind, Kind::Table(_)))
         .ok_or_else(|| unknown_kind(py, kind))?;
-    let bag = if let AnyLog::Rosbag(bag) = &**log { Some(bag) } else { None };
-    if kind == Kind::Bag2 && bag.is_none() {
-        let what =
-            format!("bag2 can only be written from ROS bags, but this is a {} log", reader.log.format().name);
+    if kind == Kind::Bag2 && matches!(**log, AnyLog::Rld(_)) {
+        let what = format!("{} logs cannot be converted to ROS messages", reader.log.format().name);
         return Err(ExceptionBuilder::new("UnsupportedError", what).raise(py));
     }
-    let to_mcap = if kind == Kind::Mcap { options.mcap(py)? } else { McapOptions::default() };
+    let to_mcap = if kind == Kind::Ndjson { McapOptions::default() } else { options.mcap(py)? };
     output::write(py, reader, &out, |signals| {
         let mut file = output::create(&out, signals)?;
-        let (records, losses) = match (kind, bag) {
-            (Kind::Mcap, _) => {
+        let (records, losses) = match kind {
+            Kind::Mcap => {
                 let provenance = provenance(reader, true)?;
                 let done = mcap::write(log, &select, &to_mcap, &provenance, &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
-            (Kind::Bag2, Some(bag)) => {
-                let done = bag2::write(bag, &select, options.bag2(), &mut file, &mut |_| ())?;
+            Kind::Bag2 => {
+                let to_bag = options.bag2(to_mcap.velodyne.clone());
+                let done = bag2::write(log, &select, &to_bag, &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
             // The only remaining output format is NDJSON.

@@ -50,6 +50,16 @@ impl Scanner {
         }
     }
 
+    /// Returns the minimum and maximum distance in meters that the scanner measures, which it
+    /// reports as `DMIN` and `DMAX`.
+    pub fn limits(self) -> [f64; 2] {
+        let max = match self {
+            Self::Urg04Lx => 5.6,
+            Self::Utm30Lx => 60.0,
+        };
+        [f64::from(self.min_range()) / 1000.0, max]
+    }
+
     /// Returns the meaning of a code that the scanner stores instead of a distance.
     pub const fn code(self, code: u32) -> &'static str {
         match (self, code) {

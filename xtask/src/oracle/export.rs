@@ -30,7 +30,7 @@ const PACKAGES: &[&str] = &[
 
 const TRACK_PACKAGES: &[&str] = &["fastkml==1.4.0", "lxml==6.1.3", "gpxpy==1.6.2"];
 
-const BAG_PACKAGES: &[&str] = &[ROSBAGS, MCAP, "mcap-ros2-support==0.6.0"];
+const BAG_PACKAGES: &[&str] = &[ROSBAGS, MCAP, NUMPY, "mcap-ros2-support==0.6.0"];
 
 const CLOUD_PACKAGES: &[&str] =
     &[ROSBAGS, NUMPY, "laspy[lazrs]==2.7.0", "plyfile==1.1.5", "pypcd4==1.5.1", "open3d==0.20.0", "pyyaml"];
@@ -71,6 +71,11 @@ pub(super) fn check() -> Result<()> {
         if !bags(&mut checker, mode, &binary, &real)? {
             differ.push("export_bags.py");
         }
+    }
+    let mut checker = script("export_ros.py", "oracle-bags", BAG_PACKAGES)?;
+    checker.arg(&binary).args(["ulog", "vel"].map(|name| real.join(name)));
+    if !passes(checker.args(["ulog", "vel"].map(|name| root().join("corpus").join(name))))? {
+        differ.push("export_ros.py");
     }
     if let Some(mut checker) = rosbag_script("export_bags.py")
         && !bags(&mut checker, "debian", &binary, &real)?

@@ -1,6 +1,7 @@
-//! Converts bags of any version to ROS bags V2.0, the only version that ROS has read since 2010.
+//! Writes ROS bags V2.0, the only version that ROS has read since 2010.
 //!
-//! The payloads are copied byte for byte. The messages are written in time order. The output does
+//! Bags of any version are converted to V2.0, and their payloads are copied byte for byte. VEL and
+//! ULog logs are converted to ROS messages. The messages are written in time order. The output does
 //! not have to be seekable, so it may be a pipe.
 
 use std::io::Write;
@@ -11,19 +12,23 @@ pub use rovelog::rosbag12::v2::Compression;
 use rovelog::rosbag12::v2::wire::ConnectionHeader;
 use rovelog::rosbag12::v2::{self, Writer};
 use rovelog::rosbag12::{BagReader, Publisher};
-use rovelog::{LogReader as _, Select};
+use rovelog::{AnyLog, LogReader as _, Select};
 
-use crate::ros::{ByPublisher, ExportedTopic};
+use crate::mcap::VelodyneOptions;
+use crate::ros::convert::{self, RosTime, Sink};
+use crate::ros::{ByPublisher, ExportedTopic, ExportedType};
 use crate::{ExportError, Exported, Loss};
 
 /// Options for writing a bag.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Bag2Options {
-    /// True to use the current names of message types that were renamed without other changes.
+    /// For bags: true to use the current names of message types that were renamed without other changes.
     pub modernize: bool,
     /// Compression of the chunks.
     pub compression: Compression,
+    /// For VEL logs: properties of the Velodyne scanner that the log does not contain.
+    pub velodyne: VelodyneOptions,
 }
 
 /// Numbers of messages of one topic that cannot be written, by reason.
@@ -37,25 +42,72 @@ struct Tally {
     too_large: u64,
 }
 
-/// Writes the selected messages of a bag as a V2.0 bag.
+/// Writes the selected records of a bag, a VEL log or a ULog as a V2.0 bag.
 ///
 /// # Errors
-/// Returns an error if writing to the output fails, the bag cannot be read, or no selected topic
-/// has a definition.
+/// Returns an error if writing to the output fails, the log cannot be read or has another format,
+/// or no selected topic of a bag has a definition.
 pub fn write<W: Write>(
-    bag: &BagReader,
+    log: &AnyLog,
     select: &Select,
-    options: Bag2Options,
+    options: &Bag2Options,
     mut out: W,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Exported<W>, ExportError> {
-    Ok(write_all(bag, select, options, &mut out, progress)?.with_out(out))
+    let done = match log {
+        AnyLog::Rosbag(bag) => write_bag(bag, select, options, &mut out, progress)?,
+        _ => convert_log(log, select, options, &mut out, progress)?,
+    };
+    Ok(done.with_out(out))
 }
 
-fn write_all(
+/// Writes the records of a VEL log or a ULog as ROS messages.
+fn convert_log(
+    log: &AnyLog,
+    select: &Select,
+    options: &Bag2Options,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Exported<()>, ExportError> {
+    let (size, mut half) = (log.info().size, 0);
+    let (done, _) = v2::write(out, options.compression, |writer| {
+        let mut half_progress = |at| progress(u64::midpoint(half, at));
+        let done = convert::write(log, select, &options.velodyne, writer, &mut half_progress);
+        half = size;
+        done
+    })?;
+    Ok(done)
+}
+
+/// Writes converted messages to a bag. The number of a topic is the id of its connection.
+impl Sink for Writer<'_> {
+    fn is_ros2(&self) -> bool {
+        false
+    }
+
+    fn topic(&mut self, name: &str, ty: &ExportedType<'_>) -> Result<usize, ExportError> {
+        let (sum, text) = (ty.types.sum_v2().0, ty.types.full_text());
+        let header = ConnectionHeader {
+            callerid: None,
+            latching: None,
+            md5sum: Some(sum.as_bytes()),
+            message_definition: Some(&text),
+            topic: Some(name.as_bytes()),
+            ty: Some(ty.type_name().as_bytes()),
+        };
+        Ok(self.connect(name.as_bytes(), &header.to_data())? as usize)
+    }
+
+    fn message(&mut self, topic: usize, time: RosTime, payload: &[u8]) -> Result<bool, ExportError> {
+        let id = u32::try_from(topic).unwrap_or(u32::MAX);
+        Ok(Writer::message(self, id, (time.sec, time.nsec), payload)?)
+    }
+}
+
+fn write_bag(
     bag: &BagReader,
     select: &Select,
-    options: Bag2Options,
+    options: &Bag2Options,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Exported<()>, ExportError> {
@@ -138,7 +190,7 @@ fn connect(
         md5sum: Some(exported.sum.as_bytes()),
         message_definition: Some(text.as_bytes()),
         topic: Some(exported.topic.as_bytes()),
-        ty: Some(exported.type_name.as_bytes()),
+        ty: Some(exported.ty.type_name().as_bytes()),
     };
     Ok(writer.connect(exported.topic.as_bytes(), &header.to_data())?)
 }

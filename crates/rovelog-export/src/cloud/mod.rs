@@ -18,7 +18,6 @@ mod types;
 use std::io::{self, BufWriter, Write};
 
 pub use model::Cloud;
-#[cfg(feature = "mcap")]
 pub(crate) use point::{FIELDS, POINT, bytes};
 
 #[cfg(not(feature = "las"))]

@@ -1,7 +1,7 @@
 //! Writes all topics of a log to one MCAP file, for Foxglove, Lichtblick, Rerun and PlotJuggler.
 //!
 //! Records become protobuf messages with the types of the log. Records of ROS bags are written
-//! unchanged, or converted to ROS 2.
+//! unchanged, or converted to ROS 2. VEL and ULog logs can be converted to ROS 2, too.
 //!
 //! The file also contains messages that viewers can draw without configuration:
 //!
@@ -37,6 +37,7 @@ use self::chunk::{Buffers, Packer};
 use self::extras::{Extras, RecordForm};
 use self::file::File;
 use self::output::{Output, Part, Summary, Written};
+use crate::ros::convert;
 use crate::{ExportError, Exported, Provenance};
 
 /// Writes the selected records of a log, and the messages that are derived from them.
@@ -63,6 +64,9 @@ fn write_all(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Exported<()>, ExportError> {
     let mut extras: Box<dyn Extras + '_> = match log {
+        AnyLog::Ulog(_) | AnyLog::Vel(_) if options.ros == RosForm::Ros2 => {
+            Box::new(plain::Plain::new(log, options))
+        }
         AnyLog::Ulog(reader) => Box::new(px4::Px4::new(reader, options)?),
         AnyLog::Vel(reader) => Box::new(vel::Vel::new(reader, select, options)),
         AnyLog::Rld(reader) => Box::new(rld::Rld::new(reader, select, options)?),
@@ -103,6 +107,12 @@ fn messages<'a>(
     extras: &mut dyn Extras,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Exported<()>, Summary), ExportError> {
+    if options.ros == RosForm::Ros2 && matches!(log, AnyLog::Ulog(_) | AnyLog::Vel(_)) {
+        let mut sink = ros::Ros2Sink::new(&mut file);
+        let converted = convert::write(log, select, &options.velodyne, &mut sink, progress)?;
+        let (_, summary) = file.finish(extras)?;
+        return Ok((converted, summary));
+    }
     let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
     let mut extra_messages = extras.messages();
     extra_messages.retain(|extra| select.keeps_time(extra.nanos));

@@ -22,7 +22,8 @@ pub struct McapOptions {
     /// For `RocketLogger` logs: the number of samples in each message. A message contains lists of
     /// samples, and never spans a gap.
     pub batch: Option<u32>,
-    /// For ROS bags: the form in which the records are written.
+    /// For ROS bags: the form in which the records are written. ULog and VEL logs are converted to
+    /// ROS 2 messages if this is [`RosForm::Ros2`].
     pub ros: RosForm,
     /// For VEL logs: properties of the Velodyne scanner that the log does not contain.
     pub velodyne: VelodyneOptions,

@@ -13,7 +13,7 @@ pub(super) struct Plain<'a> {
     log: &'a AnyLog,
     /// True if messages are added that viewers can draw.
     typed: bool,
-    /// True if the records of a ROS bag are converted to ROS 2.
+    /// True if the records are converted to ROS 2.
     ros2: bool,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Plain<'a> {
 impl Extras for Plain<'_> {
     fn profile(&self) -> &'static str {
         match self.log.format().id {
-            "rosbag" if self.ros2 => "ros2",
+            _ if self.ros2 => "ros2",
             "rosbag" => "ros1",
             id => id,
         }

@@ -1,4 +1,5 @@
-//! Writes the records of ROS bags, either unchanged or converted to ROS 2.
+//! Writes the records of ROS bags, either unchanged or converted to ROS 2. Also writes the ROS 2
+//! messages of other logs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use rovelog::{LogReader as _, Record, Topic};
 use super::file::{File, sequence};
 use super::options::RosForm;
 use crate::ros::cdr::CompiledType;
-use crate::ros::{ByPublisher, ExportedTopic, ros2, written_name};
+use crate::ros::convert::{RosTime, Sink};
+use crate::ros::{ByPublisher, ExportedTopic, ExportedType, ros2, written_name};
 use crate::{ExportError, Loss};
 
 /// Note for the user about bags that are converted to ROS 2.
@@ -151,7 +153,7 @@ impl<'a> Ros<'a> {
                 }
                 None => continue,
             };
-            if self.form == RosForm::Ros2 && messages.exported.has_header() && notes.is_empty() {
+            if self.form == RosForm::Ros2 && messages.exported.ty.has_header() && notes.is_empty() {
                 notes.push(NO_SEQ.to_owned());
             }
             losses.extend(messages.exported.losses);
@@ -185,10 +187,9 @@ impl<'a> TopicOutput<'a> {
             Err(_) => return Ok(Self::Bytes(Bytes::new(bag, topic))),
         };
         let (schema, code) = if form == RosForm::Ros2 {
-            let (name, text) = (ros2::type_name(&exported.type_name), ros2::definition(&exported));
-            (file.writer.add_schema(&name, "ros2msg", text.as_bytes())?, Some(CompiledType::new(&exported)))
+            (ros2_schema(file, &exported.ty)?, Some(CompiledType::new(&exported.ty)))
         } else {
-            (file.writer.add_schema(&exported.type_name, "ros1msg", exported.text().as_bytes())?, None)
+            (file.writer.add_schema(exported.ty.type_name(), "ros1msg", exported.text().as_bytes())?, None)
         };
         Ok(Self::Typed(Messages { exported, schema, code, tally: Tally::default() }))
     }
@@ -201,6 +202,56 @@ impl Bytes {
         let known = [("topic", name.clone()), ("type", topic.type_name.clone()), ("md5sum", md5)];
         let metadata = known.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         Self { name, metadata, losses, count: 0 }
+    }
+}
+
+/// Returns the number of the ROS 2 schema for a type.
+fn ros2_schema(file: &mut File<'_, '_>, ty: &ExportedType<'_>) -> Result<u16, ExportError> {
+    let (name, text) = (ros2::type_name(ty.type_name()), ros2::definition(ty));
+    file.writer.add_schema(&name, "ros2msg", text.as_bytes())
+}
+
+/// Writes the messages that are made from VEL and ULog logs, after conversion to ROS 2.
+pub(super) struct Ros2Sink<'f, 'p, 'a> {
+    file: &'f mut File<'p, 'a>,
+    /// Channel of each topic, the conversion of its messages, and the number of messages.
+    topics: Vec<(u16, CompiledType, u32)>,
+    /// Buffer for converted messages.
+    buffer: Vec<u8>,
+}
+
+impl<'f, 'p, 'a> Ros2Sink<'f, 'p, 'a> {
+    pub(super) fn new(file: &'f mut File<'p, 'a>) -> Self {
+        Self { file, topics: Vec::new(), buffer: Vec::new() }
+    }
+}
+
+impl Sink for Ros2Sink<'_, '_, '_> {
+    fn is_ros2(&self) -> bool {
+        true
+    }
+
+    fn topic(&mut self, name: &str, ty: &ExportedType<'_>) -> Result<usize, ExportError> {
+        let schema = ros2_schema(self.file, ty)?;
+        let channel = self.file.writer.add_channel(schema, name, "cdr", &BTreeMap::new())?;
+        self.topics.push((channel, CompiledType::new(ty), 0));
+        Ok(self.topics.len() - 1)
+    }
+
+    fn message(&mut self, topic: usize, time: RosTime, payload: &[u8]) -> Result<bool, ExportError> {
+        let (channel_id, code, sequence) = &mut self.topics[topic];
+        let converted = code.convert(payload, &mut self.buffer);
+        debug_assert!(converted.is_ok_and(|losses| !losses.surplus), "the payload does not fit its type");
+        let time = u64::from(time.sec) * 1_000_000_000 + u64::from(time.nsec);
+        let header = MessageHeader {
+            channel_id: *channel_id,
+            sequence: *sequence,
+            log_time: time,
+            publish_time: time,
+        };
+        *sequence = sequence.wrapping_add(1);
+        self.file.write(&header, &self.buffer)?;
+        Ok(converted.is_ok())
     }
 }
 

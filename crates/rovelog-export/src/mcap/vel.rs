@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, VecDeque};
 use rovelog::core::internal::text::count as count_of;
 use rovelog::vel_format::gps::{Fix, quality_name};
 use rovelog::vel_format::images::Encoding;
-use rovelog::vel_format::velodyne::Revolutions;
 use rovelog::vel_format::wire::{ImageData, LaserRange, RobotPose};
 use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId};
@@ -17,9 +16,10 @@ use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId};
 use super::extras::{Extra, ExtraSchema, Extras, RecordForm};
 use super::foxglove::{self, WellKnown};
 use super::options::McapOptions;
-use crate::cloud::{self, FIELDS, POINT};
+use crate::cloud::FIELDS;
 use crate::pose::{IDENTITY_POSE, Pose};
 use crate::track::vel::{course, place};
+use crate::vel_sensors::{Cloud, Clouds, kind, layout_of, orientation, source};
 use crate::{ExportError, Loss, TimeBase};
 
 /// Coordinate frame of the vehicle.
@@ -32,19 +32,14 @@ const VELODYNE: &str = "velodyne";
 /// Additional messages of a VEL log.
 pub(super) struct Vel<'a> {
     reader: &'a VelReader,
-    select: Select,
     /// Clock of the log times in the MCAP file.
     base: TimeBase,
     /// True if packets, ranges, images and records of unknown types are written without changes.
     raw: bool,
     /// The laser scanners and cameras, by topic.
     sensors: BTreeMap<TopicId, Sensor>,
-    /// The revolutions of the Velodyne scanner that have not been written yet.
-    revolutions: Option<Revolutions<'a>>,
-    /// Offset in the log that the revolutions have reached.
-    offset: Option<u64>,
-    /// Time of the previous revolution, in nanoseconds of the log's clock.
-    last: i64,
+    /// The point clouds of the Velodyne scanner that have not been written yet.
+    clouds: Clouds<'a>,
     /// Additional messages whose time has not been reached yet.
     pending: VecDeque<Extra>,
     /// For each topic whose records are omitted, the number of records that are in no message, and
@@ -65,61 +60,37 @@ impl<'a> Vel<'a> {
     pub(super) fn new(reader: &'a VelReader, select: &Select, options: &McapOptions) -> Self {
         let mut vel = Self {
             reader,
-            select: select.clone(),
             base: TimeBase::of(reader),
             // If no messages for viewers are added, the records are the only copy of the data, so
             // they must be written.
             raw: options.raw || !options.typed,
             sensors: sensors(reader),
-            revolutions: None,
-            offset: None,
-            last: i64::MIN,
+            clouds: Clouds::none(select),
             pending: VecDeque::new(),
             hidden: BTreeMap::new(),
         };
-        let packets = reader.topics().iter().find(|topic| kind(topic) == Some(Kind::Velodyne));
-        if let Some(topic) = packets.filter(|topic| options.typed && select.keeps_topic(topic))
-            && reader.has_packets()
-        {
-            let how = &options.velodyne;
-            let sensor = how.model.map(|model| reader.sensor_named(model));
-            match reader.revolutions(sensor.as_ref(), how.calibration.as_ref(), how.points, 0) {
-                Ok(revolutions) => vel.revolutions = Some(revolutions),
-                Err(error) => {
-                    vel.hidden.insert(topic.id, (0, error.to_string()));
+        if options.typed {
+            match Clouds::new(reader, select, &options.velodyne) {
+                Ok(clouds) => vel.clouds = clouds,
+                Err((topic, why)) => {
+                    vel.hidden.insert(topic.id, (0, why));
                 }
             }
         }
         vel
     }
 
-    /// Adds the next revolution in the selected time range to the pending messages, together with
-    /// the pose of the Velodyne scanner.
+    /// Adds the next point cloud to the pending messages, together with the pose of the Velodyne
+    /// scanner.
     fn next_cloud(&mut self) {
-        let Some(revolutions) = &mut self.revolutions else { return };
-        while let Some(revolution) = revolutions.next() {
-            self.offset = Some(revolution.offset);
-            if !self.select.keeps_time(revolution.nanos) {
-                continue;
-            }
-            let mut data = Vec::with_capacity(revolution.points.len() * POINT);
-            for point in revolution.points {
-                data.extend_from_slice(&cloud::bytes(point));
-            }
-            let at = self.base.place(revolution.nanos).unwrap_or(revolution.nanos);
-            // If the log is not sorted, a revolution may be earlier than the previous revolution.
-            // Messages must still be written in time order.
-            let nanos = revolution.nanos.max(self.last);
-            self.last = nanos;
-            let mut cloud = Vec::with_capacity(data.len() + 256);
-            foxglove::point_cloud(at, VELODYNE, &FIELDS, &data, &mut cloud);
-            self.pending.extend([
-                transform(nanos, at, (VEHICLE, VELODYNE), &IDENTITY_POSE),
-                extra(nanos, "/velodyne/points".into(), WellKnown::PointCloud, cloud),
-            ]);
-            return;
-        }
-        self.revolutions = None;
+        let Some(Cloud { nanos, start, data }) = self.clouds.next() else { return };
+        let at = self.base.place(start).unwrap_or(start);
+        let mut cloud = Vec::with_capacity(data.len() + 256);
+        foxglove::point_cloud(at, VELODYNE, &FIELDS, &data, &mut cloud);
+        self.pending.extend([
+            transform(nanos, at, (VEHICLE, VELODYNE), &IDENTITY_POSE),
+            extra(nanos, "/velodyne/points".into(), WellKnown::PointCloud, cloud),
+        ]);
     }
 
     /// Counts a record whose data is in no message. If the records of the topic are written,
@@ -173,14 +144,7 @@ impl<'a> Vel<'a> {
             foxglove::compressed_image(at, &sensor.frame, (&image.data, format.name()), &mut bytes);
             extra(0, compressed, WellKnown::CompressedImage, bytes)
         } else {
-            let side = |n: i32| u32::try_from(n).unwrap_or(0);
-            let (width, height) = (side(image.width.get()), side(image.height.get()));
-            let each = match encoding {
-                Encoding::Yuyv => 2,
-                Encoding::Rgb => 3,
-                _ => 1,
-            };
-            let layout = ([width, height, width * each], encoding.name());
+            let layout = (layout_of(image, encoding), encoding.name());
             foxglove::raw_image(at, &sensor.frame, layout, &image.data, &mut bytes);
             extra(0, raw, WellKnown::RawImage, bytes)
         });
@@ -216,11 +180,7 @@ impl<'a> Vel<'a> {
 
     /// Adds the messages for the orientation of the vehicle.
     fn pose(&self, pose: &RobotPose, at: i64, out: &mut Vec<Extra>) {
-        let orientation = self.reader.meaning().pose.quaternion(pose).map(f64::from);
-        let length = orientation.iter().map(|part| part * part).sum::<f64>().sqrt();
-        // Viewers reject all coordinate frames if a quaternion is not a rotation. The length of a
-        // rotation is 1.
-        if (length - 1.0).abs() <= 0.05 {
+        if let Some(orientation) = orientation(self.reader, pose) {
             let turned = Pose { orientation, ..IDENTITY_POSE };
             let mut bytes = Vec::new();
             foxglove::pose_in_frame(at, WORLD, &turned, &mut bytes);
@@ -242,11 +202,6 @@ fn transform(nanos: i64, at: i64, frames: (&str, &str), pose: &Pose) -> Extra {
     extra(nanos, "/tf".into(), WellKnown::FrameTransform, bytes)
 }
 
-/// Returns the type of a topic's messages, or `None` if the log format does not define it.
-fn kind(topic: &Topic) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| kind.name() == topic.type_name)
-}
-
 /// Returns whether the messages of a topic have an unknown type. Such messages are only available
 /// as bytes.
 fn is_unknown(topic: &Topic) -> bool {
@@ -266,7 +221,7 @@ fn sensors(reader: &VelReader) -> BTreeMap<TopicId, Sensor> {
             Kind::Image => (["/camera/image", "/camera/image_raw"], "camera"),
             _ => return None,
         };
-        let source = topic.name.strip_prefix(&*topic.type_name).unwrap_or_default();
+        let source = source(topic);
         let channels = channels.map(|base| format!("{base}{source}"));
         Some((topic.id, Sensor { channels, frame: format!("{frame}{source}") }))
     };
@@ -308,7 +263,7 @@ impl Extras for Vel<'_> {
     }
 
     fn offset(&self) -> Option<u64> {
-        self.offset
+        self.clouds.offset
     }
 
     fn on_record(&mut self, record: &Record<'_>, at: i64, out: &mut Vec<Extra>) {

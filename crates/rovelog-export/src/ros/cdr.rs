@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use rovelog::rosbag12::msg::{Array, Primitive};
 
-use super::ExportedTopic;
+use super::ExportedType;
 
 /// Header of a CDR message: the identifier of little-endian CDR, and two bytes of options.
 const ENCODING: [u8; 4] = [0, 1, 0, 0];
@@ -78,10 +78,10 @@ pub(crate) struct ConversionLosses {
 
 impl CompiledType {
     /// Compiles the type of a topic.
-    pub(crate) fn new(exported: &ExportedTopic<'_>) -> Self {
+    pub(crate) fn new(exported: &ExportedType<'_>) -> Self {
         // Nested types come before the types that contain them, so their steps are already known.
         let mut codes: Vec<Arc<[Step]>> = Vec::new();
-        for (index, ty) in exported.types().all().iter().enumerate() {
+        for (index, ty) in exported.types.all().iter().enumerate() {
             let mut steps = Vec::new();
             for (number, (field, nested)) in ty.message().fields.iter().zip(ty.nested()).enumerate() {
                 if exported.is_header(index) && number == 0 {

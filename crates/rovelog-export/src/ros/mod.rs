@@ -2,6 +2,8 @@
 
 #[cfg(feature = "mcap")]
 pub(crate) mod cdr;
+pub(crate) mod convert;
+mod names;
 #[cfg(feature = "mcap")]
 pub(crate) mod ros2;
 
@@ -11,10 +13,11 @@ use std::collections::{HashMap, HashSet};
 
 use rovelog::core::internal::layout::Fit;
 use rovelog::core::internal::text::count;
-use rovelog::rosbag12::msg::{FullText, SumMatch, Type, Types};
+use rovelog::rosbag12::msg::{FullText, Sum, SumMatch, Type, Types};
 use rovelog::rosbag12::{BagReader, Definition, Publisher};
 use rovelog::{LogReader as _, Record, Topic};
 
+pub(crate) use self::names::Names;
 use crate::Loss;
 
 /// Returns the name of a topic in the output. If the name in the bag is not UTF-8, the name is
@@ -50,22 +53,78 @@ fn successor(name: &str, sum: &str) -> Option<&'static str> {
     SUCCESSORS.iter().find(|(old, _, same)| *old == name && *same == sum).map(|(_, new, _)| *new)
 }
 
-/// A topic with its type, as written to the output.
+/// A message type as it is written to the output, with the types that it needs.
+#[derive(Debug)]
+pub(crate) struct ExportedType<'a> {
+    /// The type, which is last, and the types that it needs.
+    pub(crate) types: &'a Types,
+    /// For each type, its name in the output.
+    names: Vec<String>,
+    /// For each type, true if it is the standard header.
+    headers: Vec<bool>,
+}
+
+impl<'a> ExportedType<'a> {
+    /// Prepares the export of a type that has not been renamed.
+    pub(crate) fn new(types: &'a Types) -> Self {
+        Self::renamed(types, &types.sums_v2(), |name, _| name.to_owned())
+    }
+
+    /// Prepares the export of a type. `sums` are the MD5 sums of all types. `new_name` is called
+    /// with the name and the MD5 sum of each type, and returns the name in the output.
+    fn renamed(types: &'a Types, sums: &[Sum], new_name: impl Fn(&str, &str) -> String) -> Self {
+        let names: Vec<_> =
+            types.all().iter().zip(sums).map(|(ty, sum)| new_name(ty.name(), &sum.0)).collect();
+        let headers = names.iter().zip(sums).map(|(name, sum)| (&**name, &*sum.0) == HEADER).collect();
+        Self { types, names, headers }
+    }
+
+    /// Returns the full name of the type in the output.
+    pub(crate) fn type_name(&self) -> &str {
+        self.names.last().map_or("", String::as_str)
+    }
+
+    /// Returns the name that the type with the index `index` has in the output.
+    pub(crate) fn name(&self, index: usize) -> &str {
+        &self.names[index]
+    }
+
+    /// Returns whether the type with the index `index` is the standard header. In ROS 2, this type
+    /// has no field `seq`.
+    pub(crate) fn is_header(&self, index: usize) -> bool {
+        self.headers[index]
+    }
+
+    /// Returns whether the definition uses the type of the standard header.
+    pub(crate) fn has_header(&self) -> bool {
+        self.headers.contains(&true)
+    }
+
+    /// Calls `visit` with the index and name of each nested type, in the order of a full
+    /// definition. If several types have the same name, only the first is visited.
+    pub(crate) fn each_dependency(&self, mut visit: impl FnMut(usize, &str)) {
+        let mut written = HashSet::from([self.type_name()]);
+        for index in self.types.in_text_order() {
+            let name = self.name(*index);
+            if written.insert(name) {
+                visit(*index, name);
+            }
+        }
+    }
+}
+
+/// A topic of a bag with its type, as written to the output.
 #[derive(Debug)]
 pub(crate) struct ExportedTopic<'a> {
     /// Name of the topic in the output.
     pub(crate) topic: String,
-    /// Full name of the type in the output.
-    pub(crate) type_name: String,
+    /// Type of the topic's messages in the output.
+    pub(crate) ty: ExportedType<'a>,
     /// MD5 sum that was computed from the definition of the type, as it is written.
     pub(crate) sum: String,
     /// MD5 sum of the type according to the bag.
     given: &'a [u8],
     definition: &'a Definition,
-    /// For each type in the definition, its name in the output.
-    names: Vec<String>,
-    /// For each type in the definition, true if it is the standard header.
-    headers: Vec<bool>,
     /// Losses that concern the whole topic.
     pub(crate) losses: Vec<Loss>,
 }
@@ -87,26 +146,24 @@ impl<'a> ExportedTopic<'a> {
             let new = if modernize { successor(name, sum) } else { None };
             new.unwrap_or(name).to_owned()
         };
-        let mut names: Vec<_> =
-            types.iter().zip(&sums).map(|(ty, sum)| new_name(ty.name(), &sum.0)).collect();
+        let mut ty = ExportedType::renamed(&definition.types, &sums, new_name);
         let sum = sums.last().map_or_else(String::new, |sum| sum.0.clone());
         // In bags before V1.1, a topic may have only the MD5 sum of its type and no type name. The
         // name is then taken from the definition with this MD5 sum.
         let open = topic.type_name == "*";
         let root = types.last().filter(|_| open).map_or(topic.type_name.as_str(), Type::name);
-        let type_name = new_name(root, &sum);
         // The type of the topic is the last type in the definition.
-        if let Some(root) = names.last_mut() {
-            root.clone_from(&type_name);
+        if let (Some(name), Some(header)) = (ty.names.last_mut(), ty.headers.last_mut()) {
+            *name = new_name(root, &sum);
+            *header = (&**name, &*sum) == HEADER;
         }
-        let headers = names.iter().zip(&sums).map(|(name, sum)| (&**name, &*sum.0) == HEADER).collect();
         let (topic, losses) = written_name(bag, topic);
         let given = &connection.md5;
-        let mut exported = Self { topic, type_name, sum, given, definition, names, headers, losses };
+        let mut exported = Self { topic, ty, sum, given, definition, losses };
         if !exported.has_unique_fields() {
             // The MD5 sum covers the names of fields, some of which change.
-            let (text, nesting) = (exported.text().into_owned(), exported.types().all().len());
-            if let Ok(types) = Types::resolve(&exported.type_name, text.as_bytes(), nesting, &|_| None) {
+            let (text, nesting) = (exported.text().into_owned(), types.len());
+            if let Ok(types) = Types::resolve(exported.ty.type_name(), text.as_bytes(), nesting, &|_| None) {
                 exported.sum = types.sum_v2().0;
             }
         }
@@ -120,7 +177,7 @@ impl<'a> ExportedTopic<'a> {
             let mut names = HashSet::new();
             ty.message().fields.iter().all(|field| names.insert(&*field.name))
         };
-        self.types().all().iter().all(is_unique)
+        self.ty.types.all().iter().all(is_unique)
     }
 
     /// Returns the MD5 sum by which ROS nodes decide whether a publisher and a subscriber have the
@@ -154,38 +211,17 @@ impl<'a> ExportedTopic<'a> {
         !self.definition.is_guess() || self.definition.layout.fit(payload) == Fit::Exact
     }
 
-    /// Returns all types in the definition.
-    pub(crate) fn types(&self) -> &'a Types {
-        &self.definition.types
-    }
-
-    /// Returns the name that the type with the index `index` has in the output.
-    pub(crate) fn name(&self, index: usize) -> &str {
-        &self.names[index]
-    }
-
-    /// Returns whether the type with the index `index` is the standard header. In ROS 2, this type
-    /// has no field `seq`.
-    pub(crate) fn is_header(&self, index: usize) -> bool {
-        self.headers[index]
-    }
-
-    /// Returns whether the definition uses the type of the standard header.
-    pub(crate) fn has_header(&self) -> bool {
-        self.headers.contains(&true)
-    }
-
     /// Returns the full text of the definition. If other readers accept the text in the bag, this
     /// text is returned. Otherwise, a new text is written.
     pub(crate) fn text(&self) -> Cow<'a, str> {
-        let types = self.types();
+        let types = self.ty.types;
         let text = std::str::from_utf8(&self.definition.text);
         if let Ok(text) = text {
             // Other readers require that each nested type has a section, that no type has a field
             // twice, and that lines do not end with a carriage return.
             let full = FullText::split(text.as_bytes());
             let separators = text.matches(&format!("\n{SEPARATOR}\nMSG: ")).count();
-            let named = types.all().iter().zip(&self.names).all(|(ty, name)| ty.name() == name);
+            let named = types.all().iter().zip(&self.ty.names).all(|(ty, name)| ty.name() == name);
             let whole = types.dependencies().all(|name| full.section(name).is_some());
             if named
                 && whole
@@ -199,30 +235,18 @@ impl<'a> ExportedTopic<'a> {
         let Some(root) = types.all().len().checked_sub(1) else { return Cow::Borrowed("") };
         let mut out = String::new();
         self.section(root, &mut out);
-        self.each_dependency(|index, name| {
+        self.ty.each_dependency(|index, name| {
             out.extend(["\n", SEPARATOR, "\nMSG: ", name, "\n"]);
             self.section(index, &mut out);
         });
         Cow::Owned(out)
     }
 
-    /// Calls `visit` with the index and name of each nested type, in the order of a full
-    /// definition. If several types have the same name, only the first is visited.
-    pub(crate) fn each_dependency(&self, mut visit: impl FnMut(usize, &str)) {
-        let mut written = HashSet::from([self.type_name.as_str()]);
-        for index in self.types().in_text_order() {
-            let name = self.name(*index);
-            if written.insert(name) {
-                visit(*index, name);
-            }
-        }
-    }
-
     /// Writes the definition of a single type. In its fields, old names of renamed types are
     /// replaced. If the type has a field twice, the second field gets a number, such as `x_2`.
     fn section(&self, index: usize, out: &mut String) {
-        let ty = &self.types().all()[index];
-        let package = self.name(index).split_once('/').map_or("", |(package, _)| package);
+        let ty = &self.ty.types.all()[index];
+        let package = self.ty.name(index).split_once('/').map_or("", |(package, _)| package);
         let text = String::from_utf8_lossy(ty.text());
         let mut nested = ty.nested().iter();
         let mut names = Names::new(ty.message().fields.iter().map(|field| &*field.name), |_| true);
@@ -234,7 +258,7 @@ impl<'a> ExportedTopic<'a> {
                 out.push_str(line);
                 continue;
             };
-            let inside = nested.next().copied().flatten().map(|index| self.name(index));
+            let inside = nested.next().copied().flatten().map(|index| self.ty.name(index));
             let word = inside.filter(|name| !resolves_to(&field.ty, package, name)).unwrap_or(&field.ty);
             let name = names.next(&field.name, str::to_owned);
             if word == field.ty && *name == *field.name {
@@ -262,42 +286,6 @@ fn resolves_to(word: &str, package: &str, name: &str) -> bool {
         "Header" => matches!(name, "std_msgs/Header" | "roslib/Header"),
         _ if word.contains('/') => word == name,
         _ => name.split_once('/') == Some((package, word)) || (package.is_empty() && word == name),
-    }
-}
-
-/// Creates unique names for the fields or constants of a type.
-pub(crate) struct Names {
-    /// Names that are in use. Names that the output allows are in use from the start, so that no
-    /// other field gets one of them.
-    taken: HashSet<String>,
-    /// Names that the output allows and that `next` has already returned.
-    returned: HashSet<String>,
-    /// Function that returns whether the output allows a name.
-    allowed: fn(&str) -> bool,
-}
-
-impl Names {
-    pub(crate) fn new<'a>(names: impl Iterator<Item = &'a str>, allowed: fn(&str) -> bool) -> Self {
-        let taken = names.filter(|name| allowed(name)).map(str::to_owned).collect();
-        Self { taken, returned: HashSet::new(), allowed }
-    }
-
-    /// Returns the name if the output allows it and it is the first of its kind. Otherwise, returns
-    /// a similar name that the output allows and that is not in use.
-    pub(crate) fn next<'a>(&mut self, name: &'a str, convert: impl FnOnce(&str) -> String) -> Cow<'a, str> {
-        let is_allowed = (self.allowed)(name);
-        if is_allowed && self.returned.insert(name.to_owned()) {
-            return Cow::Borrowed(name);
-        }
-        let base = if is_allowed { name.to_owned() } else { convert(name) };
-        let mut new = base.clone();
-        for number in 2.. {
-            if self.taken.insert(new.clone()) {
-                break;
-            }
-            new = format!("{base}_{number}");
-        }
-        Cow::Owned(new)
     }
 }
 

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 use rovelog::rosbag12::msg::{Array, Constant, FieldText, Primitive};
 
-use super::{ExportedTopic, Names, Part, SEPARATOR, lines};
+use super::names::{Names, is_constant_name, is_field_name, snake_case};
+use super::{ExportedType, Part, SEPARATOR, lines};
 
 /// Types of times and durations, which are primitives in ROS 1, but message types in ROS 2. Each
 /// entry has the ROS 1 primitive, the name of the ROS 2 type, and its definition.
@@ -24,17 +25,17 @@ pub(crate) fn type_name(name: &str) -> String {
 
 /// Returns the definition of a topic's type in the MCAP encoding `ros2msg`. This is the text of the
 /// type, followed by the texts of its nested types.
-pub(crate) fn definition(exported: &ExportedTopic<'_>) -> String {
+pub(crate) fn definition(exported: &ExportedType<'_>) -> String {
     let mut out = String::new();
     let mut times = [false; 2];
     let mut section = |index: usize, out: &mut String| {
-        let ty = &exported.types().all()[index];
+        let ty = &exported.types.all()[index];
         for (used, (time, ..)) in times.iter_mut().zip(TIMES) {
             *used |= ty.message().fields.iter().any(|field| Primitive::named(&field.ty) == Some(time));
         }
         own_text(exported, index, out);
     };
-    if let Some(root) = exported.types().all().len().checked_sub(1) {
+    if let Some(root) = exported.types.all().len().checked_sub(1) {
         section(root, &mut out);
     }
     exported.each_dependency(|index, name| {
@@ -48,8 +49,8 @@ pub(crate) fn definition(exported: &ExportedTopic<'_>) -> String {
 }
 
 /// Writes the ROS 2 definition of a single type, including its comments.
-fn own_text(exported: &ExportedTopic<'_>, index: usize, out: &mut String) {
-    let ty = &exported.types().all()[index];
+fn own_text(exported: &ExportedType<'_>, index: usize, out: &mut String) {
+    let ty = &exported.types.all()[index];
     let message = ty.message();
     let text = String::from_utf8_lossy(ty.text());
     let mut fields = Names::new(message.fields.iter().map(|field| &*field.name), is_field_name);
@@ -132,70 +133,9 @@ fn value(constant: &Constant) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns whether ROS 2 allows a name for a field. Such a name has lowercase letters and digits,
-/// starts with a letter, and has single underscores between words.
-fn is_field_name(name: &str) -> bool {
-    let of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(of_name)
-        && !name.contains("__")
-        && !name.ends_with('_')
-}
-
-/// Returns whether ROS 2 allows a name for a constant. The rules are the same as for fields, except
-/// that letters are uppercase.
-fn is_constant_name(name: &str) -> bool {
-    !name.contains(|c: char| c.is_ascii_lowercase()) && is_field_name(&name.to_ascii_lowercase())
-}
-
-/// Converts a name to snake case. For example, `cameraInfo` becomes `camera_info`, `D` becomes `d`,
-/// and `_x` becomes `x`.
-fn snake_case(name: &str) -> String {
-    let chars: Vec<char> = name.chars().collect();
-    let mut out = String::with_capacity(name.len() + 4);
-    for (i, c) in chars.iter().enumerate() {
-        let before = i.checked_sub(1).map(|before| chars[before]);
-        let next_is_lower = chars.get(i + 1).is_some_and(char::is_ascii_lowercase);
-        let begins_word = c.is_ascii_uppercase()
-            && before.is_some_and(|before| !before.is_ascii_uppercase() || next_is_lower);
-        if (begins_word || !c.is_ascii_alphanumeric()) && !out.is_empty() && !out.ends_with('_') {
-            out.push('_');
-        }
-        if c.is_ascii_alphanumeric() {
-            out.push(c.to_ascii_lowercase());
-        }
-    }
-    let out = out.trim_end_matches('_');
-    if out.starts_with(|c: char| c.is_ascii_lowercase()) {
-        out.to_owned()
-    } else {
-        format!("f_{out}").trim_end_matches('_').to_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_converted_to_allowed_names() {
-        for (old, new) in [
-            ("D", "d"),
-            ("frameId", "frame_id"),
-            ("HTTPServer2Port", "http_server2_port"),
-            ("_x__y_", "x_y"),
-            ("2d", "f_2d"),
-            ("__", "f"),
-            ("größe", "gr_e"),
-        ] {
-            assert!(!is_field_name(old) && is_field_name(new));
-            assert_eq!(snake_case(old), new);
-        }
-        assert!(is_constant_name("LEVEL_2") && !is_constant_name("Level") && !is_constant_name("A__B"));
-        let mut names = Names::new(["K", "k", "_K"].into_iter(), is_field_name);
-        let all = ["K", "k", "_K"].map(|name| names.next(name, snake_case).into_owned());
-        assert_eq!(all, ["k_2", "k", "k_3"]);
-    }
 
     #[test]
     fn constants_are_values_of_their_types() {

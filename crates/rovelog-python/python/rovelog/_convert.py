@@ -83,7 +83,7 @@ def convert(
     profile: Literal["spark"] | None = None,
     blobs: bool = False,
 ) -> Converted:
-    """Converts a log to Parquet, Arrow, CSV, NDJSON or MCAP, or an old ROS bag to V2.0.
+    """Converts a log to Parquet, Arrow, CSV, NDJSON or MCAP, or to a ROS bag V2.0.
 
     - `src`: a log, or an argument of `open`
     - `dst`: a path, or a binary file object. A table contains one topic, so `dst` is a folder for
@@ -100,11 +100,11 @@ def convert(
     - `typed=False`: leaves out the messages of Foxglove types (positions, poses, console messages)
     - `keep_ned`: writes poses with north-east-down axes
     - `raw` (VEL): writes the original packets, ranges and images
-    - `calibration` (VEL): calibration file of an HDL-64E
-    - `model` (VEL): Velodyne model, if the packets do not contain it
+    - `calibration` (VEL, also bag2): calibration file of an HDL-64E
+    - `model` (VEL, also bag2): Velodyne model, if the packets do not contain it
     - `full` (RLD): writes every sample
-    - `ros2` (ROS bags): writes ROS 2 messages
-    - `modernize` (also bag2): uses the new names of renamed types
+    - `ros2` (ROS bags, ULog, VEL): writes ROS 2 messages
+    - `modernize` (ROS bags, also bag2): uses the new names of renamed types
 
     Options for other kinds:
 
@@ -228,8 +228,8 @@ OPTIONS = {
     "ros2": Option(("mcap",)),
     "modernize": Option(("mcap", "bag2")),
     "compression": Option(("bag2",), "none", ("none", "lz4", "bz2")),
-    "calibration": Option(("mcap",), None),
-    "model": Option(("mcap",), None),
+    "calibration": Option(("mcap", "bag2"), None),
+    "model": Option(("mcap", "bag2"), None),
     "flatten": Option(("parquet", "arrow")),
     "names": Option(("csv", "parquet", "arrow"), "bracket", ("bracket", "dot")),
     "dialect": Option(("csv",), "plain", ("plain", "pyulog", "rocketlogger", "rocketlogger-v2")),

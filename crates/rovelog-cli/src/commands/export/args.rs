@@ -35,7 +35,8 @@ For VEL logs, they contain point clouds, scans and images. RLD logs above 1 kHz 
 min/mean/max envelope, unless --full or --batch is given. ROS bags are written with ROS 1 messages \
 or, with --ros2, with ROS 2 messages.
 
-bag2 (.bag) writes ROS bags of any version as V2.0 and copies the message payloads byte for byte.
+bag2 (.bag) writes ROS bags of any version as V2.0 and copies the message payloads byte for byte. \
+bag2 and --ros2 convert ULog and VEL logs to ROS messages, such as Imu, Odometry and PointCloud2.
 
 CSV cells are not escaped for spreadsheets, so a spreadsheet may read text that starts with = + - \
 or @ as a formula. Data that the output cannot contain is reported, and the exit code is then 3.
@@ -54,6 +55,7 @@ Examples:
   rovelog export drive.vel -o drive.mcap --calibration db.xml   of an HDL-64E
   rovelog export 2010.bag -o new.bag                            for ROS 1
   rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2
+  rovelog export drive.vel -o drive.bag                         for SLAM in ROS
   rovelog export flights/ -o mcap/ --to mcap                    a file per log";
 
 /// Convert to Parquet, Arrow, CSV, NDJSON, MCAP, ROS bag V2.0
@@ -120,8 +122,8 @@ pub(crate) struct Args {
     /// message
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub(super) batch: Option<u32>,
-    /// mcap, ROS bag: write ROS 2 messages (CDR) instead of ROS 1 messages; Header.seq is left out,
-    /// because ROS 2 does not have this field
+    /// mcap, ROS bag, ULog, VEL: write ROS 2 messages (CDR); Header.seq of bags is left out, because
+    /// ROS 2 does not have this field
     #[arg(long)]
     pub(super) ros2: bool,
     /// mcap, bag2, ROS bag: use the new names of message types that ROS has renamed; --ros2 does
@@ -346,8 +348,8 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
         (args.blobs, parquet, "--blobs"),
         (args.no_typed, mcap && !args.ros2, "--no-typed"),
         (args.keep_ned, viewers, "--keep-ned"),
-        (velodyne.is_some(), viewers, velodyne.unwrap_or_default()),
-        (args.raw, mcap, "--raw"),
+        (velodyne.is_some(), viewers || args.ros2 || bag2, velodyne.unwrap_or_default()),
+        (args.raw, mcap && !args.ros2, "--raw"),
         (args.full, mcap, "--full"),
         (args.batch.is_some(), mcap, "--batch"),
         (args.ros2, mcap, "--ros2"),

@@ -143,20 +143,19 @@ impl Job<'_> {
     }
 
     pub(super) fn bag2(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
-        let AnyLog::Rosbag(bag) = self.log else {
+        if matches!(self.log, AnyLog::Rld(_)) {
             let format = self.log.format().name;
-            return Err(Failure::usage(format!(
-                "bag2 can only be written from ROS bags, but this is a {format} log"
-            ))
-            .next("write MCAP instead, which the same viewers can open: -o log.mcap")
-            .at(&self.input.path));
-        };
+            return Err(Failure::usage(format!("{format} logs cannot be converted to ROS messages"))
+                .next("write MCAP instead, which the same viewers can open: -o log.mcap")
+                .at(&self.input.path));
+        }
         let mut options = Bag2Options::default();
+        options.velodyne = self.args.velodyne.options()?;
         options.modernize = self.args.modernize;
         options.compression =
             self.args.compression.and_then(FileCompression::for_bag).unwrap_or(Compression::None);
         self.messages(target, "log.bag", |out, take| {
-            bag2::write(bag, &self.select(topics), options, out, take).map_err(|error| {
+            bag2::write(self.log, &self.select(topics), &options, out, take).map_err(|error| {
                 // A format error means that the log contains data that a V2.0 bag cannot represent.
                 let whole = matches!(error, ExportError::Format(_));
                 let failure = Failure::from(error).at(&self.input.path);

@@ -85,16 +85,16 @@ fn one(
     let (log, provenance) = input.open_with_provenance(context, &scope, kind.tells_source())?;
     let here = |failure: Failure| failure.at(&input.path);
     let velodyne = args.velodyne.chosen();
-    for (option, chosen, id) in [
-        (velodyne.unwrap_or_default(), velodyne.is_some(), "vel"),
-        ("--raw", args.raw, "vel"),
-        ("--full", args.full, "rld"),
-        ("--batch", args.batch.is_some(), "rld"),
-        ("--ros2", args.ros2, "rosbag"),
-        ("--modernize", args.modernize, "rosbag"),
+    for (option, chosen, formats) in [
+        (velodyne.unwrap_or_default(), velodyne.is_some(), &["vel"][..]),
+        ("--raw", args.raw, &["vel"]),
+        ("--full", args.full, &["rld"]),
+        ("--batch", args.batch.is_some(), &["rld"]),
+        ("--ros2", args.ros2, &["rosbag", "ulog", "vel"]),
+        ("--modernize", args.modernize, &["rosbag"]),
     ] {
         let format = log.format();
-        if chosen && format.id != id {
+        if chosen && !formats.contains(&format.id) {
             let failure = Failure::usage(format!("{option} does not apply to {} logs", format.name));
             return Err(here(failure.next("leave out this option")));
         }

@@ -11,6 +11,7 @@ pub(super) use self::schemas::WellKnown;
 pub(super) use self::sensors::{compressed_image, laser_scan, point_cloud, raw_image};
 use super::proto::{double, element, int, message, present, uint};
 use crate::pose::Pose;
+use crate::vehicle::severity;
 
 /// Writes a time in nanoseconds as a `google.protobuf.Timestamp`. The seconds are rounded down,
 /// because the nanoseconds of a `Timestamp` must not be negative.
@@ -70,14 +71,8 @@ pub(super) fn location_fix(nanos: i64, fix: &Fix<'_>, out: &mut Vec<u8>) {
 /// Writes a console line as a `foxglove.Log`. `level` is the severity from 0 to 7, as in syslog.
 /// `source` is the name of the program that printed the line.
 pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut Vec<u8>) {
-    // Foxglove's levels are 5 for fatal, 4 for error, 3 for warning, 2 for info and 1 for debug.
-    let level = match level {
-        0 => 5,
-        1..=3 => 4,
-        4 | 5 => 3,
-        6 => 2,
-        _ => 1,
-    };
+    // Foxglove's levels are 1 for debug, 2 for info, 3 for warning, 4 for error and 5 for fatal.
+    let level = u64::from(severity(level)) + 1;
     time(1, nanos, out);
     uint(2, level, out);
     super::proto::bytes(3, text.as_bytes(), out);
