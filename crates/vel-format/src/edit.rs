@@ -242,7 +242,8 @@ pub(crate) fn rewrite(log: &VelReader, edit: &mut Edit<'_>, out: &mut dyn Write)
     edit(Part::Start, &mut []);
     let is_message = |part: &PartKind| matches!(part, PartKind::Invalid | PartKind::AfterEnd);
     let messages = log.entries.iter().map(|entry| (entry.at..log.end_of(entry.at), true));
-    let others = log.parts.iter().filter(|part| !matches!(part.what, PartKind::Joined | PartKind::Terminator));
+    let others =
+        log.parts.iter().filter(|part| !matches!(part.what, PartKind::Joined | PartKind::Terminator));
     let mut ranges: Vec<_> =
         messages.chain(others.map(|part| (part.range.clone(), is_message(&part.what)))).collect();
     ranges.sort_unstable_by_key(|(range, _)| range.start);

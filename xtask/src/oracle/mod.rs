@@ -15,7 +15,9 @@ use corpus_generator::real;
 
 use crate::place::binary;
 use crate::process::{run, run_or};
-use crate::python::{PYARROW, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER, pyulog_script, script, script_with};
+use crate::python::{
+    PYARROW, PYULOG, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER, pyulog_script, script, script_with,
+};
 use crate::{lake, package, peers, python, root};
 
 /// Function that compares Rovelog with other programs. Returns an error if they differ
@@ -32,6 +34,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("health", || over_all_logs(pyulog_script("health.py")?)),
     ("findings", || over_real_logs(script("findings.py", "oracle-findings", &[])?)),
     ("plots", || over_real_logs(pyulog_script("flight_review.py")?)),
+    ("scrub", || over_real_logs(script("scrub.py", "oracle-scrub", SCRUB)?)),
     ("ask", || over_real_logs(script("ask.py", "oracle-ask", ASK)?)),
     ("recovered", damaged::recovered),
     ("survivors", damaged::survivors),
@@ -41,6 +44,9 @@ const CHECKS: &[(&str, Check)] = &[
 
 /// Python packages for the check of joins, conditions and derived signals.
 const ASK: &[&str] = &[PYARROW, ROCKETLOGGER, "numpy", "polars==2.1.0", "duckdb==2.0.0", "pandas", "scipy"];
+
+/// Python packages that read scrubbed logs and measure distances.
+const SCRUB: &[&str] = &[PYULOG, ROSBAGS, "numpy", "geographiclib==2.1"];
 
 const DIFFERS: &str = "rovelog and the other program differ unexpectedly";
 

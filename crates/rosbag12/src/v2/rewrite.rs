@@ -78,9 +78,8 @@ fn rewrite_chunks(
                 let loaded = if is_known { loader.load() } else { None };
                 number += usize::from(is_known);
                 // A damaged chunk is not compressed again, because its size would not match.
-                let is_whole = |loaded: &LoadedChunk| {
-                    extent.is_plain() || loaded.result.status == DataStatus::Intact
-                };
+                let is_whole =
+                    |loaded: &LoadedChunk| extent.is_plain() || loaded.result.status == DataStatus::Intact;
                 let loaded = loaded.filter(is_whole);
                 let (Some(compression), Some(loaded)) = (extent.compression, loaded) else {
                     patcher.edit(edit, Part::Unreadable, extent.data_at..extent.end)?;
@@ -151,15 +150,11 @@ fn edit_chunk(bag: &BagReader, loaded: &LoadedChunk, edit: &mut Edit<'_>) -> Vec
     });
     let mut copy = EditCopy::new(data);
     let hints = Hints::new(&chunk.index.ranges, &bag.bytes, chunk.extent.declared_len());
-    for item in
-        chunk.records(data, loaded.result.status, hints, None).with_known_lost(&chunk.lost_ranges)
-    {
+    for item in chunk.records(data, loaded.result.status, hints, None).with_known_lost(&chunk.lost_ranges) {
         let unreadable = match item {
             ChunkItem::Message(found) => {
                 let head = RecordHead::read(part(data, found.at..found.end()));
-                if let Some(Header::Message(header)) =
-                    head.and_then(|head| Header::read(head.header))
-                {
+                if let Some(Header::Message(header)) = head.and_then(|head| Header::read(head.header)) {
                     copy.edit(edit, Part::Time(1), header.time.sec.as_bytes());
                 }
                 if let Some(message) = messages.get(&found.at) {

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use rovelog_export::scrub::{Action, Entry, Move, Place, Report, Scrub, ScrubOptions};
+use rovelog_export::scrub::{Action, Change, Move, Place, Report, Scrub, ScrubOptions};
 use serde::Serialize;
 
 use crate::context::{Context, Format};
@@ -67,18 +67,17 @@ pub(crate) struct Args {
 
 /// JSON document with the schema `rovelog.scrub/1`, which `rovelog scrub -f json` prints.
 #[derive(Serialize)]
-struct Document {
+struct Document<'a> {
     schema: &'static str,
     file: String,
     output: String,
-    changes: Vec<ChangeDoc>,
+    changes: Vec<ChangeDoc<'a>>,
 }
 
 #[derive(Serialize)]
-struct ChangeDoc {
-    group: String,
-    name: String,
-    action: Action,
+struct ChangeDoc<'a> {
+    #[serde(flatten)]
+    change: &'a Change,
     count: Count,
 }
 
@@ -110,21 +109,18 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     scrub.write(&options, &mut context.progress.counting(&mut out)).map_err(here)?;
     let is_file = args.output.path().is_some();
     let written = out.finish()?;
-    let mut table = Table::new(&[
-        ("IN", Align::Left),
-        ("FIELD", Align::Left),
-        ("ACTION", Align::Left),
-        ("COUNT", Align::Right),
-    ]);
-    let changes = report.entries().map(|Entry { group, name, action, count }| {
-        let text = format!("{action:?}").to_lowercase();
-        table.row([group.clone(), name.clone(), text, count.to_string()]);
-        ChangeDoc { group, name, action, count: Count(count) }
-    });
-    let (changes, file, output) = (changes.collect(), input.name(), args.output.name());
     if format == Format::Json {
+        let changes = report.0.iter().map(|(change, count)| ChangeDoc { change, count: Count(*count) });
+        let (file, output) = (input.name(), args.output.name());
+        let changes = changes.collect();
         context.out().document(&Document { schema: "rovelog.scrub/1", file, output, changes })?;
     } else if is_file {
+        let columns = ["IN", "FIELD", "ACTION", "COUNT"];
+        let mut table = Table::new(&columns.map(|name| (name, Align::Left)));
+        for (Change { group, name, action }, count) in &report.0 {
+            let action = format!("{action:?}").to_lowercase();
+            table.row([group.clone(), name.clone(), action, count.to_string()]);
+        }
         table.write(&mut context.out())?;
     }
     let moved = report.count(Action::Moved);
@@ -170,9 +166,13 @@ fn create_secret(path: &Path, from: Place) -> Result<Move, Failure> {
 }
 
 fn refuse_doubts(report: &Report) -> Result<(), Failure> {
-    let doubts = report.entries().filter(|entry| entry.action == Action::Doubtful);
+    let doubts = report.0.keys().filter(|change| change.action == Action::Doubtful);
     let names: Vec<_> = doubts
-        .map(|entry| if entry.name.is_empty() { entry.group } else { format!("{}.{}", entry.group, entry.name) })
+        .map(
+            |Change { group, name, .. }| {
+                if name.is_empty() { group.clone() } else { format!("{group}.{name}") }
+            },
+        )
         .collect();
     if names.is_empty() {
         return Ok(());

@@ -14,7 +14,7 @@ use rovelog::core::internal::edit::Part;
 use rovelog::{AnyLog, Error};
 
 pub use place::{Move, Place};
-pub use report::{Action, Entry, Report};
+pub use report::{Action, Change, Report};
 use scrubber::{Scrubber, Survey};
 
 /// What is changed in a copy of a log.

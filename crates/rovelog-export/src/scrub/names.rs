@@ -4,8 +4,9 @@
 const PAIRS: [[&str; 2]; 4] = [["latitude", "longitude"], ["lat", "lon"], ["lat", "lng"], ["lat", "long"]];
 
 /// Names that are a position only if their values are near a position of the log: parameters of
-/// MAVLink commands, and waypoints of mavros.
-const LOOSE_PAIRS: [[&str; 2]; 2] = [["param5", "param6"], ["x_lat", "y_long"]];
+/// MAVLink commands, waypoints of mavros, and arrays of PX4's estimator, which have both numbers.
+const LOOSE_PAIRS: [[&str; 2]; 3] =
+    [["param5", "param6"], ["x_lat", "y_long"], ["observation", "observation"]];
 
 /// Words in the names of coordinates.
 const COORDINATES: [&str; 10] =
@@ -19,8 +20,23 @@ const NOT_COORDINATES: [&str; 20] = [
 
 /// Names of values that identify a device or a person.
 const IDENTITIES: [&str; 17] = [
-    "sys_uuid", "uuid", "guid", "uid", "mac", "mac_address", "comment", "hostname", "host_name", "serial",
-    "serial_number", "serial_num", "hardware_id", "uas_id", "operator_id", "user", "username",
+    "sys_uuid",
+    "uuid",
+    "guid",
+    "uid",
+    "mac",
+    "mac_address",
+    "comment",
+    "hostname",
+    "host_name",
+    "serial",
+    "serial_number",
+    "serial_num",
+    "hardware_id",
+    "uas_id",
+    "operator_id",
+    "user",
+    "username",
 ];
 
 /// Types of records and their fields with raw data of a receiver or of MAVLink, which may contain
@@ -145,6 +161,8 @@ mod tests {
     #[test]
     fn coordinates_are_told_from_their_accuracy() {
         assert!(["lat", "lon_1", "utm_easting", "ecefX"].map(is_coordinate).iter().all(|is| *is));
-        assert!(!["delta_lat_lon", "lat_accel", "platform", "translation"].map(is_coordinate).contains(&true));
+        assert!(
+            !["delta_lat_lon", "lat_accel", "platform", "translation"].map(is_coordinate).contains(&true)
+        );
     }
 }

@@ -117,7 +117,8 @@ pub(super) fn shift(bytes: &mut [u8], units: i64, days: i64) -> bool {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
     let value = i64::from_le_bytes(wide);
-    let seconds = days.checked_mul(86_400).filter(|seconds| *seconds != 0 && DATES.contains(&(value / units)));
+    let seconds =
+        days.checked_mul(86_400).filter(|seconds| *seconds != 0 && DATES.contains(&(value / units)));
     let new = seconds.and_then(|seconds| value.checked_add(seconds.checked_mul(units)?));
     // A 32-bit time ends in the year 2106.
     let new = new.filter(|new| *new >= 0 && (bytes.len() == 8 || u32::try_from(*new).is_ok()));

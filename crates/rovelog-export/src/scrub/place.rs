@@ -83,7 +83,10 @@ impl Place {
         let latitude = self.latitude + (2.0 * random() - 1.0) * MAX_LATITUDE_CHANGE;
         let longitude =
             self.longitude + MIN_LONGITUDE_CHANGE + random() * 2.0 * (180.0 - MIN_LONGITUDE_CHANGE);
-        Self { latitude: latitude.clamp(-75.0, 75.0), longitude: (longitude + 180.0).rem_euclid(360.0) - 180.0 }
+        Self {
+            latitude: latitude.clamp(-75.0, 75.0),
+            longitude: (longitude + 180.0).rem_euclid(360.0) - 180.0,
+        }
     }
 }
 
@@ -105,5 +108,45 @@ impl Move {
         let (old, new) = (self.from.axes(), self.to.axes());
         let local = old.map(|axis| (0..3).map(|i| axis[i] * (point[i] - from[i])).sum::<f64>());
         Place::below([0, 1, 2].map(|i| to[i] + (0..3).map(|k| new[k][i] * local[k]).sum::<f64>()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(latitude: f64, longitude: f64) -> Place {
+        Place::new(latitude, longitude).expect("a place")
+    }
+
+    #[test]
+    fn distances_and_directions_stay() {
+        let from = at(47.4, 8.5);
+        for to in [at(-33.9, 151.2), at(0.0, 180.0), at(56.0, -3.0), from] {
+            let positions = Move { from, to };
+            assert!(positions.apply(from).distance_km(to) < 1e-9);
+            let places = [at(47.4, 8.6), at(47.5, 8.5), at(47.39, 8.49), from];
+            for (a, b) in places.iter().zip(&places[1..]) {
+                let (before, after) =
+                    (a.distance_km(*b), positions.apply(*a).distance_km(positions.apply(*b)));
+                assert!((before - after).abs() < 1e-7 * before, "{to:?}: {before} km, {after} km");
+            }
+            let (east, north) = (positions.apply(places[0]), positions.apply(places[1]));
+            assert!(
+                (east.latitude - to.latitude).abs() < 2e-3 && (north.longitude - to.longitude) % 360.0 < 1e-9
+            );
+            assert!(north.latitude > to.latitude);
+        }
+    }
+
+    #[test]
+    fn a_random_place_is_far_away() {
+        for latitude in [-89.0, -47.0, 0.0, 60.0] {
+            let place = at(latitude, 170.0);
+            let other = place.random_other();
+            assert!(Place::new(other.latitude, other.longitude).is_some());
+            assert!(place.distance_km(other) > 500.0, "{other:?}");
+            assert_ne!(other, place.random_other());
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 /// What was done to a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// A position was moved.
@@ -14,7 +16,7 @@ pub enum Action {
     Masked,
     /// The value was replaced with zeros.
     Blanked,
-    /// Bytes that cannot be read were replaced with zeros.
+    /// Bytes that cannot be read were replaced with zeros. They are counted one by one.
     Unreadable,
     /// The value would have been changed, but the user keeps it.
     Kept,
@@ -22,54 +24,29 @@ pub enum Action {
     Doubtful,
 }
 
-/// A field or a value with the number of its changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+/// What was done to a field or a value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Change {
     /// Name of the topic, or kind of the value.
     pub group: String,
-    /// Name of the field or of the value.
+    /// Name of the field or of the value. Empty for all fields of a topic.
     pub name: String,
     /// What was done to it.
     pub action: Action,
-    /// Number of changed values. For unreadable bytes, the number of bytes.
-    pub count: u64,
 }
 
-/// Name of the topic, or kind of the value.
-type Group = String;
-
-/// All changes of a log.
+/// The changes of a log, each with the number of changed values.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// Number of changes of each field, by group.
-    counts: BTreeMap<Group, BTreeMap<(String, Action), u64>>,
-}
+pub struct Report(pub BTreeMap<Change, u64>);
 
 impl Report {
-    /// Counts a change.
     pub(super) fn add(&mut self, group: &str, name: &str, action: Action, count: u64) {
-        // Most changes are to a known field, so the names are copied only for the first change.
-        if !self.counts.contains_key(group) {
-            self.counts.insert(group.to_owned(), BTreeMap::new());
-        }
-        let group = self.counts.get_mut(group).expect("just inserted");
-        *group.entry((name.to_owned(), action)).or_default() += count;
-    }
-
-    /// Returns the changes, sorted by group and name.
-    pub fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.counts.iter().flat_map(|(group, fields)| {
-            fields.iter().map(|((name, action), count)| Entry {
-                group: group.clone(),
-                name: name.clone(),
-                action: *action,
-                count: *count,
-            })
-        })
+        let change = Change { group: group.to_owned(), name: name.to_owned(), action };
+        *self.0.entry(change).or_default() += count;
     }
 
     /// Returns the number of changes of a kind.
     pub fn count(&self, action: Action) -> u64 {
-        self.entries().filter(|entry| entry.action == action).map(|entry| entry.count).sum()
+        self.0.iter().filter(|(change, _)| change.action == action).map(|(_, count)| count).sum()
     }
 }

@@ -83,14 +83,21 @@ impl Survey {
 /// What is done to a field of a struct.
 #[derive(Clone, Copy, Debug)]
 enum Task {
-    Move { longitude: usize, stored: Stored, is_loose: bool },
+    Move {
+        longitude: usize,
+        stored: Stored,
+        is_loose: bool,
+    },
     Blank,
     MaskConsole,
     EditText,
     ShiftTime,
     ShiftNumber(Scalar),
     /// The year of a date. The numbers are the fields of the month and the day.
-    ShiftDate { month: usize, day: usize },
+    ShiftDate {
+        month: usize,
+        day: usize,
+    },
     Doubt(Scalar),
 }
 
@@ -157,7 +164,9 @@ fn lists(list: &[String], group: &str, name: &str) -> bool {
     list.iter().any(|given| {
         given == name
             || groups.into_iter().flatten().any(|group| {
-                given.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.') == Some(name))
+                given
+                    .strip_prefix(group)
+                    .is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.') == Some(name))
             })
     })
 }
@@ -191,7 +200,8 @@ impl<'a> Scrubber<'a> {
                 self.report.add(topic, "", Action::Kept, 1);
             }
             Part::Opaque(topic) if lists(&self.options.blank, topic, "") => self.blank(topic, "", bytes),
-            Part::Opaque(topic) => self.report.add(topic, "", Action::Doubtful, 1),
+            Part::Opaque(topic) if !bytes.is_empty() => self.report.add(topic, "", Action::Doubtful, 1),
+            Part::Opaque(_) => {}
             Part::Value { kind, name, is_text } => self.value(kind, name, is_text, bytes),
             Part::Time(units) => {
                 let units = i64::try_from(units).unwrap_or(i64::MAX);
@@ -309,7 +319,8 @@ impl<'a> Scrubber<'a> {
         for (at, (field, slot)) in layout.fields().enumerate() {
             let coordinate = coordinate_type(slot);
             let partner = coordinate.and_then(|_| names::partner(&names, at));
-            let partner = partner.filter(|partner| coordinate_type(&layout.slots()[partner.index]) == coordinate);
+            let partner =
+                partner.filter(|partner| coordinate_type(&layout.slots()[partner.index]) == coordinate);
             if let (Some(scalar), Some(partner)) = (coordinate, partner) {
                 let stored = Stored { scalar, unit: Unit::of(field, scalar, self.survey.unit) };
                 longitudes.push(partner.index);
@@ -383,7 +394,14 @@ impl<'a> Scrubber<'a> {
         bytes: &mut [u8],
     ) {
         let size = stored.scalar.size();
-        let (north, east) = (of.elements(latitude), of.elements(longitude));
+        let (mut north, mut east) = (of.elements(latitude), of.elements(longitude));
+        if latitude == longitude {
+            // An array has a latitude and a longitude.
+            if north.len() != 2 * size {
+                return;
+            }
+            (north.end, east.start) = (north.start + size, north.start + size);
+        }
         for (north, east) in north.step_by(size).zip(east.step_by(size)) {
             let (north, east) = (north..north + size, east..east + size);
             let Some(place) = stored.place(&bytes[north.clone()], &bytes[east.clone()]) else {
@@ -428,7 +446,7 @@ impl<'a> Scrubber<'a> {
             Task::ShiftNumber(scalar) => shift_number(scalar, &mut bytes[range], days),
             Task::ShiftDate { month, day } => {
                 shift_date([range, of.elements(month), of.elements(day)], days, bytes)
-            },
+            }
             // The seconds of a time are its first four bytes.
             _ => {
                 let times = range.step_by(2 * size_of::<u32>());
@@ -450,7 +468,9 @@ impl<'a> Scrubber<'a> {
             let near = pairs.find(|[(_, north), (_, east)]| {
                 Place::new(*north, *east).is_some_and(|place| self.survey.is_near(place))
             });
-            let Some([north, east]) = near.map(|pair| pair.map(|(field, _)| of.name(field))) else { continue };
+            let Some([north, east]) = near.map(|pair| pair.map(|(field, _)| of.name(field))) else {
+                continue;
+            };
             if !lists(&self.options.keep, of.topic, &north) {
                 let layout = std::ptr::from_ref(of.layout).addr();
                 let pair = self.near.entry([of.topic.to_owned(), format!("{north}, {east}")]).or_default();
@@ -482,7 +502,13 @@ fn shift_date(ranges: [Range<usize>; 3], days: i64, bytes: &mut [u8]) -> bool {
         Some(i32::from_le_bytes(wide))
     };
     let [Some(year), Some(month), Some(day)] = [0, 1, 2].map(|at| number(&ranges[at])) else { return false };
-    let century = if year < 80 { 2000 } else if year < 100 { 1900 } else { 0 };
+    let century = if year < 80 {
+        2000
+    } else if year < 100 {
+        1900
+    } else {
+        0
+    };
     let Some(new) = text::shift_days(year.saturating_add(century), month, day, days) else { return false };
     let new = [new.year() - century, new.month().cast_signed(), new.day().cast_signed()];
     for (range, value) in ranges.into_iter().zip(new) {

@@ -108,7 +108,11 @@ fn move_position(fields: &mut [String], apply: &mut impl FnMut(Place) -> Place) 
     let angle = |at: usize, [positive, negative]: [&str; 2]| {
         let value: f64 = fields[at].parse().ok().filter(|_| fields[at].contains('.'))?;
         let degrees = (value / 100.0).floor() + value % 100.0 / 60.0;
-        if fields[at + 1] == positive { Some(degrees) } else { (fields[at + 1] == negative).then_some(-degrees) }
+        if fields[at + 1] == positive {
+            Some(degrees)
+        } else {
+            (fields[at + 1] == negative).then_some(-degrees)
+        }
     };
     let place = angle(0, ["N", "S"]).zip(angle(2, ["E", "W"]));
     let Some(place) = place.and_then(|(latitude, longitude)| Place::new(latitude, longitude)) else { return };
@@ -153,4 +157,56 @@ pub(super) fn shift_days(year: i32, month: i32, day: i32, days: i64) -> Option<N
     let date = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)?;
     let count = Days::new(days.unsigned_abs());
     if days < 0 { date.checked_sub_days(count) } else { date.checked_add_days(count) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(text: &str, edit: impl FnOnce(&mut [u8])) -> String {
+        let mut bytes = text.as_bytes().to_vec();
+        edit(&mut bytes);
+        String::from_utf8(bytes).expect("text")
+    }
+
+    /// The sentence RMC and its checksum are the example of the receiver manual of u-blox.
+    #[test]
+    fn sentences_get_new_positions_dates_and_checksums() {
+        let text = "log: $GPRMC,083559.00,A,4717.11437,N,00833.91522,E,0.004,77.52,091202,,,A*57\r\n";
+        let same = |place: Place| place;
+        assert_eq!(edited(text, |bytes| edit_sentences(bytes, same, 0)), text);
+        let south = |place: Place| Place { latitude: -place.latitude, longitude: 0.5 - place.longitude };
+        assert_eq!(
+            edited(text, |bytes| edit_sentences(bytes, south, -10)),
+            "log: $GPRMC,083559.00,A,4717.11437,S,00803.91522,W,0.004,77.52,291102,,,A*5A\r\n"
+        );
+        // Minutes are rounded to the next degree, not to 60.
+        let round = |_: Place| Place { latitude: 9.999_999_9, longitude: 0.0 };
+        let text = "$GNGLL,4717.11,N,00833.91,E";
+        assert_eq!(edited(text, |bytes| edit_sentences(bytes, round, 0)), "$GNGLL,1000.00,N,00000.00,E");
+        let date = "$GPZDA,082710.00,16,09,2002,00,00*64";
+        assert!(
+            edited(date, |bytes| edit_sentences(bytes, same, 20)).starts_with("$GPZDA,082710.00,06,10,2002")
+        );
+    }
+
+    #[test]
+    fn coordinates_near_the_log_are_masked() {
+        let near = |place: Place| (place.latitude - 47.3).abs() < 1.0 && (place.longitude - 8.5).abs() < 1.0;
+        let masked = |text| edited(text, |bytes| _ = mask_coordinates(bytes, near));
+        assert_eq!(masked("home: 47.3977419, 8.5455938, 488.0"), "home: 00.0000000, 0.0000000, 488.0");
+        assert_eq!(masked("lat 473977419 lon 85455938"), "lat 000000000 lon 00000000");
+        assert_eq!(masked("voltage 47.3 V, current 22.1 A"), "voltage 47.3 V, current 22.1 A");
+    }
+
+    #[test]
+    fn names_of_people_hosts_and_devices_are_masked() {
+        let masked = |text| edited(text, |bytes| _ = mask_identities(bytes));
+        assert_eq!(masked("PX4GUID: 00020000353338373138"), "PX4GUID: 00000000000000000000");
+        assert_eq!(masked("FW git-hash: 00020000353338373138"), "FW git-hash: 00020000353338373138");
+        assert_eq!(masked("wlan0 00:1a:2B:33:44:55 up"), "wlan0 00:0x:0x:00:00:00 up");
+        assert_eq!(masked("in /home/ann/ws/a.cpp"), "in /home/xxx/ws/a.cpp");
+        assert_eq!(masked("/play_annslaptop_4711_1500000000000"), "/play_xxxxxxxxxx_4711_1500000000000");
+        assert_eq!(masked("/robot_state_publisher"), "/robot_state_publisher");
+    }
 }
