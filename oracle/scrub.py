@@ -190,7 +190,7 @@ def main(rovelog, real):
                 new = set() if is_damaged else problems(rovelog, out) - problems(rovelog, log)
                 found = [f"check finds {code}" for code in new]
                 try:
-                    readable = bool(reader) and list(reader(rovelog, log, log, {"changes": []})) is not None
+                    readable = bool(reader) and not is_damaged and list(reader(rovelog, log, log, {"changes": []})) is not None
                 except Exception:  # the other reader does not open the original
                     readable = False
                 try:

@@ -41,10 +41,7 @@ fn a_copy_without_changes_has_the_same_bytes() {
     for path in logs().filter(|path| path.is_file()) {
         let Some(log) = open(&path) else { continue };
         // A log that is compressed as a whole is copied uncompressed.
-        if path
-            .extension()
-            .is_some_and(|found| ["gz", "bz2", "xz", "zst", "lz4"].iter().any(|end| found == *end))
-        {
+        if log.info().size != fs::metadata(&path).unwrap().len() {
             continue;
         }
         let mut out = Vec::new();
@@ -151,7 +148,7 @@ fn made(fields: &str, row: &[u8]) -> Vec<u8> {
         log.extend(payload);
     };
     message(b'F', format!("gps:uint64_t timestamp;{fields}").as_bytes());
-    message(b'I', b"\x11char[8] sys_uuid12345678");
+    message(b'I', b"\x10char[8] sys_uuid12345678");
     message(b'A', b"\0\0\0gps");
     for time in 1_000_000..1_000_003_u64 {
         message(b'D', &[&[0, 0], &time.to_le_bytes()[..], row].concat());
@@ -177,8 +174,9 @@ fn an_unknown_position_is_refused() {
     let (code, said) =
         run("scrub made.ulg -o out.ulg --to 10,20 --keep gps.utm_x --blank gps.a --shift-days 3");
     assert_eq!(code, Some(0), "{said}");
-    for expected in ["lat, lon    moved", "sys_uuid    blanked", "message     masked", "utm_x       kept"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+    for expected in ["lat, lon moved", "sys_uuid blanked", "message masked", "utm_x kept"] {
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(expected), "{expected}: {said}");
     }
     let out = place.read("out.ulg");
     assert_eq!(out.len(), log.len());

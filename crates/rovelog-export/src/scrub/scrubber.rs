@@ -315,7 +315,7 @@ impl<'a> Scrubber<'a> {
         let names: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
         let ty = &*layout.schema().name;
         let mut plan = Plan::default();
-        let mut longitudes = Vec::new();
+        let mut moved = Vec::new();
         for (at, (field, slot)) in layout.fields().enumerate() {
             let coordinate = coordinate_type(slot);
             let partner = coordinate.and_then(|_| names::partner(&names, at));
@@ -323,11 +323,12 @@ impl<'a> Scrubber<'a> {
                 partner.filter(|partner| coordinate_type(&layout.slots()[partner.index]) == coordinate);
             if let (Some(scalar), Some(partner)) = (coordinate, partner) {
                 let stored = Stored { scalar, unit: Unit::of(field, scalar, self.survey.unit) };
-                longitudes.push(partner.index);
+                moved.extend([at, partner.index]);
                 let (longitude, is_loose) = (partner.index, partner.is_loose);
                 plan.tasks.push((at, Task::Move { longitude, stored, is_loose }));
             }
         }
+        let is_moved = |at: usize| moved.contains(&at);
         let find = |name: &str| names.iter().position(|other| *other == name);
         for (at, (field, slot)) in layout.fields().enumerate() {
             let (name, is_text) = (&*field.name, matches!(slot.element, Element::Text(_) | Element::Char(_)));
@@ -346,14 +347,13 @@ impl<'a> Scrubber<'a> {
                 (Element::Scalar(_), _) if name == "year" => {
                     find("month").zip(find("day")).map(|(month, day)| Task::ShiftDate { month, day })
                 }
-                (_, Some(scalar)) if names::is_coordinate(name) => {
-                    let is_known = longitudes.contains(&at) || plan.tasks.iter().any(|(task, _)| *task == at);
-                    (!is_known).then_some(Task::Doubt(scalar))
-                }
+                (_, Some(scalar)) if names::is_coordinate(name) && !is_moved(at) => Some(Task::Doubt(scalar)),
                 _ => None,
             };
             plan.tasks.extend(task.map(|task| (at, task)));
-            plan.numbers.extend(coordinate_type(slot).map(|scalar| (at, scalar)));
+            // A moved position is far from all true positions.
+            let unmoved = coordinate_type(slot).filter(|_| !is_moved(at));
+            plan.numbers.extend(unmoved.map(|scalar| (at, scalar)));
         }
         plan
     }

@@ -41,19 +41,18 @@ pub(super) fn mask(text: &mut [u8]) {
     }
 }
 
-/// Masks user names, host names and hardware ids. Returns whether the text has changed.
-pub(super) fn mask_identities(text: &mut [u8]) -> bool {
+/// Masks user names, host names and hardware ids.
+pub(super) fn mask_identities(text: &mut [u8]) {
     let mut found = Vec::new();
     for pattern in IDENTITIES.iter() {
         found.extend(pattern.captures_iter(text).filter_map(|groups| Some(groups.name("s")?.range())));
     }
     found.iter().for_each(|range| mask(&mut text[range.clone()]));
-    !found.is_empty()
 }
 
 /// Masks a latitude and a longitude in degrees or 1e-7 degrees. `is_near` tells whether a place is
-/// near a position of the log. Returns whether the text has changed.
-pub(super) fn mask_coordinates(text: &mut [u8], is_near: impl Fn(Place) -> bool) -> bool {
+/// near a position of the log.
+pub(super) fn mask_coordinates(text: &mut [u8], is_near: impl Fn(Place) -> bool) {
     let number = |range: Range<usize>| {
         let stored = std::str::from_utf8(&text[range.clone()]).ok()?;
         let value: f64 = stored.parse().ok()?;
@@ -71,13 +70,11 @@ pub(super) fn mask_coordinates(text: &mut [u8], is_near: impl Fn(Place) -> bool)
         }
     }
     found.iter().for_each(|range| mask(&mut text[range.clone()]));
-    !found.is_empty()
 }
 
 /// Moves the positions and the dates of NMEA sentences, and writes their checksums again. `apply`
-/// moves a place. Returns whether the text has changed.
-pub(super) fn edit_sentences(text: &mut [u8], mut apply: impl FnMut(Place) -> Place, days: i64) -> bool {
-    let mut is_changed = false;
+/// moves a place.
+pub(super) fn edit_sentences(text: &mut [u8], mut apply: impl FnMut(Place) -> Place, days: i64) {
     let found: Vec<_> = SENTENCE
         .captures_iter(text)
         .filter_map(|groups| Some((groups.name("body")?.range(), groups.name("sum").map(|sum| sum.range()))))
@@ -93,14 +90,12 @@ pub(super) fn edit_sentences(text: &mut [u8], mut apply: impl FnMut(Place) -> Pl
         if new == old || new.len() != body.len() {
             continue;
         }
-        is_changed = true;
         if let Some(sum) = sum {
             let value = new.bytes().fold(0, |sum, byte| sum ^ byte);
             text[sum].copy_from_slice(format!("{value:02X}").as_bytes());
         }
         text[body].copy_from_slice(new.as_bytes());
     }
-    is_changed
 }
 
 /// Moves the position in four fields, such as `4717.1143`, `N`, `00833.9152` and `E`.
@@ -193,7 +188,7 @@ mod tests {
     #[test]
     fn coordinates_near_the_log_are_masked() {
         let near = |place: Place| (place.latitude - 47.3).abs() < 1.0 && (place.longitude - 8.5).abs() < 1.0;
-        let masked = |text| edited(text, |bytes| _ = mask_coordinates(bytes, near));
+        let masked = |text| edited(text, |bytes| mask_coordinates(bytes, near));
         assert_eq!(masked("home: 47.3977419, 8.5455938, 488.0"), "home: 00.0000000, 0.0000000, 488.0");
         assert_eq!(masked("lat 473977419 lon 85455938"), "lat 000000000 lon 00000000");
         assert_eq!(masked("voltage 47.3 V, current 22.1 A"), "voltage 47.3 V, current 22.1 A");
@@ -201,7 +196,7 @@ mod tests {
 
     #[test]
     fn names_of_people_hosts_and_devices_are_masked() {
-        let masked = |text| edited(text, |bytes| _ = mask_identities(bytes));
+        let masked = |text| edited(text, |bytes| mask_identities(bytes));
         assert_eq!(masked("PX4GUID: 00020000353338373138"), "PX4GUID: 00000000000000000000");
         assert_eq!(masked("FW git-hash: 00020000353338373138"), "FW git-hash: 00020000353338373138");
         assert_eq!(masked("wlan0 00:1a:2B:33:44:55 up"), "wlan0 00:0x:0x:00:00:00 up");
