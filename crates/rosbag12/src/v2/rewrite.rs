@@ -62,7 +62,7 @@ fn rewrite_chunks(
     let mut patcher = Patcher::new(&bag.bytes, out);
     edit(Part::Start, &mut []);
     let (mut ends, mut number) = (Vec::new(), 0);
-    let mut loader = bag.loader((0..bag.scanner.content.chunks.len()).collect());
+    let mut chunk_loader = bag.loader((0..bag.scanner.content.chunks.len()).collect());
     for step in bag.steps() {
         match step {
             Step::Line { .. } | Step::End => {}
@@ -75,7 +75,7 @@ fn rewrite_chunks(
             Step::Chunk(extent) => {
                 let chunks = &bag.scanner.content.chunks;
                 let is_known = chunks.get(number).is_some_and(|chunk| chunk.extent.at == extent.at);
-                let loaded = if is_known { loader.load() } else { None };
+                let loaded = if is_known { chunk_loader.load() } else { None };
                 number += usize::from(is_known);
                 // A damaged chunk is not compressed again, because its size would not match.
                 let is_whole =
@@ -98,7 +98,7 @@ fn rewrite_chunks(
                     patcher.replace(len_at..extent.data_at, &len.to_le_bytes())?;
                     patcher.replace(extent.data_at..extent.end, &packed)?;
                 }
-                loader.recycle(loaded);
+                chunk_loader.recycle(loaded);
                 ends.push(ChunkEnd { old: extent.end, new: patcher.written() });
             }
         }
