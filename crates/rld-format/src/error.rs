@@ -150,7 +150,9 @@ impl RldError {
             Self::NotAPart { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some("name the files of one split recording in order, or leave this part out"),
+                Some(
+                    "name the files of one split recording, or recordings of one logger with equal channels",
+                ),
             ),
             Self::Refused { .. } | Self::NotWritable { .. } | Self::BadCsv { .. } => {
                 (ErrorKind::InvalidArgument, None, None)

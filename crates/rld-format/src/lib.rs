@@ -231,8 +231,9 @@ impl Format for Rld {
         Ok(scan::open_with(bytes, companions, options)?)
     }
 
-    /// Joins the parts of a split recording, which can be given in any order. The option `Align` is
-    /// ignored, because the times of all parts are on the same clock.
+    /// Joins the parts of a split recording, or recordings of one logger with equal channels, which
+    /// can be given in any order. The option `Align` is ignored, because recordings are aligned by
+    /// UTC, and the times of all parts of a recording are on the same clock.
     fn merge(logs: &[&RldReader], _: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
         Ok(edit::merge(logs, out)?)
     }

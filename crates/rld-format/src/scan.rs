@@ -29,22 +29,31 @@ pub(crate) fn validate_file(bytes: &[u8]) -> Result<Validated, RldError> {
 
 /// Validates a file as a part of the log whose first file is `first`. Nine fields of the lead-in
 /// must equal those of the first file. The channel tables must be equal, too, unless the table of
-/// this file is invalid.
-pub(crate) fn validate_part(bytes: &[u8], first: &Validated) -> Result<Validated, &'static str> {
+/// this file is invalid. If `sessions` is true, the file may be of another recording of the same
+/// logger, whose start time and comment differ.
+pub(crate) fn validate_part(
+    bytes: &[u8],
+    first: &Validated,
+    sessions: bool,
+) -> Result<Validated, &'static str> {
     let own = validate_file(bytes).map_err(|_| "it cannot be opened")?;
     let (a, b) = (&first.header.lead_in, &own.header.lead_in);
+    let starts_differ = a.start_sec != b.start_sec || a.start_nsec != b.start_nsec;
+    let other_session = sessions && starts_differ;
+    let words = |validated: &Validated| validated.layout.as_ref().map(|layout| layout.words).ok();
     let differs = [
         (a.file_version != b.file_version, "its file version differs"),
         (a.data_block_size != b.data_block_size, "its block size differs"),
         (a.sample_rate != b.sample_rate, "its sample rate differs"),
         (a.mac != b.mac, "its MAC address differs"),
-        (a.start_sec != b.start_sec || a.start_nsec != b.start_nsec, "its start time differs"),
-        (a.comment_length != b.comment_length, "the length of its comment differs"),
+        (starts_differ && !sessions, "its start time differs"),
+        (a.comment_length != b.comment_length && !other_session, "the length of its comment differs"),
+        (other_session && words(first) != words(&own), "the layout of its rows differs"),
         (
             a.binary_count != b.binary_count || a.analog_count != b.analog_count,
             "its number of channels differs",
         ),
-        (a.header_length != b.header_length, "the length of its header differs"),
+        (a.header_length != b.header_length && !other_session, "the length of its header differs"),
     ];
     if let Some((_, why)) = differs.iter().find(|(differs, _)| *differs) {
         return Err(why);
@@ -73,13 +82,23 @@ impl RldReader {
     /// Returns the errors of [`new`](Self::new). Returns an error if the header of a part does not
     /// match the header of the first part.
     pub fn join(parts: Vec<Bytes>, options: &ReadOptions) -> Result<Self, RldError> {
+        Self::join_files(parts, options, false)
+    }
+
+    /// Implements [`join`](Self::join). If `sessions` is true, the parts may also be recordings
+    /// that the same logger made one after the other.
+    pub(crate) fn join_files(
+        parts: Vec<Bytes>,
+        options: &ReadOptions,
+        sessions: bool,
+    ) -> Result<Self, RldError> {
         let mut parts = parts.into_iter();
         let first = parts.next().ok_or_else(|| RldError::refused("a log has at least one file"))?;
         let validated = validate_file(&first)?;
         let mut opened = LogOpener::new(validated, options);
         opened.add_part(first, None);
         for (i, bytes) in parts.enumerate() {
-            let own = validate_part(&bytes, &opened.scan.validated)
+            let own = validate_part(&bytes, &opened.scan.validated, sessions)
                 .map_err(|why| RldError::NotAPart { part: i + 1, why })?;
             opened.add_part(bytes, Some(own));
         }
@@ -94,7 +113,7 @@ impl RldReader {
         let validated = Validated { extra_rows: first, ..self.validated.clone() };
         let mut opened = LogOpener::new(validated, &ReadOptions::default());
         for (i, part) in self.parts.iter().enumerate() {
-            let own = if i == 0 { None } else { Some(validate_part(&part.bytes, &self.validated)) };
+            let own = if i == 0 { None } else { Some(validate_part(&part.bytes, &self.validated, false)) };
             let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
             opened
                 .add_part(part.bytes.clone(), own.map(|own| Validated { extra_rows: left_out(part), ..own }));

@@ -11,7 +11,7 @@ use rovelog_core::backend::Backend as _;
 use rovelog_core::internal::partial::Unread;
 use rovelog_core::internal::text::count;
 use rovelog_core::internal::wire::{I64Le, U16Le, U32Le};
-use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Select, Value};
+use rovelog_core::{Align, Bytes, LogReader, ReadOptions, RecoverOptions, Select, Value};
 use support::open;
 use zerocopy::IntoBytes as _;
 
@@ -396,4 +396,56 @@ fn missing_bytes_are_found_in_completely_fetched_files() {
     let first = open_partially(&[(at, at + 8)], remove(0));
     assert_eq!(first.rows(), 159);
     assert!(first.needed(&Select::all()).is_none(), "it must be read whole");
+}
+
+/// Returns a recording of four blocks that starts `after` nanoseconds after [`START`]. Its monotonic
+/// clock starts again at 987 µs.
+fn session(after: i128, comment: &str) -> Vec<u8> {
+    let channels = vec![ChannelSpec::bit("DI1"), ChannelSpec::analog("V1", Unit::Volt, -8)];
+    let start = START + after;
+    let nanos = i64::try_from(start).expect("in range");
+    let spec =
+        LogSpec { block_rows: 20, channels, comment: comment.to_owned(), start: nanos, ..LogSpec::new(1000) };
+    let mut header = spec.header().expect("valid");
+    set_counts(&mut header, 4 * ROWS).expect("counts");
+    let mut out = header.to_bytes();
+    for block in 0..4 {
+        let elapsed = i128::from(block) * BLOCK;
+        out.extend_from_slice(BlockTimes::new(start + elapsed, 987_000 + elapsed).expect("times").as_bytes());
+        for row in block * ROWS..(block + 1) * ROWS {
+            encode_row(&layout(), &[1], &[row.cast_signed()], &mut out).expect("it fits");
+        }
+    }
+    out
+}
+
+#[test]
+fn recordings_of_one_logger_are_merged_with_a_gap() {
+    let merged = |files: &[&[u8]]| {
+        let logs: Vec<_> = files.iter().map(|bytes| open(bytes)).collect();
+        let mut out = Vec::new();
+        Rld::merge(&logs.iter().collect::<Vec<_>>(), Align::Shared, &mut out).map(|report| (report, out))
+    };
+    let (hour, month) = (3_600_000_000_000, 40 * 86_400_000_000_000);
+    for after in [hour, month] {
+        // The order of the arguments does not matter.
+        let (report, bytes) = merged(&[&session(after, "second"), &session(0, "first")]).expect("merged");
+        assert_eq!((report.records, report.left_out.len()), (8 * ROWS, 1));
+        assert!(report.left_out[0].starts_with("1 comment of later recordings"), "{:?}", report.left_out);
+        let log = open(&bytes);
+        assert_eq!(values(&log), (0..80).chain(0..80).collect::<Vec<i64>>());
+        let [gap] = &log.clock_report().gaps[..] else { panic!("{:?}", log.clock_report()) };
+        assert_eq!((gap.row, i128::from(gap.nanos)), (4 * ROWS, after - 4 * BLOCK));
+        let first = |row| log.record_times().timestamp(row).map(|time| i128::from(time.nanos));
+        let apart = first(4 * ROWS).zip(first(0)).map(|(second, first)| second - first);
+        assert!(apart.is_some_and(|apart| (apart - after).abs() < 1_000_000), "{apart:?}");
+        assert_eq!(log.rows_topic().timed, 8 * ROWS);
+    }
+    let error = merged(&[&session(0, ""), &session(3 * BLOCK, "")]).expect_err("they overlap");
+    assert_eq!(error.to_string(), "the recordings overlap in time, so they cannot be one log");
+    let mut other = session(hour, "");
+    let channels = other.windows(2).position(|name| name == b"V1").expect("a name");
+    other[channels + 1] = b'2';
+    let error = merged(&[&session(0, ""), &other]).expect_err("other channels");
+    assert_eq!(error.to_string(), "part 1 does not belong to this log: its channels differ");
 }

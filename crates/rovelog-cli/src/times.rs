@@ -157,7 +157,7 @@ impl Times {
 
     /// Converts a time on the clock of the log to the selected time base. Returns `None` on
     /// overflow.
-    fn in_base(&self, nanos: i64) -> Option<i64> {
+    pub(crate) fn in_base(&self, nanos: i64) -> Option<i64> {
         match self.base {
             TimeBase::Utc => self.utc.as_ref()?.unix(nanos),
             TimeBase::Boot => Some(nanos),

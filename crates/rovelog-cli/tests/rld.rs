@@ -25,6 +25,11 @@ runs! {
         "check header-behind.rld -f json",
         "check header-behind+cut.rld",
         "cat header-behind.rld --topics samples -f csv -q";
+    rld_csv_times:
+        "export v4.rld --to csv --topics samples --time-base relative",
+        "export v4.rld --to csv --topics samples --time-base boot",
+        "export v4.rld --to parquet --time-base relative -o x.parquet",
+        "export v4.rld --to csv --dialect rocketlogger --time-base relative";
     rld_faults:
         "check current-wraps.rld",
         "check means-of-negatives.rld",

@@ -33,6 +33,22 @@ runs! {
         "track utc-gps-int32.ulg --to gpx -S +1000h",
         "track one-topic.ulg --to gpx --topic t",
         "track header-only.ulg --to gpx";
+    trajectories:
+        "track ../rosbag/robot.bag --to tum",
+        "track ../rosbag/robot.bag --to euroc --time-base relative",
+        "track ../rosbag/robot.bag --to kitti --topic /fix",
+        "track utc-gps-int32.ulg --to csv -S +0.5s",
+        "track utc-gps-int32.ulg --to csv --time-base boot -E +0.3s";
+    trajectory_errors:
+        "track ../rosbag/robot.bag --to tum --tf map base_link",
+        "track ../rosbag/robot.bag --to tum --topic /image",
+        "track ../rosbag/robot.bag --to kml --tf map base_link",
+        "track ../rosbag/robot.bag --to tum --tf map",
+        "track ../rosbag/robot.bag --to tum --altitude clamp",
+        "track utc-gps-int32.ulg --to tum --tf map base_link",
+        "track one-topic.ulg --to tum",
+        "track utc-gps-double.ulg --to tum --topic sensor_gps/1 --topic sensor_gps/0",
+        "track ../rld/v4.rld --to tum";
     events:
         "events one-topic.ulg",
         "events one-topic.ulg -f json",
@@ -83,6 +99,38 @@ fn a_track_is_written_completely_or_not_at_all() {
     let (code, said) = track("flight.ulg -o nowhere/track.kml");
     assert_eq!(code, 1, "{said}");
     assert_eq!(place.names("."), ["flight.gpx", "flight.ulg", "one-topic.ulg"]);
+}
+
+#[test]
+fn a_trajectory_file_says_what_it_lacks() {
+    let place = Place::new("rosbag", &["robot.bag"]);
+    let output = place.run("track robot.bag -o robot.tum");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("wrote robot.tum: ") && said.contains(" of /fix\n"), "{said}");
+    assert!(said.contains("no pose has an orientation; the identity was written for "), "{said}");
+    let tum = String::from_utf8(place.read("robot.tum")).unwrap();
+    assert!(tum.lines().skip(1).all(|line| line.ends_with(" 0 0 0 1")), "{tum}");
+    // Several logs are written to a folder, with the extension of the format.
+    assert_eq!(place.run("track robot.bag ./ -o out/ --to euroc -q").status.code(), Some(2));
+    assert_eq!(place.run("track ./ -o out/ --to euroc -q").status.code(), Some(0));
+    assert_eq!(place.names("out"), ["robot.csv"]);
+}
+
+/// The recording has 1344 transforms of `turtle1`, which are the poses in both directions.
+#[test]
+fn frames_of_a_real_bag() {
+    let Some(folder) = rovelog_testing::real("rosbag20") else { return };
+    let bag = folder.join("real_turtlesim_2014.bag");
+    let output = run(&format!("track {} --to csv --tf world turtle1", bag.display()));
+    let csv = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(csv.lines().count(), 1345, "{csv}");
+    let inverse = run(&format!("track {} --to csv --tf turtle1 world", bag.display()));
+    assert_eq!(String::from_utf8(inverse.stdout).unwrap().lines().count(), 1345);
+    let wrong = run(&format!("track {} --to csv --tf world turtel1", bag.display()));
+    let said = String::from_utf8(wrong.stderr).unwrap();
+    assert!(said.contains("did you mean turtle1? The frames are: carrot turtle1 turtle2 world"), "{said}");
+    let none = run(&format!("track {} --to csv", bag.display()));
+    assert!(String::from_utf8(none.stderr).unwrap().contains("--tf map base_link"));
 }
 
 #[test]

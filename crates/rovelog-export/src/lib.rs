@@ -9,6 +9,7 @@
 //! - [`ndjson`] writes each record as a JSON object on its own line, for scripts.
 //! - [`logger_csv`] writes RocketLogger logs in the CSV format of the logger itself.
 //! - [`track`] writes the path of the vehicle as KML, GPX and GeoJSON.
+//! - [`trajectory`] writes poses as TUM, KITTI, EuRoC and CSV files, also from transforms.
 //! - [`text`] formats records for people, and as the cells of CSV files.
 //! - [`statistics`] computes the minimum, maximum, mean and standard deviation of each field.
 //! - [`signal`] evaluates signals by name, pattern or expression, finds events, and joins topics
@@ -20,6 +21,9 @@
 //! - [`page`] contains the scripts and style sheets of these pages.
 //! - [`scrub`] writes copies of logs without real positions and without names of devices.
 //! - [`cloud`] writes point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`.
+//! - [`grid`] writes maps of ROS bags as PGM and YAML.
+//! - [`picture`] converts images of ROS messages to image files, without losing a value.
+//! - [`stream`] finds the parts of video and audio streams in ROS messages.
 //! - [`pcap`] writes Velodyne packets as a network capture.
 //!
 //! Most exports only use [`rovelog::LogReader`], so they accept logs of any format.
@@ -31,6 +35,7 @@ mod duration;
 mod error;
 mod exported;
 pub mod findings;
+pub mod grid;
 mod kind;
 mod leaf;
 pub mod logger_csv;
@@ -44,6 +49,7 @@ pub mod pcap;
 mod pick;
 pub mod picture;
 pub mod plot;
+mod pose;
 mod provenance;
 pub mod report;
 #[cfg_attr(not(feature = "mcap"), expect(dead_code, reason = "MCAP needs more of a line than bags do"))]
@@ -51,10 +57,12 @@ mod ros;
 pub mod scrub;
 pub mod signal;
 pub mod statistics;
+pub mod stream;
 pub mod table;
 pub mod text;
 pub mod totals;
 pub mod track;
+pub mod trajectory;
 mod xml;
 
 pub use duration::{NotADuration, duration, duration_text};

@@ -1,6 +1,18 @@
 //! Formats numbers and times as text without allocating memory for each of them.
 
+use std::fmt;
+
 use rovelog::{Clock, Scalar, Timestamp};
+
+/// Displays nanoseconds as seconds with nine decimal places.
+pub(crate) struct NineDecimals(pub(crate) i64);
+
+impl fmt::Display for NineDecimals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, nanos) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        write!(f, "{sign}{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
+    }
+}
 
 /// Converts numbers and times to text. The buffers are used again for each number.
 pub(crate) struct Numbers {

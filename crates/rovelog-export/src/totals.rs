@@ -17,15 +17,8 @@ use crate::findings::scan::{WHOLE_LOG, each_row};
 use crate::findings::time_in_air;
 use crate::plot::{significant, with_prefix};
 use crate::track::{self, TrackOptions, TrackPoint};
+use crate::trajectory::ros::TYPES;
 use crate::{ExportError, duration_text};
-
-/// Types of ROS messages with a position in meters, and the field with the position.
-const POSITIONS: [(&str, &str); 4] = [
-    ("nav_msgs/Odometry", "pose.pose.position"),
-    ("geometry_msgs/PoseStamped", "pose.position"),
-    ("geometry_msgs/PoseWithCovarianceStamped", "pose.pose.position"),
-    ("geometry_msgs/TransformStamped", "transform.translation"),
-];
 
 /// Radius of the earth in meters. It is the mean radius of the WGS 84 ellipsoid.
 const EARTH_RADIUS: f64 = 6_371_008.8;
@@ -256,8 +249,8 @@ fn power(log: &RldReader, groups: &mut Vec<Group>) -> Result<(), ExportError> {
 fn positions(log: &dyn LogReader) -> impl Iterator<Item = (&Topic, &'static str)> {
     let topics = log.topics().iter().filter(|topic| topic.count > 0);
     topics.filter_map(|topic| {
-        let (_, field) = POSITIONS.iter().find(|(name, _)| *name == topic.type_name)?;
-        Some((topic, *field))
+        let pose = TYPES.iter().find(|pose| pose.name == topic.type_name)?;
+        Some((topic, pose.position))
     })
 }
 

@@ -1,9 +1,12 @@
 //! Reads exported point clouds again. LAS and LAZ are read with the crate `las`. Files in other
 //! formats and network captures are compared byte by byte.
 
-use rovelog::AnyLog;
-use rovelog::vel_format::velodyne::Point;
-use rovelog_export::cloud::{Format, write};
+use rovelog::rosbag12::BagWriter;
+use rovelog::vel_format::velodyne::{Point, PointOptions};
+use rovelog::{AnyLog, LogReader as _, ReadOptions, Select};
+use rovelog_export::cloud::ros::{self, CloudReader};
+use rovelog_export::cloud::{Cloud, Format, write};
+use rovelog_export::mcap::VelodyneOptions;
 use rovelog_export::pcap::PcapWriter;
 
 fn points() -> Vec<Point> {
@@ -27,7 +30,8 @@ fn seconds(point: &Point) -> f32 {
 fn written(points: &[Point], format: Format) -> Vec<u8> {
     let made = || {
         let mut out = Vec::new();
-        write(points, format, "VLP-16\nby a test", &mut out).unwrap();
+        let left_out = write(&Cloud::from(points), format, "VLP-16\nby a test", &mut out).unwrap();
+        assert_eq!(left_out, 0);
         out
     };
     assert_eq!(made(), made(), "{}", format.name());
@@ -105,6 +109,37 @@ fn npz_is_an_archive_of_arrays() {
     }
     assert_eq!(names, ["x.npy", "y.npy", "z.npy", "intensity.npy", "ring.npy", "t.npy"]);
     assert_eq!(entry, end);
+}
+
+/// The points of a `VelodyneScan` are those of a VEL log with the same packets.
+#[test]
+fn packets_of_a_bag_have_the_points_of_a_vel_log() {
+    let log = rovelog::open(rovelog_testing::root().join("corpus/vel/velodyne-vlp16.vel")).unwrap();
+    let AnyLog::Vel(reader) = &log else { panic!("a VEL log") };
+    let packets: Vec<_> = reader.packets().flat_map(|(_, packets)| packets).collect();
+    let definition = "p/Packet[] packets\n================\nMSG: p/Packet\ntime stamp\nuint8[1206] data\n";
+    let mut bag = BagWriter::new(std::io::Cursor::new(Vec::new())).unwrap();
+    let md5 = b"0123456789abcdef0123456789abcdef";
+    let topic = bag.connect(b"/packets", ros::VELODYNE_SCAN.as_bytes(), md5, definition.as_bytes()).unwrap();
+    let mut payload = u32::try_from(packets.len()).unwrap().to_le_bytes().to_vec();
+    for (i, packet) in (0_u32..).zip(&packets) {
+        payload.extend([5, 1_000_000 * i].iter().flat_map(|part| part.to_le_bytes()));
+        payload.extend(zerocopy::IntoBytes::as_bytes(*packet));
+    }
+    bag.message(topic, 5, 0, None, &payload).unwrap();
+    let bytes = bag.finish().unwrap().into_inner();
+    let bag = rovelog::from_bytes(bytes.into(), &ReadOptions::default()).unwrap();
+    let AnyLog::Rosbag(bag) = &bag else { panic!("a bag") };
+    let record = bag.records(&Select::topic("/packets")).next().unwrap().unwrap();
+    let mut clouds = CloudReader::new(bag, record.topic, &VelodyneOptions::default()).unwrap();
+    let cloud = clouds.read(&record.value().unwrap()).unwrap();
+    let got: Vec<_> = cloud.positions().unwrap().collect();
+    let mut want = Vec::new();
+    let mut revolutions = reader.revolutions(None, None, PointOptions::default(), 0).unwrap();
+    while let Some(revolution) = revolutions.next() {
+        want.extend(Cloud::from(revolution.points).positions().unwrap());
+    }
+    assert!(got == want && got.len() > 100, "{} and {} points", got.len(), want.len());
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod error;
 mod events;
 mod logs;
 mod packed;
-mod ros_points;
 mod scene;
 mod server;
 mod signals;

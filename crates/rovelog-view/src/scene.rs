@@ -5,13 +5,14 @@ use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::{Decoder, Point, PointOptions};
 use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::{AnyLog, Record, Select, Topic};
-use rovelog_export::picture;
+use rovelog_export::cloud::ros::{self, CloudReader};
+use rovelog_export::mcap::VelodyneOptions;
+use rovelog_export::picture::{self, Bayer};
 use rovelog_export::track::{self, TrackOptions};
 use serde_json::json;
 
 use crate::logs::Opened;
 use crate::packed::packed;
-use crate::ros_points;
 
 /// Maximum number of points in a track that is sent to the browser.
 const MAX_TRACK_POINTS: usize = 20_000;
@@ -64,8 +65,8 @@ fn content(log: &AnyLog, topic: &Topic) -> Option<Content> {
     match (log, &*topic.type_name) {
         (AnyLog::Vel(_), "ImageM") => Some(Content::Image),
         (AnyLog::Rosbag(_), name) if picture::is_image(name) => Some(Content::Image),
-        (AnyLog::Vel(_), "VelodyneRawDataM" | "LaserRange2DDataM")
-        | (AnyLog::Rosbag(_), "sensor_msgs/PointCloud2" | "sensor_msgs/LaserScan") => Some(Content::Cloud),
+        (AnyLog::Vel(_), "VelodyneRawDataM" | "LaserRange2DDataM") => Some(Content::Cloud),
+        (AnyLog::Rosbag(_), name) if ros::is_cloud(name) => Some(Content::Cloud),
         _ => None,
     }
 }
@@ -96,9 +97,8 @@ pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u
         vel_image(reader, &record)?
     } else {
         let value = record.value().map_err(|error| error.to_string())?;
-        let picture = picture::of_message(&record.topic.type_name, &value);
-        let picture = picture.map_err(|error| error.to_string())??;
-        (picture.bytes, picture.format.ok_or("the format of the image is unknown")?)
+        let picture = picture::of_message(&record.topic.type_name, &value, Bayer::Color)?;
+        (picture.bytes, picture.format)
     };
     if !image.1.is_for_browsers() {
         return Err(format!("browsers cannot show {} images", image.1.name()));
@@ -136,15 +136,16 @@ fn record<'a>(opened: &'a Opened, topic: &str, seconds: f64) -> Result<Record<'a
 /// (ahead), Y (left) and Z (up) in meters, and the intensity.
 pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8>, String> {
     let record = record(opened, topic, seconds)?;
-    let (mut points, thinned) = match (&opened.log, content(&opened.log, record.topic)) {
+    let (mut points, thinned): (Vec<_>, _) = match (&opened.log, content(&opened.log, record.topic)) {
         (AnyLog::Vel(reader), Some(Content::Cloud)) => (vel_points(reader, &record)?, 1),
-        (_, Some(Content::Cloud)) => {
+        (AnyLog::Rosbag(bag), Some(Content::Cloud)) => {
             let value = record.value().map_err(|error| error.to_string())?;
-            if record.topic.type_name.ends_with("PointCloud2") {
-                ros_points::cloud(&value, MAX_CLOUD_POINTS)
-            } else {
-                ros_points::scan(&value, MAX_CLOUD_POINTS)
-            }
+            let mut reader = CloudReader::new(bag, record.topic, &VelodyneOptions::default())
+                .map_err(|error| error.to_string())?;
+            let cloud = reader.read(&value)?;
+            let every = cloud.len().div_ceil(MAX_CLOUD_POINTS).max(1);
+            let points = cloud.positions().ok_or("the points have no position")?;
+            (points.step_by(every).collect(), every)
         }
         _ => return Err(format!("topic {topic} has no points")),
     };

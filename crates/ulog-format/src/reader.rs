@@ -23,6 +23,7 @@ use crate::flags::flag_bits;
 use crate::index::{Cursor, Era, Index, MessageRef, Visited, message_at, row_bytes};
 use crate::locate::{Search, Start};
 use crate::parameters::{Description, Parameters, Section, infos, multi_infos};
+use crate::px4::StateChanges;
 use crate::row::Row;
 use crate::scan::{Scanner, Step};
 use crate::sessions::{self, Boundaries, Boundary, Session, SessionDetector, SessionStats};
@@ -43,6 +44,8 @@ pub struct UlogReader {
     search: Search,
     options: ReadOptions,
     scanned: OnceLock<Scanned>,
+    /// Changes of the vehicle's state. They are read when they are requested for the first time.
+    state_changes: OnceLock<StateChanges>,
 }
 
 /// Results of scanning the whole log.
@@ -236,7 +239,8 @@ impl UlogReader {
     fn with(bytes: Bytes, options: &ReadOptions, search: Search) -> Result<Self, UlogError> {
         let start = start(&bytes, options, search)?.start;
         let options = options.clone();
-        Ok(Self { bytes, start, search, options, scanned: OnceLock::new() })
+        let (scanned, state_changes) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { bytes, start, search, options, scanned, state_changes })
     }
 
     /// Returns the byte ranges of the file that were not read.
@@ -252,6 +256,10 @@ impl UlogReader {
 
     fn scanned(&self) -> &Scanned {
         self.scanned.get_or_init(|| Scanned::new(&self.bytes, &self.options, || self.start()))
+    }
+
+    pub(crate) fn state_changes(&self) -> &StateChanges {
+        self.state_changes.get_or_init(|| StateChanges::read(self))
     }
 
     pub(crate) fn summary(&self) -> &LogInfo {

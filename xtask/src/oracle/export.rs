@@ -1,6 +1,6 @@
-//! Reads exported files with common readers (pyarrow, polars, duckdb, mcap, laspy, fastkml, gpxpy),
-//! and compares their values with the log. Also compares exported CSV files with the output of
-//! pyulog.
+//! Reads exported files with common readers (pyarrow, polars, duckdb, mcap, laspy, plyfile, pypcd4,
+//! OpenCV, tifffile, fastkml, gpxpy), and compares their values with the log. Also compares exported
+//! CSV files with the output of pyulog.
 
 use std::path::Path;
 use std::process::Command;
@@ -32,6 +32,17 @@ const TRACK_PACKAGES: &[&str] = &["fastkml==1.4.0", "lxml==6.1.3", "gpxpy==1.6.2
 
 const BAG_PACKAGES: &[&str] = &[ROSBAGS, MCAP, "mcap-ros2-support==0.6.0"];
 
+const CLOUD_PACKAGES: &[&str] =
+    &[ROSBAGS, NUMPY, "laspy[lazrs]==2.7.0", "plyfile==1.1.5", "pypcd4==1.5.1", "open3d==0.20.0", "pyyaml"];
+const IMAGE_PACKAGES: &[&str] = &[
+    NUMPY,
+    ROSBAGS,
+    "av==18.1.0",
+    "opencv-python-headless==5.0.0.93",
+    "pillow==13.0.0",
+    "tifffile==2026.3.3",
+];
+
 /// Compares every value in every real log with the values in every output format.
 pub(super) fn check() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
@@ -46,6 +57,14 @@ pub(super) fn check() -> Result<()> {
     let mut checker = script("export_tracks.py", "oracle-tracks", TRACK_PACKAGES)?;
     if !passes(checker.arg(&binary).arg(&real).arg(root().join("corpus")))? {
         differ.push("export_tracks.py");
+    }
+    let mut checker = script("extract_clouds.py", "oracle-clouds", CLOUD_PACKAGES)?;
+    if !passes(checker.arg(&binary).arg(&real))? {
+        differ.push("extract_clouds.py");
+    }
+    let mut checker = script("export_images.py", "oracle-images", IMAGE_PACKAGES)?;
+    if !passes(checker.arg(&binary).arg(&real))? {
+        differ.push("export_images.py");
     }
     for mode in ["bag2", "ros2"] {
         let mut checker = script("export_bags.py", "oracle-bags", BAG_PACKAGES)?;

@@ -16,7 +16,7 @@ use corpus_generator::real;
 use crate::place::binary;
 use crate::process::{run, run_or};
 use crate::python::{
-    PYARROW, PYULOG, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER, pyulog_script, script, script_with,
+    NUMPY, PYARROW, PYULOG, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER, pyulog_script, script, script_with,
 };
 use crate::{lake, package, peers, python, root};
 
@@ -31,6 +31,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("rosbag", rosbag),
     ("vel", || over_all_logs(script("vel_velodyne.py", "oracle-vel", &[VELODYNE_DECODER, "numpy"])?)),
     ("export", export::check),
+    ("trajectories", || over_all_logs(script("trajectories.py", "oracle-trajectories", TRAJECTORIES)?)),
     ("health", || over_all_logs(pyulog_script("health.py")?)),
     ("findings", || over_real_logs(script("findings.py", "oracle-findings", &[])?)),
     ("plots", || over_real_logs(pyulog_script("flight_review.py")?)),
@@ -47,6 +48,9 @@ const ASK: &[&str] = &[PYARROW, ROCKETLOGGER, "numpy", "polars==2.1.0", "duckdb=
 
 /// Python packages that read scrubbed logs and measure distances.
 const SCRUB: &[&str] = &[PYULOG, ROSBAGS, "numpy", "geographiclib==2.1"];
+
+/// Python packages for the check of trajectories.
+const TRAJECTORIES: &[&str] = &["evo==1.38.1", "pyproj==3.7.2", PYULOG, ROSBAGS, NUMPY];
 
 const DIFFERS: &str = "rovelog and the other program differ unexpectedly";
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rovelog_core::internal::wire::I32Le;
 
+use super::dispatch::dispatch;
 use super::stats::{Stats, Sums};
 use crate::bits;
 use crate::layout::{self, values};
@@ -71,7 +72,7 @@ impl Group {
             // An extra word (rule D28 of docs/formats/rld.md) does not shift these bits, because it
             // only occurs in logs without binary channels.
             bits::copy_words(bytes, row, 4 * i, words);
-            count_ones(words, i, ones);
+            dispatch(|| count_ones(words, i, ones));
         }
         for (slot, channel) in table.layout.slots.iter().zip(&mut self.analog) {
             match &mut channel.column {
@@ -84,7 +85,7 @@ impl Group {
                         let raw = |value| i32::try_from(value).unwrap_or_default();
                         column.extend(values(bytes, row, *slot).map(raw));
                     }
-                    channel.sums = sum_narrow(column);
+                    channel.sums = dispatch(|| sum_narrow(column));
                 }
                 Column::Wide(column) => {
                     column.clear();
@@ -123,7 +124,7 @@ impl Group {
                         self.kept.clear();
                         let kept = values.iter().zip(words).filter(|(_, word)| *word & mask != 0);
                         self.kept.extend(kept.map(|(value, _)| *value));
-                        stats.merge(&sum_narrow(&self.kept));
+                        stats.merge(&dispatch(|| sum_narrow(&self.kept)));
                     }
                     Column::Wide(values) => {
                         let kept = values.iter().zip(words).filter(|(_, word)| *word & mask != 0);
@@ -145,7 +146,7 @@ impl Column {
 
     fn sums(&self, rows: &Range<usize>) -> Sums {
         match self {
-            Self::Narrow(values) => sum_narrow(&values[rows.clone()]),
+            Self::Narrow(values) => dispatch(|| sum_narrow(&values[rows.clone()])),
             Self::Wide(values) => sum_wide(values[rows.clone()].iter().map(|value| i128::from(*value))),
         }
     }
@@ -153,6 +154,7 @@ impl Column {
 
 /// Counts in how many rows each bit is set. Usually, most bits do not change within a group, and
 /// need not be counted row by row.
+#[inline(always)]
 fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
     let (all, any) = words.iter().fold((u32::MAX, 0), |(all, any), word| (all & word, any | word));
     for (bit, ones) in ones.iter_mut().skip(32 * number).take(32).enumerate() {
@@ -172,6 +174,7 @@ fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
 const MAX_NARROW_DISTANCE: u32 = 1 << 22;
 
 /// Returns the minimum and the maximum of the values.
+#[inline(always)]
 fn bounds(values: &[i32]) -> (i32, i32) {
     let (mut min, mut max) = (i32::MAX, i32::MIN);
     for &value in values {
@@ -192,6 +195,7 @@ fn bounds(values: &[i32]) -> (i32, i32) {
 // integers. The wide multiplications are done once per group.
 
 /// Returns the exact sums of at most [`GROUP_ROWS`] values.
+#[inline(always)]
 fn sum_narrow(values: &[i32]) -> Sums {
     if values.is_empty() {
         return Sums::default();
@@ -240,7 +244,8 @@ pub(super) fn product(
     sums: &mut Sums,
 ) {
     if let (Column::Narrow(volts), None, Column::Narrow(amps)) = (volts, minus, amps) {
-        return add_narrow_products(&volts[rows.clone()], &amps[rows.clone()], factor, sums);
+        let (volts, amps) = (&volts[rows.clone()], &amps[rows.clone()]);
+        return dispatch(|| add_narrow_products(volts, amps, factor, sums));
     }
     for i in rows.clone() {
         let volts = i128::from(volts.at(i)) - minus.map_or(0, |minus| i128::from(minus.at(i)));
@@ -258,6 +263,7 @@ fn add_product(sums: &mut Sums, product: i128) {
     sums.max = sums.max.max(product);
 }
 
+#[inline(always)]
 fn add_narrow_products(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
     if volts.is_empty() {
         return;
@@ -313,6 +319,28 @@ fn add_narrow_products(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The code for the instructions of the processor must give the same results as the code that
+    /// runs on all processors.
+    #[cfg(feature = "simd")]
+    #[test]
+    fn all_instruction_sets_give_the_same_sums() {
+        for shift in [0, 9, 20] {
+            let value = |i: u32| i.wrapping_mul(2_654_435_761).cast_signed() >> shift;
+            let values: Vec<i32> = (0..1023).map(value).collect();
+            let others: Vec<i32> = (2000..3023).map(value).collect();
+            assert_eq!(dispatch(|| sum_narrow(&values)), sum_narrow(&values), "{shift}");
+            let (mut fast, mut plain) = (Sums::default(), Sums::default());
+            dispatch(|| add_narrow_products(&values, &others, 100, &mut fast));
+            add_narrow_products(&values, &others, 100, &mut plain);
+            assert_eq!(fast, plain, "{shift}");
+            let words: Vec<u32> = values.iter().map(|value| value.cast_unsigned()).collect();
+            let (mut fast, mut plain) = ([0; 40], [0; 40]);
+            dispatch(|| count_ones(&words, 1, &mut fast));
+            count_ones(&words, 1, &mut plain);
+            assert_eq!(fast, plain, "{shift}");
+        }
+    }
 
     #[test]
     fn fast_sums_equal_simple_ones() {

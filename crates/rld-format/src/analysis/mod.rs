@@ -7,6 +7,7 @@
 
 mod accumulate;
 mod currents;
+mod dispatch;
 mod events;
 mod group;
 mod levels;

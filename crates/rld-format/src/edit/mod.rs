@@ -20,7 +20,7 @@ use crate::clock::{ClockChange, is_plausible, span};
 use crate::error::RldError;
 use crate::layout::times_at;
 use crate::log_scan::AMBIENT;
-use crate::reader::RldReader;
+use crate::reader::{Part, RldReader};
 use crate::wire::{BlockTimes, Header};
 use crate::writer::{RldWriter, Written, set_counts};
 
@@ -95,7 +95,7 @@ impl RldReader {
             );
             return Err(RldError::not_writable(why));
         }
-        self.write_blocks(&split.blocks, out)
+        self.write_blocks(&split.blocks, &[], out)
     }
 
     /// Splits rows into those that can be written to one file and those that cannot. A gap must not
@@ -118,8 +118,14 @@ impl RldReader {
         divided
     }
 
-    /// Writes ranges of rows to one file. Each range starts with a new block.
-    fn write_blocks(&self, ranges: &[Range<u64>], out: impl Write) -> Result<Written, RldError> {
+    /// Writes ranges of rows to one file. Each range starts with a new block. `shifts` is sorted by
+    /// row.
+    fn write_blocks(
+        &self,
+        ranges: &[Range<u64>],
+        shifts: &[Shift],
+        out: impl Write,
+    ) -> Result<Written, RldError> {
         let table = self.table()?;
         let header = self.clean_header(ranges.iter().map(|rows| rows.end - rows.start).sum())?;
         let mut writer = RldWriter::new(out, header)?;
@@ -144,6 +150,11 @@ impl RldReader {
                 times = near.map_or(Ok(times), |near| self.counted(near, from))?;
             }
             near = is_plausible(&times).then_some((from, times)).or(near);
+            let shift = shifts.iter().rfind(|shift| shift.row <= from).map_or(0, |shift| shift.nanos);
+            if shift != 0 {
+                times = BlockTimes::new(times.realtime(), times.monotonic() + shift)
+                    .ok_or_else(|| RldError::not_writable("block times do not fit into 64 bits"))?;
+            }
             writer.start_block(&times, to - from)?;
             for (_, bytes) in self.runs(from..to, 4096) {
                 if skip == 0 {
@@ -283,28 +294,78 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     Ok(Sliced { records, others: 0, topics: 1, bytes, details })
 }
 
-/// Joins the parts of a split recording into one file. The parts can be given in any order.
+/// A change of the monotonic times of all rows from `row` on.
+struct Shift {
+    row: u64,
+    nanos: i128,
+}
+
+/// Returns the shifts after which the monotonic clock runs on through all recordings in `log`, as
+/// the UTC clock does. The monotonic clock of a recording may have started again at 0, because the
+/// logger was started again.
+///
+/// For example, a recording ends at 12:00:00 UTC and 500 s on the monotonic clock, and the next one
+/// starts at 13:00:00 UTC and 20 s. Its shift is 4080 s, so that it starts at 4100 s.
+fn monotonic_shifts(log: &RldReader) -> Result<Vec<Shift>, RldError> {
+    let (mut shifts, mut nanos) = (Vec::new(), 0);
+    let parts: Vec<_> = log.parts.iter().filter(|part| !part.rows.is_empty()).collect();
+    for pair in parts.windows(2) {
+        let row = pair[1].rows.start;
+        if started(pair[0]) == started(pair[1]) {
+            continue;
+        }
+        let (Some((from, last)), Some((_, first))) = (log.block_of(row - 1), log.block_of(row)) else {
+            continue;
+        };
+        let elapsed = first.realtime() - last.realtime();
+        if elapsed < span(row - from, log.header().lead_in.sample_rate.get()) {
+            return Err(RldError::refused("the recordings overlap in time, so they cannot be one log"));
+        }
+        nanos += last.monotonic() + elapsed - first.monotonic();
+        shifts.push(Shift { row, nanos });
+    }
+    Ok(shifts)
+}
+
+/// Returns the start time in the header of a part. It is the same in all parts of a recording.
+fn started(part: &Part) -> i128 {
+    let lead_in = &part.header.lead_in;
+    i128::from(lead_in.start_sec.get()) * 1_000_000_000 + i128::from(lead_in.start_nsec.get())
+}
+
+/// Joins the parts of a split recording into one file, or recordings that the same logger made with
+/// the same channels. The parts can be given in any order. Between two recordings there is a gap.
 pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, RldError> {
     let mut parts: Vec<_> = logs.iter().flat_map(|log| &log.parts).collect();
-    // All parts have the same start time in their headers, so they are sorted by the monotonic time
-    // of their first block.
-    let first = |part: &&crate::reader::Part| {
+    // The monotonic clock sorts the parts of one recording, during which the UTC clock can be set.
+    // It starts again with each start of the logger, so UTC sorts several recordings.
+    let sessions = parts.windows(2).any(|pair| started(pair[0]) != started(pair[1]));
+    let first = |part: &&Part| {
         let at = usize::try_from(part.header.size()).unwrap_or(usize::MAX);
         let block_times = part.bytes.get(at..).and_then(|bytes| BlockTimes::ref_from_prefix(bytes).ok());
-        block_times.map(|(block_times, _)| block_times.monotonic())
+        block_times.map(|(times, _)| if sessions { times.realtime() } else { times.monotonic() })
     };
     parts.sort_by_key(first);
     // The list can contain the same part twice: once named by the user, and once found next to the
     // first part.
     parts.dedup_by(|a, b| a.bytes == b.bytes);
+    let other_comments = parts.iter().filter(|part| part.header.comment != parts[0].header.comment).count();
+    let other_comments = (other_comments > 0).then(|| {
+        format!(
+            "{} of later recordings, because a file has one comment",
+            count(other_comments as u64, "comment")
+        )
+    });
     let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
-    let joined = RldReader::join(bytes, &ReadOptions::default())?;
+    let joined = RldReader::join_files(bytes, &ReadOptions::default(), sessions)?;
+    let shifts = monotonic_shifts(&joined)?;
     let rows = joined.split_for_one_file(0..joined.rows());
-    let written = joined.write_blocks(&rows.blocks, &mut *out)?;
+    let written = joined.write_blocks(&rows.blocks, &shifts, &mut *out)?;
     out.flush()?;
-    let gaps = joined.clock_report().gaps.len() as u64;
+    let gaps = joined.gaps_inside(1..joined.rows()).count() as u64;
     let text = if gaps == 0 { "none".to_owned() } else { gaps.to_string() };
-    let left_out = logs.iter().filter_map(|log| ambient_left_out(log)).chain(rows.left_out());
+    let left_out =
+        logs.iter().filter_map(|log| ambient_left_out(log)).chain(rows.left_out()).chain(other_comments);
     Ok(Merged {
         records: written.rows,
         topics: 1,

@@ -46,7 +46,7 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     if log.rows() == 0 {
         out.write_all(&log.clean_header(0)?.to_bytes())?;
     } else {
-        log.write_blocks(&rows.blocks, &mut *out)?;
+        log.write_blocks(&rows.blocks, &[], &mut *out)?;
     }
     out.flush()?;
     let repairs = [Severity::Repaired, Severity::LeftOut];

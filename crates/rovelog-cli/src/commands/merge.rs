@@ -19,7 +19,7 @@ const MORE: &str = "\
 The logs must have the same format and a common clock. If the logs do not show that they share a \
 clock, choose how to align them: --time-base boot keeps all times unchanged, and --time-base utc \
 aligns the logs by UTC. Data that the merged log cannot contain is reported, and the exit code is \
-then 3.
+then 3. RocketLogger: recordings of one logger with equal channels become one log with gaps.
 
 Examples:
   rovelog merge parts/flight_*.ulg -o flight.ulg

@@ -89,6 +89,7 @@ fn write(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> 
     let mut options = ReportOptions::default();
     options.redact = args.redact;
     options.theme = args.theme;
+    options.jobs = context.jobs();
     let mut out =
         Destination::create(path, "report.html", &input.files(context), args.output.args(), context)?;
     report::write(&log, &provenance, &options, &mut out)

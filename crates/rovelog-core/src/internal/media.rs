@@ -22,6 +22,10 @@ pub enum ImageFormat {
     WebP,
     /// TIFF.
     Tiff,
+    /// JPEG 2000, as a file or as a codestream without a file header.
+    Jp2,
+    /// Netpbm: PBM, PGM or PPM.
+    Pnm,
 }
 
 impl ImageFormat {
@@ -40,6 +44,8 @@ impl ImageFormat {
             }
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
             [b'I', b'I', 42, 0, ..] | [b'M', b'M', 0, 42, ..] => Some(Self::Tiff),
+            [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xff, 0x4f, 0xff, 0x51, ..] => Some(Self::Jp2),
+            [b'P', b'1'..=b'6', b' ' | b'\t' | b'\r' | b'\n', b'0'..=b'9' | b'#', ..] => Some(Self::Pnm),
             _ => None,
         }
     }
@@ -52,6 +58,8 @@ impl ImageFormat {
             Self::Bmp => "bmp",
             Self::WebP => "webp",
             Self::Tiff => "tiff",
+            Self::Jp2 => "jp2",
+            Self::Pnm => "pnm",
         }
     }
 
@@ -72,12 +80,14 @@ impl ImageFormat {
             Self::Bmp => "image/bmp",
             Self::WebP => "image/webp",
             Self::Tiff => "image/tiff",
+            Self::Jp2 => "image/jp2",
+            Self::Pnm => "image/x-portable-anymap",
         }
     }
 
     /// Returns whether web browsers can show images of this format.
     pub const fn is_for_browsers(self) -> bool {
-        !matches!(self, Self::Tiff)
+        !matches!(self, Self::Tiff | Self::Jp2 | Self::Pnm)
     }
 }
 
@@ -95,6 +105,10 @@ mod tests {
             (b"RIFF\x10\0\0\0WEBPVP8 ", Some(ImageFormat::WebP)),
             (b"II*\0", Some(ImageFormat::Tiff)),
             (b"MM\0*", Some(ImageFormat::Tiff)),
+            (b"\0\0\0\x0cjP  \r\n\x87\n", Some(ImageFormat::Jp2)),
+            (b"\xff\x4f\xff\x51\0\x2f", Some(ImageFormat::Jp2)),
+            (b"P5\n640 480\n255\n", Some(ImageFormat::Pnm)),
+            (b"P5 is no image", None),
             (b"BMW is no bitmap, nor is this text", None),
             (b"RIFF\x10\0\0\0WAVEfmt ", None),
             (b"\xff\xd8", None),

@@ -8,9 +8,11 @@
 //!   parallel. For example, records are appended to columns. Each topic is a lane, and its state is
 //!   its columns.
 //!
-//! The caller's thread provides the items. When two items per thread are unfinished, it stops
-//! providing items and processes items itself. Memory is therefore limited to a few items and
-//! results, even if the input is large.
+//! - [`both`] calls two functions in parallel.
+//!
+//! In `in_order` and `lanes`, the caller's thread provides the items. When two items per thread are
+//! unfinished, it stops providing items and processes items itself. Memory is therefore limited to
+//! a few items and results, even if the input is large.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -47,6 +49,21 @@ impl From<NonZeroUsize> for Jobs {
     fn from(threads: NonZeroUsize) -> Self {
         Self(threads)
     }
+}
+
+/// Calls two functions, on two threads if `jobs` allows it. Returns their results.
+pub fn both<A: Send, B>(jobs: Jobs, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
+    if jobs == Jobs::ONE {
+        return (first(), second());
+    }
+    thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second();
+        match first.join() {
+            Ok(first) => (first, second),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 /// Buffers that all threads can reuse. Reusing a buffer is faster than allocating one, because the

@@ -3,14 +3,12 @@
 
 use std::io::{self, Write};
 
-use rovelog::vel_format::velodyne::Point;
+use super::{Cloud, no_position};
 
-use super::point::bytes;
-
-pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
-    for point in points {
-        // The first 16 bytes of a point are x, y, z and intensity.
-        out.write_all(&bytes(point)[..16])?;
+pub(super) fn write(cloud: &Cloud, out: &mut impl Write) -> io::Result<()> {
+    for point in cloud.positions().ok_or_else(no_position)? {
+        #[expect(clippy::cast_possible_truncation, reason = "the width of the file")]
+        point.iter().try_for_each(|value| out.write_all(&(*value as f32).to_le_bytes()))?;
     }
     Ok(())
 }

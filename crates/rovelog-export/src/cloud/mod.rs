@@ -1,22 +1,25 @@
-//! Writes point clouds as PLY, PCD, LAS, LAZ, NPZ and KITTI `.bin`.
+//! Writes point clouds as PLY, PCD, LAS, LAZ, NPZ and KITTI `.bin`, and reads them from messages of
+//! ROS bags.
 //!
 //! All formats are little-endian and contain all fields of a point, except for KITTI `.bin`, which
-//! has neither the laser ring nor the time of a point.
+//! has only the coordinates and the intensity.
 
 mod kitti;
 #[cfg(feature = "las")]
 mod las;
+mod model;
 mod npz;
 mod pcd;
 mod ply;
 mod point;
+pub mod ros;
+mod types;
 
 use std::io::{self, BufWriter, Write};
 
-pub(crate) use point::bytes;
+pub use model::Cloud;
 #[cfg(feature = "mcap")]
-pub(crate) use point::{FIELDS, Numeric, POINT};
-use rovelog::vel_format::velodyne::Point;
+pub(crate) use point::{FIELDS, POINT, bytes};
 
 #[cfg(not(feature = "las"))]
 use crate::ExportError;
@@ -29,7 +32,7 @@ pub enum Format {
     Ply,
     /// PCD 0.7, the format of the Point Cloud Library.
     Pcd,
-    /// KITTI `.bin`, which stores neither the laser ring nor the time of a point.
+    /// KITTI `.bin`, which stores only the coordinates and the intensity.
     Kitti,
     /// NPZ, an archive of `numpy` arrays.
     Npz,
@@ -79,25 +82,25 @@ impl Format {
     }
 }
 
-/// Writes a point cloud. Times of points are counted from the start of the cloud. `comment` is a
-/// single line, which is omitted if the format does not support comments. The same points always
-/// give the same file.
+/// Writes a point cloud, and returns the number of points that the format cannot store. These are
+/// points without a position, which LAS cannot store. `comment` is a single line, which is omitted
+/// if the format does not support comments. The same cloud always gives the same file.
 ///
 /// # Errors
-/// Returns an error if writing to the output fails.
-pub fn write(points: &[Point], format: Format, comment: &str, out: impl Write) -> io::Result<()> {
+/// Returns an error if writing to the output fails. Returns an error of the kind
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) if the format cannot store the cloud.
+pub fn write(cloud: &Cloud, format: Format, comment: &str, out: impl Write) -> io::Result<usize> {
     let mut out = BufWriter::new(out);
+    let mut left_out = 0;
     // A line break in the comment would add lines to the headers of PLY and PCD.
     let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match format {
-        Format::Ply => out.write_all(ply::header(points.len(), &comment).as_bytes())?,
-        Format::Pcd => out.write_all(pcd::header(points.len(), &comment).as_bytes())?,
-        Format::Kitti => kitti::write(points, &mut out)?,
-        Format::Npz => npz::write(points, &mut out)?,
+        Format::Ply => out.write_all(ply::header(cloud, &comment).as_bytes())?,
+        Format::Pcd => out.write_all(pcd::header(cloud, &comment).as_bytes())?,
+        Format::Kitti => kitti::write(cloud, &mut out)?,
+        Format::Npz => npz::write(cloud, &mut out)?,
         #[cfg(feature = "las")]
-        Format::Las => las::write(points, false, &comment, &mut out)?,
-        #[cfg(feature = "las")]
-        Format::Laz => las::write(points, true, &comment, &mut out)?,
+        Format::Las | Format::Laz => left_out = las::write(cloud, format == Format::Laz, &comment, &mut out)?,
         #[cfg(not(feature = "las"))]
         Format::Las | Format::Laz => {
             let missing = ExportError::NotBuiltIn { what: format.name(), feature: "las" };
@@ -105,9 +108,13 @@ pub fn write(points: &[Point], format: Format, comment: &str, out: impl Write) -
         }
     }
     if matches!(format, Format::Ply | Format::Pcd) {
-        for point in points {
-            out.write_all(&bytes(point))?;
-        }
+        out.write_all(&cloud.data)?;
     }
-    out.flush()
+    out.flush()?;
+    Ok(left_out)
+}
+
+/// Returns the error for a cloud whose points have no position.
+fn no_position() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "the points have no fields x, y and z")
 }

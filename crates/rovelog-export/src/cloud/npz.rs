@@ -1,28 +1,31 @@
 //! Writes point clouds as NPZ, an uncompressed ZIP archive with a `numpy` array for each field of a
-//! point.
+//! point. The arrays have the shape of the cloud: points, or rows and columns.
 
 use std::fmt::Write as _;
 use std::io::{self, Cursor, Write};
 
-use rovelog::vel_format::velodyne::Point;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::point::{FIELDS, bytes};
+use super::Cloud;
+use super::types::names;
 
 /// Writes the archive. All members have the date 1980-01-01, the earliest date that ZIP supports,
 /// so that the output does not depend on the current date.
-pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
-    let points: Vec<_> = points.iter().map(bytes).collect();
+pub(super) fn write(cloud: &Cloud, out: &mut impl Write) -> io::Result<()> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut from = 0;
-    for (name, ty) in FIELDS {
-        let to = from + ty.size();
-        let len = (points.len() * ty.size()) as u64;
-        archive.start_file(format!("{name}.npy"), stored.large_file(len >= LARGE))?;
-        archive.write_all(&header(ty.numpy(), points.len()))?;
-        let values: Vec<u8> = points.iter().flat_map(|point| &point[from..to]).copied().collect();
+    for field in &cloud.fields {
+        let to = from + field.size();
+        let len = (cloud.len() * field.size()) as u64;
+        archive.start_file(format!("{}.npy", field.name), stored.large_file(len >= LARGE))?;
+        let mut shape = if cloud.height == 1 { vec![cloud.width] } else { vec![cloud.height, cloud.width] };
+        if field.count > 1 {
+            shape.push(field.count);
+        }
+        archive.write_all(&header(names(field.ty).numpy, &shape))?;
+        let values: Vec<u8> = cloud.points().flat_map(|point| &point[from..to]).copied().collect();
         archive.write_all(&values)?;
         from = to;
     }
@@ -35,8 +38,11 @@ const LARGE: u64 = u32::MAX as u64 - 1024;
 
 /// Returns the header of an array in version 1.0 of the NPY format. `ty` is the `numpy` type of the
 /// elements.
-fn header(ty: &str, len: usize) -> Vec<u8> {
-    let mut text = format!("{{'descr': '{ty}', 'fortran_order': False, 'shape': ({len},), }}");
+fn header(ty: &str, shape: &[usize]) -> Vec<u8> {
+    // A comma follows the last length, because Python reads `(5)` as a number and not as a tuple.
+    let shape: Vec<_> = shape.iter().map(ToString::to_string).collect();
+    let shape = shape.join(",");
+    let mut text = format!("{{'descr': '{ty}', 'fortran_order': False, 'shape': ({shape},), }}");
     // The NPY format requires that the values start at a multiple of 64 bytes, and that the text
     // before them ends with a line feed. The 10 bytes before the text contain the magic number, the
     // version and the length of the text.

@@ -1,16 +1,16 @@
 //! Writes the header of point clouds in PLY, the Stanford triangle format. The points are vertices
 //! without faces.
 
-use super::point::{FIELDS, Numeric};
+use super::Cloud;
+use super::types::names;
 
-/// Returns the header of a PLY file. `points` is the number of points.
-pub(super) fn header(points: usize, comment: &str) -> String {
-    let property = |(name, ty): (&str, Numeric)| {
-        let ty = if ty == Numeric::UInt16 { "ushort" } else { "float" };
-        format!("property {ty} {name}\n")
-    };
-    let properties: String = FIELDS.into_iter().map(property).collect();
+/// Returns the header of a PLY file.
+pub(super) fn header(cloud: &Cloud, comment: &str) -> String {
+    let property =
+        |column: super::model::Column| format!("property {} {}\n", names(column.ty).ply, column.name);
+    let properties: String = cloud.columns().into_iter().map(property).collect();
     format!(
-        "ply\nformat binary_little_endian 1.0\ncomment {comment}\nelement vertex {points}\n{properties}end_header\n"
+        "ply\nformat binary_little_endian 1.0\ncomment {comment}\nelement vertex {}\n{properties}end_header\n",
+        cloud.len()
     )
 }

@@ -5,7 +5,6 @@
 //! 1675 of foxglove/mcap.
 
 use std::collections::BTreeMap;
-use std::f64::consts::FRAC_1_SQRT_2;
 use std::sync::{Arc, LazyLock};
 
 use rovelog::core::internal::layout::{Layout, Place, Row, scalar_value};
@@ -14,10 +13,11 @@ use rovelog::ulog_format::px4::{self, POSITION_TOPICS, PositionFields};
 use rovelog::{Field, FieldType, LogReader as _, Record, Scalar, Schema, Select, Topic, TopicId, Value};
 
 use super::extras::{Extra, ExtraSchema, Extras};
-use super::foxglove::{self, Fix, Pose, WellKnown};
+use super::foxglove::{self, Fix, WellKnown};
 use super::options::McapOptions;
 use super::plain::log_message;
 use super::proto;
+use crate::pose::{Pose, east_north_up};
 use crate::track::px4::MIN_FIX;
 use crate::{ExportError, TimeBase};
 
@@ -148,31 +148,6 @@ impl<'a> Px4<'a> {
             out.push(Extra { nanos: 0, topic: topic.into(), schema: ExtraSchema::WellKnown(kind), bytes });
         }
     }
-}
-
-/// Converts a pose from the axes of PX4 to the axes of viewers.
-///
-/// PX4 uses north, east and down for the world, and forward, right and down for the vehicle.
-/// Viewers use east, north and up for the world, and forward, left and up for the vehicle. The
-/// orientation is therefore rotated on both sides: on the left by the rotation between the world
-/// axes, and on the right by half a turn about the forward axis.
-fn east_north_up(ned: &Pose) -> Pose {
-    let [north, east, down] = ned.position;
-    // The rotation from north, east, down to east, north, up is half a turn about the axis between
-    // north and east.
-    let turned = product([0.0, FRAC_1_SQRT_2, FRAC_1_SQRT_2, 0.0], ned.orientation);
-    Pose { position: [east, north, -down + 0.0], orientation: product(turned, [0.0, 1.0, 0.0, 0.0]) }
-}
-
-#[expect(clippy::many_single_char_names, reason = "the letters of the textbook")]
-/// Returns the product of two quaternions. Each quaternion has the order w, x, y, z.
-fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
-    [
-        a * e - b * f - c * g - d * h,
-        a * f + b * e + c * h - d * g,
-        a * g - b * h + c * e + d * f,
-        a * h + b * g - c * f + d * e,
-    ]
 }
 
 /// Returns the topics from which positions are written. Of the topic types with positions, the best
@@ -342,32 +317,4 @@ fn parameter(nanos: i64, name: &str, value: &Value, default: bool) -> Extra {
     }
     proto::uint(7, default.into(), &mut bytes);
     own(nanos, "parameters", &PARAMETER, bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn near(a: [f64; 4], b: [f64; 4]) -> bool {
-        let dot: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
-        (dot.abs() - 1.0).abs() < 1e-12
-    }
-
-    /// In the axes of viewers, a vehicle without a rotation points east. A level vehicle that
-    /// points north is therefore rotated by a quarter turn to the left.
-    #[test]
-    fn poses_are_turned_to_the_axes_of_viewers() {
-        let ned = Pose { position: [1.0, 2.0, -3.0], orientation: [1.0, 0.0, 0.0, 0.0] };
-        let enu = east_north_up(&ned);
-        assert_eq!(enu.position.map(f64::to_bits), [2.0_f64, 1.0, 3.0].map(f64::to_bits));
-        assert!(near(enu.orientation, [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2]), "{:?}", enu.orientation);
-        // A vehicle that points east is not rotated.
-        let east = Pose { orientation: [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2], ..ned };
-        assert!(near(east_north_up(&east).orientation, [1.0, 0.0, 0.0, 0.0]));
-        // Pitching up changes the sign of the rotation, because the lateral axis now points to the
-        // left.
-        let (sin, cos) = (0.1f64.sin(), 0.1f64.cos());
-        let up = Pose { orientation: product(east.orientation, [cos, 0.0, sin, 0.0]), ..ned };
-        assert!(near(east_north_up(&up).orientation, [cos, 0.0, -sin, 0.0]));
-    }
 }

@@ -15,9 +15,10 @@ use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId};
 
 use super::extras::{Extra, ExtraSchema, Extras, RecordForm};
-use super::foxglove::{self, IDENTITY_POSE, Pose, WellKnown};
+use super::foxglove::{self, WellKnown};
 use super::options::McapOptions;
 use crate::cloud::{self, FIELDS, POINT};
+use crate::pose::{IDENTITY_POSE, Pose};
 use crate::track::vel::{course, place};
 use crate::{ExportError, Loss, TimeBase};
 

@@ -35,6 +35,12 @@ impl Page {
         self.text.push_str(text);
     }
 
+    /// Appends the sections of another page.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.text.push_str(&other.text);
+        self.sections.extend(other.sections);
+    }
+
     /// Starts a section. `link` is the text in the navigation bar. `title` is the HTML of the
     /// heading, so its text must already be escaped.
     pub(crate) fn section(&mut self, id: &'static str, link: &'static str, title: &str) {

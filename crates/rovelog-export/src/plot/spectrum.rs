@@ -106,57 +106,86 @@ impl Welch {
     }
 }
 
-/// Passes the density of each window of a signal to `each`, with the time at which the window ends.
-/// Windows have at most `longest` samples, and fewer if the signal has fewer samples. Returns the
-/// sample rate in hertz, or `None` if the signal has too few samples.
+/// Divides the samples of a signal into windows.
+struct Windows {
+    /// Number of samples in a window, unless the signal has fewer samples.
+    longest: usize,
+    /// First samples of the signal with their times in nanoseconds, up to `longest` samples.
+    first: Vec<(i64, f64)>,
+    /// `None` as long as the signal has fewer than `longest` samples.
+    welch: Option<Welch>,
+}
+
+impl Windows {
+    fn new(longest: usize) -> Self {
+        Self { longest, first: Vec::new(), welch: None }
+    }
+
+    /// Adds a sample. Returns the density of each frequency if the sample completes a window.
+    fn push(&mut self, time: i64, value: f64) -> Option<Vec<f64>> {
+        // A single NaN would turn all values of a window into NaN.
+        if !value.is_finite() {
+            return None;
+        }
+        if let Some(welch) = &mut self.welch {
+            return welch.push(value);
+        }
+        self.first.push((time, value));
+        if self.first.len() < self.longest {
+            return None;
+        }
+        let welch = self.welch.insert(Welch::new(self.longest));
+        // Only the last of these samples completes a window.
+        self.first.iter().filter_map(|(_, value)| welch.push(*value)).last()
+    }
+
+    /// Passes the windows of a signal with fewer than `longest` samples to `each`. Returns the sample
+    /// rate in hertz, or `None` if the signal has too few samples.
+    fn finish(self, mut each: impl FnMut(i64, &[f64])) -> Option<f64> {
+        if self.first.len() < MIN_WINDOW {
+            return None;
+        }
+        if self.welch.is_none() {
+            let mut short = Welch::new(1 << self.first.len().ilog2());
+            for (time, value) in &self.first {
+                if let Some(density) = short.push(*value) {
+                    each(*time, &density);
+                }
+            }
+        }
+        let step = |pair: &[(i64, f64)]| pair[1].0.saturating_sub(pair[0].0);
+        let mut steps: Vec<i64> = self.first.windows(2).map(step).collect();
+        steps.sort_unstable();
+        // The median distance between samples is not affected by the gaps of dropouts.
+        let median = steps[steps.len() / 2];
+        (median > 0).then(|| 1e9 / median as f64)
+    }
+}
+
+/// Passes the density of each window of all signals to `each`, with the index of the signal and the
+/// time at which the window ends. The signals must use the same topics, which are read once.
+/// Returns the sample rate of each signal in hertz, or `None` for a signal with too few samples.
 fn windows(
     log: &dyn LogReader,
-    signal: &Signal,
+    signals: &[Signal],
     span: (i64, i64),
     longest: usize,
-    mut each: impl FnMut(i64, &[f64]),
-) -> Result<Option<f64>, ExportError> {
-    let mut first: Vec<(i64, f64)> = Vec::new();
-    let mut welch: Option<Welch> = None;
-    let mut feed = |welch: &mut Welch, time: i64, value: f64| {
-        if let Some(density) = welch.push(value) {
-            each(time, &density);
-        }
-    };
+    mut each: impl FnMut(usize, i64, &[f64]),
+) -> Result<Vec<Option<f64>>, ExportError> {
+    let mut windows: Vec<_> = signals.iter().map(|_| Windows::new(longest)).collect();
     let select = Select::all().between(Some(span.0), span.1.checked_add(1));
-    for rows in Stream::new(log, &[signal], &select)? {
+    for rows in Stream::new(log, &signals.iter().collect::<Vec<_>>(), &select)? {
         let (times, columns) = rows?;
-        let values = columns.first().map(Vec::as_slice).unwrap_or_default();
-        // A single NaN would turn all values of a window into NaN.
-        for (time, value) in times.iter().zip(values).filter(|(_, value)| value.is_finite()) {
-            if let Some(welch) = &mut welch {
-                feed(welch, *time, *value);
-                continue;
-            }
-            first.push((*time, *value));
-            if first.len() == longest {
-                let mut begun = Welch::new(longest);
-                for (time, value) in &first {
-                    feed(&mut begun, *time, *value);
+        for (index, (windows, values)) in windows.iter_mut().zip(&columns).enumerate() {
+            for (time, value) in times.iter().zip(values) {
+                if let Some(density) = windows.push(*time, *value) {
+                    each(index, *time, &density);
                 }
-                welch = Some(begun);
             }
         }
     }
-    if first.len() < MIN_WINDOW {
-        return Ok(None);
-    }
-    if welch.is_none() {
-        let mut short = Welch::new(1 << first.len().ilog2());
-        for (time, value) in &first {
-            feed(&mut short, *time, *value);
-        }
-    }
-    let mut steps: Vec<i64> = first.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
-    steps.sort_unstable();
-    // The median distance between samples is not affected by the gaps of dropouts.
-    let median = steps[steps.len() / 2];
-    Ok((median > 0).then(|| 1e9 / median as f64))
+    let rates = windows.into_iter().enumerate();
+    Ok(rates.map(|(index, windows)| windows.finish(|time, density| each(index, time, density))).collect())
 }
 
 /// Converts a power spectral density to decibels. 0 dB is one squared unit of the signal per hertz.
@@ -164,21 +193,42 @@ fn decibels(density: f64) -> f64 {
     10.0 * density.max(1e-20).log10()
 }
 
-/// Returns the power spectral density of a signal within a time range. The points of the line are
-/// frequencies in hertz and densities in decibels. Returns `None` if the signal has too few samples.
-fn density(log: &dyn LogReader, signal: &Signal, span: (i64, i64)) -> Result<Option<Series>, ExportError> {
-    let (mut sums, mut count) = (Vec::new(), 0.0);
-    let rate = windows(log, signal, span, WINDOW, |_, density| {
-        sums.resize(density.len(), 0.0);
-        sums.iter_mut().zip(density).for_each(|(sum, density)| *sum += density);
-        count += 1.0;
-    })?;
-    let Some(rate) = rate else { return Ok(None) };
-    let window = 2 * (sums.len() - 1);
-    let point = |(i, sum): (usize, &f64)| (i as f64 * rate / window as f64, decibels(sum / count / rate));
-    let mut line = Series::new(signal.name(), sums.iter().enumerate().skip(SKIPPED).map(point).collect());
-    line.unit = Some("dB".to_owned());
-    Ok(Some(line))
+/// Sum of the densities of windows.
+#[derive(Clone, Default)]
+struct Sum {
+    densities: Vec<f64>,
+    windows: f64,
+}
+
+impl Sum {
+    fn add(&mut self, density: &[f64]) {
+        self.densities.resize(density.len(), 0.0);
+        self.densities.iter_mut().zip(density).for_each(|(sum, density)| *sum += density);
+        self.windows += 1.0;
+    }
+
+    /// Returns the mean density of each frequency in decibels. `rate` is the sample rate in hertz.
+    fn decibels(&self, rate: f64) -> impl Iterator<Item = f64> {
+        self.densities.iter().map(move |sum| decibels(sum / self.windows / rate))
+    }
+}
+
+/// Returns the power spectral densities of signals within a time range. The signals must use the
+/// same topics. The points of a line are frequencies in hertz and densities in decibels. Signals
+/// with too few samples have no line.
+fn densities(log: &dyn LogReader, signals: &[Signal], span: (i64, i64)) -> Result<Vec<Series>, ExportError> {
+    let mut sums = vec![Sum::default(); signals.len()];
+    let rates = windows(log, signals, span, WINDOW, |index, _, density| sums[index].add(density))?;
+    let line = |((signal, sum), rate): ((&Signal, &Sum), Option<f64>)| {
+        let rate = rate?;
+        let window = 2 * (sum.densities.len() - 1);
+        let frequency = |i: usize| i as f64 * rate / window as f64;
+        let points = sum.decibels(rate).enumerate().skip(SKIPPED).map(|(i, value)| (frequency(i), value));
+        let mut line = Series::new(signal.name(), points.collect());
+        line.unit = Some("dB".to_owned());
+        Some(line)
+    };
+    Ok(signals.iter().zip(&sums).zip(rates).filter_map(line).collect())
 }
 
 /// Returns a plot of power spectral densities over the frequency. Signals with too few samples have
@@ -190,8 +240,9 @@ pub(crate) fn density_plot(
 ) -> Result<Plot, ExportError> {
     let mut drawn = Vec::new();
     for Wanted { title, signals, .. } in wanted {
-        let lines = signals.iter().map(|signal| density(log, signal, span));
-        let lines: Vec<Series> = lines.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        let by_topics = signals.chunk_by(|a, b| a.topics() == b.topics());
+        let lines = by_topics.map(|signals| densities(log, signals, span));
+        let lines = lines.collect::<Result<Vec<_>, _>>()?.concat();
         if !lines.is_empty() {
             drawn.push(Panel::new(format!("{title}, 0 dB = 1 {}/Hz", squared(signals)), lines));
         }
@@ -218,9 +269,9 @@ pub(super) fn spectrogram(
     zero: i64,
 ) -> Result<Option<Panel>, ExportError> {
     let length = span.1.saturating_sub(span.0).max(1) as f64;
-    let mut columns: Vec<(Vec<f64>, f64)> = vec![(Vec::new(), 0.0); COLUMNS];
+    let mut columns = vec![Sum::default(); COLUMNS];
     let mut before = None;
-    let rate = windows(log, signal, span, SHORT_WINDOW, |time, density| {
+    let rate = windows(log, std::slice::from_ref(signal), span, SHORT_WINDOW, |_, time, density| {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         let column = |time: i64| {
             let part = time.saturating_sub(span.0) as f64 / length;
@@ -230,18 +281,12 @@ pub(super) fn spectrogram(
         let last = column(time);
         let first = before.map_or(last, |before| (column(before) + 1).min(last));
         before = Some(time);
-        for (sums, count) in &mut columns[first..=last] {
-            sums.resize(density.len(), 0.0);
-            sums.iter_mut().zip(density).for_each(|(sum, density)| *sum += density);
-            *count += 1.0;
-        }
+        columns[first..=last].iter_mut().for_each(|sum| sum.add(density));
     })?;
-    let Some(rate) = rate else { return Ok(None) };
-    let of_column = |(sums, count): &(Vec<f64>, f64)| -> Vec<f64> {
-        let value = |(i, sum): (usize, &f64)| {
-            if i < SKIPPED { f64::NAN } else { decibels(sum / count / rate) }
-        };
-        sums.iter().enumerate().map(value).collect()
+    let Some(rate) = rate[0] else { return Ok(None) };
+    let of_column = |sum: &Sum| -> Vec<f64> {
+        let values = sum.decibels(rate).enumerate();
+        values.map(|(i, value)| if i < SKIPPED { f64::NAN } else { value }).collect()
     };
     let heat = Heat {
         span: (span.0.saturating_sub(zero) as f64 / 1e9, span.1.saturating_sub(zero) as f64 / 1e9),

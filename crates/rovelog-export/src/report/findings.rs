@@ -3,8 +3,7 @@
 use rovelog::AnyLog;
 use rovelog::core::internal::text::count;
 
-use crate::ExportError;
-use crate::findings::{Kind, Severity, findings};
+use crate::findings::{Finding, Kind, Severity};
 use crate::plot::Plot;
 
 /// Panels whose lines are events that the estimator reported.
@@ -27,10 +26,10 @@ impl Remark {
 
 /// Returns the remarks of the report. `zero` is the time that the plots show as second 0, in
 /// nanoseconds of the log's clock.
-pub(super) fn of(log: &AnyLog, plot: &Plot, zero: i64) -> Result<Vec<Remark>, ExportError> {
+pub(super) fn of(log: &AnyLog, findings: Vec<Finding>, plot: &Plot, zero: i64) -> Vec<Remark> {
     // The report lists lost bytes below the findings.
-    let causes = findings(log)?.into_iter().filter(|finding| finding.kind != Kind::LostBytes);
-    let remark = |finding: crate::findings::Finding| {
+    let causes = findings.into_iter().filter(|finding| finding.kind != Kind::LostBytes);
+    let remark = |finding: Finding| {
         let seconds = finding.start.saturating_sub(zero) as f64 / 1e9;
         let text = format!("{seconds:.1} s: {}", finding.sentence);
         Remark::new(finding.severity == Severity::High, text, place(finding.kind))
@@ -58,7 +57,7 @@ pub(super) fn of(log: &AnyLog, plot: &Plot, zero: i64) -> Result<Vec<Remark>, Ex
         let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
         found.push(Remark::new(false, outside.sentence(name), "topics"));
     }
-    Ok(found)
+    found
 }
 
 /// Returns the title of the panel that shows the values of a finding, or the id of a section.

@@ -19,13 +19,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
+use rovelog::core::internal::parallel::{self, Jobs};
 use rovelog::core::internal::text::count;
 use rovelog::ulog_format::px4::{Change, Mode, mode_changes};
 use rovelog::{AnyLog, Severity, Timestamp};
 
+use crate::findings::Finding;
 use crate::page::Page;
 use crate::plot::{Band, Panel, Picture, Plot, Theme, svg};
-use crate::totals::totals;
+use crate::totals::{Group, totals};
 use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase, duration_text};
 pub use panels::{is_stored_measurement, parent};
@@ -46,11 +48,13 @@ pub struct ReportOptions {
     /// Color scheme of the page. If it is `None`, the page uses the color scheme of the reader's
     /// system.
     pub theme: Option<Theme>,
+    /// Number of threads. More than two threads are not faster.
+    pub jobs: Jobs,
 }
 
 impl Default for ReportOptions {
     fn default() -> Self {
-        Self { redact: false, width: 2000, theme: None }
+        Self { redact: false, width: 2000, theme: None, jobs: Jobs::default() }
     }
 }
 
@@ -91,7 +95,12 @@ pub fn write(
 ) -> Result<(), ExportError> {
     let span = span(log).unwrap_or((0, 1));
     let at = Span { times: span, zero: span.0, width: options.width };
-    let panels = panels::panels(log, at, options.redact)?;
+    let (panels, sections) = parallel::both(
+        options.jobs,
+        || panels::panels(log, at, options.redact),
+        || Sections::read(log, at, options.redact),
+    );
+    let (panels, sections) = (panels?, sections?);
     let mut plot =
         Plot::new(&provenance.source_name, panels, shown(span), "seconds from the start of the log");
     plot.utc = TimeBase::of(&**log).axis_start(span.0);
@@ -104,14 +113,12 @@ pub fn write(
         plot.span = drawn;
     }
     let mut page = Page::default();
-    problems(log, &plot, span.0, &mut page)?;
-    overview(log, provenance, options.redact, &mut page);
+    problems(log, &findings::of(log, sections.findings, &plot, span.0), &plot, &mut page);
+    overview(log, provenance, sections.totals, options.redact, &mut page);
     if let AnyLog::Rld(reader) = log {
         power::section(reader, &mut page)?;
     }
-    if !options.redact {
-        map::section(log, &mut page);
-    }
+    page.append(sections.track);
     if let (AnyLog::Vel(reader), false) = (log, options.redact) {
         sensors::images(reader, span.0, &mut page);
         sensors::scans(reader, span.0, &mut page)?;
@@ -120,15 +127,35 @@ pub fn write(
         types(log, &mut page);
     }
     plots(&plot, &mut page);
-    if let AnyLog::Ulog(_) = log {
-        spectrum::section(&**log, at, &mut page)?;
-    }
+    page.append(sections.spectra);
     topics(log, &mut page);
     console(log, span.0, &mut page);
     if let (AnyLog::Ulog(reader), false) = (log, options.redact) {
         parameters(&reader.parameters(), span.0, &mut page);
     }
     Ok(out.write_all(page.finish(&provenance.source_name, options.theme).as_bytes())?)
+}
+
+/// Parts of a report, other than the plots, that need passes over the log.
+struct Sections {
+    findings: Vec<Finding>,
+    /// Totals of the log. Without them, the report is still useful.
+    totals: Result<Vec<Group>, ExportError>,
+    track: Page,
+    spectra: Page,
+}
+
+impl Sections {
+    fn read(log: &AnyLog, at: Span, redact: bool) -> Result<Self, ExportError> {
+        let (mut track, mut spectra) = (Page::default(), Page::default());
+        if !redact {
+            map::section(log, &mut track);
+        }
+        if let AnyLog::Ulog(_) = log {
+            spectrum::section(&**log, at, &mut spectra)?;
+        }
+        Ok(Self { findings: crate::findings::findings(log)?, totals: totals(log), track, spectra })
+    }
 }
 
 /// Writes a plot as an HTML page in which the user can zoom. `theme` is the color scheme of the
@@ -177,7 +204,13 @@ pub fn bands(log: &AnyLog, (start, end): (i64, i64)) -> Vec<Band> {
 }
 
 /// Writes the table of facts about the log. `redact` omits facts that identify the vehicle.
-fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page) {
+fn overview(
+    log: &AnyLog,
+    provenance: &Provenance,
+    totals: Result<Vec<Group>, ExportError>,
+    redact: bool,
+    page: &mut Page,
+) {
     let info = log.info();
     page.section("overview", "Overview", "Overview");
     page.push_str("<table>\n");
@@ -214,7 +247,7 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
         silent => format!("; {silent} more without records"),
     };
     fact("records", &format!("{} on {}{more}", info.records, count(topics, "topic")));
-    match totals(log) {
+    match totals {
         Ok(groups) => groups.iter().for_each(|group| fact(&group.name, &group.text())),
         Err(error) => fact("totals", &format!("unknown: {error}")),
     }
@@ -232,14 +265,13 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
 }
 
 /// Writes the findings about the flight, followed by the diagnostics of the log file.
-fn problems(log: &AnyLog, plot: &Plot, zero: i64, page: &mut Page) -> Result<(), ExportError> {
+fn problems(log: &AnyLog, remarks: &[findings::Remark], plot: &Plot, page: &mut Page) {
     let found = log.diagnostics();
     let lost = found.ledger();
     page.section("problems", "Problems", "Problems");
-    let words = findings::of(log, plot, zero)?;
-    if !words.is_empty() {
+    if !remarks.is_empty() {
         page.push_str("<ul class=\"findings\">\n");
-        for findings::Remark { is_severe, text, place } in &words {
+        for findings::Remark { is_severe, text, place } in remarks {
             let class = if *is_severe { "bad" } else { "warn" };
             let panel = plot.panels.iter().position(|panel| panel.title == *place);
             let id = match panel {
@@ -253,9 +285,9 @@ fn problems(log: &AnyLog, plot: &Plot, zero: i64, page: &mut Page) -> Result<(),
         page.push_str("</ul>\n");
     }
     if found.total() == 0 {
-        let text = if words.is_empty() { "None found" } else { "The file itself is intact" };
+        let text = if remarks.is_empty() { "None found" } else { "The file itself is intact" };
         let _ = writeln!(page, "<p class=\"note\">{text}: every byte was read.</p>");
-        return Ok(());
+        return;
     }
     let _ = if lost.is_empty() {
         writeln!(page, "<p class=\"note\">Nothing was lost, but the file has these peculiarities:</p>")
@@ -279,7 +311,6 @@ fn problems(log: &AnyLog, plot: &Plot, zero: i64, page: &mut Page) -> Result<(),
     page.push_str("</table></div>\n");
     let shown = found.list().len().min(MAX_ROWS) as u64;
     note_omitted_rows(found.total().saturating_sub(shown), "rovelog check", page);
-    Ok(())
 }
 
 /// Writes how many rows a table omits, and the command that lists all rows.

@@ -9,7 +9,7 @@ use rovelog::vel_format::{Kind, Payload, VelError, VelReader};
 
 use crate::ExportError;
 use crate::page::Page;
-use crate::picture::{Layout, png, png_of_vel};
+use crate::picture::{png, png_of_vel};
 
 /// Maximum number of images in a report.
 const IMAGE_COUNT: usize = 6;
@@ -194,6 +194,6 @@ fn draw_scan(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
             }
         }
     }
-    let bytes = png((SCAN_PIXELS, SCAN_PIXELS), Layout::Rgb8, (SCAN_PIXELS as usize * 3, false), &pixels)?;
-    Ok((bytes.unwrap_or_default(), half * 2.0))
+    let bytes = png((SCAN_PIXELS, SCAN_PIXELS), png::ColorType::Rgb, png::BitDepth::Eight, &pixels)?;
+    Ok((bytes, half * 2.0))
 }

@@ -31,5 +31,6 @@ pub use join::{Base, JoinOptions, Joined, Method, check_regular_rows, join};
 pub use pattern::{Pattern, split_list};
 pub(crate) use program::{Columns, Program, timed};
 pub use rows::{Stream, each};
+pub(crate) use suggest::nearest;
 pub use suggest::{NoSignal, suggest};
 pub(crate) use unit::integral_unit;

@@ -35,7 +35,7 @@ pub fn suggest<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &str) 
 }
 
 /// Returns at most three of `names` that are similar to `name`, the most similar first.
-fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = name.to_lowercase();
     let names = names.take(MAX_COMPARED);
     let mut ranked: Vec<_> = names.filter_map(|other| Some((distance(&wanted, other)?, other))).collect();

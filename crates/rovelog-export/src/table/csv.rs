@@ -2,6 +2,7 @@
 //! columns of its file.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -18,7 +19,7 @@ use super::options::Dialect;
 use super::sink::{Job, Out};
 use super::source::Source;
 use crate::leaf::{Leaf, free_name, leaves};
-use crate::number::Numbers;
+use crate::number::{NineDecimals, Numbers};
 use crate::{ExportError, Loss, TimeBase};
 
 /// Names of the first columns of a CSV file in Rovelog's dialect.
@@ -42,6 +43,8 @@ struct Rows {
     times: bool,
     /// Clock of the times in the column `time`.
     base: TimeBase,
+    /// Time from which both columns count, if the user selected one.
+    from: Option<i64>,
     style: Style,
 }
 
@@ -135,7 +138,8 @@ impl<'w> Csv<'w> {
                 leaf.name = free_name(&mut taken, &leaf.name);
             }
         }
-        let rows = Rows { leaves, times: !pyulog, base: TimeBase::of(job.log), style };
+        let (base, from) = (TimeBase::of(job.log), job.options.times_from);
+        let rows = Rows { leaves, times: !pyulog, base, from, style };
         out.write_all(&rows.head())?;
         Ok(Self { out, rows, topic: job.topic.name.clone(), odd_chars: 0 })
     }
@@ -160,7 +164,10 @@ impl Rows {
     /// Writes the cells for the columns `time` and `t_ns`. If the UTC time is unknown, the first
     /// cell is empty.
     fn times(&self, time: Option<i64>, numbers: &mut Numbers, text: &mut Vec<u8>) {
-        if let (Some(time), TimeBase::Utc(utc)) = (time, &self.base)
+        let time = time.map(|time| time.saturating_sub(self.from.unwrap_or(0)));
+        if let (Some(time), Some(_)) = (time, self.from) {
+            let _ = write!(text, "{}", NineDecimals(time));
+        } else if let (Some(time), TimeBase::Utc(utc)) = (time, &self.base)
             && let Some(time) = utc.unix(time)
         {
             numbers.date(time, text);

@@ -76,6 +76,10 @@ pub struct TableOptions {
     pub dialect: Dialect,
     /// Delimiter between the cells of CSV files.
     pub delimiter: u8,
+    /// If set, the times of CSV files count from this time, which is in nanoseconds of the log's
+    /// clock: `time` is in seconds, and `t_ns` in nanoseconds. Otherwise, `time` is in UTC, and
+    /// `t_ns` is on the log's clock.
+    pub times_from: Option<i64>,
     /// Signals that are computed. Each signal becomes a column in the topic whose fields it uses.
     pub derived: Vec<Signal>,
     /// Number of threads that write tables.
@@ -92,6 +96,7 @@ impl Default for TableOptions {
             blobs: false,
             dialect: Dialect::Plain,
             delimiter: b',',
+            times_from: None,
             derived: Vec::new(),
             jobs: Jobs::default(),
         }

@@ -34,6 +34,9 @@ pub struct Tally {
     /// Number of points that were omitted because they are less than 0.1 s after the previous
     /// point.
     pub close: u64,
+    /// Number of rows at times for which an orientation or a transform is unknown. Only
+    /// trajectories have such rows.
+    pub unmatched: u64,
 }
 
 /// Reference of the heights in a KML file.

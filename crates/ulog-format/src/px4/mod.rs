@@ -27,6 +27,7 @@ pub use gps_dump::{GpsDump, gps_dump};
 #[cfg(feature = "events")]
 pub use metadata::{EventDefinition, EventDefinitions, MetadataError};
 pub use mode::Mode;
+pub(crate) use modes::StateChanges;
 pub use modes::{Change, mode_changes};
 #[doc(hidden)]
 pub use position::POSITION_TOPICS;

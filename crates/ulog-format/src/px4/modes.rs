@@ -28,51 +28,62 @@ impl<T> Change<T> {
     }
 }
 
+/// Changes of the vehicle's state. All lists are in time order, and start with the state at the
+/// start of the log.
+#[derive(Debug, Default)]
+pub(crate) struct StateChanges {
+    pub(super) modes: Vec<Change<Mode>>,
+    /// True if the vehicle is armed.
+    pub(super) arming: Vec<Change<bool>>,
+    /// True while a failsafe is active.
+    pub(super) failsafes: Vec<Change<bool>>,
+}
+
+impl StateChanges {
+    /// Reads the state of the vehicle in one pass over the log.
+    pub(crate) fn read(reader: &UlogReader) -> Self {
+        let mut changes = Self::default();
+        for row in timed_rows(reader, &first_instance(reader, "vehicle_status")) {
+            add(&mut changes.modes, &row, mode);
+            // `ARMING_STATE_ARMED` is 2 in all versions of the message definition.
+            add(&mut changes.arming, &row, |row| integer(row, "arming_state").map(|state| state == 2));
+            add(&mut changes.failsafes, &row, |row| integer(row, "failsafe").map(|failsafe| failsafe != 0));
+        }
+        if changes.arming.is_empty() {
+            for row in timed_rows(reader, &first_instance(reader, "actuator_armed")) {
+                add(&mut changes.arming, &row, |row| integer(row, "armed").map(|armed| armed != 0));
+            }
+        }
+        changes
+    }
+}
+
+/// Returns the flight mode in a row of `vehicle_status`.
+fn mode(row: &Row<'_>) -> Option<Mode> {
+    let nav_state = u8::try_from(integer(row, "nav_state")?).ok()?;
+    // PX4 1.14 added this field, and changed the meaning of some flight mode numbers.
+    let old = row.layout().place("nav_state_user_intention").is_none();
+    Some(Mode { nav_state, old })
+}
+
+/// Adds the value in a row if it differs from the value before. `value` returns the value in a row,
+/// or `None` if the row has no value.
+fn add<T: PartialEq>(
+    changes: &mut Vec<Change<T>>,
+    row: &TimedRow<'_>,
+    value: impl Fn(&Row<'_>) -> Option<T>,
+) {
+    if let Some(value) = value(&row.row)
+        && changes.last().is_none_or(|last| last.value != value)
+    {
+        changes.push(Change { time: row.time, offset: row.offset, value });
+    }
+}
+
 /// Returns the changes of the flight mode in time order. The first element is the mode at the start
 /// of the log.
-pub fn mode_changes(reader: &UlogReader) -> Vec<Change<Mode>> {
-    changes(reader, "vehicle_status", |row| {
-        let nav_state = u8::try_from(integer(row, "nav_state")?).ok()?;
-        // PX4 1.14 added this field, and changed the meaning of some flight mode numbers.
-        let old = row.layout().place("nav_state_user_intention").is_none();
-        Some(Mode { nav_state, old })
-    })
-}
-
-/// Returns the changes of the arming state in time order. The value is `true` if the vehicle is
-/// armed. The first element is the state at the start of the log.
-pub(super) fn arming_changes(reader: &UlogReader) -> Vec<Change<bool>> {
-    // `ARMING_STATE_ARMED` is 2 in all versions of the message definition.
-    let by_status =
-        changes(reader, "vehicle_status", |row| integer(row, "arming_state").map(|state| state == 2));
-    if !by_status.is_empty() {
-        return by_status;
-    }
-    changes(reader, "actuator_armed", |row| integer(row, "armed").map(|armed| armed != 0))
-}
-
-/// Returns the changes of the failsafe state in time order. The value is `true` while a failsafe is
-/// active. The first element is the state at the start of the log.
-pub(super) fn failsafe_changes(reader: &UlogReader) -> Vec<Change<bool>> {
-    changes(reader, "vehicle_status", |row| integer(row, "failsafe").map(|failsafe| failsafe != 0))
-}
-
-/// Returns the changes of a value in the rows of a topic. `read` returns the value in a row, or
-/// `None` if the row has no value.
-fn changes<T: PartialEq + Copy>(
-    reader: &UlogReader,
-    type_name: &str,
-    read: impl Fn(&Row<'_>) -> Option<T>,
-) -> Vec<Change<T>> {
-    let topics = first_instance(reader, type_name);
-    let mut changes: Vec<Change<T>> = Vec::new();
-    for TimedRow { time, offset, row } in timed_rows(reader, &topics) {
-        let Some(value) = read(&row) else { continue };
-        if changes.last().is_none_or(|last| last.value != value) {
-            changes.push(Change { time, offset, value });
-        }
-    }
-    changes
+pub fn mode_changes(reader: &UlogReader) -> &[Change<Mode>] {
+    &reader.state_changes().modes
 }
 
 #[cfg(test)]

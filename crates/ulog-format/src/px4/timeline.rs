@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::modes::{arming_changes, failsafe_changes};
-use super::{Change, Event, Mode, mode_changes};
+use super::{Change, Event, Mode};
 use crate::UlogReader;
 
 /// An entry of the timeline, which is an event or a change of state.
@@ -79,11 +78,16 @@ pub fn timeline(reader: &UlogReader, events: impl IntoIterator<Item = Event>) ->
 /// The first entry for the flight mode is the mode at the start of the log. If the log starts
 /// disarmed or without a failsafe, there is no entry for this, because these are the usual states.
 pub fn status_changes(reader: &UlogReader) -> Vec<Change<Entry>> {
-    let from_on = |changes: Vec<Change<bool>>| changes.into_iter().skip_while(|change| !change.value);
-    let modes = mode_changes(reader).into_iter().map(|change| change.map(Entry::Mode));
-    let arming = from_on(arming_changes(reader)).map(|change| change.map(Entry::Arming));
-    let failsafes = from_on(failsafe_changes(reader)).map(|change| change.map(Entry::Failsafe));
+    let changes = reader.state_changes();
+    let modes = changes.modes.iter().map(|change| change.map(Entry::Mode));
+    let arming = from_on(&changes.arming).map(|change| change.map(Entry::Arming));
+    let failsafes = from_on(&changes.failsafes).map(|change| change.map(Entry::Failsafe));
     let mut entries: Vec<_> = modes.chain(arming).chain(failsafes).collect();
     entries.sort_by_key(|entry| (entry.time.nanos, entry.offset));
     entries
+}
+
+/// Returns the changes of a state without the first ones that have the value `false`.
+fn from_on(changes: &[Change<bool>]) -> impl Iterator<Item = Change<bool>> {
+    changes.iter().copied().skip_while(|change| !change.value)
 }

@@ -357,7 +357,7 @@ pub(super) fn check_options(args: &Args, kind: Kind, context: &Context) -> Resul
         (args.compression.is_some_and(|c| c.for_bag().is_none()), mcap, "--compression zstd"),
         (!args.fields.is_empty(), table && !logger, "--fields"),
         (time.time_format.is_some(), false, "--time-format"),
-        (time.time_base.is_some_and(|_| args.window.is_open()), false, "--time-base"),
+        (time.time_base.is_some_and(|_| args.window.is_open()), csv && joined, "--time-base"),
     ];
     match chosen.iter().find(|(chosen, fits, _)| *chosen && !fits) {
         Some((_, _, option)) => {

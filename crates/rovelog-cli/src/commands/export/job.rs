@@ -56,6 +56,8 @@ pub(super) struct Job<'a> {
     pub(super) log: &'a AnyLog,
     pub(super) provenance: &'a Provenance,
     pub(super) window: Window,
+    /// Time from which the times in CSV files count, for `--time-base relative` and `boot`.
+    pub(super) times_from: Option<i64>,
     /// Derived fields and expressions that are written as additional columns.
     pub(super) derived: Vec<Signal>,
 }
@@ -75,6 +77,7 @@ impl Job<'_> {
         options.flatten = args.flatten;
         options.spark = args.profile == Some(Profile::Spark);
         options.blobs = args.blobs;
+        options.times_from = self.times_from;
         options.derived.clone_from(&self.derived);
         options.delimiter = args.delimiter.unwrap_or(b',');
         options.jobs = self.context.jobs();

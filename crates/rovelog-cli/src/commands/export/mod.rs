@@ -19,6 +19,7 @@ use crate::input::Input;
 use crate::outputs::{Outputs, is_many};
 use crate::read_scope::ReadScope;
 use crate::text::{count, escape};
+use crate::times::TimeBase;
 use crate::window::{note_outside, select_window, span};
 
 /// Data of the log that the output does not contain, as described in the JSON document.
@@ -125,7 +126,12 @@ fn one(
         context.note("the log has no records, so there is no table to write");
         return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
-    let job = Job { args, context, input, log: &log, provenance: &provenance, window, derived };
+    let times_from = match context.global.time.time_base {
+        Some(TimeBase::Relative) => times.start.or(Some(0)),
+        Some(TimeBase::Boot) => Some(0),
+        Some(TimeBase::Utc) | None => None,
+    };
+    let job = Job { args, context, input, log: &log, provenance: &provenance, window, times_from, derived };
     let done = match kind {
         Kind::Table(table) if args.join.is_asked() => job.joined(table, target, &topics)?,
         Kind::Table(table) => match args.logger_csv() {

@@ -1,34 +1,36 @@
 //! Extracts the images, point clouds and packets of a VEL log.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{BufWriter, Write as _};
 
 use rovelog::vel_format::images::{Encoding, JpegHeader};
-use rovelog::vel_format::velodyne::Revolution;
 use rovelog::vel_format::wire::ImageData;
 use rovelog::vel_format::{Kind, Message, Payload, VelReader};
 use rovelog::{Clock, Error, Timestamp};
 use rovelog_export::TimeBase;
-use rovelog_export::cloud;
+use rovelog_export::cloud::Cloud;
 use rovelog_export::pcap::PcapWriter;
 use rovelog_export::picture::png_of_vel;
 
-use super::{Extraction, Row, unique_name};
+use super::index::{FileFacts, Names, Row};
+use super::{Extraction, What};
 use crate::failure::{Failure, Status};
 use crate::text;
 use crate::window::Window;
 
+/// Name of the topic with the packets of a Velodyne.
+const PACKETS: &str = "VelodyneRawDataM";
+
 impl Extraction<'_> {
-    fn row(&self, nanos: i64, offset: u64) -> Row {
-        let time = Some(Timestamp::new(nanos, Clock::LogStart));
-        Row { t_ns: nanos.to_string(), time: self.times.machine(time), offset, ..Row::default() }
+    fn row(&self, nanos: i64, offset: u64, topic: &str) -> Row {
+        let time = self.times.machine(Some(Timestamp::new(nanos, Clock::LogStart)));
+        Row { t_ns: nanos, time, offset, topic: topic.to_owned(), ..Row::default() }
     }
 
     /// Extracts all images. Compressed images are copied byte for byte, and raw images become PNG
     /// files if their layout is known.
     pub(super) fn images(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
-        let mut taken = HashSet::new();
-        let mut folders = HashSet::new();
+        let mut folders = HashMap::new();
         for (message, payload) in reader.payloads(Kind::Image) {
             let Payload::Image(image) = payload else { continue };
             if !window.contains(message.nanos) {
@@ -36,29 +38,22 @@ impl Extraction<'_> {
             }
             self.context.progress.at(message.offset);
             let source = image.source.get();
-            let folder = format!("images/{source}");
-            if folders.insert(source) {
-                self.folder.folder(&folder)?;
-            }
+            let names = folders
+                .entry(source)
+                .or_insert_with(|| Names::new(self.args.name, format!("images/{source}")));
             let (bytes, extension) = self.picture(&message, &image)?;
-            let name = unique_name(&mut taken, &folder, message.nanos, extension);
-            self.file(&name, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(&image.data))?))?;
+            let row = self.row(message.nanos, message.offset, &format!("ImageM/{source}"));
+            let file = format!("{}.{extension}", names.next(&row));
+            self.file(&file, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(&image.data))?))?;
             let (width, height) = match JpegHeader::read(&image.data) {
                 Ok(header) if image.encoding() == Encoding::JPEG => {
-                    (header.width.into(), header.height.into())
+                    (Some(header.width.into()), Some(header.height.into()))
                 }
-                _ => (i64::from(image.width.get()), i64::from(image.height.get())),
+                _ => (image.width.get().try_into().ok(), image.height.get().try_into().ok()),
             };
-            let row = self.row(message.nanos, message.offset);
-            self.rows.push(Row {
-                file: name,
-                width: Some(width),
-                height: Some(height),
-                encoding: image.encoding().name().into(),
-                frame_id: format!("ImageM/{source}"),
-                ..row
-            });
-            self.images += 1;
+            let encoding = image.encoding().name().into();
+            self.list(&row, FileFacts { file, encoding, width, height, ..FileFacts::default() });
+            self.count(What::Images, 1);
         }
         Ok(())
     }
@@ -96,25 +91,19 @@ impl Extraction<'_> {
         let mut revolutions = match revolutions {
             Ok(revolutions) => revolutions,
             Err(error) => {
-                let failure = Failure::from(Error::from(error)).at(&self.input.path);
-                if args.only.is_some() {
-                    return Err(failure);
-                }
-                // The images have already been written. So missing point clouds only cause a
-                // warning, unless the user requested nothing but point clouds.
-                self.context.notices.warn_failure(&failure);
-                self.status = Status::Lost;
+                self.no_points(Error::from(error).into());
                 return Ok(());
             }
         };
-        self.folder.folder("clouds")?;
         let comment =
             format!("{} by rovelog {}", revolutions.decoder().model().name(), env!("CARGO_PKG_VERSION"));
-        let mut taken = HashSet::new();
+        let mut names = Names::new(self.args.name, "clouds".to_owned());
         while let Some(revolution) = revolutions.next() {
             self.context.progress.at(revolution.offset);
             if window.contains(revolution.nanos) {
-                self.cloud(&revolution, &comment, &mut taken)?;
+                let mut row = self.row(revolution.nanos, revolution.offset, PACKETS);
+                row.file.partial = Some(revolution.partial);
+                self.cloud(&Cloud::from(revolution.points), &comment, &row, &mut names)?;
             }
         }
         Ok(())
@@ -151,38 +140,16 @@ impl Extraction<'_> {
             self.context.notices.warn("times that a PCAP file cannot store", &why);
             self.status = Status::Lost;
         }
-        self.packets = count;
+        self.count(What::Packets, count);
         if let Some((nanos, offset)) = first {
-            let row = self.row(nanos, offset);
-            let (file, frame_id) = ("packets.pcap".to_owned(), "VelodyneRawDataM".to_owned());
-            self.rows.push(Row { file, encoding: "pcap".into(), frame_id, ..row });
+            let mut row = self.row(nanos, offset, PACKETS);
+            row.file = FileFacts {
+                file: "packets.pcap".to_owned(),
+                encoding: "pcap".into(),
+                ..FileFacts::default()
+            };
+            self.rows.push(row);
         }
-        Ok(())
-    }
-
-    /// Writes the point cloud of one revolution. By default, it is written in two formats.
-    fn cloud(
-        &mut self,
-        revolution: &Revolution<'_>,
-        comment: &str,
-        taken: &mut HashSet<String>,
-    ) -> Result<(), Failure> {
-        let base = unique_name(taken, "clouds", revolution.nanos, "");
-        let formats = self.args.cloud.map_or(vec![cloud::Format::Ply, cloud::Format::Pcd], |one| vec![one]);
-        for format in formats {
-            let name = format!("{base}.{}", format.extension());
-            self.file(&name, |file| Ok(cloud::write(revolution.points, format, comment, file)?))?;
-            let row = self.row(revolution.nanos, revolution.offset);
-            self.rows.push(Row {
-                file: name,
-                encoding: format.name().into(),
-                frame_id: "VelodyneRawDataM".to_owned(),
-                points: Some(revolution.points.len()),
-                partial: Some(revolution.partial),
-                ..row
-            });
-        }
-        self.clouds += 1;
         Ok(())
     }
 }

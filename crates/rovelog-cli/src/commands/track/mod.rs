@@ -1,11 +1,14 @@
-//! The command `rovelog track`, which exports the track of a vehicle for maps.
+//! The command `rovelog track`, which exports the track of a vehicle for maps, or its poses as a
+//! trajectory.
 
+mod poses;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteError, WriteOptions};
+use rovelog_export::trajectory;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
@@ -17,37 +20,46 @@ use crate::text::count;
 use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
-Without --topic, all instances of the first of these topics with a fix are used: \
-vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. If a log has \
-no fix, the command fails with exit code 1 and writes no file. Several logs are written to several \
-files in a folder or, with -f csv, to one table.
+Maps (kml, gpx, geojson, -f): without --topic, all instances of the first of \
+these topics with a fix are used: vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, \
+vehicle_global_position. If a log has no fix, the command fails with exit code 1 and writes no \
+file. VEL logs: a fix whose quality is an unknown number is kept, unless --min-fix is given.
 
-VEL logs: a fix whose quality is an unknown number is kept, unless --min-fix is given.
+Trajectories (tum, kitti, euroc, csv): all poses of one topic, in the axes of ROS. Bags: Odometry, \
+PoseWithCovarianceStamped, PoseStamped, TransformStamped or NavSatFix, with the times of header.stamp. \
+PX4: vehicle_odometry, or vehicle_local_position with vehicle_attitude. Other positions become \
+meters east, north and up. Times are UTC if it is known; see --time-base.
+
+Several logs are written to several files in a folder or, with -f csv, to one table.
 
 Examples:
   rovelog track flight.ulg -o flight.kml       for Google Earth
-  rovelog track flight.ulg -o flight.gpx
   rovelog track flight.ulg --to geojson | jq .features[0].geometry
-  rovelog track flight.ulg -f csv > flight.csv every point with its quality
+  rovelog track flight.ulg -f csv > flight.csv every GPS point with its quality
+  rovelog track run.bag -o run.tum --topic /odom    for evo
+  rovelog track run.bag -o run.tum --tf map base_link
   rovelog track flights/ -o tracks/ --to kml   a file for each log";
 
-/// Export the track as KML, GPX or GeoJSON, or as a table with -f csv
+/// Export the track for maps (KML, GPX, GeoJSON), or poses (TUM, KITTI, EuRoC, CSV)
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
     logs: LogArgs,
-    /// Output file, whose extension selects the format (.kml, .gpx or .geojson); without it, --to
-    /// prints the track
+    /// Output file, whose extension selects the format; without it, --to prints the track
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Output format: kml, gpx or geojson; default: by the extension of the output file
+    /// Output format: kml, gpx or geojson for maps; tum, kitti, euroc or csv for trajectories;
+    /// default: by the extension of the output file
     #[arg(long, value_name = "FORMAT", value_parser = format)]
-    to: Option<track::Format>,
+    to: Option<Target>,
     /// Use only positions from this topic; a name without an instance number (imu for imu/0, imu/1,
     /// ..) selects all instances; repeatable
     #[arg(long, value_name = "NAME")]
     topic: Vec<String>,
+    /// Bags: trajectory of the frame CHILD in PARENT, from the transforms of /tf and /tf_static
+    #[arg(long, num_args = 2, value_names = ["PARENT", "CHILD"])]
+    tf: Vec<String>,
     /// Leave out points with a worse GPS fix than this: 2 (2D), 3 (3D, default), 4 (differential),
     /// 5 or 6 (RTK)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=6))]
@@ -73,30 +85,44 @@ enum Heights {
     Clamp,
 }
 
-fn format(name: &str) -> Result<track::Format, String> {
-    track::Format::by_name(name).ok_or_else(|| "expected kml, gpx or geojson".to_owned())
+fn format(name: &str) -> Result<Target, String> {
+    Target::by_name(name)
+        .ok_or_else(|| "expected kml, gpx or geojson, or tum, kitti, euroc or csv".to_owned())
 }
 
-/// Output of the command: a track file or printed points.
+/// Output of the command: a track for maps, a trajectory, or a printed table of points.
 #[derive(Clone, Copy)]
 enum Target {
-    File(track::Format),
-    Stdout(track::Format),
+    Map(track::Format),
+    Poses(trajectory::Format),
     Table(Format),
+}
+
+impl Target {
+    /// Returns the track format or trajectory format with an option name or file extension.
+    fn by_name(name: &str) -> Option<Self> {
+        let poses = || trajectory::Format::by_name(name).map(Self::Poses);
+        track::Format::by_name(name).map(Self::Map).or_else(poses)
+    }
+
+    /// Returns the format that the extension of a file name stands for.
+    fn by_extension(path: &Path) -> Option<Self> {
+        Self::by_name(path.extension()?.to_str()?)
+    }
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let kind = target(args, context)?;
     let path = unless_stdout(args.output.as_deref());
-    let by_name = path.and_then(by_name);
-    let name = match kind {
-        Target::File(format) | Target::Stdout(format) => Some(format.name()),
-        Target::Table(_) => None,
+    let (name, extension) = match kind {
+        Target::Map(format) => (Some(format.name()), Some(format.name())),
+        Target::Poses(format) => (Some(format.name()), Some(format.extension())),
+        Target::Table(_) => (None, None),
     };
     let outputs = Outputs {
         path,
-        is_file: by_name.is_some(),
-        extension: name,
+        is_file: path.and_then(Target::by_extension).is_some(),
+        extension,
         folder: name.map(|name| format!("-o tracks/ --to {name}")),
         out: args.out,
     };
@@ -124,22 +150,29 @@ fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context:
     let mut options = TrackOptions::default();
     (options.topics, options.min_fix, options.all) = (args.topic.clone(), args.min_fix, args.all);
     (options.start, options.end) = (window.start, window.end);
-    let (mut track, tally) = track::of(&log, &options).map_err(|error| here(error.into()))?;
-    if track.is_empty() {
-        return Err(here(no_fix_failure(&tally, args)));
-    }
-    track.name = input.path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    match (target, file) {
-        (Target::File(format) | Target::Stdout(format), Some((mut out, path))) => {
-            write(&track, format, args, &mut out)?;
-            out.finish()?;
-            context.note(&summary(path, &track, &tally));
+    let tally = if let Target::Poses(format) = target {
+        let trajectory = poses::read(&log, args, &options, &times).map_err(here)?;
+        poses::write(&trajectory, format, file, context)?;
+        trajectory.tally
+    } else {
+        let (mut track, tally) = track::of(&log, &options).map_err(|error| here(error.into()))?;
+        if track.is_empty() {
+            return Err(here(no_fix_failure("track", &tally, args)));
         }
-        (Target::File(format) | Target::Stdout(format), None) => {
-            write(&track, format, args, &mut context.out())?;
+        let stem = input.path.file_stem();
+        track.name = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        match (target, file) {
+            (Target::Map(format), Some((mut out, path))) => {
+                write(&track, format, args, &mut out)?;
+                out.finish()?;
+                context.note(&summary(path, &track, &tally));
+            }
+            (Target::Map(format), None) => write(&track, format, args, &mut context.out())?,
+            (Target::Table(format), _) => table::write(&track, format, &times, input, context)?,
+            (Target::Poses(_), _) => {}
         }
-        (Target::Table(format), _) => table::write(&track, format, &times, input, context)?,
-    }
+        tally
+    };
     let mut lost = Status::Done;
     if tally.undecodable > 0 {
         let records = count(tally.undecodable, "record");
@@ -151,17 +184,18 @@ fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context:
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
-/// Returns the track format that the extension of a file name stands for.
-fn by_name(path: &Path) -> Option<track::Format> {
-    track::Format::by_name(path.extension()?.to_str()?)
-}
-
 /// Determines from the arguments what to write. This happens before a log is read.
 fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     let asked = context.global.format;
-    let format = args.to.or_else(|| by_name(args.output.as_deref()?));
-    if args.altitude.is_some() && (asked != Format::Text || format.is_some_and(|f| f != track::Format::Kml)) {
+    let format = args.to.or_else(|| Target::by_extension(args.output.as_deref()?));
+    let is_kml = format.is_none_or(|format| matches!(format, Target::Map(track::Format::Kml)));
+    if args.altitude.is_some() && (asked != Format::Text || !is_kml) {
         return Err(Failure::usage("--altitude applies only to KML").next("leave out --altitude"));
+    }
+    let is_map = format.is_some_and(|format| matches!(format, Target::Map(_)));
+    if !args.tf.is_empty() && (asked != Format::Text || is_map) {
+        return Err(Failure::usage("--tf applies only to trajectories")
+            .next("choose a format for trajectories, such as --to tum"));
     }
     if asked != Format::Text {
         if args.output.is_some() || args.to.is_some() {
@@ -173,13 +207,11 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
         let format = context.format(&[Format::Json, Format::Ndjson, Format::Csv])?;
         return Ok(Target::Table(format));
     }
-    let path = unless_stdout(args.output.as_deref());
-    match (format, path) {
-        (Some(format), Some(_)) => Ok(Target::File(format)),
-        (Some(format), None) => Ok(Target::Stdout(format)),
+    match (format, unless_stdout(args.output.as_deref())) {
+        (Some(format), _) => Ok(format),
         (None, Some(path)) => {
             Err(Failure::usage("the extension of the output file does not belong to a track format")
-                .next("use .kml, .gpx or .geojson, or name the format, such as --to kml")
+                .next("use .kml, .gpx, .geojson, .tum or .csv, or name the format, such as --to kml")
                 .at(path))
         }
         (None, None) => Err(Failure::usage("the output format is not specified").next(
@@ -206,14 +238,14 @@ fn write(
     }
 }
 
-/// Returns the failure for a log without a GPS fix. The message lists how many rows were skipped
-/// and why.
-fn no_fix_failure(tally: &Tally, args: &Args) -> Failure {
+/// Returns the failure for a log without a GPS fix or without a pose. The message lists how many
+/// rows were skipped and why. `what` is `track` or `trajectory`.
+fn no_fix_failure(what: &str, tally: &Tally, args: &Args) -> Failure {
     let why = skipped_rows(tally);
     let cause = match why.as_str() {
-        "" => "the log has no track, because no topic contains positions".to_owned(),
+        "" => format!("the log has no {what}, because no topic contains positions"),
         why => {
-            format!("the log has no track, because no point is left of {}: {why}", count(tally.rows, "row"))
+            format!("the log has no {what}, because no point is left of {}: {why}", count(tally.rows, "row"))
         }
     };
     let failure = Failure::failed(cause);
@@ -233,6 +265,7 @@ fn skipped_rows(tally: &Tally) -> String {
         (tally.undecodable, "that cannot be decoded"),
         (tally.untimed, "without a time"),
         (tally.close, "closer than 0.1 s"),
+        (tally.unmatched, "outside the times of a transform or an attitude"),
     ];
     let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     parts.join(", ")

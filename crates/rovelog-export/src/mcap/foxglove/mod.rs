@@ -10,6 +10,7 @@ mod sensors;
 pub(super) use self::schemas::WellKnown;
 pub(super) use self::sensors::{compressed_image, laser_scan, point_cloud, raw_image};
 use super::proto::{double, element, int, message, present, uint};
+use crate::pose::Pose;
 
 /// Writes a time in nanoseconds as a `google.protobuf.Timestamp`. The seconds are rounded down,
 /// because the nanoseconds of a `Timestamp` must not be negative.
@@ -82,18 +83,6 @@ pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut
     super::proto::bytes(3, text.as_bytes(), out);
     super::proto::bytes(4, source.as_bytes(), out);
 }
-
-/// Position and orientation of an object.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pose {
-    /// Position in meters.
-    pub(super) position: [f64; 3],
-    /// Orientation as a quaternion in the order w, x, y, z.
-    pub(super) orientation: [f64; 4],
-}
-
-/// Pose of an object that is at the origin and is not rotated.
-pub(super) const IDENTITY_POSE: Pose = Pose { position: [0.0; 3], orientation: [1.0, 0.0, 0.0, 0.0] };
 
 fn vector(field: u32, [x, y, z]: [f64; 3], out: &mut Vec<u8>) {
     message(field, out, |out| {

@@ -1,17 +1,18 @@
 //! Encodes point clouds, laser scans and images as messages of types that viewers can draw.
 
 use prost::encoding;
+use rovelog::Scalar;
 
 use super::super::proto::{bytes, double, element, fixed32, message, uint};
-use super::{IDENTITY_POSE, pose, time};
-use crate::cloud::Numeric;
+use super::{pose, time};
+use crate::pose::IDENTITY_POSE;
 
 /// Writes a `foxglove.PointCloud`. `data` contains the points. Each point consists of the values of
 /// `fields` without padding.
 pub(in super::super) fn point_cloud(
     nanos: i64,
     frame: &str,
-    fields: &[(&str, Numeric)],
+    fields: &[(&str, Scalar)],
     data: &[u8],
     out: &mut Vec<u8>,
 ) {
@@ -24,9 +25,9 @@ pub(in super::super) fn point_cloud(
             bytes(1, name.as_bytes(), out);
             fixed32(2, offset, out);
             // In the protobuf enum `PackedElementField.NumericType`, 3 is UINT16 and 7 is FLOAT32.
-            uint(3, if *ty == Numeric::UInt16 { 3 } else { 7 }, out);
+            uint(3, if *ty == Scalar::UInt16 { 3 } else { 7 }, out);
         });
-        offset += if *ty == Numeric::UInt16 { 2 } else { 4 };
+        offset += if *ty == Scalar::UInt16 { 2 } else { 4 };
     }
     fixed32(4, offset, out);
     bytes(6, data, out);
