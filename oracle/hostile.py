@@ -109,6 +109,7 @@ COMMON = {
     "check json": ["check", "LOG", "-f", "json"],
     "diff": ["diff", "LOG", "LOG"],
     "recover": ["recover", "LOG", "-o", "OUT/out"],
+    "scrub": ["scrub", "LOG", "-o", "OUT/out"],
     "slice": ["slice", "LOG", "-o", "OUT/out", "-S", "+1s", "-n", "nothing"],
     "latched": ["cat", "LOG", "-f", "ndjson", "-S", "+1s", "-l", ".*"],
     "split": ["split", "LOG", "-o", "OUT/parts", "--size", "SIXTH"],
@@ -174,7 +175,6 @@ COMMANDS = {
         "export full": ["export", "LOG", "-o", "OUT/out.mcap", "--full"],
         "export logger": ["export", "LOG", "-o", "OUT/out.csv", "--dialect", "rocketlogger"],
         "rld csv": ["rld", "csv", "LOG", "-o", "OUT/out.csv"],
-        "rld scrub": ["rld", "scrub", "LOG", "-o", "OUT/out"],
     },
 }
 

@@ -140,7 +140,7 @@
 //! - [`analysis`] has merged currents, exact statistics, charge and energy, windows, events, states
 //!   and levels of detail.
 //! - `RldReader::columns_with` returns rows as Arrow record batches (feature `arrow`).
-//! - [`LogReader::recover`], [`RldReader::scrub`] and [`RldWriter`] write new logs. [`csv`] reads
+//! - [`LogReader::recover`] and [`RldWriter`] write new logs. [`csv`] reads
 //!   and writes the logger's CSV, and [`calibration`] reads its calibration files.
 #![forbid(unsafe_code)]
 
@@ -179,6 +179,7 @@ use std::path::Path;
 
 use rovelog_core::backend::Backend;
 use rovelog_core::format::Companion;
+use rovelog_core::internal::edit::Edit;
 use rovelog_core::internal::partial::{Ranges, Unread};
 use rovelog_core::reader::{Records, Texts};
 use rovelog_core::{
@@ -188,7 +189,6 @@ use rovelog_core::{
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
-pub use edit::Scrub;
 pub use error::RldError;
 pub use log_scan::AMBIENT;
 pub use reader::{Part, RldReader, Runs};
@@ -336,6 +336,10 @@ impl Backend for RldReader {
             )
         };
         Some(reader.channels().iter().map(line).collect())
+    }
+
+    fn rewrite(&self, edit: &mut Edit<'_>, out: &mut dyn std::io::Write) -> Result<()> {
+        Ok(edit::rewrite(self, edit, out).map_err(RldError::from)?)
     }
 
     fn structure_at(&self, around: Around) -> Structure {

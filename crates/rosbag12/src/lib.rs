@@ -171,6 +171,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use rovelog_core::backend::Backend;
+use rovelog_core::internal::edit::Edit;
 use rovelog_core::internal::layout::EscapedTexts;
 use rovelog_core::internal::partial::{Ranges, Unread};
 use rovelog_core::reader::Texts;
@@ -335,6 +336,10 @@ impl Backend for BagReader {
 
     fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
         self.scanner.tables.definitions.decoding.take_escaped()
+    }
+
+    fn rewrite(&self, edit: &mut Edit<'_>, out: &mut dyn Write) -> Result<()> {
+        Ok(edit::rewrite(self.scanned().as_deref().unwrap_or(self), edit, out)?)
     }
 
     fn structure_at(&self, around: Around) -> Structure {

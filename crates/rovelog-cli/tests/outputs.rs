@@ -37,7 +37,7 @@ fn no_part_of_the_input_is_overwritten() {
         "recover set.rld -o OUT",
         "slice set.rld -o OUT",
         "merge set.rld -o OUT",
-        "rld scrub set.rld -o OUT",
+        "scrub set.rld -o OUT",
         "rld csv set.rld -o OUT",
         "export set.rld -o OUT --to csv --topics samples",
         "export set.rld -o OUT --to mcap",

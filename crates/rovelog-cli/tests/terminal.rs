@@ -120,6 +120,7 @@ check LOG -v
 check LOG OTHER
 recover LOG -o OUT.1
 slice LOG -o OUT.2
+scrub LOG -o OUT.4
 slice LOG -o OUT.3 --topics none
 split LOG -o parts --by-topic
 merge LOG LOG -o OUT.4 --time-base boot
@@ -250,7 +251,7 @@ fn every_command_shows_that_it_is_running() {
 fn binary_output_to_a_terminal_is_refused() {
     let place = common::Place::new("rld", &["v4.rld"]);
     let names = [
-        ("rld scrub v4.rld", "-o v4.scrubbed.rld,"),
+        ("scrub v4.rld", "-o v4.public.rld,"),
         ("rld csv v4.rld", "-o log.csv,"),
         ("rld import v4.csv", "-o log.rld,"),
     ];

@@ -16,7 +16,7 @@ const FORMATS: [(&str, &str, &str); 4] = [
 ];
 
 /// Arguments of each command. `IN` stands for the log, and `OUT` for an output path.
-const VERBS: [(&str, &str); 23] = [
+const VERBS: [(&str, &str); 24] = [
     ("info", "IN"),
     ("topics", "IN"),
     ("schema", "IN"),
@@ -32,6 +32,7 @@ const VERBS: [(&str, &str); 23] = [
     ("check", "IN"),
     ("recover", "IN -o OUT/recovered"),
     ("slice", "IN -o OUT/slice -S +0s"),
+    ("scrub", "IN -o OUT/public"),
     ("split", "IN -o OUT/split --size 100MB"),
     ("merge", "IN -o OUT/merged"),
     ("export", "IN -o OUT/log.mcap"),

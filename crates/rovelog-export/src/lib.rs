@@ -19,6 +19,7 @@
 //! - [`plot`] draws signals over time in a terminal, or as SVG, PNG and PDF.
 //! - [`report`] writes a log or a plot as a single HTML page.
 //! - [`page`] contains the scripts and style sheets of these pages.
+//! - [`scrub`] writes copies of logs without real positions and without names of devices.
 //! - [`cloud`] writes point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`.
 //! - [`grid`] writes maps of ROS bags as PGM and YAML.
 //! - [`picture`] converts images of ROS messages to image files, without losing a value.
@@ -53,6 +54,7 @@ mod provenance;
 pub mod report;
 #[cfg_attr(not(feature = "mcap"), expect(dead_code, reason = "MCAP needs more of a line than bags do"))]
 mod ros;
+pub mod scrub;
 pub mod signal;
 pub mod statistics;
 pub mod stream;

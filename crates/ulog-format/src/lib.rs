@@ -173,6 +173,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use rovelog_core::backend::Backend;
+use rovelog_core::internal::edit::Edit;
 use rovelog_core::internal::layout::EscapedTexts;
 use rovelog_core::internal::partial::{Ranges, Unread};
 use rovelog_core::reader::Texts;
@@ -329,6 +330,10 @@ impl Backend for UlogReader {
 
     fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
         self.scanner().definitions.formats.decoding.take_escaped()
+    }
+
+    fn rewrite(&self, edit: &mut Edit<'_>, out: &mut dyn Write) -> Result<()> {
+        Ok(edit::rewrite(self, edit, out).map_err(UlogError::from)?)
     }
 
     fn structure_at(&self, around: Around) -> Structure {

@@ -4,17 +4,21 @@
 use std::io::Write;
 use std::ops::Range;
 
+use rovelog_core::internal::edit::{Edit, Part, Patcher};
 use rovelog_core::internal::ranges;
 use rovelog_core::internal::scan::Window;
+use rovelog_core::internal::structure::part;
 use rovelog_core::internal::text::count;
 use rovelog_core::time::Seconds;
 use rovelog_core::{Align, Detail, LogReader, Merged, Recovery, Select, Sliced, Value};
+use zerocopy::FromBytes as _;
 
 use crate::error::VelError;
 use crate::indexing::{IndexOrigin, IndexState};
 use crate::reader::{PartKind, VelReader};
 use crate::scan::view;
-use crate::wire::{INDEX_AT, entries_len};
+use crate::schema::type_name;
+use crate::wire::{INDEX_AT, MessageHeader, entries_len};
 use crate::writer::{NewMessage, WriteOptions, is_inferred, write_copies};
 
 /// Writes every intact message of `log` to a new log.
@@ -229,4 +233,33 @@ fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
     };
     let shifts = align.shifts(logs.iter().enumerate().map(offset), MAX_CLOCK_DIFFERENCE, apart)?;
     shifts.into_iter().map(|shift| i64::try_from(shift).map_err(|_| far())).collect()
+}
+
+/// Writes a copy of `log`. The data of messages, including invalid ones, and bytes that cannot be
+/// read are passed to `edit`.
+pub(crate) fn rewrite(log: &VelReader, edit: &mut Edit<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut patcher = Patcher::new(&log.bytes, out);
+    edit(Part::Start, &mut []);
+    let is_message = |part: &PartKind| matches!(part, PartKind::Invalid | PartKind::AfterEnd);
+    let messages = log.entries.iter().map(|entry| (entry.at..log.end_of(entry.at), true));
+    let others =
+        log.parts.iter().filter(|part| !matches!(part.what, PartKind::Joined | PartKind::Terminator));
+    let mut ranges: Vec<_> =
+        messages.chain(others.map(|part| (part.range.clone(), is_message(&part.what)))).collect();
+    ranges.sort_unstable_by_key(|(range, _)| range.start);
+    for (range, is_message) in ranges {
+        let message = part(&log.bytes, range.clone());
+        let Some((header, data)) = MessageHeader::ref_from_prefix(message).ok().filter(|_| is_message) else {
+            patcher.edit(edit, Part::Unreadable, range)?;
+            continue;
+        };
+        let declared = log.types().find(header.type_id.get(), header.version.get());
+        let name = declared.map_or_else(|| type_name(header.type_id.get()), |ty| ty.name().to_owned());
+        let part = match declared.map(|declared| declared.layout()) {
+            Some(layout) if layout.decodes(data, true) => Part::Fields { topic: &name, layout },
+            _ => Part::Opaque(&name),
+        };
+        patcher.edit_slice(edit, part, data)?;
+    }
+    patcher.finish()
 }

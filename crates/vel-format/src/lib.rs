@@ -176,6 +176,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use rovelog_core::backend::Backend;
+use rovelog_core::internal::edit::Edit;
 use rovelog_core::internal::partial::{Ranges, Unread};
 
 use rovelog_core::{
@@ -305,6 +306,10 @@ impl Backend for VelReader {
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
         self.summary.topics.list.get(topic.index())?.schema.as_deref().map(schema::definition)
+    }
+
+    fn rewrite(&self, edit: &mut Edit<'_>, out: &mut dyn Write) -> Result<()> {
+        Ok(edit::rewrite(self, edit, out).map_err(VelError::from)?)
     }
 
     fn structure_at(&self, around: Around) -> Structure {

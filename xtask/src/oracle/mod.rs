@@ -35,6 +35,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("health", || over_all_logs(pyulog_script("health.py")?)),
     ("findings", || over_real_logs(script("findings.py", "oracle-findings", &[])?)),
     ("plots", || over_real_logs(pyulog_script("flight_review.py")?)),
+    ("scrub", || over_real_logs(script("scrub.py", "oracle-scrub", SCRUB)?)),
     ("ask", || over_real_logs(script("ask.py", "oracle-ask", ASK)?)),
     ("recovered", damaged::recovered),
     ("survivors", damaged::survivors),
@@ -44,6 +45,9 @@ const CHECKS: &[(&str, Check)] = &[
 
 /// Python packages for the check of joins, conditions and derived signals.
 const ASK: &[&str] = &[PYARROW, ROCKETLOGGER, "numpy", "polars==2.1.0", "duckdb==2.0.0", "pandas", "scipy"];
+
+/// Python packages that read scrubbed logs and measure distances.
+const SCRUB: &[&str] = &[PYULOG, ROSBAGS, "numpy", "geographiclib==2.1"];
 
 /// Python packages for the check of trajectories.
 const TRAJECTORIES: &[&str] = &["evo==1.38.1", "pyproj==3.7.2", PYULOG, ROSBAGS, NUMPY];

@@ -1,14 +1,14 @@
 //! Functions that create new logs from existing logs: slices, merged parts, [recovery](recover) and
-//! [scrubbing](scrub).
+//! copies with changed values.
 
 mod recover;
-mod scrub;
+mod rewrite;
 
 use std::io::Write;
 use std::ops::Range;
 
 pub(crate) use recover::recover;
-pub use scrub::Scrub;
+pub(crate) use rewrite::rewrite;
 
 use rovelog_core::internal::text::count;
 use rovelog_core::internal::wire::{U16Le, U32Le};

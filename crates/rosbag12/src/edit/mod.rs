@@ -8,11 +8,13 @@ mod lost;
 mod output;
 mod parts;
 mod recover;
+mod rewrite;
 
 pub use lost::LostMessage;
 pub(crate) use parts::{merge, slice};
 pub use recover::Part;
 pub(crate) use recover::recover;
+pub(crate) use rewrite::rewrite;
 
 /// Describes how many messages (`kept`) are kept only because their publisher is latching. A
 /// latching publisher sends its last message to every new subscriber. Returns `None` if `kept` is

@@ -370,7 +370,7 @@ impl Write for MemoryBuffer {
 
 /// Compresses the data of a chunk. Returns `None` if the data stay uncompressed.
 #[cfg_attr(not(feature = "compressed"), expect(unused_variables, reason = "nothing is packed then"))]
-fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagError> {
+pub(super) fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagError> {
     match compression {
         Compression::None => Ok(None),
         #[cfg(feature = "compressed")]

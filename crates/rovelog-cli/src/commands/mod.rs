@@ -24,6 +24,7 @@ mod recover;
 mod report;
 mod rld;
 mod schema;
+mod scrub;
 mod slice;
 mod split;
 mod stats;
@@ -62,6 +63,7 @@ pub(crate) enum Command {
     Recover(recover::Args),
     #[command(visible_alias = "filter")]
     Slice(slice::Args),
+    Scrub(scrub::Args),
     Split(split::Args),
     Merge(merge::Args),
     #[command(visible_alias = "convert")]
@@ -128,6 +130,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
+        Command::Scrub(args) => scrub::run(&args, context),
         Command::Split(args) => split::run(&args, context),
         Command::Merge(args) => merge::run(&args, context),
         Command::Export(args) => export::run(&args, context),

@@ -3,7 +3,6 @@
 use std::io::{Read, Write as _};
 use std::path::PathBuf;
 
-use rovelog::rld_format::Scrub;
 use rovelog::rld_format::csv::{self, CsvStyle};
 use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{AnyLog, Error};
@@ -14,7 +13,7 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
 use crate::text::{count, wrote};
 
-/// RocketLogger only: remove private data, convert to CSV and back
+/// RocketLogger only: convert to CSV and back
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,30 +22,8 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    Scrub(ScrubArgs),
     Csv(CsvArgs),
     Import(ImportArgs),
-}
-
-const SCRUB: &str = "\
-Examples:
-  rovelog rld scrub power.rld -o public.rld
-  rovelog rld scrub power.rld -o public.rld --keep-comment";
-
-/// Remove the MAC address and the comment; all other bytes stay unchanged
-#[derive(clap::Args)]
-#[command(after_help = SCRUB)]
-struct ScrubArgs {
-    #[command(flatten)]
-    log: LogArg,
-    #[command(flatten)]
-    output: OutputArgs,
-    /// Keep the comment in the file header, which is removed by default
-    #[arg(long)]
-    keep_comment: bool,
-    /// Keep the logger's MAC address, which is removed by default
-    #[arg(long)]
-    keep_mac: bool,
 }
 
 const CSV: &str = "\
@@ -95,14 +72,13 @@ struct ImportArgs {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     match &args.command {
-        Command::Scrub(args) => scrub(args, context),
         Command::Csv(args) => to_csv(args, context),
         Command::Import(args) => import(args, context),
     }
 }
 
-/// Opens a single file. If the file belongs to a recording that is split into several files, the
-/// subcommands `scrub` and `csv` convert only this file.
+/// Opens a single file. If the file belongs to a recording that is split into several files, `csv`
+/// converts only this file.
 fn open(input: &Input, context: &Context) -> Result<RldReader, Failure> {
     match input.open_alone(context)? {
         AnyLog::Rld(log) => Ok(log),
@@ -112,23 +88,6 @@ fn open(input: &Input, context: &Context) -> Result<RldReader, Failure> {
 
 fn failed(error: RldError) -> Failure {
     Failure::from(Error::from(error))
-}
-
-fn scrub(args: &ScrubArgs, context: &Context) -> Outcome {
-    let input = args.log.input()?;
-    let mut out = args.output.create(&input.name_for("scrubbed"), &input.files(context), context)?;
-    let log = open(&input, context)?;
-    let here = |error| failed(error).at(&input.path);
-    log.scrub(0, Scrub { mac: !args.keep_mac, comment: !args.keep_comment }, &mut out).map_err(here)?;
-    let written = out.finish()?;
-    let removed = match (args.keep_mac, args.keep_comment) {
-        (false, false) => "MAC address and comment",
-        (false, true) => "MAC address",
-        (true, false) => "comment",
-        (true, true) => "nothing",
-    };
-    context.note(&format!("{removed} removed, all else unchanged{}", wrote(written.as_deref())));
-    Ok(Status::Done)
 }
 
 fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {

@@ -4,6 +4,7 @@
 pub mod buffer;
 #[cfg(feature = "arrow")]
 pub mod columns;
+pub mod edit;
 pub mod index;
 pub mod layout;
 pub mod limits;

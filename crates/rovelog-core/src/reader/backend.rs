@@ -1,15 +1,15 @@
 //! What a format implements: [`Backend`], the parts of a reader that callers do not use.
 
+use std::io::Write;
 use std::ops::Range;
 
+use crate::internal::edit::Edit;
 use crate::internal::layout::EscapedTexts;
 use crate::internal::partial::Unread;
 use crate::reader::Records;
 #[cfg(feature = "arrow")]
 use crate::reader::{Batches, TopicBatches};
-use crate::{Around, ErrorKind, LogReader, Select, Structure, TopicId};
-#[cfg(feature = "arrow")]
-use crate::{Error, Result};
+use crate::{Around, Error, ErrorKind, LogReader, Result, Select, Structure, TopicId};
 
 /// The parts of a reader behind [`LogReader`]. `LogReader` checks the arguments before it calls
 /// them: the selected records are in parts of the log that were read, and the topics exist.
@@ -98,5 +98,15 @@ pub trait Backend: Send + Sync {
     /// in diagnostics. The default implementation finds no structures.
     fn structure_at(&self, around: Around) -> Structure {
         Structure::find(self.as_log().info().size, around, Vec::new(), std::iter::empty(), |_, _| {})
+    }
+    /// Writes a copy of the log in which `edit` changes values in place. All bytes that are not
+    /// changed stay the same, except where a block of the log is compressed again.
+    ///
+    /// # Errors
+    /// Returns an error if writing fails, or if the format does not support this.
+    fn rewrite(&self, _edit: &mut Edit<'_>, _out: &mut dyn Write) -> Result<()> {
+        let format = self.as_log().format();
+        let why = format!("values of {} logs cannot be changed in place", format.name);
+        Err(Error::new(format.id, ErrorKind::Unsupported, None, why))
     }
 }

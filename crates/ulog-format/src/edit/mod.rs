@@ -4,6 +4,7 @@ mod descriptions;
 mod guard;
 mod merge;
 mod recover;
+mod rewrite;
 mod segments;
 mod session;
 mod slice;
@@ -11,4 +12,5 @@ mod topics;
 
 pub(crate) use merge::merge;
 pub(crate) use recover::recover;
+pub(crate) use rewrite::rewrite;
 pub(crate) use slice::slice;

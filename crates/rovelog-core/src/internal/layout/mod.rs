@@ -27,6 +27,7 @@ mod encode;
 mod measure;
 mod row;
 mod scalar;
+mod structs;
 mod text;
 mod typed;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use encode::Misfit;
 pub use measure::Fit;
 pub use row::{Place, Row};
 pub use scalar::{Number, encode_scalar, scalar_of, scalar_value};
+pub use structs::StructVisitor;
 pub use text::{EscapedTexts, TextDecoder, TextDecoding, TextEncoding};
 pub use typed::{TypedError, TypedReader};
 pub use types::{Builder, Declared, DeclaredField, Element, Layout, Len, Slot};
