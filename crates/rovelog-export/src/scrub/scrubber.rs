@@ -280,14 +280,11 @@ impl<'a> Scrubber<'a> {
 
     fn structure(&mut self, of: &Struct<'_>, bytes: &mut [u8]) {
         let address = std::ptr::from_ref(of.layout).addr();
-        let plan = match self.plans.get(&address) {
-            Some(plan) => Rc::clone(plan),
-            None => {
-                let plan = Rc::new(self.plan(of.layout));
-                self.plans.insert(address, Rc::clone(&plan));
-                plan
-            }
-        };
+        if !self.plans.contains_key(&address) {
+            let plan = Rc::new(self.plan(of.layout));
+            self.plans.insert(address, plan);
+        }
+        let plan = Rc::clone(&self.plans[&address]);
         if !self.options.blank.is_empty() {
             for field in 0..of.ranges.len() {
                 let name = of.name(field);
@@ -450,7 +447,7 @@ impl<'a> Scrubber<'a> {
             // The seconds of a time are its first four bytes.
             _ => {
                 let times = range.step_by(2 * size_of::<u32>());
-                times.fold(false, |is_shifted, at| shift(&mut bytes[at..at + 4], 1, days) || is_shifted)
+                times.filter(|at| shift(&mut bytes[*at..*at + 4], 1, days)).count() > 0
             }
         }
     }

@@ -47,7 +47,9 @@ pub(super) fn mask_identities(text: &mut [u8]) {
     for pattern in IDENTITIES.iter() {
         found.extend(pattern.captures_iter(text).filter_map(|groups| Some(groups.name("s")?.range())));
     }
-    found.iter().for_each(|range| mask(&mut text[range.clone()]));
+    for range in found {
+        mask(&mut text[range]);
+    }
 }
 
 /// Masks a latitude and a longitude in degrees or 1e-7 degrees. `is_near` tells whether a place is
@@ -69,7 +71,9 @@ pub(super) fn mask_coordinates(text: &mut [u8], is_near: impl Fn(Place) -> bool)
             }
         }
     }
-    found.iter().for_each(|range| mask(&mut text[range.clone()]));
+    for range in found {
+        mask(&mut text[range]);
+    }
 }
 
 /// Moves the positions and the dates of NMEA sentences, and writes their checksums again. `apply`
