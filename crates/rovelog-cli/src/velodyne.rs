@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rovelog::Error;
 use rovelog::core::internal::limits::read_description_text;
 use rovelog::vel_format::velodyne::{Calibration, Model, OffsetModel};
-use rovelog_export::mcap::VelodyneOptions;
+use rovelog_export::cloud::VelodyneOptions;
 
 use crate::failure::Failure;
 

@@ -73,7 +73,9 @@ fn positions(value: &Value, found: &mut Vec<Position>) {
                 number(north).zip(number(east)).filter(|(n, e)| n.abs() + e.abs() > 0.0 && n.is_finite()),
             );
         }
-        fields.iter().for_each(|(_, value)| positions(value, found));
+        for (_, value) in fields.iter() {
+            positions(value, found);
+        }
     }
 }
 

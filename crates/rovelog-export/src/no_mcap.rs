@@ -6,7 +6,7 @@ mod options;
 
 use std::io::Write;
 
-pub use options::{McapCompression, McapOptions, RosForm, VelodyneOptions};
+pub use options::{McapCompression, McapOptions, RosForm};
 use rovelog::{AnyLog, Select};
 
 use crate::{ExportError, Exported, Provenance};

@@ -4,9 +4,9 @@
 use rovelog::rosbag12::BagWriter;
 use rovelog::vel_format::velodyne::{Point, PointOptions};
 use rovelog::{AnyLog, LogReader as _, ReadOptions, Select};
+use rovelog_export::cloud::VelodyneOptions;
 use rovelog_export::cloud::ros::{self, CloudReader};
 use rovelog_export::cloud::{Cloud, Format, write};
-use rovelog_export::mcap::VelodyneOptions;
 use rovelog_export::pcap::PcapWriter;
 
 fn points() -> Vec<Point> {

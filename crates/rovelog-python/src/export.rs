@@ -10,7 +10,8 @@ use rovelog::rld_format::csv::CsvStyle;
 use rovelog::vel_format::velodyne::Model;
 use rovelog::{AnyLog, Error, Select, Topic};
 use rovelog_export::bag2::{self, Bag2Options, Compression};
-use rovelog_export::mcap::{self, McapOptions, RosForm, VelodyneOptions};
+use rovelog_export::cloud::VelodyneOptions;
+use rovelog_export::mcap::{self, McapOptions, RosForm};
 use rovelog_export::table::{self, Dialect, Names, TableOptions, TimeUnit};
 use rovelog_export::{Kind, Loss, Provenance, logger_csv, ndjson, topic_names};
 

@@ -14,7 +14,7 @@ use rovelog::rosbag12::v2::{self, Writer};
 use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{AnyLog, LogReader as _, Select};
 
-use crate::mcap::VelodyneOptions;
+use crate::cloud::VelodyneOptions;
 use crate::ros::convert::{self, RosTime, Sink};
 use crate::ros::{ByPublisher, ExportedTopic, ExportedType};
 use crate::{ExportError, Exported, Loss};

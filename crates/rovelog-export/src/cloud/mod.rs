@@ -14,11 +14,13 @@ mod ply;
 mod point;
 pub mod ros;
 mod types;
+mod velodyne;
 
 use std::io::{self, BufWriter, Write};
 
 pub use model::Cloud;
 pub(crate) use point::{FIELDS, POINT, bytes};
+pub use velodyne::VelodyneOptions;
 
 #[cfg(not(feature = "las"))]
 use crate::ExportError;

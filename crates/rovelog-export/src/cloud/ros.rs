@@ -12,7 +12,7 @@ use zerocopy::FromBytes as _;
 
 use super::Cloud;
 use super::model::{Field, unique};
-use crate::mcap::VelodyneOptions;
+use crate::cloud::VelodyneOptions;
 
 /// Type of the ROS messages that contain the packets of a Velodyne.
 pub const VELODYNE_SCAN: &str = "velodyne_msgs/VelodyneScan";

@@ -29,7 +29,7 @@ mod vel;
 
 use std::io::Write;
 
-pub use options::{McapCompression, McapOptions, RosForm, VelodyneOptions};
+pub use options::{McapCompression, McapOptions, RosForm};
 use rovelog::core::internal::parallel::in_order;
 use rovelog::{AnyLog, Select};
 

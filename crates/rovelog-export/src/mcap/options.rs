@@ -1,7 +1,8 @@
 //! Options of MCAP files.
 
 use rovelog::core::internal::parallel::Jobs;
-use rovelog::vel_format::velodyne::{Calibration, Model, PointOptions};
+
+use crate::cloud::VelodyneOptions;
 
 /// Options for writing an MCAP file.
 #[derive(Clone, Debug)]
@@ -49,18 +50,6 @@ impl Default for McapCompression {
     fn default() -> Self {
         Self::Zstd(1)
     }
-}
-
-/// Options for computing point clouds from Velodyne packets.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct VelodyneOptions {
-    /// Model of the Velodyne scanner. Required if the packets do not state the model.
-    pub model: Option<Model>,
-    /// Calibration of an HDL-64E scanner. Required if the log does not contain the calibration.
-    pub calibration: Option<Calibration>,
-    /// Options for computing points.
-    pub points: PointOptions,
 }
 
 /// Form in which the records of a ROS bag are written.

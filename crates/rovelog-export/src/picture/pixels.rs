@@ -125,17 +125,17 @@ mod tests {
     #[test]
     fn tiff_has_a_directory_and_all_pixels() {
         for channel_count in 1..=4 {
-            let data: Vec<u8> = (0..channel_count * 4).map(|byte| byte as u8).collect();
+            let data: Vec<u8> = (0..16).take(4 * usize::from(channel_count)).collect();
             let pixels = Pixels { size: (1, 1), channel_count, sample: Sample::Float, sample_len: 4, data };
             let (file, format) = pixels.file().unwrap();
             assert_eq!(format, ImageFormat::Tiff);
             let at = 8 + pixels.data.len();
-            assert_eq!(file[..8], [&b"MM\0*\0\0\0"[..], &[at as u8]].concat());
+            assert_eq!(file[..8], [&b"MM\0*\0\0\0"[..], &[u8::try_from(at).unwrap()]].concat());
             assert_eq!(file[8..at], pixels.data);
             // The bits of each value are 32, in the directory or at the offset that it has.
             let bits = at + 2 + 2 * 12;
             let count = usize::from(channel_count);
-            assert_eq!(file[bits..bits + 8], [1, 2, 0, 3, 0, 0, 0, count as u8]);
+            assert_eq!(file[bits..bits + 8], [1, 2, 0, 3, 0, 0, 0, u8::try_from(count).unwrap()]);
             let value = if count > 2 { usize::from(file[bits + 11]) } else { bits + 8 };
             assert_eq!(file[value..value + 2 * count], [0, 32].repeat(count));
             // The last tag is the sample format. Four zeros after it end the list of directories.

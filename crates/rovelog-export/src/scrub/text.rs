@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn names_of_people_hosts_and_devices_are_masked() {
-        let masked = |text| edited(text, |bytes| mask_identities(bytes));
+        let masked = |text| edited(text, mask_identities);
         assert_eq!(masked("PX4GUID: 00020000353338373138"), "PX4GUID: 00000000000000000000");
         assert_eq!(masked("FW git-hash: 00020000353338373138"), "FW git-hash: 00020000353338373138");
         assert_eq!(masked("wlan0 00:1a:2B:33:44:55 up"), "wlan0 00:0x:0x:00:00:00 up");

@@ -72,7 +72,7 @@ pub fn write(trajectory: &Trajectory, format: Format, out: impl Write) -> io::Re
                 writeln!(out, "{} {x} {y} {z} {qx} {qy} {qz} {qw}", NineDecimals(*nanos))?;
             }
             Format::Kitti => {
-                let rows = pose.rotation().iter().zip(pose.position);
+                let rows = pose.rotation().into_iter().zip(pose.position);
                 let rows: Vec<_> = rows.map(|([a, b, c], t)| format!("{a} {b} {c} {t}")).collect();
                 writeln!(out, "{}", rows.join(" "))?;
             }

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// ..) selects all instances; repeatable
     #[arg(long, value_name = "NAME")]
     topic: Vec<String>,
-    /// Bags: trajectory of the frame CHILD in PARENT, from the transforms of /tf and /tf_static
+    /// Bags: trajectory of the frame CHILD in PARENT, from the topics of transforms (TF)
     #[arg(long, num_args = 2, value_names = ["PARENT", "CHILD"])]
     tf: Vec<String>,
     /// Leave out points with a worse GPS fix than this: 2 (2D), 3 (3D, default), 4 (differential),

@@ -23,7 +23,7 @@ pub(crate) use self::payload::RosTime;
 use self::types::{GeneratedTypes, RecordWriter};
 use super::ExportedType;
 use super::names::{Names, topic_word};
-use crate::mcap::VelodyneOptions;
+use crate::cloud::VelodyneOptions;
 use crate::provenance::name_and_instance;
 use crate::{ExportError, Exported, Loss, TimeBase};
 

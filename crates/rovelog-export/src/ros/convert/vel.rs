@@ -14,8 +14,8 @@ use zerocopy::IntoBytes as _;
 use super::payload::{Fix, NO_FIX, Payload, imu};
 use super::{Message, RosClock, RosTime, Source};
 use crate::Loss;
+use crate::cloud::VelodyneOptions;
 use crate::cloud::{FIELDS, POINT};
-use crate::mcap::VelodyneOptions;
 use crate::ros::names::{Names, topic_word};
 use crate::track::vel::place;
 use crate::vel_sensors::{Cloud, Clouds, kind, layout_of, orientation, source};
@@ -66,7 +66,7 @@ impl<'a> Vel<'a> {
     }
 
     /// Returns the message for a laser scan. Returns `None` if the angles are unknown.
-    fn scan(&self, frame: &str, scan: &LaserRange<'_>, time: RosTime) -> Option<Payload> {
+    fn scan(frame: &str, scan: &LaserRange<'_>, time: RosTime) -> Option<Payload> {
         let (limits, points) = (scan.scanner()?.limits(), scan.points()?);
         let points: Vec<_> = points.collect();
         let (first, last) = (points.first()?.angle, points.last()?.angle);
@@ -172,7 +172,7 @@ impl Source for Vel<'_> {
         let (Some(kind), Some(time)) = (kind(record.topic), self.clock.time(nanos)) else { return true };
         let frame = self.sensors.get(&record.topic.id).map_or("", String::as_str);
         let (topic, type_name, payload, is_raw) = match VelPayload::view(kind, &record.payload) {
-            Some(VelPayload::Laser(scan)) => match self.scan(frame, &scan, time) {
+            Some(VelPayload::Laser(scan)) => match Self::scan(frame, &scan, time) {
                 Some(payload) => (format!("/{frame}/scan"), "sensor_msgs/LaserScan", payload, false),
                 None => return true,
             },
