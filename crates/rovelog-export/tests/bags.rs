@@ -61,8 +61,8 @@ fn messages_and(log: &AnyLog, undefined: bool) -> Vec<Message> {
     records.filter_map(message).collect()
 }
 
-fn bag2(log: &AnyLog, options: Bag2Options) -> Result<Exported<Vec<u8>>, ExportError> {
-    bag2::write(log, &Select::all(), &options, Vec::new(), &mut |_| ())
+fn bag2(log: &AnyLog, options: &Bag2Options) -> Result<Exported<Vec<u8>>, ExportError> {
+    bag2::write(log, &Select::all(), options, Vec::new(), &mut |_| ())
 }
 
 fn ros2(log: &AnyLog) -> Exported<Vec<u8>> {
@@ -173,13 +173,13 @@ fn bag_of_version_2_has_all_messages_unchanged() {
         for (modernize, compression) in [(false, Compression::None), (true, Compression::Bz2)] {
             let mut options = Bag2Options::default();
             (options.modernize, options.compression) = (modernize, compression);
-            let Ok(done) = bag2(&log, options) else {
+            let Ok(done) = bag2(&log, &options) else {
                 assert!(want.is_empty(), "{name}");
                 continue;
             };
             assert!(read_bag2(&done.out) == want, "{name}");
             assert_eq!(done.messages, want.len() as u64, "{name}");
-            assert!(bag2(&log, options).unwrap().out == done.out, "{name}: other bytes the second time");
+            assert!(bag2(&log, &options).unwrap().out == done.out, "{name}: other bytes the second time");
         }
     }
 }
@@ -189,7 +189,7 @@ fn bag_of_version_2_has_all_messages_unchanged() {
 fn the_crate_rosbag_reads_every_message() {
     let folder = tempfile::tempdir().unwrap();
     for (name, log) in bags() {
-        let Ok(done) = bag2(&log, Bag2Options::default()) else { continue };
+        let Ok(done) = bag2(&log, &Bag2Options::default()) else { continue };
         let path = folder.path().join("new.bag");
         std::fs::write(&path, &done.out).unwrap();
         let (mut topics, mut found) = (BTreeMap::new(), Vec::new());
@@ -419,8 +419,8 @@ fn values_that_cannot_be_represented_are_reported() {
     let of = |name: &str| rovelog::open(rovelog_testing::root().join("corpus/rosbag").join(name)).unwrap();
     let why =
         |done: Exported<Vec<u8>>| done.losses.into_iter().map(|loss| loss.why).collect::<Vec<_>>().join(";");
-    assert!(why(bag2(&of("sum-differs.bag"), Bag2Options::default()).unwrap()).contains("md5 sum"));
-    assert!(bag2(&of("definition-missing.bag"), Bag2Options::default()).is_err());
+    assert!(why(bag2(&of("sum-differs.bag"), &Bag2Options::default()).unwrap()).contains("md5 sum"));
+    assert!(bag2(&of("definition-missing.bag"), &Bag2Options::default()).is_err());
     assert!(why(ros2(&of("payload-surplus.bag"))).contains("after the last field"));
     assert!(why(ros2(&of("payload-short.bag"))).contains("cannot be decoded"));
     assert!(why(ros2(&of("types-scalars.bag"))).contains("31 bits"));
