@@ -136,8 +136,11 @@ fn pose(position: [f64; 3], [w, x, y, z]: [f64; 4]) -> impl Iterator<Item = u8> 
     position.into_iter().chain([x, y, z, w]).flat_map(f64::to_le_bytes)
 }
 
+/// Seconds, parent frame, child frame, translation and rotation of a transform.
+type Transform<'a> = (u32, &'a str, &'a str, [f64; 3], [f64; 4]);
+
 /// Encodes a message with transforms.
-fn transforms(list: &[(u32, &str, &str, [f64; 3], [f64; 4])]) -> Vec<u8> {
+fn transforms(list: &[Transform<'_>]) -> Vec<u8> {
     let mut out = u32::try_from(list.len()).unwrap().to_le_bytes().to_vec();
     for (stamp, parent, child, position, orientation) in list {
         out.extend(header(*stamp, parent));
@@ -178,10 +181,7 @@ fn the_topic_and_the_times_of_poses_are_chosen() {
 }
 
 /// Writes a bag with transforms. Those of `fixed` are static.
-fn tree(
-    fixed: &[(u32, &str, &str, [f64; 3], [f64; 4])],
-    moving: &[(u32, &str, &str, [f64; 3], [f64; 4])],
-) -> AnyLog {
+fn tree(fixed: &[Transform<'_>], moving: &[Transform<'_>]) -> AnyLog {
     let mut bag = Bag::new();
     let (tf, tf_static) =
         (bag.topic("/tf", "tf2_msgs/TFMessage"), bag.topic("/tf_static", "tf2_msgs/TFMessage"));
