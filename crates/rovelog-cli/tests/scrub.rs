@@ -73,7 +73,7 @@ fn positions(value: &Value, found: &mut Vec<Position>) {
                 number(north).zip(number(east)).filter(|(n, e)| n.abs() + e.abs() > 0.0 && n.is_finite()),
             );
         }
-        for (_, value) in fields.iter() {
+        for (_, value) in fields {
             positions(value, found);
         }
     }
