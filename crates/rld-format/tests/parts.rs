@@ -422,7 +422,7 @@ fn session(after: i128, comment: &str) -> Vec<u8> {
 #[test]
 fn recordings_of_one_logger_are_merged_with_a_gap() {
     let merged = |files: &[&[u8]]| {
-        let logs: Vec<_> = files.iter().map(|bytes| open(bytes)).collect();
+        let logs: Vec<_> = files.iter().map(|bytes| open(&bytes.to_vec().into())).collect();
         let mut out = Vec::new();
         Rld::merge(&logs.iter().collect::<Vec<_>>(), Align::Shared, &mut out).map(|report| (report, out))
     };
@@ -432,7 +432,7 @@ fn recordings_of_one_logger_are_merged_with_a_gap() {
         let (report, bytes) = merged(&[&session(after, "second"), &session(0, "first")]).expect("merged");
         assert_eq!((report.records, report.left_out.len()), (8 * ROWS, 1));
         assert!(report.left_out[0].starts_with("1 comment of later recordings"), "{:?}", report.left_out);
-        let log = open(&bytes);
+        let log = open(&bytes.into());
         assert_eq!(values(&log), (0..80).chain(0..80).collect::<Vec<i64>>());
         let [gap] = &log.clock_report().gaps[..] else { panic!("{:?}", log.clock_report()) };
         assert_eq!((gap.row, i128::from(gap.nanos)), (4 * ROWS, after - 4 * BLOCK));
