@@ -96,8 +96,8 @@ fn rosbag_export() {
         "export recorded.bag -o OUT/none.mcap --ros2 --no-typed",
         "export recorded.bag -o OUT/none.bag --ros2",
         "export recorded.bag -o OUT/none.mcap --compression bz2",
-        "export ../ulog/one-topic.ulg -o OUT/none.bag",
-        "export ../ulog/one-topic.ulg -o OUT/none.mcap --ros2",
+        "export ../rld/v4.rld -o OUT/none.bag",
+        "export ../rld/v4.rld -o OUT/none.mcap --ros2",
     ];
     snapshot!("rosbag_export", runs.map(shown).join("\n"));
     let piped = run_in("rosbag", "export recorded+two-topics.bag --to bag2", b"");

@@ -227,9 +227,9 @@ fn transforms_are_composed_and_interpolated() {
     check(
         &inverse,
         &[
-            (at(1), [-2.0, 1.0, 0.0], right),
-            (at(2), [-4.0, 2.0, 0.0], right),
-            (at(4), [-8.0, 4.0, 0.0], right),
+            (at(1), [-1.0, 1.0, 0.0], right),
+            (at(2), [-2.0, 2.0, 0.0], right),
+            (at(4), [-4.0, 4.0, 0.0], right),
         ],
     );
     // Static transforms have one pose.
