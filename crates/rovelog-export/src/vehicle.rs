@@ -129,6 +129,7 @@ impl Motion {
     }
 
     /// Returns whether the records of a topic update the motion.
+    #[cfg(feature = "mcap")]
     pub(crate) fn uses(&self, topic: TopicId) -> bool {
         self.attitude.is_some_and(|(id, _)| id == topic)
             || self.local_position.as_ref().is_some_and(|(id, _)| *id == topic)

@@ -92,22 +92,21 @@ impl Format {
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the format cannot store the cloud.
 pub fn write(cloud: &Cloud, format: Format, comment: &str, out: impl Write) -> io::Result<usize> {
     let mut out = BufWriter::new(out);
-    let mut left_out = 0;
     // A line break in the comment would add lines to the headers of PLY and PCD.
     let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match format {
-        Format::Ply => out.write_all(ply::header(cloud, &comment).as_bytes())?,
-        Format::Pcd => out.write_all(pcd::header(cloud, &comment).as_bytes())?,
-        Format::Kitti => kitti::write(cloud, &mut out)?,
-        Format::Npz => npz::write(cloud, &mut out)?,
+    let left_out = match format {
+        Format::Ply => out.write_all(ply::header(cloud, &comment).as_bytes()).map(|()| 0)?,
+        Format::Pcd => out.write_all(pcd::header(cloud, &comment).as_bytes()).map(|()| 0)?,
+        Format::Kitti => kitti::write(cloud, &mut out).map(|()| 0)?,
+        Format::Npz => npz::write(cloud, &mut out).map(|()| 0)?,
         #[cfg(feature = "las")]
-        Format::Las | Format::Laz => left_out = las::write(cloud, format == Format::Laz, &comment, &mut out)?,
+        Format::Las | Format::Laz => las::write(cloud, format == Format::Laz, &comment, &mut out)?,
         #[cfg(not(feature = "las"))]
         Format::Las | Format::Laz => {
             let missing = ExportError::NotBuiltIn { what: format.name(), feature: "las" };
             return Err(io::Error::new(io::ErrorKind::Unsupported, missing));
         }
-    }
+    };
     if matches!(format, Format::Ply | Format::Pcd) {
         out.write_all(&cloud.data)?;
     }
