@@ -196,8 +196,9 @@ def test_an_old_bag_is_converted_to_v2(tmp_path: pathlib.Path) -> None:
     done = rl.convert(CORPUS / "rosbag/recorded.bag", out)
     assert done == ("bag2", 5, ["/chatter"], [str(out)], [])
     assert out.read_bytes().startswith(b"#ROSBAG V2.0\n")
-    with pytest.raises(rl.UnsupportedError, match="ROS bags"):
-        rl.convert(CORPUS / "ulog/one-topic.ulg", tmp_path / "no.bag")
+    assert rl.convert(CORPUS / "ulog/one-topic.ulg", tmp_path / "flight.bag").records == 11
+    with pytest.raises(rl.UnsupportedError, match="RLD logs cannot be converted to ROS messages"):
+        rl.convert(CORPUS / "rld/v4.rld", tmp_path / "no.bag")
 
 
 def exported(path: pathlib.Path, out: pathlib.Path, *options: str) -> bytes:
