@@ -37,8 +37,8 @@ pub fn is_grid(type_name: &str) -> bool {
 /// Otherwise, it stores the values themselves (mode `raw`), so that they are exact too.
 ///
 /// # Errors
-/// Returns the reason if the number of cells contradicts the size of the map, or if the map has no
-/// cells or no place.
+/// Returns an error if the number of cells contradicts the size of the map, if the map has no cells,
+/// or if its position is missing.
 pub fn of_message(value: &Value) -> Result<GridMap, String> {
     let info = value.get("info").ok_or("the message has no info")?;
     let side = |name: &str| match info.get(name) {

@@ -16,7 +16,9 @@ pub struct Pose {
 pub(crate) const IDENTITY_POSE: Pose = Pose { position: [0.0; 3], orientation: [1.0, 0.0, 0.0, 0.0] };
 
 impl Pose {
-    /// Returns the pose `inner`, which is relative to this pose, in the frame of this pose.
+    /// Returns the composition of this pose and `inner`. For example, if this is the pose of a robot
+    /// in a room, and `inner` is the pose of a camera on the robot, the result is the pose of the
+    /// camera in the room.
     pub(crate) fn then(&self, inner: &Self) -> Self {
         let turned = rotate(self.orientation, inner.position);
         Self {
@@ -25,15 +27,16 @@ impl Pose {
         }
     }
 
-    /// Returns the pose of the outer frame in the frame of this pose.
+    /// Returns the inverse pose. For example, the inverse of the pose of a robot in a room is the
+    /// pose of the room relative to the robot.
     pub(crate) fn inverse(&self) -> Self {
         let [w, x, y, z] = self.orientation;
         let orientation = [w, -x, -y, -z];
         Self { position: rotate(orientation, self.position).map(|part| -part), orientation }
     }
 
-    /// Returns the pose at `share` of the way from this pose to `next`. The position is
-    /// interpolated linearly, and the orientation as in [`slerp`].
+    /// Returns the pose at `share` (from 0 to 1) of the way from this pose to `next`. Interpolates
+    /// the position linearly, and the orientation with [`slerp`].
     pub(crate) fn interpolate(&self, next: &Self, share: f64) -> Self {
         let between = |axis: usize| self.position[axis] + share * (next.position[axis] - self.position[axis]);
         Self {
@@ -96,8 +99,8 @@ pub(crate) fn east_north_up(ned: &Pose) -> Pose {
     Pose { position: [east, north, -down + 0.0], orientation: product(turned, [0.0, 1.0, 0.0, 0.0]) }
 }
 
-#[expect(clippy::many_single_char_names, reason = "the letters of the textbook")]
 /// Returns the product of two quaternions. Each quaternion has the order w, x, y, z.
+#[expect(clippy::many_single_char_names, reason = "the letters of the textbook")]
 pub(crate) fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
     [
         a * e - b * f - c * g - d * h,

@@ -6,8 +6,7 @@ use rovelog::vel_format::wire::{ImageData, RobotPose};
 use rovelog::vel_format::{Kind, VelReader};
 use rovelog::{LogReader as _, Select, Topic};
 
-use crate::cloud::VelodyneOptions;
-use crate::cloud::{self, POINT};
+use crate::cloud::{self, POINT, VelodyneOptions};
 use crate::pose::length;
 
 /// Returns the type of a topic's messages, or `None` if the log format does not define it.

@@ -220,7 +220,7 @@ fn transforms_are_composed_and_interpolated() {
         [(at(1), [1.0, 1.0, 1.0], LEFT), (at(2), [2.0, 2.0, 1.0], LEFT), (at(4), [4.0, 4.0, 1.0], LEFT)];
     check(&found, &expected);
     assert_eq!((found.tally.rows, found.tally.unmatched), (5, 2));
-    assert_eq!(found.notes, ["1 transforms are no rotations, and were left out as in tf2"]);
+    assert_eq!(found.notes, ["1 transform left out, as in tf2: not finite, or without a rotation"]);
     // The inverse.
     let right = [FRAC_1_SQRT_2, 0.0, 0.0, -FRAC_1_SQRT_2];
     let inverse = between(&log, "base", "map").unwrap();

@@ -294,8 +294,9 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     Ok(Sliced { records, others: 0, topics: 1, bytes, details })
 }
 
-/// A change of the monotonic times of all rows from `row` on.
+/// A number of nanoseconds that is added to the monotonic times of a row and of all later rows.
 struct Shift {
+    /// Number of the first row whose time is changed.
     row: u64,
     nanos: i128,
 }

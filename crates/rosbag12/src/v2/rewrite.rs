@@ -92,7 +92,7 @@ fn rewrite_chunks(
                     patcher.replace(extent.data_at..extent.end, &data)?;
                 } else {
                     let packed = pack(compression, &data)?.unwrap_or(data);
-                    // The length of the data is the last field before the data.
+                    // The field `data_len` of the record is directly before the data.
                     let len_at = extent.data_at - size_of::<U32Le>() as u64;
                     let len = u32::try_from(packed.len()).unwrap_or(u32::MAX);
                     patcher.replace(len_at..extent.data_at, &len.to_le_bytes())?;
@@ -153,14 +153,17 @@ fn edit_chunk(bag: &BagReader, loaded: &LoadedChunk, edit: &mut Edit<'_>) -> Vec
     for item in chunk.records(data, loaded.result.status, hints, None).with_known_lost(&chunk.lost_ranges) {
         let unreadable = match item {
             ChunkItem::Message(found) => {
-                let head = RecordHead::read(part(data, found.at..found.end()));
+                let record = part(data, found.at..found.end());
+                let head = RecordHead::read(record);
                 if let Some(Header::Message(header)) = head.and_then(|head| Header::read(head.header)) {
                     copy.edit(edit, Part::Time(1), header.time.sec.as_bytes());
                 }
                 if let Some(message) = messages.get(&found.at) {
                     edit_payload(bag, message, message.payload(data), edit, &mut copy);
+                    continue;
                 }
-                continue;
+                // The message belongs to an unknown connection.
+                record.get(head.map_or(0, |head| head.size())..).unwrap_or_default()
             }
             ChunkItem::Connection { record, .. } => {
                 edit_connection(record.data, edit, &mut copy);

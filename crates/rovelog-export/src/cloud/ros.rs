@@ -258,8 +258,8 @@ fn scan(value: &Value, is_multi: bool) -> Result<Cloud, String> {
     Ok(Cloud::unorganized(fields, data))
 }
 
-/// Reads a `livox_ros_driver/CustomMsg`. The field `offset_time` of a point is its time in
-/// nanoseconds since the field `timebase` of the message.
+/// Reads a `livox_ros_driver/CustomMsg`. The field `offset_time` of a point is the number of
+/// nanoseconds between the time `timebase` of the message and the point.
 fn livox(value: &Value) -> Result<Cloud, String> {
     let points = list(value, "points")?;
     let fields = [

@@ -38,7 +38,7 @@ pub(super) struct Vel<'a> {
     raw: bool,
     /// The laser scanners and cameras, by topic.
     sensors: BTreeMap<TopicId, Sensor>,
-    /// The point clouds of the Velodyne scanner that have not been written yet.
+    /// Point clouds of the Velodyne scanner that will be written.
     clouds: Clouds<'a>,
     /// Additional messages whose time has not been reached yet.
     pending: VecDeque<Extra>,

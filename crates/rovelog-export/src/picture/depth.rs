@@ -19,8 +19,8 @@ const MAX_PIXELS: usize = 1 << 24;
 /// 32-bit floats.
 const HEADER_LEN: usize = 12;
 
-/// Returns the depth image of a `sensor_msgs/CompressedImage`. `encoding` is the field `format` of
-/// the message, such as `16UC1; compressedDepth rvl`.
+/// Decodes the depth image in a `sensor_msgs/CompressedImage`. `data` and `encoding` are the fields
+/// `data` and `format` of the message. An example of `encoding` is `16UC1; compressedDepth rvl`.
 pub(super) fn of_message(data: &[u8], encoding: String) -> Result<Picture, String> {
     let (header, body) = data.split_at_checked(HEADER_LEN).unwrap_or_default();
     let is_png = ImageFormat::of(body) == Some(ImageFormat::Png);

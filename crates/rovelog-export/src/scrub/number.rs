@@ -78,7 +78,7 @@ pub(super) fn read(scalar: Scalar, bytes: &[u8]) -> f64 {
     scalar_value(scalar, bytes).as_f64().unwrap_or(f64::NAN)
 }
 
-/// A stored latitude and longitude.
+/// Type and unit in which a latitude and a longitude are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
     pub(super) scalar: Scalar,

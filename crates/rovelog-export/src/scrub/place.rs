@@ -133,7 +133,8 @@ mod tests {
             }
             let (east, north) = (positions.apply(places[0]), positions.apply(places[1]));
             assert!(
-                (east.latitude - to.latitude).abs() < 2e-3 && (north.longitude - to.longitude) % 360.0 < 1e-9
+                (east.latitude - to.latitude).abs() < 2e-3
+                    && ((north.longitude - to.longitude) % 360.0).abs() < 1e-9
             );
             assert!(north.latitude > to.latitude);
         }

@@ -5,13 +5,16 @@
 //! interpolated linearly, and the rotation at constant angular velocity. There is no pose before
 //! the first and after the last transform of a child.
 //!
-//! For example, the bag has transforms `map -> odom` at 0 s and 4 s, and `odom -> base_link` at 1 s,
-//! 2 s and 5 s. The trajectory of `base_link` in `map` has the poses at 1 s, 2 s and 4 s. At 0 s and
-//! 5 s, one of the two transforms is unknown.
+//! # Example
+//!
+//! A bag has the pose of `odom` in `map` at 0 s and 4 s, and the pose of `base_link` in `odom` at 1 s,
+//! 2 s and 5 s. The trajectory of `base_link` in `map` then has poses at 1 s, 2 s and 4 s. It has no
+//! poses at 0 s and 5 s, because one of the two transforms is unknown then.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rovelog::core::backend::Backend as _;
+use rovelog::core::internal::text::count;
 use rovelog::rosbag12::BagReader;
 use rovelog::{AnyLog, Clock, LogReader as _, Select, Timestamp, Topic, Value};
 
@@ -132,7 +135,8 @@ impl Frames {
             odd += list.iter().filter(|transform| frames.add(transform, is_static).is_none()).count() as u64;
         }
         if odd > 0 {
-            trajectory.notes.push(format!("{odd} transforms are no rotations, and were left out as in tf2"));
+            let odd = count(odd, "transform");
+            trajectory.notes.push(format!("{odd} left out, as in tf2: not finite, or without a rotation"));
         }
         for frame in &mut frames.list {
             frame.transforms.sort_by_key(|transform| transform.nanos);

@@ -13,8 +13,8 @@ pub(super) enum Naming {
     /// Time of the record in nanoseconds.
     #[default]
     Record,
-    /// Time stamp in the header of the message in nanoseconds. If the message has no header, the
-    /// time of the record.
+    /// Field `header.stamp` of the message in nanoseconds. Messages without a header, or with the
+    /// stamp 0, are named by the time of the record.
     Stamp,
     /// Number of the item within its folder, counted from 0.
     Index,
@@ -32,7 +32,7 @@ pub(super) struct Row {
     /// Time of the record in nanoseconds.
     pub(super) t_ns: i64,
     pub(super) time: Option<String>,
-    /// Time stamp in the header of the message in nanoseconds.
+    /// Field `header.stamp` of the message in nanoseconds.
     pub(super) stamp_ns: Option<i64>,
     pub(super) topic: String,
     pub(super) frame_id: Option<String>,
@@ -74,7 +74,10 @@ impl Names {
     pub(super) fn next(&mut self, row: &Row) -> String {
         let base = match self.naming {
             Naming::Record => format!("{}/{:019}", self.folder, row.t_ns),
-            Naming::Stamp => format!("{}/{:019}", self.folder, row.stamp_ns.unwrap_or(row.t_ns)),
+            Naming::Stamp => {
+                let stamp = row.stamp_ns.filter(|stamp| *stamp != 0).unwrap_or(row.t_ns);
+                format!("{}/{stamp:019}", self.folder)
+            }
             Naming::Index => format!("{}/{:010}", self.folder, self.given),
         };
         self.given += 1;

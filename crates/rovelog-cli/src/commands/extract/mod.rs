@@ -63,8 +63,8 @@ pub(crate) struct Args {
     /// Format of point clouds: ply, pcd, las, laz, npz or kitti; default: both ply and pcd
     #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
     cloud: Option<cloud::Format>,
-    /// Name files after the time of the record, the stamp in the header of the message, or the
-    /// index: record, stamp or index [default: record]
+    /// Names of files: time of the record (record, default), stamp in the header of the message
+    /// (stamp), or a number (index)
     #[arg(
         long,
         value_enum,
@@ -307,7 +307,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn nothing(log: &AnyLog) -> Failure {
     let cause = match log {
         AnyLog::Rosbag(_) | AnyLog::Vel(_) => {
-            "nothing was written: no image and no point cloud was found".to_owned()
+            "nothing was written: no image, point cloud, map or stream was found".to_owned()
         }
         _ => format!("{} logs contain neither images nor point clouds", log.format().name),
     };

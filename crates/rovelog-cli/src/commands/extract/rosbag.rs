@@ -20,7 +20,7 @@ use crate::window::Window;
 pub(super) struct Message<'a> {
     topic: &'a Topic,
     value: Value,
-    /// Columns of `index.csv` that all files of the message share.
+    /// Columns of `index.csv` that are the same for all files of the message.
     row: Row,
 }
 

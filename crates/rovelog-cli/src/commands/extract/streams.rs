@@ -34,7 +34,7 @@ struct StreamFile {
 struct Part {
     /// Time of the record in nanoseconds.
     t_ns: i64,
-    /// Time stamp in the header of the message in nanoseconds.
+    /// Field `header.stamp` of the message in nanoseconds.
     stamp_ns: Option<i64>,
     /// Offset of the part in the file of the stream.
     offset: u64,

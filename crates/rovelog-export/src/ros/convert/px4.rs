@@ -154,7 +154,8 @@ pub(super) fn messages(reader: &UlogReader, clock: &RosClock, is_ros2: bool) -> 
     let mut found = Vec::new();
     for text in reader.texts().into_iter().flatten() {
         let nanos = text.time.map_or(0, |time| time.nanos);
-        let Some(time) = clock.time(nanos) else { continue };
+        // If ROS cannot represent the time, the message is counted as lost when it is written.
+        let time = clock.time(nanos).unwrap_or(RosTime { sec: 0, nsec: 0 });
         let severity = severity(text.level);
         let (type_name, start, end): (_, _, &[u8]) = if is_ros2 {
             ("rcl_interfaces/Log", Payload::default().time(time).put([10 * (severity + 1)]), &[])
