@@ -282,6 +282,7 @@ def compare(binary, path, folder):
         taken = {topic: iter(messages) for topic, messages in found.items()}
         prefix = "/px4/" if path.suffix == ".ulg" else "/vel/"
         raw, used = collections.Counter(), collections.Counter()
+        numbered = 0
         bases = collections.Counter(re.sub("/[0-9]+(#[0-9]+)?$", "", topic) for topic in {row["topic"] for row in rows})
         alone = {topic: bases[topic[:-2]] == 1 and topic.endswith("/0") for topic in {row["topic"] for row in rows}}
         names = {topic: prefix + word(topic[:-2] if alone[topic] else topic) for topic in alone}
@@ -291,6 +292,7 @@ def compare(binary, path, folder):
             time = int(row["t_ns"]) + shift
             in_time = 0 <= time < (2**32 if ros == 1 else 2**31) * 10**9
             name = names[row["topic"]]
+            numbered += name in shared and in_time
             kind = re.split("[/#@]", row["topic"])[0]
             if kind == "ImageM" and in_time and "source" in row["data"]:
                 image(row, found, name, used)
@@ -299,7 +301,9 @@ def compare(binary, path, folder):
                 got = next(taken[name], None)
                 assert got is not None, f"{name}: too few messages"
                 assert facts.get("utc_rule", "").endswith("jumps") or got[1] == time, f"{name}: {got[1]} but {time}"
-                assert same(got[2], row["data"], ros == 2), f"{name}: {str(got[2])[:300]} but {str(row['data'])[:300]}"
+                # Arrays without elements are left out, because ROS 2 forbids them.
+                data = {key: value for key, value in row["data"].items() if value != [] or hasattr(got[2], key)}
+                assert same(got[2], data, ros == 2), f"{name}: {str(got[2])[:300]} but {str(data)[:300]}"
                 raw[name] += 1
             for topic, check in source.messages(row):
                 if not in_time:
@@ -309,10 +313,13 @@ def compare(binary, path, folder):
                 check(got[2])
                 standard += 1
         for name, messages in found.items():
-            if name.startswith(prefix) and name not in shared and "LaserRange2DDataM" not in name:
+            if name in shared or re.sub("_[0-9]+$", "", name) in shared:
+                numbered -= len(messages)
+            elif name.startswith(prefix) and "LaserRange2DDataM" not in name:
                 assert raw[name] == len(messages), f"{name}: {len(messages)} messages, {raw[name]} records"
             words = {kind for kind, _, _ in messages}
             assert len(words) == 1 and re.fullmatch("(/[A-Za-z][A-Za-z0-9_]*)+", name) and "__" not in name, name
+        assert numbered == 0 or path.suffix == ".vel", f"topics that share a name: {numbered} more records than messages"
         missing = {row["topic"] for row in rows} - {row["topic"] for row in rows if raw[names[row["topic"]]]}
         missing = {topic for topic in missing if names[topic] not in shared}
         assert path.suffix != ".ulg" or not missing or not all_in_time(rows, shift, ros), f"no messages of {missing}"

@@ -137,7 +137,8 @@ struct Output<'s> {
     sink: &'s mut dyn Sink,
     clock: RosClock,
     types: GeneratedTypes,
-    /// For each topic of the log, the name of the topic to which its records are written.
+    /// For each topic of the log, the name of the topic to which its records are written. Empty for
+    /// topics without records, so that they do not take names.
     names: Vec<String>,
     /// Number of each topic in the output. `None` if ROS cannot express its type.
     numbers: HashMap<String, Option<usize>>,
@@ -162,6 +163,9 @@ impl<'s> Output<'s> {
         }
         let mut names = Names::new(std::iter::empty(), |_| false);
         let name = |topic: &Topic| {
+            if topic.count == 0 {
+                return String::new();
+            }
             // The only instance of a topic has no number, as in the output of pyulog.
             let name = match name_and_instance(&topic.name) {
                 (name, Some("0")) if instances.get(name) == Some(&1) => name,
