@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command as Line, CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{Arg, Command as Line, CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::commands::{self, Command};
 use crate::context::Global;
@@ -22,9 +22,6 @@ Examples:
 Results go to stdout, and all messages go to stderr. A FILE called - is stdin.
 Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 finished, but some data was lost.";
 
-/// Text of the short help that names the whole help.
-const MORE_HELP: &str = "Explanations and the options of all commands: --help";
-
 /// Inspect, convert, plot and repair ULog, RLD, VEL and ROS bag logs.
 #[derive(Parser)]
 #[command(name = "rovelog", version = version(), after_help = EXAMPLES, max_term_width = 100)]
@@ -36,21 +33,40 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-/// Returns the definition of the command line for the help of `-h`, which is shorter than that of
-/// `--help`. It has no global options, and the examples are its only text below the options.
-fn short_line() -> Line {
-    shorten(Cli::command().mut_args(|arg| {
-        let is_global = arg.is_global_set();
-        arg.hide(is_global)
-    }))
+/// Returns the definition of the command line for the help that `args` requests. `rovelog --help`
+/// explains the global options, and the help of a command lists their names. Of the texts below the
+/// options, `-h` shows only the examples.
+fn line_for_help(args: &[OsString]) -> Line {
+    let line = Cli::command();
+    let words: Vec<_> = args.iter().skip(1).filter_map(|arg| arg.to_str()).collect();
+    if matches!(words[..], ["--help" | "help"]) {
+        return line;
+    }
+    let globals = option_names(line.get_arguments().filter(|arg| arg.is_global_set()));
+    let is_short = words.is_empty() || words.contains(&"-h");
+    let to = words.iter().skip_while(|word| **word != "--to").nth(1).copied();
+    let to = to.or_else(|| words.iter().find_map(|word| word.strip_prefix("--to=")));
+    let line = line.mut_subcommand("export", |export| commands::export::help(export, to));
+    add_globals(line, &globals, is_short)
+        .mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg })
 }
 
-/// Removes explanations from the help of a command and its subcommands.
-fn shorten(command: Line) -> Line {
-    let command = command.mut_subcommands(shorten);
+/// Adds the names of the global options to the help of a command and its subcommands.
+fn add_globals(command: Line, globals: &str, is_short: bool) -> Line {
+    let command = command.mut_subcommands(|command| add_globals(command, globals, is_short));
     let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let examples = text.find("Examples:").map_or("", |at| &text[at..]);
-    command.after_help(format!("{MORE_HELP}\n\n{examples}").trim_end().to_owned())
+    let text = if is_short {
+        let examples = text.find("Examples:").map_or("", |at| &text[at..]);
+        format!("Explanations: --help. Options of all commands: rovelog --help\n\n{examples}")
+    } else {
+        format!("Options of all commands; for help, rovelog --help:\n  {globals}\n\n{text}")
+    };
+    command.after_help(text.trim_end().to_owned())
+}
+
+/// Returns the names of options as a list.
+pub(crate) fn option_names<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
+    args.filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect::<Vec<_>>().join(", ")
 }
 
 /// Parses the command line. If the user requests help or the version, or if an argument is invalid,
@@ -59,13 +75,14 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     if args.len() < 2 {
         // If printing fails, the reader of stdout has closed the pipe. An error message would
         // probably not be read either, so the error is ignored.
-        let _ = short_line().print_help();
+        let _ = line_for_help(&args).print_help();
         std::process::exit(0);
     }
     // clap repeats invalid arguments in its message. An argument may be a file name with control
     // characters, and these must not reach the terminal.
     let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(is_terminal_control));
-    let line = if args.iter().any(|arg| arg == "-h") { short_line() } else { Cli::command() };
+    let is_help = args.iter().any(|arg| arg == "-h" || arg == "--help" || arg == "help");
+    let line = if is_help { line_for_help(&args) } else { Cli::command() };
     let parsed = line.try_get_matches_from(with_command(args));
     parsed.and_then(|matches| Cli::from_arg_matches(&matches)).unwrap_or_else(|mut error| {
         // If the user passes an option of another command, clap suggests passing it as a value

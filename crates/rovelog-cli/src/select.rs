@@ -25,7 +25,7 @@ pub(crate) struct TopicArgs {
     /// Leave out topics whose whole name matches this regular expression; repeatable
     #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole_name, conflicts_with = "topics")]
     exclude: Vec<Regex>,
-    /// Use only the topics with these exact names; imu without an instance number means imu/0
+    /// Use only the topics with these names; imu means imu/0
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', add = ArgValueCompleter::new(topic_names))]
     topics: Vec<String>,
 }

@@ -11,11 +11,11 @@ use crate::times::Times;
 /// Options that select a time window.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct WindowArgs {
-    /// Start of the time range (inclusive): +10s (after the log's start), -30s (before its end),
-    /// 112.5s (log clock), 12:01:05 or 2026-05-20T12:01:05Z (UTC), or nanoseconds
+    /// Start (inclusive): +10s (after the log's start), -30s (before its end), 112.5s or
+    /// nanoseconds (log clock), 12:01:05 or 2026-05-20T12:01:05Z (UTC)
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<TimePoint>,
-    /// End of the time range (exclusive), in the same forms as --start
+    /// End (exclusive), in the same forms
     #[arg(short = 'E', long, value_name = "TIME", allow_hyphen_values = true)]
     end: Option<TimePoint>,
 }

@@ -37,16 +37,27 @@ fn info_names_findings_and_totals() {
 }
 
 #[test]
-fn the_short_help_has_no_global_options_and_the_long_help_has_all() {
+fn the_help_of_a_command_names_the_global_options() {
     for command in ["stats", "plot", "rld csv", "info"] {
         let [short, long] =
             ["-h", "--help"].map(|option| text(&common::run(&format!("{command} {option}")).stdout));
         assert!(!short.contains("--max-unpacked") && long.contains("--max-unpacked"), "{command}: {short}");
-        assert!(short.contains("the options of all commands: --help"), "{command}: {short}");
+        assert!(!long.contains("--max-unpacked <SIZE>"), "{command}: {long}");
+        assert!(short.contains("Options of all commands: rovelog --help"), "{command}: {short}");
         assert!(short.lines().count() < long.lines().count());
     }
     let [short, long] = ["-h", "--help"].map(|option| text(&common::run(&format!("plot {option}")).stdout));
     assert!(short.contains("Examples:") && !short.contains("Quaternions") && long.contains("Quaternions"));
+}
+
+#[test]
+fn the_help_of_exports_explains_the_options_of_one_format() {
+    let help = |words: &str| text(&common::run(&format!("{words} --help")).stdout);
+    assert!(help("").contains("--max-unpacked <SIZE>"));
+    let [all, csv, bag2] = ["export", "convert --to csv", "export --to=bag2"].map(help);
+    assert!(all.contains("csv: --dialect, --delimiter") && !all.contains("--dialect <NAME>"), "{all}");
+    assert!(csv.contains("--dialect <NAME>") && !csv.contains("--ros2"), "{csv}");
+    assert!(bag2.contains("--modernize  ") && !bag2.contains("--dialect"), "{bag2}");
 }
 
 #[test]

@@ -37,9 +37,9 @@ fn commands(help: &str) -> Vec<&str> {
     names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
 
-/// Returns a help text without the paragraphs of the global options.
+/// Returns a help text without the names of the global options.
 fn without_global_options(help: &str) -> String {
-    let parts = help.trim_end().split("\n\n").filter(|part| !part.starts_with("Global options:"));
+    let parts = help.trim_end().split("\n\n").filter(|part| !part.starts_with("Options of all commands"));
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
@@ -61,6 +61,13 @@ fn the_command_line_reference_is_up_to_date() {
             let name = format!("{name} {inner}");
             let text = without_global_options(&help(&name));
             let _ = write!(page, "\n## rovelog {name}\n\n```text\n{text}\n```\n");
+        }
+        if name == "export" {
+            for format in ["csv", "parquet", "mcap"] {
+                let text = help(&format!("export --to {format}"));
+                let options = text.split("\n\n").find(|part| part.starts_with("Options of")).unwrap();
+                let _ = write!(page, "\n### rovelog export --to {format}\n\n```text\n{options}\n```\n");
+            }
         }
     }
     check("command-line.md", &page);
@@ -87,6 +94,15 @@ fn no_example_of_the_help_is_wrapped_at_80_columns() {
         }
     }
     assert!(examples > 100, "{examples} examples");
+}
+
+/// A longer help is hard to read in a terminal.
+#[test]
+fn the_help_of_commands_that_write_files_has_at_most_60_lines() {
+    for command in ["export", "extract", "track", "scrub"] {
+        let lines = help(command).lines().count();
+        assert!(lines <= 60, "{command}: {lines} lines");
+    }
 }
 
 fn table(rules: &[&Rule]) -> String {

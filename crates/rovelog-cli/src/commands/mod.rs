@@ -8,7 +8,7 @@ pub(crate) mod diff;
 mod du;
 mod dump;
 mod events;
-mod export;
+pub(crate) mod export;
 mod extract;
 mod findings;
 mod info;

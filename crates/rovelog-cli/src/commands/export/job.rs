@@ -12,7 +12,8 @@ use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, T
 use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson, topic_names};
 use serde::Serialize;
 
-use super::args::{Args, CsvDialect, NameStyle, Profile, Target, Unit};
+use super::args::{Args, Target};
+use super::format_args::{CsvDialect, NameStyle, Profile, Unit};
 use crate::compression::FileCompression;
 use crate::context::Context;
 use crate::destination::Destination;
@@ -74,20 +75,20 @@ impl Job<'_> {
     pub(super) fn options(&self) -> TableOptions {
         let args = self.args;
         let mut options = TableOptions::default();
-        options.flatten = args.flatten;
-        options.spark = args.profile == Some(Profile::Spark);
-        options.blobs = args.blobs;
+        options.flatten = args.tables.flatten;
+        options.spark = args.tables.profile == Some(Profile::Spark);
+        options.blobs = args.tables.blobs;
         options.times_from = self.times_from;
         options.derived.clone_from(&self.derived);
-        options.delimiter = args.delimiter.unwrap_or(b',');
+        options.delimiter = args.csv.delimiter.unwrap_or(b',');
         options.jobs = self.context.jobs();
-        if args.names == Some(NameStyle::Dot) {
+        if args.csv.names == Some(NameStyle::Dot) {
             options.names = Names::Dot;
         }
-        if args.time_unit == Some(Unit::Ns) {
+        if args.tables.time_unit == Some(Unit::Ns) {
             options.time_unit = TimeUnit::Nanoseconds;
         }
-        if args.dialect == Some(CsvDialect::Pyulog) {
+        if args.csv.dialect == Some(CsvDialect::Pyulog) {
             options.dialect = Dialect::Pyulog;
         }
         options
@@ -102,7 +103,7 @@ impl Job<'_> {
     /// Returns the paths of all files that are read. The output must not overwrite any of them.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
         let mut files = self.input.files(self.context);
-        files.extend(self.args.velodyne.file());
+        files.extend(self.args.messages.velodyne.file());
         files
     }
 
@@ -126,13 +127,14 @@ impl Job<'_> {
 
     pub(super) fn mcap(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
         let mut options = McapOptions::default();
-        options.velodyne = self.args.velodyne.options()?;
-        (options.typed, options.keep_ned) = (!self.args.no_typed, self.args.keep_ned);
-        (options.raw, options.full, options.batch) = (self.args.raw, self.args.full, self.args.batch);
+        options.velodyne = self.args.messages.velodyne.options()?;
+        (options.typed, options.keep_ned) = (!self.args.messages.no_typed, self.args.messages.keep_ned);
+        (options.raw, options.full, options.batch) =
+            (self.args.messages.raw, self.args.messages.full, self.args.messages.batch);
         options.jobs = self.context.jobs();
         options.compression =
-            self.args.compression.and_then(FileCompression::for_mcap).unwrap_or(options.compression);
-        options.ros = match (self.args.ros2, self.args.modernize) {
+            self.args.messages.compression.and_then(FileCompression::for_mcap).unwrap_or(options.compression);
+        options.ros = match (self.args.messages.ros2, self.args.messages.modernize) {
             (true, _) => RosForm::Ros2,
             (false, true) => RosForm::Modernized,
             (false, false) => RosForm::Recorded,
@@ -150,10 +152,10 @@ impl Job<'_> {
                 .at(&self.input.path));
         }
         let mut options = Bag2Options::default();
-        options.velodyne = self.args.velodyne.options()?;
-        options.modernize = self.args.modernize;
+        options.velodyne = self.args.messages.velodyne.options()?;
+        options.modernize = self.args.messages.modernize;
         options.compression =
-            self.args.compression.and_then(FileCompression::for_bag).unwrap_or(Compression::None);
+            self.args.messages.compression.and_then(FileCompression::for_bag).unwrap_or(Compression::None);
         self.messages(target, "log.bag", |out, take| {
             bag2::write(self.log, &self.select(topics), &options, out, take).map_err(|error| {
                 // A format error means that the log contains data that a V2.0 bag cannot represent.
@@ -291,7 +293,7 @@ impl Job<'_> {
         losses: &mut Vec<Loss>,
         step: &mut dyn FnMut(u64),
     ) -> Result<Vec<(PathBuf, &'t Topic, u64)>, Failure> {
-        let pyulog = self.args.dialect == Some(CsvDialect::Pyulog);
+        let pyulog = self.args.csv.dialect == Some(CsvDialect::Pyulog);
         let name_of = if pyulog { pyulog_stem } else { Path::file_stem };
         let named = if self.input.is_stdin() { None } else { name_of(&self.input.path) };
         let log_name = named.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());

@@ -1,6 +1,7 @@
 //! The command `rovelog export`, which converts a log for other tools.
 
 mod args;
+mod format_args;
 mod job;
 mod join;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 pub(crate) use self::args::Args;
 use self::args::{Target, by_name, check_options, kind_of, target};
+pub(crate) use self::format_args::help;
 use self::job::{Done, FileDoc, Job};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
@@ -84,14 +86,14 @@ fn one(
     let scope = if args.join.is_asked() { ReadScope::All } else { ReadScope::Records(&select) };
     let (log, provenance) = input.open_with_provenance(context, &scope, kind.tells_source())?;
     let here = |failure: Failure| failure.at(&input.path);
-    let velodyne = args.velodyne.chosen();
+    let velodyne = args.messages.velodyne.chosen();
     for (option, chosen, formats) in [
         (velodyne.unwrap_or_default(), velodyne.is_some(), &["vel"][..]),
-        ("--raw", args.raw, &["vel"]),
-        ("--full", args.full, &["rld"]),
-        ("--batch", args.batch.is_some(), &["rld"]),
-        ("--ros2", args.ros2, &["rosbag", "ulog", "vel"]),
-        ("--modernize", args.modernize, &["rosbag"]),
+        ("--raw", args.messages.raw, &["vel"]),
+        ("--full", args.messages.full, &["rld"]),
+        ("--batch", args.messages.batch.is_some(), &["rld"]),
+        ("--ros2", args.messages.ros2, &["rosbag", "ulog", "vel"]),
+        ("--modernize", args.messages.modernize, &["rosbag"]),
     ] {
         let format = log.format();
         if chosen && !formats.contains(&format.id) {

@@ -20,17 +20,16 @@ use crate::text::count;
 use crate::window::{WindowArgs, span};
 
 const MORE: &str = "\
-Maps (kml, gpx, geojson, -f): without --topic, all instances of the first of \
-these topics with a fix are used: vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, \
-vehicle_global_position. If a log has no fix, the command fails with exit code 1 and writes no \
-file. VEL logs: a fix whose quality is an unknown number is kept, unless --min-fix is given.
+Maps (kml, gpx, geojson, -f) of PX4 logs: without --topic, all instances of the first of these \
+topics with a fix: vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, \
+vehicle_global_position. If a log has no fix, nothing is written (exit code 1).
 
 Trajectories (tum, kitti, euroc, csv): all poses of one topic, in the axes of ROS. Bags: Odometry, \
 PoseWithCovarianceStamped, PoseStamped, TransformStamped or NavSatFix, with the times of header.stamp. \
 PX4: vehicle_odometry, or vehicle_local_position with vehicle_attitude. Other positions become \
 meters east, north and up. Times are UTC if it is known; see --time-base.
 
-Several logs are written to several files in a folder or, with -f csv, to one table.
+Several logs become files in a folder or, with -f csv, one table.
 
 Examples:
   rovelog track flight.ulg -o flight.kml       for Google Earth
