@@ -83,6 +83,37 @@ fn every_message_fits_its_definition() {
     assert!(compared > 1000);
 }
 
+/// Levels of `rosgraph_msgs/Log` are powers of two, from 1 (debug) to 16 (fatal).
+#[test]
+fn console_messages_become_rosout() {
+    let log = corpus("ulog/texts-of-all-levels.ulg");
+    let AnyLog::Ulog(reader) = &log else { panic!("a ULog") };
+    let bag = open(bag2(&log).out).unwrap();
+    let found: Vec<_> = values(&bag, "/rosout")
+        .iter()
+        .map(|value| {
+            let text = |name: &str| value.get(name).unwrap().as_str().unwrap().to_owned();
+            (number(value, "level"), text("name"), text("msg"))
+        })
+        .collect();
+    let expected: Vec<_> = reader
+        .texts()
+        .unwrap()
+        .map(|line| {
+            let level = match line.level {
+                0 => 16.0,
+                1..=3 => 8.0,
+                4 | 5 => 4.0,
+                6 => 2.0,
+                _ => 1.0,
+            };
+            (level, line.source.unwrap_or_else(|| "px4".to_owned()), line.text)
+        })
+        .collect();
+    assert_eq!(found, expected);
+    assert!(found.len() > 5);
+}
+
 /// A level vehicle measures an acceleration of 9.8 m/s² upward.
 #[test]
 fn flights_have_the_axes_of_ros() {
