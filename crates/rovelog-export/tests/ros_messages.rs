@@ -96,9 +96,11 @@ fn console_messages_become_rosout() {
             (number(value, "level"), text("name"), text("msg"))
         })
         .collect();
-    let expected: Vec<_> = reader
-        .texts()
-        .unwrap()
+    // The times of the log run backward, and those of the bag forward.
+    let mut lines: Vec<_> = reader.texts().unwrap().collect();
+    lines.sort_by_key(|line| line.time.unwrap().nanos);
+    let expected: Vec<_> = lines
+        .into_iter()
         .map(|line| {
             let level = match line.level {
                 0 => 16.0,
