@@ -14,3 +14,12 @@ pub fn set_interpreter(interpreter: PathBuf) {
     // A second call is ignored. The interpreter does not change while the process runs.
     let _ = INTERPRETER.set(interpreter);
 }
+
+/// Returns the program and the first arguments that start this command line once more: the Python
+/// interpreter, or the binary `rovelog`.
+pub(crate) fn this_program() -> std::io::Result<(PathBuf, Vec<String>)> {
+    match INTERPRETER.get() {
+        Some(python) => Ok((python.clone(), ["-m", "rovelog"].map(str::to_owned).to_vec())),
+        None => Ok((std::env::current_exe()?, Vec::new())),
+    }
+}

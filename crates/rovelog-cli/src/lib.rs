@@ -17,7 +17,7 @@ mod interpreter;
 mod machine;
 #[cfg(feature = "man")]
 mod man;
-#[cfg(not(all(feature = "lake", feature = "view")))]
+#[cfg(not(all(feature = "agents", feature = "lake", feature = "view")))]
 mod not_built_in;
 mod notices;
 mod outfile;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Format, Global};
 use crate::failure::{Failure, Outcome, Status};
-use crate::interpreter::INTERPRETER;
+use crate::interpreter::{INTERPRETER, this_program};
 use crate::machine::Count;
 use crate::text::{count, escape, parse_size, size};
 
@@ -272,18 +272,14 @@ fn summarize(done: &Ingested, context: &Context) {
     }
 }
 
-/// Returns the command that starts a worker process. It is `program` if given, otherwise the
-/// current Python interpreter, or the current `rovelog` binary.
+/// Returns the command that starts a worker process. It is `program` if given, otherwise this
+/// program.
 fn worker(program: Option<&Path>) -> Result<Worker, Failure> {
     let serve = ["lake", "worker"].map(str::to_owned);
     if let Some(program) = program {
         return Ok(Worker::Process { program: program.to_owned(), arguments: serve.to_vec() });
     }
-    if let Some(python) = INTERPRETER.get() {
-        let module = ["-m", "rovelog"].map(str::to_owned);
-        return Ok(Worker::Process { program: python.clone(), arguments: [module, serve].concat() });
-    }
-    let program =
-        std::env::current_exe().map_err(|error| Failure::failed(format!("cannot start workers: {error}")))?;
-    Ok(Worker::Process { program, arguments: serve.to_vec() })
+    let (program, first) =
+        this_program().map_err(|error| Failure::failed(format!("cannot start workers: {error}")))?;
+    Ok(Worker::Process { program, arguments: [first, serve.to_vec()].concat() })
 }

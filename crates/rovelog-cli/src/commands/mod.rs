@@ -16,6 +16,8 @@ mod info;
 mod ingest;
 #[cfg(feature = "lake")]
 mod lake;
+#[cfg(feature = "agents")]
+mod mcp;
 mod merge;
 mod messages;
 mod params;
@@ -39,7 +41,7 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::failure::Outcome;
-#[cfg(not(all(feature = "lake", feature = "view")))]
+#[cfg(not(all(feature = "agents", feature = "lake", feature = "view")))]
 use crate::{failure::Failure, not_built_in};
 
 /// A subcommand.
@@ -87,6 +89,11 @@ pub(crate) enum Command {
     /// Explore logs in the browser (not in this build)
     #[cfg(not(feature = "view"))]
     View(not_built_in::Args),
+    #[cfg(feature = "agents")]
+    Mcp(mcp::Args),
+    /// Let agents read logs (not in this build)
+    #[cfg(not(feature = "agents"))]
+    Mcp(not_built_in::Args),
     Bag(bag::Args),
     Rld(rld::Args),
     Ulog(ulog::Args),
@@ -148,6 +155,10 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::View(args) => view::run(&args, context),
         #[cfg(not(feature = "view"))]
         Command::View(_) => Err(Failure::not_built_in("cannot show logs in the browser", "view")),
+        #[cfg(feature = "agents")]
+        Command::Mcp(args) => mcp::run(&args, context),
+        #[cfg(not(feature = "agents"))]
+        Command::Mcp(_) => Err(Failure::not_built_in("cannot answer agents", "agents")),
         Command::Bag(args) => bag::run(&args, context),
         Command::Rld(args) => rld::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),

@@ -1,0 +1,103 @@
+//! Shortens answers, because an agent pays for every byte that it reads.
+
+use serde_json::Value;
+
+use super::run::Answer;
+
+/// Maximum size of an answer in bytes.
+pub(super) const MAX_ANSWER: usize = 16_000;
+
+/// Number of bytes that [`MAX_ANSWER`] leaves for notes.
+const FOR_NOTES: usize = 1_000;
+
+/// Maximum number of characters of a text in a shortened document.
+const MAX_TEXT: usize = 1_000;
+
+/// Number of keys that an object keeps, even if arrays become shorter.
+const MIN_KEYS: usize = 40;
+
+/// Returns a document as an answer. If it is too large, its longest arrays and objects lose their
+/// last elements, and the notes say how many there are.
+pub(super) fn fit(document: &Value, mut notes: Vec<String>) -> Answer {
+    let budget = MAX_ANSWER - FOR_NOTES;
+    let mut text = document.to_string();
+    if text.len() > budget {
+        // The largest number of elements with which the document fits.
+        let (mut fits, mut too_many) = (0, text.len());
+        while too_many - fits > 1 {
+            let middle = fits.midpoint(too_many);
+            let size = cut(document, middle, "", &mut Vec::new()).to_string().len();
+            if size <= budget { fits = middle } else { too_many = middle }
+        }
+        let mut left_out = Vec::new();
+        text = cut(document, fits, "", &mut left_out).to_string();
+        if text.len() > budget {
+            text = shortened(&text);
+        }
+        left_out.truncate(10);
+        notes.push(format!(
+            "left out: {}; select topics, fields or a time range to see more",
+            left_out.join(", ")
+        ));
+    }
+    Answer::Text { text, notes }
+}
+
+/// Returns `value` with at most `max` elements in each array and object. `left_out` receives a text
+/// for each that lost elements. `path` is the path of the value in the document.
+fn cut(value: &Value, max: usize, path: &str, left_out: &mut Vec<String>) -> Value {
+    let mut count = |kept: usize, all: usize| {
+        if kept < all {
+            left_out.push(format!("{path} has {kept} of {all}"));
+        }
+    };
+    match value {
+        Value::Array(values) => {
+            count(max.min(values.len()), values.len());
+            let values = values.iter().take(max);
+            values.enumerate().map(|(i, value)| cut(value, max, &format!("{path}[{i}]"), left_out)).collect()
+        }
+        Value::Object(fields) => {
+            let max_keys = max.max(MIN_KEYS);
+            count(max_keys.min(fields.len()), fields.len());
+            let fields = fields.iter().take(max_keys);
+            let dot = if path.is_empty() { "" } else { "." };
+            let fields = fields
+                .map(|(key, value)| (key.clone(), cut(value, max, &format!("{path}{dot}{key}"), left_out)));
+            Value::Object(fields.collect())
+        }
+        Value::String(text) if text.chars().count() > MAX_TEXT => {
+            let start: String = text.chars().take(MAX_TEXT).collect();
+            left_out.push(format!("{path} has {MAX_TEXT} of {} characters", text.chars().count()));
+            Value::String(start)
+        }
+        value => value.clone(),
+    }
+}
+
+/// Returns the whole lines of `text` as an answer.
+pub(super) fn rows(text: &str, mut notes: Vec<String>) -> Answer {
+    let budget = MAX_ANSWER - FOR_NOTES;
+    let end = if text.len() <= budget {
+        text.len()
+    } else {
+        text[..text.floor_char_boundary(budget)].rfind('\n').map_or(0, |at| at + 1)
+    };
+    let rows = text[..end].lines().count().saturating_sub(1);
+    if end < text.len() {
+        notes.push(format!("these are the first {rows} rows; for more, give a later start"));
+    }
+    Answer::Text { text: text[..end].to_owned(), notes }
+}
+
+/// Returns a list of texts as an answer.
+pub(super) fn list(name: &str, texts: impl Iterator<Item = String>) -> Answer {
+    let mut fields = serde_json::Map::new();
+    fields.insert(name.to_owned(), texts.collect::<Vec<_>>().into());
+    fit(&Value::Object(fields), Vec::new())
+}
+
+/// Returns the start of `text` if it is longer than an answer may be.
+pub(super) fn shortened(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_ANSWER - FOR_NOTES)].to_owned()
+}

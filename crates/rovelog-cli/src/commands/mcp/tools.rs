@@ -1,0 +1,267 @@
+//! The tools of the server. Each tool stands for a command of Rovelog.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rmcp::model::ToolAnnotations;
+use serde_json::{Map, Value, json};
+
+use crate::input::logs_and_signals;
+
+/// A tool: a command and the arguments that agents may give.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    about: &'static str,
+    /// The command, with the arguments that it always has.
+    command: &'static [&'static str],
+    pub(super) form: Form,
+    arguments: &'static [Argument],
+}
+
+/// Form of the command's output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    /// Lines of CSV, of which any number is useful.
+    Rows,
+    Png,
+}
+
+/// An argument of a tool.
+struct Argument {
+    name: &'static str,
+    about: &'static str,
+    kind: Kind,
+    is_required: bool,
+}
+
+/// Kind of an argument: how it is passed to the command.
+enum Kind {
+    /// The log, as a path.
+    Log,
+    /// A folder, which is not passed on.
+    Folder,
+    /// The value of an option.
+    Option(&'static str),
+    /// Words after the log.
+    Words,
+}
+
+impl Argument {
+    const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self { name, about, kind, is_required: false }
+    }
+
+    const fn required(name: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self { name, about, kind, is_required: true }
+    }
+}
+
+const FILE: Argument = Argument::required("file", Kind::Log, "path of the log, as the tool logs returns it");
+const START: Argument = Argument::optional(
+    "start",
+    Kind::Option("--start"),
+    "+10s (after the log's start), -30s (before its end), 112.5s or nanoseconds (log clock), or UTC",
+);
+const END: Argument = Argument::optional("end", Kind::Option("--end"), "end (exclusive), in the same forms");
+const TOPICS: Argument =
+    Argument::optional("topics", Kind::Option("--topics"), "exact names, separated by commas; default: all");
+const FIELDS: Argument = Argument::optional(
+    "fields",
+    Kind::Option("--fields"),
+    "fields (q, q[0..2], pos.*) and expressions (norm(q), p=V1*I1), separated by commas; default: all",
+);
+
+/// All tools.
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "logs",
+        about: "List the logs that can be read",
+        command: &[],
+        form: Form::Json,
+        arguments: &[Argument::optional("folder", Kind::Folder, "only logs in this folder")],
+    },
+    Tool {
+        name: "info",
+        about: "Summarize a log: format, times, device, topics, problems, distances, energy",
+        command: &["info", "-v", "-f", "json"],
+        form: Form::Json,
+        arguments: &[FILE],
+    },
+    Tool {
+        name: "topics",
+        about: "List the topics of a log: type, records, rate, size",
+        command: &["topics", "-f", "json"],
+        form: Form::Json,
+        arguments: &[FILE],
+    },
+    Tool {
+        name: "schema",
+        about: "Show the fields of topics: names, types, units",
+        command: &["schema", "-f", "json"],
+        form: Form::Json,
+        arguments: &[FILE, Argument::optional("topics", Kind::Words, "exact names; default: all")],
+    },
+    Tool {
+        name: "findings",
+        about: "List what went wrong: failures and problems, with their cause and time",
+        command: &["findings", "-f", "json"],
+        form: Form::Json,
+        arguments: &[
+            FILE,
+            Argument::optional("severity", Kind::Option("--severity"), "at least high, medium or low"),
+        ],
+    },
+    Tool {
+        name: "events",
+        about: "Show when conditions hold, such as 'voltage_v < 14'; without conditions, the flight modes, \
+                arming and failsafes of an autopilot",
+        command: &["events", "-f", "json"],
+        form: Form::Json,
+        arguments: &[
+            FILE,
+            Argument::optional("conditions", Kind::Words, "comparisons of signals"),
+            START,
+            END,
+        ],
+    },
+    Tool {
+        name: "messages",
+        about: "Show the console messages that the device logged",
+        command: &["messages", "--fold", "-f", "json"],
+        form: Form::Json,
+        arguments: &[
+            FILE,
+            Argument::optional("level", Kind::Option("--level"), "at least error, warning, info or debug"),
+            Argument::optional("grep", Kind::Option("--grep"), "regular expression"),
+            START,
+            END,
+        ],
+    },
+    Tool {
+        name: "params",
+        about: "Show the parameters of a ULog",
+        command: &["params", "-f", "json"],
+        form: Form::Json,
+        arguments: &[FILE, Argument::optional("names", Kind::Words, "names or patterns such as MC_*_P")],
+    },
+    Tool {
+        name: "problems",
+        about: "List damage and other problems of the file, with byte ranges, and gaps of topics",
+        command: &["check", "-f", "json"],
+        form: Form::Json,
+        arguments: &[FILE],
+    },
+    Tool {
+        name: "stats",
+        about: "Compute min, max, mean and deviation of fields; charge and energy of power logs",
+        command: &["stats", "-f", "json"],
+        form: Form::Json,
+        arguments: &[FILE, TOPICS, FIELDS, START, END],
+    },
+    Tool {
+        name: "rows",
+        about: "Print records of one topic as CSV, from the start; to go on, give the t_ns of the last row plus \
+                1 as start",
+        command: &["cat", "-f", "csv"],
+        form: Form::Rows,
+        arguments: &[
+            FILE,
+            Argument::required("topic", Kind::Option("--topics"), "exact name"),
+            FIELDS,
+            START,
+            END,
+        ],
+    },
+    Tool {
+        name: "plot",
+        about: "Draw signals over time as a picture",
+        command: &["plot", "--to", "png"],
+        form: Form::Png,
+        arguments: &[
+            FILE,
+            Argument::required(
+                "signals",
+                Kind::Words,
+                "TOPIC.FIELD, FIELD, TOPIC or an expression; 'a,b' shares an axis",
+            ),
+            START,
+            END,
+        ],
+    },
+];
+
+impl Tool {
+    /// Returns the description of the tool that agents read.
+    pub(super) fn describe(&self) -> rmcp::model::Tool {
+        let properties: Map<_, _> = self
+            .arguments
+            .iter()
+            .map(|argument| {
+                let about = argument.about;
+                let schema = match argument.kind {
+                    Kind::Words => {
+                        json!({"type": "array", "items": {"type": "string"}, "description": about})
+                    }
+                    _ => json!({"type": "string", "description": about}),
+                };
+                (argument.name.to_owned(), schema)
+            })
+            .collect();
+        let required = self.arguments.iter().filter(|argument| argument.is_required);
+        let required: Vec<_> = required.map(|argument| argument.name).collect();
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), properties.into());
+        schema.insert("required".to_owned(), required.into());
+        schema.insert("additionalProperties".to_owned(), false.into());
+        let mut tool = rmcp::model::Tool::new(self.name, self.about, Arc::new(schema));
+        tool.annotations = Some(ToolAnnotations::new().read_only(true));
+        tool
+    }
+
+    /// Returns the arguments of the command for the `values` of an agent. `find` returns the path of
+    /// a log that the agent may read.
+    pub(super) fn words(
+        &self,
+        values: &Map<String, Value>,
+        find: impl Fn(&str) -> Result<PathBuf, String>,
+    ) -> Result<Vec<String>, String> {
+        let known = |name: &String| self.arguments.iter().any(|argument| argument.name == name);
+        if let Some(name) = values.keys().find(|name| !known(name)) {
+            return Err(format!("the tool {} has no argument {name}", self.name));
+        }
+        let mut options: Vec<_> = self.command.iter().map(|&word| word.to_owned()).collect();
+        let mut words = Vec::new();
+        for argument in self.arguments {
+            let given = values.get(argument.name).map(|value| texts(argument.name, value)).transpose()?;
+            match (given.as_deref(), &argument.kind) {
+                (None | Some([]), _) if argument.is_required => {
+                    return Err(format!("the argument {} is missing", argument.name));
+                }
+                (None, _) | (_, Kind::Folder) => {}
+                (Some(log), Kind::Log) => {
+                    words.extend(log.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?);
+                }
+                (Some(values), Kind::Option(option)) => {
+                    options.extend(values.iter().map(|value| format!("{option}={value}")));
+                }
+                (Some(values), Kind::Words) => words.extend(values.iter().map(PathBuf::from)),
+            }
+        }
+        let words: Vec<_> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        // A command takes a word that is the name of a file for a log, which may be in any folder.
+        if let [_, log, ..] = &logs_and_signals(&words).0[..] {
+            return Err(format!("{} is a log, but was given as a word", log.display()));
+        }
+        options.push("--".to_owned());
+        Ok([options, words].concat())
+    }
+}
+
+/// Returns the value of the argument `name` as texts: one for a string, several for an array.
+fn texts(name: &str, value: &Value) -> Result<Vec<String>, String> {
+    let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let texts = values.iter().map(|value| value.as_str().map(str::to_owned)).collect::<Option<_>>();
+    texts.ok_or_else(|| format!("the argument {name} must be a string or a list of strings"))
+}
