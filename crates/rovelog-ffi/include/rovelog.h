@@ -109,7 +109,8 @@ typedef struct {
   const char *name;
   // Name of the type of the records, such as `vehicle_attitude`.
   const char *type_name;
-  // Number of records.
+  // Number of records. The stream of the topic has one row for each record that can be decoded,
+  // but for Velodyne packets of VEL logs one row for each point.
   uint64_t records;
   // Number of records that cannot be decoded, so that the stream of the topic does not contain
   // them. The number is complete after the stream has been read to its end.

@@ -41,10 +41,11 @@ pub struct RovelogSelect {
 // all functions in this module.
 #[unsafe(no_mangle)]
 pub extern "C" fn rovelog_version() -> *const c_char {
-    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(version) => version,
-        Err(_) => c"",
-    };
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
     VERSION.as_ptr()
 }
 

@@ -43,7 +43,8 @@ pub struct RovelogTopic {
     pub name: *const c_char,
     /// Name of the type of the records, such as `vehicle_attitude`.
     pub type_name: *const c_char,
-    /// Number of records.
+    /// Number of records. The stream of the topic has one row for each record that can be decoded,
+    /// but for Velodyne packets of VEL logs one row for each point.
     pub records: u64,
     /// Number of records that cannot be decoded, so that the stream of the topic does not contain
     /// them. The number is complete after the stream has been read to its end.

@@ -55,7 +55,9 @@ impl TopicStream {
             let log = self.batches.borrow_owner();
             let lost = log.losses();
             if *lost != log.info().lost {
-                let why = format!("{lost}; this was found only while reading, because the log was opened by its index");
+                let why = format!(
+                    "{lost}; this was found only while reading, because the log was opened by its index"
+                );
                 let error = Error::new(log.format().id, ErrorKind::DataLost, None, why);
                 return Err(external(error));
             }

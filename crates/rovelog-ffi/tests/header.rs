@@ -9,7 +9,8 @@ use rovelog_testing::{root, skipped};
 fn the_header_is_up_to_date() {
     let folder = root().join("crates/rovelog-ffi");
     let mut cbindgen = Command::new("cbindgen");
-    let Ok(output) = cbindgen.current_dir(&folder).args(["--quiet", "--config", "cbindgen.toml", "."]).output()
+    let Ok(output) =
+        cbindgen.current_dir(&folder).args(["--quiet", "--config", "cbindgen.toml", "."]).output()
     else {
         return skipped("cbindgen is not installed: cargo install cbindgen --version 0.29.2");
     };

@@ -51,6 +51,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "rovelog-python",
         &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-scale", "rovelog-cli"],
     ),
+    ("rovelog-ffi", &["rovelog-testing", "rovelog"]),
     ("fuzz-bodies", &["rovelog", "rovelog-export"]),
     // If the corpus generator used our readers, their mistakes could be in the expected results.
     ("corpus-generator", &[]),
