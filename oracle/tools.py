@@ -38,6 +38,8 @@ os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), 
 def run(page: pathlib.Path) -> None:
     scope: dict[str, object] = {}
     done = 0
+    if page.stem == "matlab":
+        shutil.copy(docs.parent / "crates/rovelog-ffi/examples/rovelog_topic.c", ".")
     for name, source in SOURCE.findall(page.read_text(encoding="utf-8")):
         pathlib.Path(name).write_text(source, encoding="utf-8")
     for needs, kind, code in BLOCK.findall(page.read_text(encoding="utf-8")):
