@@ -50,6 +50,8 @@ static void read_log(const char *path, int print) {
     check(rovelog_topic(log, i, &topic), path, "", rovelog_last_error_message());
     if (rovelog_stream(log, i, NULL, &stream) != ROVELOG_STATUS_OK) continue;
     int64_t rows = count_rows(&stream, path, topic.name);
+    /* The number of records that cannot be decoded is complete after the stream was read. */
+    check(rovelog_topic(log, i, &topic), path, "", rovelog_last_error_message());
     if (print) printf("%s\t%s\t%" PRId64 "\n", path, topic.name, rows + (int64_t)topic.undecodable);
   }
   for (size_t i = 0; i < rovelog_problem_count(log); i++) {

@@ -58,6 +58,8 @@ print(f"{topics} topics of {len(counted)} logs: {differences} with another numbe
 def blocks_at_end(opens: int) -> int:
     """Returns the number of blocks that are still allocated when the program ends. Fails at a leak or invalid access."""
     leaks = ["--leak-check=full", "--errors-for-leak-kinds=definite,indirect", "--error-exitcode=1"]
+    # The compiler evaluates both sides of `&&` at once in safe code, which valgrind reports as undefined values.
+    leaks.append("--undef-value-errors=no")
     with tempfile.NamedTemporaryFile("r") as report:
         run("valgrind", f"--log-file={report.name}", *leaks, program, str(opens), *corpus)
         found = re.search(r"in use at exit: [\d,]+ bytes in ([\d,]+) blocks", report.read())
