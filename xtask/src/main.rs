@@ -67,7 +67,7 @@ const TASKS: &[Task] = &[
     task(
         "oracle",
         oracle::command,
-        "compare with other programs: ulog|rld|rosbag|vel|export|health|plots|scrub|ask|recovered|survivors|suites|tools|hosts",
+        "compare with other programs: ulog|rld|rosbag|vel|export|health|plots|scrub|ask|recovered|survivors|suites|tools|hosts|plotjuggler",
     ),
     task("damage", reliability::damage, "damage logs and count what is lost: ulog|all|pages"),
     task(

@@ -43,6 +43,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("suites", suites::check),
     ("tools", tools),
     ("hosts", hosts::check),
+    ("plotjuggler", hosts::plotjuggler),
 ];
 
 /// Python packages for the check of joins, conditions and derived signals.

@@ -52,6 +52,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-scale", "rovelog-cli"],
     ),
     ("rovelog-ffi", &["rovelog-testing", "rovelog"]),
+    ("rovelog-plotjuggler", &["rovelog", "rovelog-export", "rovelog-ffi"]),
     ("fuzz-bodies", &["rovelog", "rovelog-export"]),
     // If the corpus generator used our readers, their mistakes could be in the expected results.
     ("corpus-generator", &[]),
