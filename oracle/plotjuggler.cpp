@@ -146,10 +146,11 @@ int main(int argc, char **argv) {
   }
   Host cancelled, stopped, refusing;
   cancelled.cancel_at = 1;
-  check(import(*library, cancelled, argv[2]) == "the import was cancelled", "cancelled by the progress");
+  auto is_cancelled = [](const std::string &error) { return error.find("was cancelled") != std::string::npos; };
+  check(is_cancelled(import(*library, cancelled, argv[2])), "cancelled by the progress");
   check(cancelled.topics.size() == 1, "one topic was read before the import was cancelled");
   stopped.stop_after = 0;
-  check(import(*library, stopped, argv[2]) == "the import was cancelled", "stopped by the host");
+  check(is_cancelled(import(*library, stopped, argv[2])), "stopped by the host");
   refusing.refuse_streams = true;
   auto error = import(*library, refusing, argv[2]);
   check(error.find("refused by the test") != std::string::npos, "the error of the host is passed on");

@@ -99,3 +99,45 @@ fn integers(array: ArrayRef) -> ArrayRef {
         _ => array,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int32Type;
+    use arrow_array::{
+        FixedSizeListArray, Int64Array, ListArray, StringArray, StructArray, TimestampNanosecondArray,
+    };
+
+    use super::*;
+
+    #[test]
+    fn nested_columns_become_columns_of_numbers_and_texts() {
+        let q = FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>(
+            [Some([Some(1), Some(2)]), None, Some([Some(5), None])],
+            2,
+        );
+        let stamp: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![7, 8, 9]));
+        let name: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c"]));
+        let header = StructArray::from(vec![
+            (Arc::new(Field::new("stamp", stamp.data_type().clone(), false)), stamp),
+            (Arc::new(Field::new("name", DataType::Utf8, false)), name),
+        ]);
+        let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1)]), None, None]);
+        let columns: [(&str, ArrayRef); 4] = [
+            ("t_ns", Arc::new(Int64Array::from(vec![1, 2, 3]))),
+            ("q", Arc::new(q)),
+            ("header", Arc::new(header)),
+            ("list", Arc::new(list)),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).expect("the columns have one length");
+        let flat = FlatColumns::new(&batch.schema());
+        let names: Vec<_> = flat.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(names, ["t_ns", "q[0]", "q[1]", "header.stamp", "header.name"]);
+        assert_eq!(flat.omitted(), ["list"]);
+        let converted = flat.convert(&batch).expect("the batch has the schema");
+        let integers = |i: usize| converted.column(i).as_primitive::<Int32Type>().iter().collect::<Vec<_>>();
+        assert_eq!(integers(1), [Some(1), None, Some(5)]);
+        assert_eq!(integers(2), [Some(2), None, None]);
+        assert_eq!(converted.column(3).as_primitive::<Int64Type>().values(), &[7, 8, 9]);
+        assert_eq!(converted.column(4).as_string::<i32>().value(2), "c");
+    }
+}

@@ -24,8 +24,7 @@ use crate::import;
 
 /// Version of the interface, which the host reads before it calls any function.
 #[unsafe(no_mangle)]
-#[expect(non_upper_case_globals, reason = "the host looks up this name")]
-pub static pj_plugin_abi_version: u32 = ABI_VERSION;
+static pj_plugin_abi_version: u32 = ABI_VERSION;
 
 /// Description of the plug-in for the host.
 const MANIFEST: &str = concat!(
@@ -42,6 +41,7 @@ struct Vtable(DataSourceVtable);
 // SAFETY: the table is never changed, and the text to which it points is static.
 unsafe impl Sync for Vtable {}
 
+#[expect(clippy::cast_possible_truncation, reason = "the table has 17 entries")]
 static VTABLE: Vtable = Vtable(DataSourceVtable {
     protocol_version: DATA_SOURCE_PROTOCOL_VERSION,
     struct_size: size_of::<DataSourceVtable>() as u32,
@@ -64,7 +64,6 @@ static VTABLE: Vtable = Vtable(DataSourceVtable {
 
 /// Returns the functions of the plug-in.
 #[unsafe(no_mangle)]
-#[expect(non_snake_case, reason = "the host looks up this name")]
 extern "C" fn PJ_get_data_source_vtable() -> *const DataSourceVtable {
     &raw const VTABLE.0
 }
@@ -152,7 +151,8 @@ unsafe extern "C" fn bind(ctx: *mut c_void, registry: Service<RegistryVtable>, e
 unsafe extern "C" fn save_config(ctx: *mut c_void, out: *mut StringView, _: *mut PjError) -> bool {
     // SAFETY: the host passes a source.
     let mut inner = unsafe { Source::of(ctx) }.inner();
-    inner.saved = inner.config.clone();
+    let Inner { config, saved, .. } = &mut *inner;
+    saved.clone_from(config);
     // SAFETY: the host passes memory for the text, which stays valid until the next call.
     unsafe { out.write(view(&inner.saved)) };
     true
