@@ -10,13 +10,16 @@ use rovelog_export::flat::FlatColumns;
 use rovelog_ffi::{RovelogLog, TopicStream};
 
 use crate::abi::Level;
-use crate::border::{BUG, Host, StopFlag};
+use crate::host::{Host, StopFlag};
 
 /// Maximum number of problems that are shown as messages.
 const MAX_PROBLEMS: usize = 20;
 
+/// Text of the error after a panic.
+pub(crate) const BUG: &str = "an internal error occurred, which is a bug in rovelog; please report it";
+
 /// Text of the error if the user cancels the import.
-pub(crate) const CANCELLED: &str = "the import was cancelled";
+const CANCELLED: &str = "the import was cancelled";
 
 /// Reads the log at `path`, and passes its topics to `host`. Problems of the log are shown as
 /// messages. A topic that cannot be read is reported, and the other topics are read.
@@ -88,7 +91,7 @@ fn import_topic(log: &RovelogLog, topic: &Topic, host: &Host) -> Result<(), Stri
 }
 
 /// Rows of a topic with flat columns. They end with an error if the user cancels the import.
-pub(crate) struct FlatStream {
+struct FlatStream {
     rows: TopicStream,
     columns: FlatColumns,
     stop: StopFlag,

@@ -3,10 +3,11 @@
 //! # Modules
 //!
 //! - `abi` declares the structures of the SDK.
-//! - `border` contains all `unsafe` code: the exported symbols, the functions that PlotJuggler calls,
-//!   and calls of PlotJuggler's functions.
+//! - `border` has the exported symbols, and the functions that PlotJuggler calls.
+//! - `host` calls the functions of PlotJuggler. Only `border` and `host` contain `unsafe` code.
 //! - `import` reads a log.
 
 mod abi;
 mod border;
+mod host;
 mod import;
