@@ -3,7 +3,8 @@
 usage: tools.py DOCS REAL [PAGE...]
 
 Each page runs in a folder with `flight.ulg`, `old.bag`, `drive.vel` and `logs/`. Python blocks of a page share one scope.
-The others are run by bash. A block after `<!-- needs: NAME -->` is skipped, with a note, if neither a module nor a
+The others are run by bash. A block after `<!-- file: NAME -->` is written to this file. Pages that need the C library
+only run if they are named. A block after `<!-- needs: NAME -->` is skipped, with a note, if neither a module nor a
 program has this name.
 """
 
@@ -18,6 +19,8 @@ import tempfile
 
 docs, logs = (pathlib.Path(arg).resolve() for arg in sys.argv[1:3])
 BLOCK = re.compile(r"(?:<!-- needs: (\S+) -->\n)?```(python|bash)\n(.*?)```", re.DOTALL)
+SOURCE = re.compile(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
+HOSTS = {"c", "julia", "matlab", "r"}
 FILES = {
     "flight.ulg": "ulog/sample_log_small.ulg",
     "logs/a.ulg": "ulog/sample_log_small.ulg",
@@ -35,6 +38,10 @@ os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), 
 def run(page: pathlib.Path) -> None:
     scope: dict[str, object] = {}
     done = 0
+    if page.stem == "matlab":
+        shutil.copy(docs.parent / "crates/rovelog-ffi/examples/rovelog_topic.c", ".")
+    for name, source in SOURCE.findall(page.read_text(encoding="utf-8")):
+        pathlib.Path(name).write_text(source, encoding="utf-8")
     for needs, kind, code in BLOCK.findall(page.read_text(encoding="utf-8")):
         if needs and importlib.util.find_spec(needs) is None and shutil.which(needs) is None:
             print(f"SKIPPED: {page.name}: {needs} is not installed")
@@ -51,7 +58,7 @@ def run(page: pathlib.Path) -> None:
 
 names = sys.argv[3:]
 for page in sorted((docs / "tools").glob("*.md")):
-    if names and page.stem not in names:
+    if page.stem not in names if names else page.stem in HOSTS:
         continue
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -6,6 +6,7 @@
 
 mod bench;
 mod browser;
+mod c_library;
 mod first_command;
 mod fuzz;
 mod lake;
@@ -62,10 +63,11 @@ const TASKS: &[Task] = &[
         package::command,
         "build and test the Python package [--manylinux: build the published wheel]",
     ),
+    task("c-library", c_library::command, "build the C library and install it: PREFIX"),
     task(
         "oracle",
         oracle::command,
-        "compare with other programs: ulog|rld|rosbag|vel|export|health|plots|scrub|ask|recovered|survivors|suites|tools",
+        "compare with other programs: ulog|rld|rosbag|vel|export|health|plots|scrub|ask|recovered|survivors|suites|tools|hosts|plotjuggler",
     ),
     task("damage", reliability::damage, "damage logs and count what is lost: ulog|all|pages"),
     task(

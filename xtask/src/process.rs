@@ -16,10 +16,14 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     cargo
 }
 
-/// Returns the command that packages all crates except `xtask`. For `xtask`, cargo would search the
-/// registry for the corpus generator.
+/// Returns the command that packages all crates except `xtask` and the plug-in for PlotJuggler. For
+/// these, cargo would search the registry for the corpus generator and for `rovelog-ffi`, which are
+/// not published.
 pub(crate) fn cargo_package() -> Command {
-    cargo(&["package", "--workspace", "--exclude", "xtask", "--no-verify", "--allow-dirty", "--quiet"])
+    let excluded = ["--exclude", "xtask", "--exclude", "rovelog-plotjuggler"];
+    let mut package = cargo(&["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]);
+    package.args(excluded);
+    package
 }
 
 /// Runs a command. If the command fails, the error message contains its command line.

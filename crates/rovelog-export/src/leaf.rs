@@ -149,7 +149,6 @@ pub(crate) struct Bound {
 impl Leaf {
     /// Returns the same leaf for another schema, in which the column of the leaf has the index
     /// `column`.
-    #[cfg(feature = "parquet")]
     pub(crate) fn in_column(mut self, column: usize) -> Self {
         self.column = column;
         self

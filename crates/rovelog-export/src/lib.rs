@@ -24,6 +24,7 @@
 //! - [`grid`] writes maps of ROS bags as PGM and YAML.
 //! - [`picture`] converts images of ROS messages to image files, without losing a value.
 //! - [`stream`] finds the parts of video and audio streams in ROS messages.
+//! - [`flat`] converts nested columns to columns with one value per row.
 //! - [`pcap`] writes Velodyne packets as a network capture.
 //!
 //! Most exports only use [`rovelog::LogReader`], so they accept logs of any format.
@@ -35,6 +36,7 @@ mod duration;
 mod error;
 mod exported;
 pub mod findings;
+pub mod flat;
 pub mod grid;
 mod kind;
 mod leaf;

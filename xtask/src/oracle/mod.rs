@@ -5,6 +5,7 @@
 
 mod damaged;
 mod export;
+mod hosts;
 mod suites;
 
 use std::path::{Path, PathBuf};
@@ -41,6 +42,8 @@ const CHECKS: &[(&str, Check)] = &[
     ("survivors", damaged::survivors),
     ("suites", suites::check),
     ("tools", tools),
+    ("hosts", hosts::check),
+    ("plotjuggler", hosts::plotjuggler),
 ];
 
 /// Python packages for the check of joins, conditions and derived signals.

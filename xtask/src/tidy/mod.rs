@@ -51,6 +51,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "rovelog-python",
         &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-scale", "rovelog-cli"],
     ),
+    ("rovelog-ffi", &["rovelog-testing", "rovelog"]),
+    ("rovelog-plotjuggler", &["rovelog", "rovelog-export", "rovelog-ffi"]),
     ("fuzz-bodies", &["rovelog", "rovelog-export"]),
     // If the corpus generator used our readers, their mistakes could be in the expected results.
     ("corpus-generator", &[]),
