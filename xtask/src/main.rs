@@ -6,6 +6,7 @@
 
 mod bench;
 mod browser;
+mod duckdb;
 mod first_command;
 mod fuzz;
 mod lake;
@@ -61,6 +62,11 @@ const TASKS: &[Task] = &[
         "python",
         package::command,
         "build and test the Python package [--manylinux: build the published wheel]",
+    ),
+    task(
+        "duckdb",
+        duckdb::command,
+        "build the DuckDB extension [--test: query the corpus with it in each tested version of DuckDB]",
     ),
     task(
         "oracle",

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int64Type, TimestampNanosecondType};
 use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
 };
@@ -13,7 +13,7 @@ use arrow_select::filter::filter_record_batch;
 use rovelog::{LogReader, Select, Topic, TopicId};
 use rovelog_export::TimeBase;
 
-use crate::types::{Columns, fields, micros};
+use crate::types::{Columns, Rules, fields, micros};
 use crate::wanted::{Wanted, Window, split_instance};
 
 /// Names of the columns that every table has before the fields of the topic:
@@ -33,8 +33,7 @@ pub(crate) struct Rows {
     instance: Option<i32>,
     base: TimeBase,
     window: Window,
-    /// True if columns with raw bytes are included.
-    blobs: bool,
+    rules: Rules,
     /// Number of the next row within the topic.
     next: i64,
     /// Number of values that were replaced by null, because no column type can represent them.
@@ -50,14 +49,14 @@ impl Rows {
     pub(crate) fn new(
         log: &dyn LogReader,
         topic: &Topic,
-        (label, window, blobs): (&Arc<str>, Window, bool),
+        (label, window, rules): (&Arc<str>, Window, Rules),
         blocks: Option<&Range<u64>>,
     ) -> Result<Self, ArrowError> {
         let (name, instance) = split_instance(&topic.name);
         let base = TimeBase::of(log);
         let next = rows_before(log, topic.id, blocks.map_or(0, |blocks| blocks.start))?;
         let log = Arc::clone(label);
-        Ok(Self { log, topic: name, instance, base, window, blobs, next, lost: 0 })
+        Ok(Self { log, topic: name, instance, base, window, rules, next, lost: 0 })
     }
 
     /// Returns the name of the topic, without the number of its instance.
@@ -101,14 +100,21 @@ impl Rows {
             base @ TimeBase::Utc(_) => base.place_all(times),
             _ => Int64Array::new_null(rows),
         };
-        let mut columns = Columns::new(self.blobs);
+        let mut columns = Columns::new(self.rules);
         let [log, topic, instance, seq, t_ns, time] = COLUMNS;
         columns.push(log, text(&self.log));
         columns.push(topic, text(&self.topic));
         columns.push(instance, Arc::new(Int32Array::from(vec![self.instance; rows])));
         columns.push(seq, Arc::new(numbers));
         columns.push(t_ns, Arc::new(times.clone()));
-        columns.push(time, Arc::new(micros(&unix)));
+        columns.push(
+            time,
+            if self.rules.native {
+                Arc::new(unix.reinterpret_cast::<TimestampNanosecondType>().with_timezone("UTC"))
+            } else {
+                Arc::new(micros(&unix))
+            },
+        );
         // The name `month` is reserved, because lakes add a column with this name to partition
         // their tables.
         columns.reserve("month");

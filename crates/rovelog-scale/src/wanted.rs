@@ -5,6 +5,8 @@ use rovelog::{LogReader, Select, Topic};
 use rovelog_export::TimeBase;
 use serde::{Deserialize, Serialize};
 
+use crate::types::Rules;
+
 /// A selection over many logs. By default, everything is selected except fields with raw bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -36,13 +38,17 @@ pub struct Wanted {
     /// True to select fields with raw bytes, too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blobs: bool,
+    /// True if columns keep the types that the log has: unsigned integers, nanoseconds and arrays
+    /// of fixed length. Otherwise, they get types that every query engine has.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub native: bool,
 }
 
 /// Splits the name of a topic into the name without the instance, and the number of the instance.
 /// For example, `battery_status/1` is instance 1 of `battery_status`. If a log has a second topic
 /// with the name `battery_status/1`, it is called `battery_status/1#2` and is instance 1 of
 /// `battery_status#2`.
-pub(crate) fn split_instance(topic: &str) -> (String, Option<i32>) {
+pub fn split_instance(topic: &str) -> (String, Option<i32>) {
     match instance(topic) {
         Some((name, number, mark)) => (format!("{name}{mark}"), Some(number.into())),
         None => (topic.to_owned(), None),
@@ -75,6 +81,11 @@ impl Window {
 }
 
 impl Wanted {
+    /// Returns the rules for the columns of a table.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules { blobs: self.blobs, native: self.native }
+    }
+
     /// Returns `true` if the log at the path or URL `uri` is selected.
     pub(crate) fn keeps_log(&self, uri: &str) -> bool {
         self.logs.as_ref().is_none_or(|logs| logs.iter().any(|log| log == uri))
