@@ -82,7 +82,7 @@ def sums(db, table, where, expressions):
             finite = f"isfinite({text})" if kind in ("FLOAT", "DOUBLE") else "true"
             total = f"fsum({text})" if kind in ("FLOAT", "DOUBLE") else f"sum({text})"
             parts.append(f"{total} FILTER ({finite})")
-    return db.execute(f"SELECT {', '.join(parts)} FROM {table} {where}").fetchone()
+    return db.execute(f"SELECT {', '.join(parts)} FROM {table} {where}").fetchall()[0]
 
 
 def equal(mine, theirs):
@@ -99,7 +99,7 @@ def compare(db, log, file):
     topic, instance = metadata["rovelog.topic"], metadata.get("rovelog.instance")
     name = topic if instance is None else f"{topic}/{instance}"
     parquet = f"read_parquet({literal(file)})"
-    rows = db.execute(f"SELECT count(*) FROM {parquet}").fetchone()[0]
+    rows = db.execute(f"SELECT count(*) FROM {parquet}").fetchall()[0][0]
     table = f"read_log({literal(log)}, topic := {literal(name)})"
     where = f"WHERE instance IS NOT DISTINCT FROM {'NULL' if instance is None else instance.split('#')[0]}"
     if rows == 0:
@@ -134,17 +134,17 @@ def join(db, binary, log, folder, names):
     if joined not in [name for name, _ in columns(db, f"FROM read_parquet({literal(out)})")]:
         return count("joined columns of another name")
     # If several rows of a topic have the same time, DuckDB uses any of them.
-    many = db.execute(f"SELECT count(*) - count(DISTINCT t_ns) FROM {read(right)}").fetchone()[0]
+    many = db.execute(f"SELECT count(*) - count(DISTINCT t_ns) FROM {read(right)}").fetchall()[0][0]
     if many:
         return count("joins with rows at the same time")
     mine = db.execute(
         f"SELECT count(*), count(r.{quoted(field)}), sum(hash(l.t_ns, r.{quoted(field)}::VARCHAR)::HUGEINT) "
         f"FROM {read(left)} l ASOF LEFT JOIN {read(right)} r ON l.t_ns >= r.t_ns WHERE l.t_ns IS NOT NULL"
-    ).fetchone()
+    ).fetchall()[0]
     want = db.execute(
         f"SELECT count(*), count({quoted(joined)}), sum(hash(t_ns, {quoted(joined)}::VARCHAR)::HUGEINT) "
         f"FROM read_parquet({literal(out)})"
-    ).fetchone()
+    ).fetchall()[0]
     assert mine == want, f"{left} with {right}.{field}: {mine} is not {want}"
     count("joined rows", mine[0])
 

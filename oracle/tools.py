@@ -3,7 +3,7 @@
 usage: tools.py DOCS REAL [PAGE...]
 
 Each page runs in a folder with `flight.ulg`, `old.bag`, `drive.vel` and `logs/`. Python blocks of a page share one scope.
-The others are run by bash. A block after `<!-- needs: NAME -->` is skipped, with a note, if neither a module nor a
+SQL blocks are run by DuckDB with the extension that the variable ROVELOG_DUCKDB names. The others are run by bash. A block after `<!-- needs: NAME -->` is skipped, with a note, if neither a module nor a
 program has this name.
 """
 
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 docs, logs = (pathlib.Path(arg).resolve() for arg in sys.argv[1:3])
-BLOCK = re.compile(r"(?:<!-- needs: (\S+) -->\n)?```(python|bash)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(?:<!-- needs: (\S+) -->\n)?```(python|bash|sql)\n(.*?)```", re.DOTALL)
 FILES = {
     "flight.ulg": "ulog/sample_log_small.ulg",
     "logs/a.ulg": "ulog/sample_log_small.ulg",
@@ -41,6 +41,12 @@ def run(page: pathlib.Path) -> None:
             continue
         if kind == "python":
             exec(compile(code, page.name, "exec"), scope)
+        elif kind == "sql":
+            import duckdb
+
+            connection = duckdb.connect(config={"allow_unsigned_extensions": True})
+            connection.execute(f"LOAD '{os.environ['ROVELOG_DUCKDB']}'")
+            print(connection.execute(code).fetchall()[:3])
         else:
             ended = subprocess.run(["bash", "-c", START + code])
             if ended.returncode != 0:

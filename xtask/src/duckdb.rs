@@ -3,19 +3,22 @@
 use std::env::consts::{ARCH, DLL_PREFIX, DLL_SUFFIX, OS};
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, run};
-use crate::python::{PYARROW, script};
-use crate::{place, root};
+use crate::{place, python, root};
 
 /// Version of DuckDB's C API for extensions that the extension needs. All later versions of DuckDB
 /// load the extension.
 const API: &str = "v1.2.0";
 
+/// The newest version of DuckDB that is tested.
+pub(crate) const NEWEST: &str = "duckdb==2.0.1";
+
 /// Versions of DuckDB that the tests load the extension into.
-const TESTED: [&str; 2] = ["duckdb==1.5.6", "duckdb==2.0.1"];
+const TESTED: [&str; 2] = ["duckdb==1.5.6", NEWEST];
 
 /// Size in bytes of a field in the metadata of an extension.
 const FIELD_LEN: usize = 32;
@@ -73,9 +76,9 @@ fn metadata() -> Result<Vec<u8>> {
 fn test() -> Result<()> {
     let extension = build()?;
     for duckdb in TESTED {
-        let name = format!("duckdb-{}", duckdb.rsplit('=').next().unwrap_or_default());
-        let mut tests = script("duckdb_corpus.py", &name, &[duckdb, PYARROW])?;
-        run(tests.arg(&extension).arg(root().join("corpus")))?;
+        let python = python::with(&duckdb.replace("==", "-"), &[duckdb])?;
+        let tests = root().join("crates/rovelog-duckdb/tests/corpus.py");
+        run(Command::new(python).arg("-B").arg(tests).arg(&extension).arg(root().join("corpus")))?;
     }
     Ok(())
 }

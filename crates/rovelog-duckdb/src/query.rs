@@ -7,9 +7,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use rovelog_scale::{
-    COLUMNS, LogFile, OpenLogs, Split, Wanted, divide, find, read_with, schema_with, split_instance,
+    COLUMNS, LogFile, OpenLogs, ScaleError, Split, Wanted, divide, find, read_with, schema_with,
+    split_instance,
 };
 
 use crate::facts::{Facts, Source};
@@ -37,6 +38,8 @@ enum Task {
 pub(crate) struct Call {
     pub(crate) schema: SchemaRef,
     tasks: Vec<Task>,
+    /// True if the call selects all fields of a topic, so that a scan can select fewer.
+    all_fields: bool,
     open: OpenLogs,
 }
 
@@ -53,11 +56,11 @@ impl Call {
             wanted.topics = Some(vec![only_topic(&logs, &open, &list())?]);
         }
         let schema = schema_with(&logs, &wanted, &open).map_err(|error| match error {
-            rovelog_scale::ScaleError::Columns(why) => format!("{why}; list the topics with {}", list()),
+            ScaleError::Columns(why) => format!("{why}; list the topics with {}", list()),
             error => error.to_string(),
         })?;
         let tasks = divide(logs, &wanted, SPLIT_BYTES).into_iter().map(Task::Rows).collect();
-        Ok(Self { schema, tasks, open })
+        Ok(Self { schema, tasks, all_fields: wanted.fields.is_none(), open })
     }
 
     /// Creates a call of a function that returns facts about logs.
@@ -67,40 +70,42 @@ impl Call {
     pub(crate) fn facts(files: &[String], facts: &'static Facts) -> Result<Self, String> {
         let logs = find(files).map_err(|error| error.to_string())?;
         let tasks = logs.into_iter().map(|log| Task::Facts(facts, log)).collect();
-        Ok(Self { schema: facts.schema()?, tasks, open: OpenLogs::default() })
+        Ok(Self { schema: facts.schema()?, tasks, all_fields: false, open: OpenLogs::default() })
     }
 
     /// Returns a scan of the columns with these indices. The indices of columns that the call does
     /// not have are ignored.
     pub(crate) fn scan(&self, columns: impl Iterator<Item = usize>) -> Scan {
-        let columns: Vec<usize> = columns.filter(|column| *column < self.schema.fields().len()).collect();
-        let names: BTreeSet<&str> =
-            columns.iter().map(|column| self.schema.field(*column).name().as_str()).collect();
-        let needed =
-            |field: &Field| COLUMNS.contains(&field.name().as_str()) || names.contains(field.name().as_str());
+        let name = |column: usize| Some(self.schema.fields().get(column)?.name().as_str());
+        let names: Vec<&str> = columns.filter_map(name).collect();
+        let (mut schema, mut tasks) = (SchemaRef::clone(&self.schema), self.tasks.clone());
         // If two fields of a topic have the same name, `_` is appended to the second. The reader
         // does not know this name, so all fields are read.
-        let renamed = names.iter().any(|name| name.ends_with('_'));
-        let mut tasks: VecDeque<Task> = self.tasks.iter().cloned().collect();
-        let mut schema = SchemaRef::clone(&self.schema);
-        let mut all = true;
-        for task in &mut tasks {
-            if let Task::Rows(split) = task
-                && split.wanted.fields.is_none()
-                && !renamed
-            {
-                let fields = names.iter().filter(|name| !COLUMNS.contains(name));
-                split.wanted.fields = Some(fields.map(|name| (*name).to_owned()).collect());
-                all = false;
+        if self.all_fields && !names.iter().any(|name| name.ends_with('_')) {
+            let needed = |name: &str| COLUMNS.contains(&name) || names.contains(&name);
+            let fields = self.schema.fields().iter().filter(|field| needed(field.name())).cloned();
+            schema = Schema::new(fields.collect::<Vec<_>>()).into();
+            let fields = names.iter().filter(|name| !COLUMNS.contains(name));
+            let fields: Vec<String> = fields.map(|name| (*name).to_owned()).collect();
+            for task in &mut tasks {
+                if let Task::Rows(split) = task {
+                    split.wanted.fields = Some(fields.clone());
+                }
             }
         }
-        if !all {
-            let fields = self.schema.fields().iter().filter(|field| needed(field)).cloned();
-            schema = Schema::new(fields.collect::<Vec<_>>()).into();
+        let columns = names.iter().filter_map(|name| schema.index_of(name).ok()).collect();
+        Scan { columns, schema, tasks: Mutex::new(tasks.into()), open: self.open.clone() }
+    }
+}
+
+/// Returns the text of an error that occurred while rows were read.
+fn told(error: ArrowError) -> String {
+    let ArrowError::ExternalError(cause) = error else { return error.to_string() };
+    match cause.downcast_ref() {
+        Some(ScaleError::Changed { uri }) => {
+            format!("{uri} was changed during the query; run the query again")
         }
-        let columns =
-            columns.iter().filter_map(|column| schema.index_of(self.schema.field(*column).name()).ok());
-        Scan { columns: columns.collect(), schema, tasks: Mutex::new(tasks), open: self.open.clone() }
+        _ => cause.to_string(),
     }
 }
 
@@ -188,7 +193,7 @@ impl Scan {
         match task {
             Task::Rows(split) => {
                 let rows = read_with(split, SchemaRef::clone(&self.schema), self.open.clone());
-                Ok(Box::new(rows.map(|batch| batch.map_err(|error| error.to_string()))))
+                Ok(Box::new(rows.map(|batch| batch.map_err(told))))
             }
             Task::Facts(facts, file) => {
                 let log = self.open.open(&file).map_err(|error| error.to_string());

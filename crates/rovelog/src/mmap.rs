@@ -1,4 +1,5 @@
-//! Memory-mapped files. This is the only module in the workspace with `unsafe`.
+//! Memory-mapped files. Apart from the DuckDB extension, this is the only module in the workspace
+//! with `unsafe`.
 //!
 //! If another program shortens a mapped file, the pages after its new end have no data. Reading
 //! such a page raises `SIGBUS`, which ends the program by default. The handler in this module has
