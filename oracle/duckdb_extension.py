@@ -133,13 +133,11 @@ def join(db, binary, log, folder, names):
     joined = f"{right.removesuffix('/0')}.{field}"
     if joined not in [name for name, _ in columns(db, f"FROM read_parquet({literal(out)})")]:
         return count("joined columns of another name")
-    # If several rows of a topic have the same time, DuckDB uses any of them.
-    many = db.execute(f"SELECT count(*) - count(DISTINCT t_ns) FROM {read(right)}").fetchall()[0][0]
-    if many:
-        return count("joins with rows at the same time")
+    # If several rows have the same time, DuckDB uses any of them, and rovelog uses the last one.
+    last = f"(SELECT * FROM {read(right)} QUALIFY row_number() OVER (PARTITION BY t_ns ORDER BY seq DESC) = 1)"
     mine = db.execute(
         f"SELECT count(*), count(r.{quoted(field)}), sum(hash(l.t_ns, r.{quoted(field)}::VARCHAR)::HUGEINT) "
-        f"FROM {read(left)} l ASOF LEFT JOIN {read(right)} r ON l.t_ns >= r.t_ns WHERE l.t_ns IS NOT NULL"
+        f"FROM {read(left)} l ASOF LEFT JOIN {last} r ON l.t_ns >= r.t_ns WHERE l.t_ns IS NOT NULL"
     ).fetchall()[0]
     want = db.execute(
         f"SELECT count(*), count({quoted(joined)}), sum(hash(t_ns, {quoted(joined)}::VARCHAR)::HUGEINT) "

@@ -82,8 +82,8 @@ impl Call {
         // If two fields of a topic have the same name, `_` is appended to the second. The reader
         // does not know this name, so all fields are read.
         if self.all_fields && !names.iter().any(|name| name.ends_with('_')) {
-            let needed = |name: &str| COLUMNS.contains(&name) || names.contains(&name);
-            let fields = self.schema.fields().iter().filter(|field| needed(field.name())).cloned();
+            let fields =
+                self.schema.fields().iter().filter(|field| names.contains(&field.name().as_str())).cloned();
             schema = Schema::new(fields.collect::<Vec<_>>()).into();
             let fields = names.iter().filter(|name| !COLUMNS.contains(name));
             let fields: Vec<String> = fields.map(|name| (*name).to_owned()).collect();

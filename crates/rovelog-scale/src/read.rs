@@ -13,7 +13,7 @@ use rovelog::{AnyLog, LogReader, Topic};
 use self_cell::self_cell;
 
 use crate::plan::{Part, Split};
-use crate::rows::Rows;
+use crate::rows::{Rows, SEQ, has};
 use crate::union::{fit, union};
 use crate::{LogFile, OpenLogs, ScaleError, Wanted};
 
@@ -26,17 +26,23 @@ const BATCH_BYTES: usize = 16 << 20;
 /// Converter for the rows of a topic, and an iterator over the batches that it converts.
 type Table<'a> = (Rows, Batches<'a>);
 
-/// Returns the batches of each selected topic of a log, together with a converter for them.
+/// Returns the batches of each selected topic of a log, together with a converter for them. `only`
+/// are the columns of the table, or `None` for all columns.
 fn tables<'a>(
     log: &'a dyn LogReader,
     uri: &str,
     wanted: &Wanted,
     blocks: Option<&Range<u64>>,
+    only: Option<&SchemaRef>,
 ) -> Result<VecDeque<Table<'a>>, ScaleError> {
     let Some(window) = wanted.window(log) else { return Ok(VecDeque::new()) };
-    let (label, select) = (Arc::from(uri), wanted.select(blocks));
+    let (label, mut select) = (Arc::from(uri), wanted.select(blocks));
+    // Rows are numbered before the time window is applied.
+    if !has(only, SEQ) {
+        select = window.limit(select);
+    }
     let table = |topic: &'a Topic| {
-        let rows = Rows::new(log, topic, (&label, window, wanted.rules()), blocks)
+        let rows = Rows::new(log, topic, (&label, window, wanted.rules()), blocks, only)
             .map_err(ScaleError::batch(uri))?;
         let batches = log.own(topic).and_then(|topic| topic.columns(&select));
         Ok((rows, batches.map_err(ScaleError::log(uri))?))
@@ -64,7 +70,7 @@ pub fn schema_with(logs: &[LogFile], wanted: &Wanted, open: &OpenLogs) -> Result
     let all_times = Wanted { start_ns: None, end_ns: None, start_us: None, end_us: None, ..wanted.clone() };
     for file in logs.iter().filter(|log| wanted.keeps_log(&log.uri)) {
         let log = open.open(file)?;
-        for (mut rows, batches) in tables(&**log, &file.uri, &all_times, None)? {
+        for (mut rows, batches) in tables(&**log, &file.uri, &all_times, None, None)? {
             let own = rows.schema(&batches.schema()).map_err(ScaleError::batch(&file.uri))?;
             all = Some(match all {
                 None => Schema::clone(&own),
@@ -85,7 +91,8 @@ pub fn schema_with(logs: &[LogFile], wanted: &Wanted, open: &OpenLogs) -> Result
 /// file order.
 ///
 /// A batch has up to 64 Ki rows or about 16 MiB, so the required memory does not depend on the size
-/// of the split. `schema` is the result of the function [`schema`] for all logs.
+/// of the split. `schema` is the result of the function [`schema`] for all logs. Columns of
+/// [`COLUMNS`](crate::COLUMNS) may be removed from it, which saves time.
 pub fn read(split: Split, schema: SchemaRef) -> Rowstream {
     read_with(split, schema, OpenLogs::default())
 }
@@ -134,7 +141,9 @@ impl Rowstream {
                 let Some(Part { log: file, blocks }) = self.parts.pop_front() else { return Ok(None) };
                 let (wanted, blocks) = (&self.wanted, blocks.as_ref());
                 let log = self.logs.open(&file)?;
-                let opened = Opened::try_new(log, |log| tables(&***log, &file.uri, wanted, blocks))?;
+                let opened = Opened::try_new(log, |log| {
+                    tables(&***log, &file.uri, wanted, blocks, Some(&self.schema))
+                })?;
                 self.open = Some((file, opened));
                 continue;
             };

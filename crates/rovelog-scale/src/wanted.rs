@@ -74,6 +74,14 @@ impl Window {
         (self.start..self.end).contains(&i128::from(nanos))
     }
 
+    /// Returns `select` with this time window.
+    pub(crate) fn limit(self, select: Select) -> Select {
+        let start = i64::try_from(self.start).ok().filter(|_| self.start > i64::MIN.into());
+        // A window that ends after all times has no end. A window that starts after all times is
+        // not limited here, because the rows are compared with the window later.
+        select.between(start, i64::try_from(self.end).ok())
+    }
+
     /// Returns `true` if the time window overlaps the times from `first` to `last`.
     fn keeps_span(self, first: i64, last: i64) -> bool {
         i128::from(last) >= self.start && i128::from(first) < self.end
@@ -130,8 +138,8 @@ impl Wanted {
 
     /// Returns the selection of fields and blocks that is passed to a reader.
     ///
-    /// It does not include the time window. Rows are numbered before the time window is applied, so
-    /// that a row has the same number in every selection.
+    /// It does not include the time window. If rows are numbered, this happens before the time
+    /// window is applied, so that a row has the same number in every selection.
     pub(crate) fn select(&self, blocks: Option<&std::ops::Range<u64>>) -> Select {
         let mut select = Select::all();
         if let Some(fields) = &self.fields {
