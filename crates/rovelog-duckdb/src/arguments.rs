@@ -4,24 +4,8 @@ use quack_rs::types::TypeId;
 use quack_rs::value::Value;
 use rovelog_scale::Wanted;
 
-/// Type of an optional argument.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    Text,
-    Texts,
-    Flag,
-    /// An integer or a timestamp.
-    Time,
-}
-
-/// Names and types of the optional arguments of `read_log`.
-pub(crate) const NAMED: [(&str, Kind); 5] = [
-    ("topic", Kind::Text),
-    ("fields", Kind::Texts),
-    ("start", Kind::Time),
-    ("stop", Kind::Time),
-    ("blobs", Kind::Flag),
-];
+/// Names of the optional arguments of `read_log`.
+pub(crate) const NAMED: [&str; 5] = ["topic", "fields", "start", "stop", "blobs"];
 
 /// Returns a text, or all texts of a list. DuckDB passes the argument `files` as either of them.
 ///
@@ -48,7 +32,7 @@ pub(crate) fn texts(value: &Value, name: &str) -> Result<Vec<String>, String> {
 /// Returns an error if an argument has the wrong type.
 pub(crate) fn wanted(argument: impl Fn(&str) -> Value) -> Result<Wanted, String> {
     let mut wanted = Wanted { native: true, ..Wanted::default() };
-    for (name, _) in NAMED {
+    for name in NAMED {
         let value = argument(name);
         // The handle is null if the query does not have the argument.
         if value.is_null() || value.is_sql_null() {
@@ -67,28 +51,18 @@ pub(crate) fn wanted(argument: impl Fn(&str) -> Value) -> Result<Wanted, String>
 
 /// Returns a time on the clock of the log in nanoseconds, or a time in UTC in microseconds.
 fn time(value: &Value, name: &str) -> Result<(Option<i64>, Option<i64>), String> {
+    use TypeId::{
+        Boolean, Date, Decimal, Double, Float, List, Timestamp, TimestampMs, TimestampNs, TimestampS,
+        TimestampTz, Varchar,
+    };
     let time = match value.type_id() {
-        Some(
-            TypeId::TinyInt
-            | TypeId::SmallInt
-            | TypeId::Integer
-            | TypeId::BigInt
-            | TypeId::UTinyInt
-            | TypeId::USmallInt
-            | TypeId::UInteger
-            | TypeId::UBigInt
-            | TypeId::HugeInt,
-        ) => (value.as_i64(), None),
-        Some(TypeId::TimestampTz) => (None, value.as_timestamp_tz()),
-        Some(
-            TypeId::Varchar
-            | TypeId::Date
-            | TypeId::Timestamp
-            | TypeId::TimestampS
-            | TypeId::TimestampMs
-            | TypeId::TimestampNs,
-        ) => (None, value.as_timestamp()),
-        _ => (None, None),
+        Some(TimestampTz) => (None, value.as_timestamp_tz()),
+        Some(Varchar | Date | Timestamp | TimestampS | TimestampMs | TimestampNs) => {
+            (None, value.as_timestamp())
+        }
+        // DuckDB would round these to integers.
+        None | Some(Boolean | Float | Double | Decimal | List) => (None, None),
+        Some(_) => (value.as_i64(), None),
     };
     if time == (None, None) {
         return Err(format!(

@@ -19,7 +19,7 @@ use quack_rs::{
 };
 use rovelog_scale::is_log;
 
-use crate::arguments::{Kind, NAMED, texts, wanted};
+use crate::arguments::{NAMED, texts, wanted};
 use crate::facts::{FACTS, Facts};
 use crate::query::{Call, Scan, Worker};
 use crate::types::logical;
@@ -42,9 +42,8 @@ fn register(connection: &Connection) -> Result<(), ExtensionError> {
             .projection_pushdown(true)
     };
     let mut read_log = function(READ_LOG);
-    for (name, kind) in NAMED {
-        read_log = read_log
-            .named_param(name, if matches!(kind, Kind::Flag) { TypeId::Boolean } else { TypeId::Any });
+    for name in NAMED {
+        read_log = read_log.named_param(name, if name == "blobs" { TypeId::Boolean } else { TypeId::Any });
     }
     // SAFETY: the connection is open while the extension is loaded. `extra_info` points to a
     // static, which lives forever, and `bind` reads it with the same type.

@@ -2,11 +2,9 @@
 #![allow(unsafe_code)]
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::{Array, ArrayRef, PrimitiveArray, downcast_primitive_array};
+use arrow_buffer::ArrowNativeType as _;
 use arrow_schema::{DataType, TimeUnit};
 use libduckdb_sys::{
     duckdb_array_vector_get_child, duckdb_list_entry, duckdb_list_vector_get_child,
@@ -31,28 +29,11 @@ const MIN_NANOS: i64 = -9_223_286_400_000_000_000;
 pub(crate) unsafe fn write(vector: duckdb_vector, array: &ArrayRef) -> Result<(), String> {
     // SAFETY: the vector has the type of the array in each arm, and enough rows.
     unsafe {
-        match array.data_type() {
+        downcast_primitive_array!(
+            array => numbers(vector, array),
             DataType::Boolean => copy(vector, array.as_boolean().values().iter()),
-            DataType::Int8 => numbers::<Int8Type>(vector, array),
-            DataType::Int16 => numbers::<Int16Type>(vector, array),
-            DataType::Int32 => numbers::<Int32Type>(vector, array),
-            DataType::Int64 => numbers::<Int64Type>(vector, array),
-            DataType::UInt8 => numbers::<UInt8Type>(vector, array),
-            DataType::UInt16 => numbers::<UInt16Type>(vector, array),
-            DataType::UInt32 => numbers::<UInt32Type>(vector, array),
-            DataType::UInt64 => numbers::<UInt64Type>(vector, array),
-            DataType::Float32 => numbers::<Float32Type>(vector, array),
-            DataType::Float64 => numbers::<Float64Type>(vector, array),
             DataType::Utf8 => texts(vector, array.as_string::<i32>().iter().map(|t| t.map(str::as_bytes))),
             DataType::Binary => texts(vector, array.as_binary::<i32>().iter()),
-            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-                let times = array.as_primitive::<TimestampNanosecondType>().iter();
-                self::times(vector, times);
-            }
-            DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                let times = array.as_primitive::<TimestampMicrosecondType>().iter();
-                self::times(vector, times.map(|time| time?.checked_mul(1000)));
-            }
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
                 let offsets = list.value_offsets();
@@ -72,7 +53,7 @@ pub(crate) unsafe fn write(vector: duckdb_vector, array: &ArrayRef) -> Result<()
                 }
             }
             other => return Err(format!("columns of type {other} are not supported")),
-        }
+        );
         // Nulls are set last, because a null struct or array also makes its members null.
         if let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) {
             let mut writer = VectorWriter::from_vector(vector);
@@ -84,17 +65,23 @@ pub(crate) unsafe fn write(vector: duckdb_vector, array: &ArrayRef) -> Result<()
     Ok(())
 }
 
-/// Copies the values of a column of numbers.
+/// Copies the values of a column of numbers or times.
 ///
 /// # Safety
 /// See [`write`].
-unsafe fn numbers<T: ArrowPrimitiveType>(vector: duckdb_vector, array: &ArrayRef) {
-    let values = array.as_primitive::<T>().values();
+unsafe fn numbers<T: ArrowPrimitiveType>(vector: duckdb_vector, array: &PrimitiveArray<T>) {
     // SAFETY: the data of the vector are numbers of this type, one for each row. DuckDB has
     // allocated them, so they do not overlap with the array.
     unsafe {
-        let data = duckdb_vector_get_data(vector).cast::<T::Native>();
-        std::ptr::copy_nonoverlapping(values.as_ptr(), data, values.len());
+        let nanos = match T::DATA_TYPE {
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => 1,
+            DataType::Timestamp(TimeUnit::Microsecond, _) => 1000,
+            _ => {
+                let data = duckdb_vector_get_data(vector).cast::<T::Native>();
+                return std::ptr::copy_nonoverlapping(array.values().as_ptr(), data, array.len());
+            }
+        };
+        times(vector, array.iter().map(|time| time?.to_i64()?.checked_mul(nanos)));
     }
 }
 
