@@ -63,7 +63,8 @@ def every_log(db, corpus):
             found = value(db, f"SELECT count(*) FROM (FROM {table})")
             # Each packet in a record of this topic is a row.
             assert topic == "VelodyneRawDataM" or found == count - lost.get(name, 0), f"{log.name} {name}: {found} rows, not {count} - {lost.get(name, 0)}"
-            assert len(db.sql(f"FROM {table}").fetchall()) == found
+            with_bytes = table.replace(") WHERE", ", blobs := true) WHERE")
+            assert len(db.sql(f"FROM {with_bytes}").fetchall()) == found
             rows += found
         for function in ("log_messages", "log_events", "log_params", "log_findings"):
             db.sql(f"FROM {function}({file})").fetchall()

@@ -12,8 +12,11 @@ use crate::{LogFile, ScaleError};
 pub struct OpenLogs {
     /// Maximum number of logs that stay open. An open log needs memory for its index.
     limit: usize,
-    logs: Arc<Mutex<Vec<(LogFile, Arc<AnyLog>)>>>,
+    logs: Arc<Mutex<Vec<OpenLog>>>,
 }
+
+/// A log that stays open, and its file.
+type OpenLog = (LogFile, Arc<AnyLog>);
 
 impl OpenLogs {
     /// Keeps the first `limit` logs open. The default keeps no log open.

@@ -113,10 +113,13 @@ impl Rows {
         self.next = self.next.saturating_add(count);
         let mut columns = Columns::new(self.rules);
         let [log, topic, instance, seq, t_ns, time] = COLUMNS;
-        let mut add = |name, column: &dyn Fn() -> ArrayRef| match has(self.only.as_ref(), name) {
-            true => columns.push(name, column()),
-            // A field with this name is renamed anyway, so that its name is always the same.
-            false => columns.reserve(name),
+        let mut add = |name, column: &dyn Fn() -> ArrayRef| {
+            if has(self.only.as_ref(), name) {
+                columns.push(name, column());
+            } else {
+                // A field with this name is renamed anyway, so that its name is always the same.
+                columns.reserve(name);
+            }
         };
         add(log, &|| text(&self.log));
         add(topic, &|| text(&self.topic));

@@ -15,7 +15,7 @@ use arrow_array::types::{
     DurationNanosecondType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
     TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, ListArray, PrimitiveArray, StructArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeListArray, ListArray, PrimitiveArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
 use arrow_select::take::take;
@@ -181,6 +181,9 @@ impl Columns {
                 self.lost += (signed.null_count() - values.null_count()) as u64;
                 Arc::new(signed)
             }
+            DataType::FixedSizeBinary(_) => {
+                Arc::new(array.as_fixed_size_binary().iter().collect::<BinaryArray>())
+            }
             DataType::Dictionary(key, _) if **key == DataType::Int8 => {
                 let values = array.as_dictionary::<Int8Type>();
                 take(values.values(), values.keys(), None)?
@@ -221,7 +224,7 @@ pub(crate) fn fields(columns: &[Column]) -> Fields {
 #[cfg(test)]
 mod tests {
     use arrow_array::builder::{FixedSizeListBuilder, UInt8Builder};
-    use arrow_array::{BinaryArray, Int32Array, TimestampNanosecondArray, UInt64Array};
+    use arrow_array::{Int32Array, TimestampNanosecondArray, UInt64Array};
 
     use super::*;
 
