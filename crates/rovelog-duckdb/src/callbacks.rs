@@ -13,7 +13,7 @@ use quack_rs::replacement_scan::ReplacementScanInfo;
 use quack_rs::table::{
     BindInfo, FfiBindData, FfiInitData, FfiLocalInitData, FunctionInfo, InitInfo, TableFunctionBuilder,
 };
-use quack_rs::types::{LogicalType, TypeId};
+use quack_rs::types::TypeId;
 use quack_rs::{
     entry_point_v2, replacement_scan_callback, table_bind_callback, table_init_callback, table_scan_callback,
 };
@@ -31,10 +31,9 @@ entry_point_v2!(rovelog_init_c_api, |connection| register(connection));
 
 /// Registers all functions.
 fn register(connection: &Connection) -> Result<(), ExtensionError> {
-    let text_or_texts = || LogicalType::new(TypeId::Any);
     let function = |name: &str| {
         TableFunctionBuilder::new(name)
-            .param_logical(text_or_texts())
+            .param(TypeId::Any)
             .bind(bind)
             .init(init)
             .local_init(local_init)
@@ -43,6 +42,7 @@ fn register(connection: &Connection) -> Result<(), ExtensionError> {
     };
     let mut read_log = function(READ_LOG);
     for name in NAMED {
+        // A text or a list of texts, or an integer or a timestamp. `arguments` checks the types.
         read_log = read_log.named_param(name, if name == "blobs" { TypeId::Boolean } else { TypeId::Any });
     }
     // SAFETY: the connection is open while the extension is loaded. `extra_info` points to a
