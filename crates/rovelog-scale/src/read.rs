@@ -36,16 +36,16 @@ fn tables<'a>(
     only: Option<&SchemaRef>,
 ) -> Result<VecDeque<Table<'a>>, ScaleError> {
     let Some(window) = wanted.window(log) else { return Ok(VecDeque::new()) };
-    let (label, mut select) = (Arc::from(uri), wanted.select(blocks));
-    // Rows are numbered before the time window is applied.
-    if !has(only, SEQ) {
-        select = window.limit(select);
-    }
+    let label = Arc::from(uri);
     let table = |topic: &'a Topic| {
-        let rows = Rows::new(log, topic, (&label, window, wanted.rules()), blocks, only)
-            .map_err(ScaleError::batch(uri))?;
+        let rows = Rows::new(log, topic, (&label, window, wanted.rules()), blocks, only);
+        let mut select = wanted.select(topic, blocks);
+        // Rows are numbered before the time window is applied.
+        if !has(only, SEQ) {
+            select = window.limit(select);
+        }
         let batches = log.own(topic).and_then(|topic| topic.columns(&select));
-        Ok((rows, batches.map_err(ScaleError::log(uri))?))
+        Ok((rows.map_err(ScaleError::batch(uri))?, batches.map_err(ScaleError::log(uri))?))
     };
     wanted.topics(log, window).into_iter().map(table).collect()
 }

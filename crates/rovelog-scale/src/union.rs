@@ -16,6 +16,12 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::ScaleError;
 
+/// Returns `true` if two names are the same column. Query engines ignore the case of names, and logs
+/// of different firmware have fields such as `voltage5V_v` and `voltage5v_v`.
+pub(crate) fn same_name(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}
+
 /// Returns a schema with the columns of both schemas. A column that both schemas have gets a type
 /// that can represent the values of both.
 ///
@@ -36,13 +42,13 @@ pub(crate) fn union(a: &Schema, b: &Schema) -> Result<Schema, String> {
 fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>, String> {
     let mut all: Vec<FieldRef> = a.to_vec();
     for field in b {
-        match all.iter_mut().find(|known| known.name() == field.name()) {
+        match all.iter_mut().find(|known| same_name(known.name(), field.name())) {
             None => all.push(Arc::clone(field)),
             Some(known) if known.data_type() == field.data_type() => {}
             Some(known) => {
                 let path = format!("{within}{}", field.name());
                 let both = wider(known.data_type(), field.data_type(), &path)?;
-                *known = Arc::new(Field::new(field.name(), both, true));
+                *known = Arc::new(Field::new(known.name(), both, true));
             }
         }
     }
@@ -126,24 +132,27 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
         )?);
     }
     let own = batch.schema();
-    let unknown = own.fields().iter().find(|field| schema.column_with_name(field.name()).is_none());
+    let lacks =
+        |field: &&FieldRef| !schema.fields().iter().any(|known| same_name(known.name(), field.name()));
+    let unknown = own.fields().iter().find(lacks);
     if let Some(field) = unknown {
         return Err(ScaleError::Columns(format!(
             "{uri}: column {} is not in the schema; create the schema from all logs, or select fields",
             field.name()
         )));
     }
-    let column = |field: &FieldRef| match own.column_with_name(field.name()) {
-        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-        Some((index, _)) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
-            let have = batch.column(index).data_type();
-            ScaleError::Columns(format!(
-                "{uri}: column {} has type {have}, but the schema has type {}",
-                field.name(),
-                field.data_type()
-            ))
-        }),
-    };
+    let column =
+        |field: &FieldRef| match own.fields().iter().position(|own| same_name(own.name(), field.name())) {
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            Some(index) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
+                let have = batch.column(index).data_type();
+                ScaleError::Columns(format!(
+                    "{uri}: column {} has type {have}, but the schema has type {}",
+                    field.name(),
+                    field.data_type()
+                ))
+            }),
+        };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
@@ -215,9 +224,10 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
         }
         (Struct(_), Struct(fields)) => {
             let values = array.as_struct();
-            let column = |field: &FieldRef| match values.column_by_name(field.name()) {
+            let own = |name: &str| values.fields().iter().position(|own| same_name(own.name(), name));
+            let column = |field: &FieldRef| match own(field.name()) {
                 None => Some(new_null_array(field.data_type(), array.len())),
-                Some(column) => widened(column, field.data_type()),
+                Some(index) => widened(values.column(index), field.data_type()),
             };
             let columns = fields.iter().map(column).collect::<Option<Vec<_>>>()?;
             Arc::new(StructArray::try_new(fields.clone(), columns, values.nulls().cloned()).ok()?)
@@ -255,6 +265,17 @@ mod tests {
         assert_eq!(fitted.column(2).null_count(), 1);
         let narrow = fit(&batch, &Arc::new(schema(&[("x", DataType::Int16)])), "a.ulg");
         assert!(narrow.unwrap_err().to_string().contains("column y is not in the schema"));
+    }
+
+    #[test]
+    fn names_that_differ_in_case_are_one_column() {
+        let (a, b) =
+            (schema(&[("voltage5V_v", DataType::Int16)]), schema(&[("voltage5v_v", DataType::Int32)]));
+        let both = union(&a, &b).unwrap();
+        assert_eq!(both, schema(&[("voltage5V_v", DataType::Int32)]));
+        let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int16Array::from(vec![7]))]).unwrap();
+        let fitted = fit(&batch, &Arc::new(both), "a.ulg").unwrap();
+        assert_eq!(fitted.column(0).as_primitive::<Int32Type>().value(0), 7);
     }
 
     #[test]

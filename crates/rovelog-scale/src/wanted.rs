@@ -6,6 +6,7 @@ use rovelog_export::TimeBase;
 use serde::{Deserialize, Serialize};
 
 use crate::types::Rules;
+use crate::union::same_name;
 
 /// A selection over many logs. By default, everything is selected except fields with raw bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,10 +141,13 @@ impl Wanted {
     ///
     /// It does not include the time window. If rows are numbered, this happens before the time
     /// window is applied, so that a row has the same number in every selection.
-    pub(crate) fn select(&self, blocks: Option<&std::ops::Range<u64>>) -> Select {
+    pub(crate) fn select(&self, topic: &Topic, blocks: Option<&std::ops::Range<u64>>) -> Select {
         let mut select = Select::all();
         if let Some(fields) = &self.fields {
-            select = select.with_fields(fields.iter().cloned());
+            // The names of other logs can differ in case.
+            let own = topic.schema.iter().flat_map(|schema| &schema.fields).map(|field| &*field.name);
+            let own = own.filter(|own| fields.iter().any(|name| same_name(own, name)));
+            select = select.with_fields(fields.iter().map(String::as_str).chain(own));
         }
         select.blocks = blocks.cloned();
         select
