@@ -3,8 +3,9 @@
 usage: tools.py DOCS REAL [PAGE...]
 
 Each page runs in a folder with `flight.ulg`, `old.bag`, `drive.vel` and `logs/`. Python blocks of a page share one scope.
-The others are run by bash. A block after `<!-- file: NAME -->` is written to this file. Pages that need the C library
-only run if they are named. A block after `<!-- needs: NAME -->` is skipped, with a note, if neither a module nor a
+SQL blocks are run by DuckDB with the extension that the variable ROVELOG_DUCKDB names. The others are run by bash. A
+block after `<!-- file: NAME -->` is written to this file. Pages that need the C library only run if they are named. A
+block after `<!-- needs: NAME -->` is skipped, with a note, if neither a module nor a
 program has this name.
 """
 
@@ -18,7 +19,7 @@ import sys
 import tempfile
 
 docs, logs = (pathlib.Path(arg).resolve() for arg in sys.argv[1:3])
-BLOCK = re.compile(r"(?:<!-- needs: (\S+) -->\n)?```(python|bash)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(?:<!-- needs: (\S+) -->\n)?```(python|bash|sql)\n(.*?)```", re.DOTALL)
 SOURCE = re.compile(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 HOSTS = {"c", "julia", "matlab", "r"}
 FILES = {
@@ -48,6 +49,12 @@ def run(page: pathlib.Path) -> None:
             continue
         if kind == "python":
             exec(compile(code, page.name, "exec"), scope)
+        elif kind == "sql":
+            import duckdb
+
+            connection = duckdb.connect(config={"allow_unsigned_extensions": True})
+            connection.execute(f"LOAD '{os.environ['ROVELOG_DUCKDB']}'")
+            print(connection.execute(code).fetchall()[:3])
         else:
             ended = subprocess.run(["bash", "-c", START + code])
             if ended.returncode != 0:

@@ -7,6 +7,7 @@
 mod bench;
 mod browser;
 mod c_library;
+mod duckdb;
 mod first_command;
 mod fuzz;
 mod lake;
@@ -65,9 +66,14 @@ const TASKS: &[Task] = &[
     ),
     task("c-library", c_library::command, "build the C library and install it: PREFIX"),
     task(
+        "duckdb",
+        duckdb::command,
+        "build the DuckDB extension [--test: query the corpus with it in each tested version of DuckDB]",
+    ),
+    task(
         "oracle",
         oracle::command,
-        "compare with other programs: ulog|rld|rosbag|vel|export|health|plots|scrub|ask|recovered|survivors|suites|tools|hosts|plotjuggler",
+        "compare with other programs: ulog|rld|rosbag|vel|export|health|plots|scrub|ask|duckdb|recovered|survivors|suites|tools|hosts|plotjuggler",
     ),
     task("damage", reliability::damage, "damage logs and count what is lost: ulog|all|pages"),
     task(

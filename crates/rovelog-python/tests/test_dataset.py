@@ -163,3 +163,18 @@ def test_rows_out_of_order_and_without_times() -> None:
                     assert dataset.to_table(filter=filter).equals(whole.filter(filter)), (case, topic.name, filter)
             assert dataset.to_table(filter=T.is_null()).num_rows == times.null_count
     assert min(odd.values()) > 3, odd
+
+
+def test_sql_queries_the_topics_of_a_log() -> None:
+    log = rl.open(real_file("ulog/sample.ulg"))
+    attitude = log["vehicle_attitude"]
+    rows = log.sql("SELECT count(*), max(t_ns) FROM Vehicle_Attitude WHERE t_ns > ?", [attitude.first_ns]).fetchall()
+    assert rows == [(len(attitude) - 1, attitude.last_ns)]
+    query = """
+        SELECT a.t_ns, o.noutputs FROM vehicle_attitude a ASOF LEFT JOIN actuator_outputs o ON a.t_ns >= o.t_ns
+        ORDER BY a.t_ns
+    """
+    aligned = log.align(["actuator_outputs"], on="vehicle_attitude")
+    assert log.sql(query).fetchall() == aligned.select("t_ns", "actuator_outputs.noutputs").rows()
+    with pytest.raises(duckdb.CatalogException, match="missing"):
+        log.sql("FROM missing").fetchall()

@@ -8,6 +8,8 @@ mod error;
 pub mod lake;
 mod log_file;
 #[cfg(feature = "lake")]
+mod open_logs;
+#[cfg(feature = "lake")]
 mod plan;
 #[cfg(feature = "lake")]
 mod read;
@@ -22,12 +24,15 @@ mod union;
 mod wanted;
 
 pub use error::ScaleError;
+pub use log_file::is_log;
+#[cfg(feature = "lake")]
+pub use open_logs::OpenLogs;
 #[cfg(feature = "lake")]
 pub use plan::{Part, Split, divide, plan};
 #[cfg(feature = "lake")]
-pub use read::{Rowstream, read, schema};
+pub use read::{Rowstream, read, read_with, schema, schema_with};
 #[cfg(feature = "lake")]
 pub use rows::COLUMNS;
 pub use sources::{LogFile, find};
 #[cfg(feature = "lake")]
-pub use wanted::Wanted;
+pub use wanted::{Wanted, split_instance};

@@ -44,8 +44,8 @@ impl LogFile {
     }
 }
 
-/// Returns `true` if a file has the extension of a log.
-pub(crate) fn is_log(path: &Path) -> bool {
+/// Returns `true` if a file has the extension of a log, such as `.ulg` or `.bag.gz`.
+pub fn is_log(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let name = name.to_ascii_lowercase();
     let (mut stem, mut extension) = name.rsplit_once('.').unwrap_or((&name, ""));

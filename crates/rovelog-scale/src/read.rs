@@ -13,9 +13,9 @@ use rovelog::{AnyLog, LogReader, Topic};
 use self_cell::self_cell;
 
 use crate::plan::{Part, Split};
-use crate::rows::Rows;
+use crate::rows::{Rows, SEQ, has};
 use crate::union::{fit, union};
-use crate::{LogFile, ScaleError, Wanted};
+use crate::{LogFile, OpenLogs, ScaleError, Wanted};
 
 /// Number of rows at which a batch is complete.
 const BATCH_ROWS: usize = 64 << 10;
@@ -26,20 +26,26 @@ const BATCH_BYTES: usize = 16 << 20;
 /// Converter for the rows of a topic, and an iterator over the batches that it converts.
 type Table<'a> = (Rows, Batches<'a>);
 
-/// Returns the batches of each selected topic of a log, together with a converter for them.
+/// Returns the batches of each selected topic of a log, together with a converter for them. `only`
+/// are the columns of the table, or `None` for all columns.
 fn tables<'a>(
     log: &'a dyn LogReader,
     uri: &str,
     wanted: &Wanted,
     blocks: Option<&Range<u64>>,
+    only: Option<&SchemaRef>,
 ) -> Result<VecDeque<Table<'a>>, ScaleError> {
     let Some(window) = wanted.window(log) else { return Ok(VecDeque::new()) };
-    let (label, select) = (Arc::from(uri), wanted.select(blocks));
+    let label = Arc::from(uri);
     let table = |topic: &'a Topic| {
-        let rows =
-            Rows::new(log, topic, (&label, window, wanted.blobs), blocks).map_err(ScaleError::batch(uri))?;
+        let rows = Rows::new(log, topic, (&label, window, wanted.rules()), blocks, only);
+        let mut select = wanted.select(topic, blocks);
+        // Rows are numbered before the time window is applied.
+        if !has(only, SEQ) {
+            select = window.limit(select);
+        }
         let batches = log.own(topic).and_then(|topic| topic.columns(&select));
-        Ok((rows, batches.map_err(ScaleError::log(uri))?))
+        Ok((rows.map_err(ScaleError::batch(uri))?, batches.map_err(ScaleError::log(uri))?))
     };
     wanted.topics(log, window).into_iter().map(table).collect()
 }
@@ -51,12 +57,20 @@ fn tables<'a>(
 /// Returns an error if a log cannot be opened, if no log has a selected topic, or if no type can
 /// represent all values of a column.
 pub fn schema(logs: &[LogFile], wanted: &Wanted) -> Result<SchemaRef, ScaleError> {
+    schema_with(logs, wanted, &OpenLogs::default())
+}
+
+/// Like [`schema`], but keeps logs open for later calls of [`read_with`].
+///
+/// # Errors
+/// Returns the errors of [`schema`].
+pub fn schema_with(logs: &[LogFile], wanted: &Wanted, open: &OpenLogs) -> Result<SchemaRef, ScaleError> {
     let mut all: Option<Schema> = None;
     // The time window is ignored, so that all windows of the same logs have the same schema.
     let all_times = Wanted { start_ns: None, end_ns: None, start_us: None, end_us: None, ..wanted.clone() };
     for file in logs.iter().filter(|log| wanted.keeps_log(&log.uri)) {
-        let log = file.open()?;
-        for (mut rows, batches) in tables(&*log, &file.uri, &all_times, None)? {
+        let log = open.open(file)?;
+        for (mut rows, batches) in tables(&**log, &file.uri, &all_times, None, None)? {
             let own = rows.schema(&batches.schema()).map_err(ScaleError::batch(&file.uri))?;
             all = Some(match all {
                 None => Schema::clone(&own),
@@ -77,9 +91,15 @@ pub fn schema(logs: &[LogFile], wanted: &Wanted) -> Result<SchemaRef, ScaleError
 /// file order.
 ///
 /// A batch has up to 64 Ki rows or about 16 MiB, so the required memory does not depend on the size
-/// of the split. `schema` is the result of the function [`schema`] for all logs.
+/// of the split. `schema` is the result of the function [`schema`] for all logs. Columns of
+/// [`COLUMNS`](crate::COLUMNS) may be removed from it, which saves time.
 pub fn read(split: Split, schema: SchemaRef) -> Rowstream {
-    Rowstream { schema, parts: split.parts.into(), wanted: split.wanted, open: None, lost: 0 }
+    read_with(split, schema, OpenLogs::default())
+}
+
+/// Like [`read`], but uses logs that are open already.
+pub fn read_with(split: Split, schema: SchemaRef, logs: OpenLogs) -> Rowstream {
+    Rowstream { schema, parts: split.parts.into(), wanted: split.wanted, logs, open: None, lost: 0 }
 }
 
 /// Iterator over the rows of a split, which returns them as record batches.
@@ -88,6 +108,7 @@ pub struct Rowstream {
     /// Parts of the split that have not been opened yet.
     parts: VecDeque<Part>,
     wanted: Wanted,
+    logs: OpenLogs,
     /// The log that is being read. `None` before the first log and between two logs.
     open: Option<(LogFile, Opened)>,
     /// Number of values that were replaced by null, because no column type can represent them.
@@ -100,7 +121,7 @@ type PendingTables<'a> = VecDeque<Table<'a>>;
 self_cell!(
     /// An open log, together with the tables that borrow from it.
     struct Opened {
-        owner: AnyLog,
+        owner: Arc<AnyLog>,
         #[not_covariant]
         dependent: PendingTables,
     }
@@ -119,7 +140,10 @@ impl Rowstream {
             let Some((file, opened)) = &mut self.open else {
                 let Some(Part { log: file, blocks }) = self.parts.pop_front() else { return Ok(None) };
                 let (wanted, blocks) = (&self.wanted, blocks.as_ref());
-                let opened = Opened::try_new(file.open()?, |log| tables(&**log, &file.uri, wanted, blocks))?;
+                let log = self.logs.open(&file)?;
+                let opened = Opened::try_new(log, |log| {
+                    tables(&***log, &file.uri, wanted, blocks, Some(&self.schema))
+                })?;
                 self.open = Some((file, opened));
                 continue;
             };

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int64Type, TimestampNanosecondType};
 use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
 };
@@ -13,7 +13,7 @@ use arrow_select::filter::filter_record_batch;
 use rovelog::{LogReader, Select, Topic, TopicId};
 use rovelog_export::TimeBase;
 
-use crate::types::{Columns, fields, micros};
+use crate::types::{Columns, Rules, fields, micros};
 use crate::wanted::{Wanted, Window, split_instance};
 
 /// Names of the columns that every table has before the fields of the topic:
@@ -24,6 +24,15 @@ use crate::wanted::{Wanted, Window, split_instance};
 /// - the time on the clock of the log in nanoseconds, and the time in UTC
 pub const COLUMNS: [&str; 6] = ["log", "topic", "instance", "seq", "t_ns", "time"];
 
+/// Name of the column with the number of the row.
+pub(crate) const SEQ: &str = COLUMNS[3];
+
+/// Returns `true` if a table has the column `name`. `only` are the columns of the table, or `None`
+/// for a table with all columns.
+pub(crate) fn has(only: Option<&SchemaRef>, name: &str) -> bool {
+    only.is_none_or(|schema| schema.column_with_name(name).is_some())
+}
+
 /// Converts the batches of one topic of a log to rows of a table.
 pub(crate) struct Rows {
     /// Value of the column `log` in all rows.
@@ -33,8 +42,9 @@ pub(crate) struct Rows {
     instance: Option<i32>,
     base: TimeBase,
     window: Window,
-    /// True if columns with raw bytes are included.
-    blobs: bool,
+    rules: Rules,
+    /// Columns that are returned. `None` returns all columns.
+    only: Option<SchemaRef>,
     /// Number of the next row within the topic.
     next: i64,
     /// Number of values that were replaced by null, because no column type can represent them.
@@ -43,21 +53,25 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Creates a converter for the rows of a topic. Only rows in `blocks`, a byte range of the log,
-    /// are converted. `label` is the value of the column `log`.
+    /// are converted. `label` is the value of the column `log`. If `only` is set, those of
+    /// [`COLUMNS`] that it does not have are not computed.
     ///
     /// # Errors
     /// Returns an error if the rows before `blocks` cannot be counted.
     pub(crate) fn new(
         log: &dyn LogReader,
         topic: &Topic,
-        (label, window, blobs): (&Arc<str>, Window, bool),
+        (label, window, rules): (&Arc<str>, Window, Rules),
         blocks: Option<&Range<u64>>,
+        only: Option<&SchemaRef>,
     ) -> Result<Self, ArrowError> {
         let (name, instance) = split_instance(&topic.name);
         let base = TimeBase::of(log);
-        let next = rows_before(log, topic.id, blocks.map_or(0, |blocks| blocks.start))?;
+        let first = blocks.filter(|_| has(only, SEQ)).map_or(0, |blocks| blocks.start);
+        let next = rows_before(log, topic.id, first)?;
+        let only = only.cloned();
         let log = Arc::clone(label);
-        Ok(Self { log, topic: name, instance, base, window, blobs, next, lost: 0 })
+        Ok(Self { log, topic: name, instance, base, window, rules, only, next, lost: 0 })
     }
 
     /// Returns the name of the topic, without the number of its instance.
@@ -97,18 +111,32 @@ impl Rows {
         let count = i64::try_from(rows).unwrap_or(i64::MAX);
         let numbers = Int64Array::from_iter_values(self.next..self.next.saturating_add(count));
         self.next = self.next.saturating_add(count);
-        let unix = match &self.base {
-            base @ TimeBase::Utc(_) => base.place_all(times),
-            _ => Int64Array::new_null(rows),
-        };
-        let mut columns = Columns::new(self.blobs);
+        let mut columns = Columns::new(self.rules);
         let [log, topic, instance, seq, t_ns, time] = COLUMNS;
-        columns.push(log, text(&self.log));
-        columns.push(topic, text(&self.topic));
-        columns.push(instance, Arc::new(Int32Array::from(vec![self.instance; rows])));
-        columns.push(seq, Arc::new(numbers));
-        columns.push(t_ns, Arc::new(times.clone()));
-        columns.push(time, Arc::new(micros(&unix)));
+        let mut add = |name, column: &dyn Fn() -> ArrayRef| {
+            if has(self.only.as_ref(), name) {
+                columns.push(name, column());
+            } else {
+                // A field with this name is renamed anyway, so that its name is always the same.
+                columns.reserve(name);
+            }
+        };
+        add(log, &|| text(&self.log));
+        add(topic, &|| text(&self.topic));
+        add(instance, &|| Arc::new(Int32Array::from(vec![self.instance; rows])));
+        add(seq, &|| Arc::new(numbers.clone()));
+        add(t_ns, &|| Arc::new(times.clone()));
+        add(time, &|| {
+            let unix = match &self.base {
+                base @ TimeBase::Utc(_) => base.place_all(times),
+                _ => Int64Array::new_null(rows),
+            };
+            if self.rules.native {
+                Arc::new(unix.reinterpret_cast::<TimestampNanosecondType>().with_timezone("UTC"))
+            } else {
+                Arc::new(micros(&unix))
+            }
+        });
         // The name `month` is reserved, because lakes add a column with this name to partition
         // their tables.
         columns.reserve("month");

@@ -3,6 +3,9 @@
 //! Spark, Delta and most SQL engines have no unsigned integers, no nanoseconds, no arrays of fixed
 //! length, and no dictionaries. So integers become signed and wide enough, and arrays become lists.
 //! A time becomes a column of microseconds in UTC, and a column `<name>_ns` with all digits.
+//!
+//! DuckDB supports all of these types except dictionaries, so its columns keep the types of the log
+//! ([`Rules::native`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,13 +15,22 @@ use arrow_array::types::{
     DurationNanosecondType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
     TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, StructArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeListArray, ListArray, PrimitiveArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
 use arrow_select::take::take;
 
 /// A column of values, with its name and type.
 pub(crate) type Column = (FieldRef, ArrayRef);
+
+/// Rules that determine which columns a table has, and their types.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    /// True if columns with raw bytes are included.
+    pub(crate) blobs: bool,
+    /// True if unsigned integers, nanoseconds and arrays of fixed length keep their types.
+    pub(crate) native: bool,
+}
 
 /// The columns of a table. The names of any two columns differ even if case is ignored, because
 /// engines such as Spark ignore case.
@@ -27,15 +39,14 @@ pub(crate) struct Columns {
     pub(crate) all: Vec<Column>,
     /// Names in lower case that are already used or are reserved.
     names: HashSet<String>,
-    /// True if columns with raw bytes are included.
-    blobs: bool,
+    rules: Rules,
     /// Number of values that were replaced by null, because no column type can represent them.
     pub(crate) lost: u64,
 }
 
 impl Columns {
-    pub(crate) fn new(blobs: bool) -> Self {
-        Self { blobs, ..Self::default() }
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
     }
 
     /// Reserves a name. If a column has this name, it is renamed.
@@ -55,18 +66,18 @@ impl Columns {
 
     /// Converts a column of a reader, and adds the result to the table.
     ///
-    /// A time becomes two columns. Structs without fields are dropped. Columns with raw bytes are
+    /// A time becomes two columns, unless columns keep their types. Structs without fields are dropped. Columns with raw bytes are
     /// dropped if they are not included.
     pub(crate) fn convert(&mut self, name: &str, array: &ArrayRef) -> Result<(), ArrowError> {
         match array.data_type() {
-            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            DataType::Timestamp(TimeUnit::Nanosecond, _) if !self.rules.native => {
                 let nanos = array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>();
                 self.push(name, Arc::new(micros(&nanos)));
                 self.push(&format!("{name}_ns"), Arc::new(nanos));
             }
             DataType::Struct(fields) => {
                 let values = array.as_struct();
-                let mut inside = Self::new(self.blobs);
+                let mut inside = Self::new(self.rules);
                 for (field, column) in fields.iter().zip(values.columns()) {
                     inside.convert(field.name(), column)?;
                 }
@@ -76,6 +87,15 @@ impl Columns {
                     let (fields, columns): (Vec<_>, Vec<_>) = inside.all.into_iter().unzip();
                     let values = StructArray::try_new(fields.into(), columns, values.nulls().cloned())?;
                     self.push(name, Arc::new(values));
+                }
+            }
+            DataType::FixedSizeList(_, size) if self.rules.native => {
+                let list = array.as_fixed_size_list();
+                if *size > 0
+                    && let Some((element, values)) = self.elements(list.values())?
+                {
+                    let list = FixedSizeListArray::try_new(element, *size, values, list.nulls().cloned())?;
+                    self.push(name, Arc::new(list));
                 }
             }
             DataType::FixedSizeList(_, size) => {
@@ -99,7 +119,7 @@ impl Columns {
             | DataType::LargeBinary
             | DataType::BinaryView
             | DataType::FixedSizeBinary(_)
-                if !self.blobs => {}
+                if !self.rules.blobs => {}
             _ => {
                 let column = self.plain(array)?;
                 self.push(name, column);
@@ -117,21 +137,36 @@ impl Columns {
         values: &ArrayRef,
         rows: &ArrayRef,
     ) -> Result<(), ArrowError> {
-        let mut inside = Self::new(self.blobs);
+        let Some((element, values)) = self.elements(values)? else { return Ok(()) };
+        let list = ListArray::try_new(element, offsets, values, rows.nulls().cloned())?;
+        self.push(name, Arc::new(list));
+        Ok(())
+    }
+
+    /// Converts the elements of lists. Returns `None` if the elements are dropped, for example
+    /// because they are raw bytes.
+    fn elements(&mut self, values: &ArrayRef) -> Result<Option<Column>, ArrowError> {
+        let mut inside = Self::new(self.rules);
         inside.convert("element", values)?;
         self.lost += inside.lost;
         // If the elements are times, `convert` has added the microseconds first and then the
         // nanoseconds. The last column is used.
-        let Some((field, values)) = inside.all.pop() else { return Ok(()) };
-        let field = Arc::new(Field::clone(&field).with_name("element"));
-        let list = ListArray::try_new(field, offsets, values, rows.nulls().cloned())?;
-        self.push(name, Arc::new(list));
-        Ok(())
+        let column = inside.all.pop();
+        Ok(column.map(|(field, values)| (Arc::new(Field::clone(&field).with_name("element")), values)))
     }
 
     /// Converts a column whose type has neither fields nor elements.
     fn plain(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         Ok(match array.data_type() {
+            DataType::UInt8
+            | DataType::UInt16
+            | DataType::UInt32
+            | DataType::UInt64
+            | DataType::Timestamp(TimeUnit::Nanosecond, _)
+                if self.rules.native =>
+            {
+                Arc::clone(array)
+            }
             DataType::Duration(TimeUnit::Nanosecond) => {
                 Arc::new(array.as_primitive::<DurationNanosecondType>().reinterpret_cast::<Int64Type>())
             }
@@ -145,6 +180,9 @@ impl Columns {
                 let signed: PrimitiveArray<Int64Type> = values.unary_opt(|value| i64::try_from(value).ok());
                 self.lost += (signed.null_count() - values.null_count()) as u64;
                 Arc::new(signed)
+            }
+            DataType::FixedSizeBinary(_) => {
+                Arc::new(array.as_fixed_size_binary().iter().collect::<BinaryArray>())
             }
             DataType::Dictionary(key, _) if **key == DataType::Int8 => {
                 let values = array.as_dictionary::<Int8Type>();
@@ -186,7 +224,7 @@ pub(crate) fn fields(columns: &[Column]) -> Fields {
 #[cfg(test)]
 mod tests {
     use arrow_array::builder::{FixedSizeListBuilder, UInt8Builder};
-    use arrow_array::{BinaryArray, Int32Array, TimestampNanosecondArray, UInt64Array};
+    use arrow_array::{Int32Array, TimestampNanosecondArray, UInt64Array};
 
     use super::*;
 
@@ -196,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_type_becomes_one_that_engines_support() {
-        let mut columns = Columns::new(false);
+        let mut columns = Columns::new(Rules::default());
         let mut list = FixedSizeListBuilder::new(UInt8Builder::new(), 2);
         list.values().append_slice(&[1, 255]);
         list.append(true);
@@ -229,8 +267,23 @@ mod tests {
         );
         assert_eq!(columns.lost, 1, "the value above the range of 64 bits");
         assert_eq!(columns.all[3].1.as_primitive::<TimestampMicrosecondType>().value(0), -1, "rounded down");
-        let mut with_bytes = Columns::new(true);
+        let mut with_bytes = Columns::new(Rules { blobs: true, native: false });
         with_bytes.convert("bytes", &pieces[5].1).unwrap();
         assert_eq!(described(&with_bytes), ["bytes Binary"]);
+        let mut native = Columns::new(Rules { blobs: false, native: true });
+        for (name, array) in &pieces {
+            native.convert(name, array).unwrap();
+        }
+        assert_eq!(
+            described(&native),
+            [
+                "big UInt64",
+                "BIG_ Int32",
+                "list FixedSizeList(2 x UInt8, field: 'element')",
+                "at Timestamp(ns)",
+                "header Struct(\"at\": Timestamp(ns))",
+            ]
+        );
+        assert_eq!(native.lost, 0);
     }
 }

@@ -4,20 +4,31 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
 use arrow_array::{
     Array as _, ArrayRef, Int8Array, ListArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::ScaleError;
+
+/// Returns `true` if two names are the same column. Query engines ignore the case of names, and logs
+/// of different firmware have fields such as `voltage5V_v` and `voltage5v_v`.
+pub(crate) fn same_name(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}
 
 /// Returns a schema with the columns of both schemas. A column that both schemas have gets a type
 /// that can represent the values of both.
 ///
 /// Two integers or two floats get the wider of the two types. An integer and a float get the
 /// narrowest float that represents both exactly. A 64-bit integer and a float get `Float64`, which
-/// rounds integers above 2^53. A Boolean and a number get the type of the number. Structs get the
+/// rounds integers above 2^53. A signed and an unsigned integer get a signed type. A Boolean and a
+/// number get the type of the number. Arrays of different lengths become lists. Structs get the
 /// fields of both.
 ///
 /// # Errors
@@ -31,13 +42,13 @@ pub(crate) fn union(a: &Schema, b: &Schema) -> Result<Schema, String> {
 fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>, String> {
     let mut all: Vec<FieldRef> = a.to_vec();
     for field in b {
-        match all.iter_mut().find(|known| known.name() == field.name()) {
+        match all.iter_mut().find(|known| same_name(known.name(), field.name())) {
             None => all.push(Arc::clone(field)),
             Some(known) if known.data_type() == field.data_type() => {}
             Some(known) => {
                 let path = format!("{within}{}", field.name());
                 let both = wider(known.data_type(), field.data_type(), &path)?;
-                *known = Arc::new(Field::new(field.name(), both, true));
+                *known = Arc::new(Field::new(known.name(), both, true));
             }
         }
     }
@@ -47,12 +58,17 @@ fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>,
 /// Returns the narrowest type that can represent the values of both types. `path` is the name of
 /// the column, for use in the error message.
 pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
-    use DataType::{Boolean, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
-    let order =
-        |data_type: &DataType| [Int8, Int16, Int32, Int64].iter().position(|known| known == data_type);
+    use DataType::{
+        Boolean, FixedSizeList, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct, UInt8, UInt16,
+        UInt32, UInt64,
+    };
+    let order = |data_type: &DataType| {
+        [UInt8, UInt16, UInt32, UInt64, Int8, Int16, Int32, Int64].iter().position(|known| known == data_type)
+    };
     Ok(match (a, b) {
         _ if a == b => a.clone(),
-        (List(a), List(b)) => {
+        // Arrays of different lengths become lists.
+        (List(a) | FixedSizeList(a, _), List(b) | FixedSizeList(b, _)) => {
             let element = wider(a.data_type(), b.data_type(), &format!("{path}[]"))?;
             List(Arc::new(Field::new("element", element, true)))
         }
@@ -68,17 +84,36 @@ pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, 
         (Int8 | Int16 | Int32 | Int64 | Float32, Float64)
         | (Float64, Int8 | Int16 | Int32 | Int64 | Float32)
         | (Int32 | Int64, Float32)
-        | (Float32, Int32 | Int64) => Float64,
+        | (Float32, Int32 | Int64)
+        | (UInt64, Float32 | Float64)
+        | (Float32 | Float64, UInt64) => Float64,
         _ => match (order(a), order(b)) {
-            (Some(first), Some(second)) => {
+            // Both types are signed, or both are unsigned.
+            (Some(first), Some(second)) if (first < 4) == (second < 4) => {
                 if first > second {
                     a.clone()
                 } else {
                     b.clone()
                 }
             }
+            // An unsigned integer is treated like the next wider signed integer. For 64 bits, there
+            // is no wider type.
+            _ if signed(a).is_some() || signed(b).is_some() => {
+                return wider(&signed(a).unwrap_or(a.clone()), &signed(b).unwrap_or(b.clone()), path);
+            }
             _ => return Err(format!("column {path} has type {a} in one log and type {b} in another")),
         },
+    })
+}
+
+/// Returns the signed integer type that represents all values of an unsigned integer type. Returns
+/// `None` if there is no such type.
+fn signed(data_type: &DataType) -> Option<DataType> {
+    Some(match data_type {
+        DataType::UInt8 => DataType::Int16,
+        DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 => DataType::Int64,
+        _ => return None,
     })
 }
 
@@ -97,24 +132,27 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
         )?);
     }
     let own = batch.schema();
-    let unknown = own.fields().iter().find(|field| schema.column_with_name(field.name()).is_none());
+    let lacks =
+        |field: &&FieldRef| !schema.fields().iter().any(|known| same_name(known.name(), field.name()));
+    let unknown = own.fields().iter().find(lacks);
     if let Some(field) = unknown {
         return Err(ScaleError::Columns(format!(
             "{uri}: column {} is not in the schema; create the schema from all logs, or select fields",
             field.name()
         )));
     }
-    let column = |field: &FieldRef| match own.column_with_name(field.name()) {
-        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-        Some((index, _)) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
-            let have = batch.column(index).data_type();
-            ScaleError::Columns(format!(
-                "{uri}: column {} has type {have}, but the schema has type {}",
-                field.name(),
-                field.data_type()
-            ))
-        }),
-    };
+    let column =
+        |field: &FieldRef| match own.fields().iter().position(|own| same_name(own.name(), field.name())) {
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            Some(index) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
+                let have = batch.column(index).data_type();
+                ScaleError::Columns(format!(
+                    "{uri}: column {} has type {have}, but the schema has type {}",
+                    field.name(),
+                    field.data_type()
+                ))
+            }),
+        };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
@@ -124,7 +162,10 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
 /// `None` if `to` cannot represent the values, that is, if [`wider`] never returns `to` for the
 /// type of `array`.
 fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
-    use DataType::{Boolean, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
+    use DataType::{
+        Boolean, FixedSizeList, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct, UInt8, UInt16,
+        UInt32, UInt64,
+    };
     macro_rules! cast {
         ($from:ty => $to:ty as $rust:ty) => {
             Arc::new(array.as_primitive::<$from>().unary::<_, $to>(<$rust>::from)) as ArrayRef
@@ -153,6 +194,27 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
             let values = array.as_primitive::<Int64Type>().unary::<_, Float64Type>(|value| value as f64);
             Arc::new(values)
         }
+        (UInt64, Float64) => {
+            #[expect(clippy::cast_precision_loss, reason = "the rule rounds integers above 2^53")]
+            let values = array.as_primitive::<UInt64Type>().unary::<_, Float64Type>(|value| value as f64);
+            Arc::new(values)
+        }
+        (UInt8, UInt16) => cast!(UInt8Type => UInt16Type as u16),
+        (UInt8, UInt32) => cast!(UInt8Type => UInt32Type as u32),
+        (UInt8, UInt64) => cast!(UInt8Type => UInt64Type as u64),
+        (UInt16, UInt32) => cast!(UInt16Type => UInt32Type as u32),
+        (UInt16, UInt64) => cast!(UInt16Type => UInt64Type as u64),
+        (UInt32, UInt64) => cast!(UInt32Type => UInt64Type as u64),
+        (UInt8, _) => widened(&cast!(UInt8Type => Int16Type as i16), to)?,
+        (UInt16, _) => widened(&cast!(UInt16Type => Int32Type as i32), to)?,
+        (UInt32, _) => widened(&cast!(UInt32Type => Int64Type as i64), to)?,
+        (FixedSizeList(element, size), List(_)) => {
+            let list = array.as_fixed_size_list();
+            let offsets = OffsetBuffer::from_lengths(vec![usize::try_from(*size).ok()?; list.len()]);
+            let (values, nulls) = (Arc::clone(list.values()), list.nulls().cloned());
+            let list = ListArray::try_new(Arc::clone(element), offsets, values, nulls).ok()?;
+            widened(&(Arc::new(list) as ArrayRef), to)?
+        }
         (Float32, Float64) => cast!(Float32Type => Float64Type as f64),
         (List(_), List(element)) => {
             let list = array.as_list::<i32>();
@@ -162,9 +224,10 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
         }
         (Struct(_), Struct(fields)) => {
             let values = array.as_struct();
-            let column = |field: &FieldRef| match values.column_by_name(field.name()) {
+            let own = |name: &str| values.fields().iter().position(|own| same_name(own.name(), name));
+            let column = |field: &FieldRef| match own(field.name()) {
                 None => Some(new_null_array(field.data_type(), array.len())),
-                Some(column) => widened(column, field.data_type()),
+                Some(index) => widened(values.column(index), field.data_type()),
             };
             let columns = fields.iter().map(column).collect::<Option<Vec<_>>>()?;
             Arc::new(StructArray::try_new(fields.clone(), columns, values.nulls().cloned()).ok()?)
@@ -175,7 +238,7 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Float32Array, Int16Array, Int64Array};
+    use arrow_array::{FixedSizeListArray, Float32Array, Int16Array, Int64Array};
 
     use super::*;
 
@@ -205,6 +268,17 @@ mod tests {
     }
 
     #[test]
+    fn names_that_differ_in_case_are_one_column() {
+        let (a, b) =
+            (schema(&[("voltage5V_v", DataType::Int16)]), schema(&[("voltage5v_v", DataType::Int32)]));
+        let both = union(&a, &b).unwrap();
+        assert_eq!(both, schema(&[("voltage5V_v", DataType::Int32)]));
+        let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int16Array::from(vec![7]))]).unwrap();
+        let fitted = fit(&batch, &Arc::new(both), "a.ulg").unwrap();
+        assert_eq!(fitted.column(0).as_primitive::<Int32Type>().value(0), 7);
+    }
+
+    #[test]
     fn errors_name_the_column_that_no_type_can_represent() {
         let a = schema(&[("x", DataType::Int64)]);
         let clash = union(&a, &schema(&[("x", DataType::Utf8)])).unwrap_err();
@@ -212,6 +286,40 @@ mod tests {
         let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
         let fitted = fit(&batch, &Arc::new(schema(&[("x", DataType::Utf8)])), "a.ulg");
         assert!(fitted.unwrap_err().to_string().contains("the schema has type Utf8"));
+    }
+
+    #[test]
+    fn native_types_that_differ_become_types_for_both() {
+        use DataType::{FixedSizeList, Float64, Int16, Int64, List, UInt8, UInt16, UInt64};
+        let array = |size| FixedSizeList(Arc::new(Field::new("element", UInt8, true)), size);
+        let list = List(Arc::new(Field::new("element", UInt8, true)));
+        for (a, b, both) in [
+            (UInt8, UInt16, UInt16),
+            (UInt16, DataType::Int8, DataType::Int32),
+            (DataType::Boolean, UInt8, Int16),
+            (UInt64, DataType::Float32, Float64),
+            (array(2), array(3), list.clone()),
+            (array(2), list.clone(), list),
+        ] {
+            assert_eq!(wider(&a, &b, "x").unwrap(), both);
+            for own in [a, b] {
+                assert_eq!(widened(&new_null_array(&own, 3), &both).unwrap().data_type(), &both);
+            }
+        }
+        let clash = wider(&UInt64, &Int64, "x").unwrap_err();
+        assert_eq!(clash, "column x has type UInt64 in one log and type Int64 in another");
+        let array = FixedSizeListArray::from_iter_primitive::<UInt8Type, _, _>(
+            [Some(vec![Some(1), Some(255)]), None, Some(vec![Some(3), None])],
+            2,
+        );
+        let list = widened(
+            &(Arc::new(array.slice(1, 2)) as ArrayRef),
+            &wider(array.data_type(), &List(Arc::new(Field::new("element", Int16, true))), "x").unwrap(),
+        )
+        .unwrap();
+        let list = list.as_list::<i32>();
+        assert!(list.is_null(0));
+        assert_eq!(list.value(1).as_primitive::<Int16Type>().iter().collect::<Vec<_>>(), [Some(3), None]);
     }
 
     #[test]

@@ -5,6 +5,9 @@ use rovelog::{LogReader, Select, Topic};
 use rovelog_export::TimeBase;
 use serde::{Deserialize, Serialize};
 
+use crate::types::Rules;
+use crate::union::same_name;
+
 /// A selection over many logs. By default, everything is selected except fields with raw bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -36,13 +39,17 @@ pub struct Wanted {
     /// True to select fields with raw bytes, too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blobs: bool,
+    /// True if columns keep the types that the log has: unsigned integers, nanoseconds and arrays
+    /// of fixed length. Otherwise, they get types that every query engine has.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub native: bool,
 }
 
 /// Splits the name of a topic into the name without the instance, and the number of the instance.
 /// For example, `battery_status/1` is instance 1 of `battery_status`. If a log has a second topic
 /// with the name `battery_status/1`, it is called `battery_status/1#2` and is instance 1 of
 /// `battery_status#2`.
-pub(crate) fn split_instance(topic: &str) -> (String, Option<i32>) {
+pub fn split_instance(topic: &str) -> (String, Option<i32>) {
     match instance(topic) {
         Some((name, number, mark)) => (format!("{name}{mark}"), Some(number.into())),
         None => (topic.to_owned(), None),
@@ -68,6 +75,14 @@ impl Window {
         (self.start..self.end).contains(&i128::from(nanos))
     }
 
+    /// Returns `select` with this time window.
+    pub(crate) fn limit(self, select: Select) -> Select {
+        let start = i64::try_from(self.start).ok().filter(|_| self.start > i64::MIN.into());
+        // A window that ends after all times has no end. A window that starts after all times is
+        // not limited here, because the rows are compared with the window later.
+        select.between(start, i64::try_from(self.end).ok())
+    }
+
     /// Returns `true` if the time window overlaps the times from `first` to `last`.
     fn keeps_span(self, first: i64, last: i64) -> bool {
         i128::from(last) >= self.start && i128::from(first) < self.end
@@ -75,6 +90,11 @@ impl Window {
 }
 
 impl Wanted {
+    /// Returns the rules for the columns of a table.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules { blobs: self.blobs, native: self.native }
+    }
+
     /// Returns `true` if the log at the path or URL `uri` is selected.
     pub(crate) fn keeps_log(&self, uri: &str) -> bool {
         self.logs.as_ref().is_none_or(|logs| logs.iter().any(|log| log == uri))
@@ -119,12 +139,15 @@ impl Wanted {
 
     /// Returns the selection of fields and blocks that is passed to a reader.
     ///
-    /// It does not include the time window. Rows are numbered before the time window is applied, so
-    /// that a row has the same number in every selection.
-    pub(crate) fn select(&self, blocks: Option<&std::ops::Range<u64>>) -> Select {
+    /// It does not include the time window. If rows are numbered, this happens before the time
+    /// window is applied, so that a row has the same number in every selection.
+    pub(crate) fn select(&self, topic: &Topic, blocks: Option<&std::ops::Range<u64>>) -> Select {
         let mut select = Select::all();
         if let Some(fields) = &self.fields {
-            select = select.with_fields(fields.iter().cloned());
+            // The names of other logs can differ in case.
+            let own = topic.schema.iter().flat_map(|schema| &schema.fields).map(|field| &*field.name);
+            let own = own.filter(|own| fields.iter().any(|name| same_name(own, name)));
+            select = select.with_fields(fields.iter().map(String::as_str).chain(own));
         }
         select.blocks = blocks.cloned();
         select

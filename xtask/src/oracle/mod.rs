@@ -19,7 +19,7 @@ use crate::process::{run, run_or};
 use crate::python::{
     NUMPY, PYARROW, PYULOG, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER, pyulog_script, script, script_with,
 };
-use crate::{lake, package, peers, python, root};
+use crate::{duckdb, lake, package, peers, python, root};
 
 /// Function that compares Rovelog with other programs. Returns an error if they differ
 /// unexpectedly.
@@ -38,6 +38,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("plots", || over_real_logs(pyulog_script("flight_review.py")?)),
     ("scrub", || over_real_logs(script("scrub.py", "oracle-scrub", SCRUB)?)),
     ("ask", || over_real_logs(script("ask.py", "oracle-ask", ASK)?)),
+    ("duckdb", duckdb),
     ("recovered", damaged::recovered),
     ("survivors", damaged::survivors),
     ("suites", suites::check),
@@ -130,21 +131,30 @@ fn rosbag() -> Result<()> {
 
 /// Python packages that the code blocks in `docs/tools` need.
 const TOOLS: &[&str] =
-    &["duckdb==2.0.0", "polars==2.1.0", PYARROW, python::MCAP, "mcap-ros2-support", "rerun-sdk==0.41.0", "fastmcp==4.1.6"];
+    &[duckdb::NEWEST, "polars==2.1.0", PYARROW, python::MCAP, "mcap-ros2-support", "rerun-sdk==0.41.0", "fastmcp==4.1.6"];
 
 /// Runs every code block in `docs/tools`. The packages of Spark and Sail cannot be installed
 /// together. So each of them has its own environment and page.
 fn tools() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
+    let extension = duckdb::build()?;
     let run = |environment: &str, packages: &[&str], pages: &[&str]| {
         let python = package::release(environment, packages)?;
         let mut blocks = script_with(python, "tools.py");
-        run_or(blocks.arg(root().join("docs")).arg(&real).args(pages), "a block of docs/tools fails")
+        blocks.env("ROVELOG_DUCKDB", &extension).arg(root().join("docs")).arg(&real).args(pages);
+        run_or(&mut blocks, "a block of docs/tools fails")
     };
     run("tools", TOOLS, &[])?;
     let sail = [&lake::SAIL[..], &["pandas>=2.2,<3", PYARROW]].concat();
     run("tools-sail", &sail, &["sail"])?;
     run("tools-spark", &[lake::SPARK, "pandas>=2.2,<3", PYARROW], &["spark"])
+}
+
+/// Compares the tables of the DuckDB extension with exported Parquet files.
+fn duckdb() -> Result<()> {
+    let Some(real) = real() else { return Ok(()) };
+    let mut checker = script("duckdb_extension.py", "oracle-duckdb", &[duckdb::NEWEST, PYARROW])?;
+    run_or(checker.arg(binary()?).arg(duckdb::build()?).arg(real), DIFFERS)
 }
 
 /// Returns the folder with the source distribution of a Python package, given as `name==version`.

@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-remote"],
     ),
     ("rovelog-view", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-scale"]),
+    ("rovelog-duckdb", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-scale"]),
     (
         "rovelog-cli",
         &[

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from rovelog import _align, _core, _findings, _html, _source, _times
+from rovelog import _align, _core, _findings, _html, _source, _sql, _times
 from rovelog._align import How, Occurrence
 from rovelog._bag import BagExtras
 from rovelog._errors import CorruptError, RovelogError, UnsupportedError, warn
@@ -31,6 +31,7 @@ from rovelog._ulog import Event, UlogExtras
 from rovelog._vel import VelExtras
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas
     import polars
     import pyarrow
@@ -380,6 +381,21 @@ class Log:
         chosen = [self[name] for name in ([topics] if isinstance(topics, str) else topics)]
         distance = _times.span_ns(tolerance) if tolerance is not None else None
         return _align.aligned(self._reader, [topic.name for topic in chosen], self._grid(on, window, force), how, distance)
+
+    def sql(
+        self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """Runs a SQL query with DuckDB. The tables are the topics that have records:
+        `battery_status`, and names with slashes in quotes, such as `"battery_status/1"` and
+        `"/imu/data"`.
+
+        DuckDB decodes only the columns and times that the query uses. `params` are the values of
+        `?` or `$name` in the query. The result is a relation of DuckDB, with methods such as
+        `fetchall`, `df`, `pl` and `arrow`.
+
+        Raises MissingLibrary if duckdb or pyarrow is not installed, and the errors of DuckDB.
+        """
+        return _sql.query(self, query, params)
 
     def signals(self, *names: str, start: TimeLike | None = None, end: TimeLike | None = None) -> Table:
         """Returns signals as columns, at the times of the first topic that they use.

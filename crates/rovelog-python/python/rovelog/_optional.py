@@ -8,6 +8,7 @@ from typing import Any
 
 EXTRAS = {
     "deltalake": "lake",
+    "duckdb": "duckdb",
     "numpy": "numpy",
     "pandas": "pandas",
     "polars": "polars",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int16Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use rovelog::AnyLog;
 use rovelog::core::record::LEVELS;
 use rovelog::ulog_format::px4;
@@ -26,8 +27,29 @@ struct Line {
 /// memory.
 const BATCH_LINES: usize = 8 << 10;
 
-/// Converts the console messages of a log to batches, and calls `sink` with each batch.
-pub(crate) fn texts(
+/// Returns the schema of the batches with console messages and events.
+pub fn line_schema() -> SchemaRef {
+    let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let columns = [
+        ("log", DataType::Utf8),
+        ("format", DataType::Utf8),
+        ("seq", DataType::Int64),
+        ("t_ns", DataType::Int64),
+        ("time", utc),
+        ("level", DataType::Int16),
+        ("level_name", DataType::Utf8),
+        ("source", DataType::Utf8),
+        ("text", DataType::Utf8),
+    ];
+    Arc::new(Schema::new(columns.map(|(name, data_type)| Field::new(name, data_type, true)).to_vec()))
+}
+
+/// Converts the console messages of a log to batches, and calls `sink` with each batch. `id` is the
+/// value of the column `log`.
+///
+/// # Errors
+/// Returns the errors of `sink`.
+pub fn texts(
     log: &AnyLog,
     id: &str,
     sink: &mut dyn FnMut(&RecordBatch) -> Result<(), ScaleError>,
@@ -47,8 +69,12 @@ pub(crate) fn texts(
     Ok(())
 }
 
-/// Returns the PX4 events of a log in text form. Returns `None` if the log has no events.
-pub(crate) fn of(log: &AnyLog, id: &str) -> Result<Option<RecordBatch>, ScaleError> {
+/// Returns the PX4 events of a log in text form. Returns `None` if the log has no events. `id` is
+/// the value of the column `log`.
+///
+/// # Errors
+/// Returns an error if the events do not fit into a batch.
+pub fn events(log: &AnyLog, id: &str) -> Result<Option<RecordBatch>, ScaleError> {
     let AnyLog::Ulog(reader) = log else { return Ok(None) };
     let lines = px4::events(reader).list.into_iter().map(|event| Line {
         t_ns: Some(event.time.nanos),
@@ -76,19 +102,18 @@ fn batch(log: &AnyLog, id: &str, first: usize, lines: &[Line]) -> Result<Option<
     };
     let format = log.format().id;
     let seq = (i64::try_from(first).unwrap_or(i64::MAX)..).take(lines.len());
-    let columns: [(&str, ArrayRef); 9] = [
-        ("log", text(&|_| Some(id.to_owned()))),
-        ("format", text(&|_| Some(format.to_owned()))),
-        ("seq", Arc::new(Int64Array::from_iter_values(seq))),
-        ("t_ns", Arc::new(t_ns)),
-        ("time", Arc::new(micros(&unix))),
-        ("level", Arc::new(lines.iter().map(|line| Some(i16::from(line.level))).collect::<Int16Array>())),
-        ("level_name", text(&|line| Some(line.level_name.clone()))),
-        ("source", text(&|line| line.source.clone())),
-        ("text", text(&|line| Some(line.text.clone()))),
+    let columns: Vec<ArrayRef> = vec![
+        text(&|_| Some(id.to_owned())),
+        text(&|_| Some(format.to_owned())),
+        Arc::new(Int64Array::from_iter_values(seq)),
+        Arc::new(t_ns),
+        Arc::new(micros(&unix)),
+        Arc::new(lines.iter().map(|line| Some(i16::from(line.level))).collect::<Int16Array>()),
+        text(&|line| Some(line.level_name.clone())),
+        text(&|line| line.source.clone()),
+        text(&|line| Some(line.text.clone())),
     ];
-    let columns = columns.into_iter().map(|(name, array)| (name, array, true));
-    Ok(Some(RecordBatch::try_from_iter_with_nullable(columns)?))
+    Ok(Some(RecordBatch::try_new(line_schema(), columns)?))
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ mod tables;
 mod work;
 
 pub use check::{Checked, check, clean};
+pub use events::{events, line_schema, texts};
 pub use ingest::{Ingested, Options, Progress, ingest};
 pub use layout::Lake;
 pub use logs::{LogRow, Status};

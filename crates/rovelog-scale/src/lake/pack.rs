@@ -16,6 +16,7 @@ use super::tables::{Staged, Tables};
 use super::{events, logs};
 use crate::error::Blame;
 use crate::rows::Rows;
+use crate::types::Rules;
 use crate::{ScaleError, Wanted};
 
 /// The files and rows that a worker has written for a pack.
@@ -77,7 +78,7 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
                 Entry::Occupied(rows) => rows.into_mut(),
                 Entry::Vacant(empty) => {
                     let known = &log.topics()[topic.index()];
-                    let rows = Rows::new(&*log, known, (&id, window, false), None);
+                    let rows = Rows::new(&*log, known, (&id, window, Rules::default()), None, None);
                     empty.insert(rows.map_err(ScaleError::batch(uri))?)
                 }
             };
@@ -93,7 +94,7 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
         row.status = Status::Partial;
     }
     events::texts(&log, member.id(), &mut |batch| tables.write("", "_text", &month, batch))?;
-    if let Some(batch) = events::of(&log, member.id())? {
+    if let Some(batch) = events::events(&log, member.id())? {
         tables.write("", "_events", &month, &batch)?;
     }
     // If the file has changed while it was read, the rows may be a mixture of two versions. In this

@@ -1,0 +1,45 @@
+//! Logs that stay open while a query reads them several times.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rovelog::AnyLog;
+
+use crate::{LogFile, ScaleError};
+
+/// Logs that stay open. If several workers of a process read parts of the same log, the log is
+/// opened only once. Clones share the same logs.
+#[derive(Clone, Default)]
+pub struct OpenLogs {
+    /// Maximum number of logs that stay open. An open log needs memory for its index.
+    limit: usize,
+    logs: Arc<Mutex<Vec<OpenLog>>>,
+}
+
+/// A log that stays open, and its file.
+type OpenLog = (LogFile, Arc<AnyLog>);
+
+impl OpenLogs {
+    /// Keeps the first `limit` logs open. The default keeps no log open.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Opens a log, or returns the log if it is open already.
+    ///
+    /// # Errors
+    /// Returns an error if the file has changed since it was found, or cannot be read as a log.
+    pub fn open(&self, file: &LogFile) -> Result<Arc<AnyLog>, ScaleError> {
+        let logs = || self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, log)) = logs().iter().find(|(known, _)| known == file) {
+            file.verify()?;
+            return Ok(Arc::clone(log));
+        }
+        // Other workers can open other logs at the same time.
+        let log = Arc::new(file.open()?);
+        let mut logs = logs();
+        if logs.len() < self.limit {
+            logs.push((file.clone(), Arc::clone(&log)));
+        }
+        Ok(log)
+    }
+}
