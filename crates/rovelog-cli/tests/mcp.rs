@@ -28,7 +28,7 @@ impl Client {
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         });
-        let answer = client.request("initialize", hello);
+        let answer = client.request("initialize", &hello);
         assert_eq!(answer["result"]["serverInfo"]["name"], "rovelog");
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client
@@ -38,7 +38,7 @@ impl Client {
         writeln!(self.input, "{message}").unwrap();
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    fn request(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
         let mut line = String::new();
@@ -50,8 +50,8 @@ impl Client {
     }
 
     /// Calls a tool. Returns whether it failed, and its texts.
-    fn call(&mut self, tool: &str, arguments: Value) -> (bool, Vec<String>) {
-        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
+    fn call(&mut self, tool: &str, arguments: &Value) -> (bool, Vec<String>) {
+        let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
         let content = result["content"].as_array().unwrap();
         let texts = content.iter().map(|block| {
@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// Calls a tool and returns its document.
-    fn document(&mut self, tool: &str, arguments: Value) -> Value {
+    fn document(&mut self, tool: &str, arguments: &Value) -> Value {
         let (failed, texts) = self.call(tool, arguments);
         assert!(!failed, "{texts:?}");
         serde_json::from_str(&texts[0]).unwrap()
@@ -78,7 +78,7 @@ impl Drop for Client {
 #[test]
 fn every_tool_answers() {
     let mut client = Client::new(&rovelog_testing::root().join("corpus"));
-    let tools = client.request("tools/list", json!({}));
+    let tools = client.request("tools/list", &json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();
     let list: Vec<_> = tools
         .iter()
@@ -88,41 +88,41 @@ fn every_tool_answers() {
         })
         .collect();
     insta::assert_snapshot!("mcp_tools", list.join("\n"));
-    let logs = client.document("logs", json!({"folder": "rld"}));
+    let logs = client.document("logs", &json!({"folder": "rld"}));
     assert!(logs["logs"].as_array().unwrap().len() > 5, "{logs}");
     let file = json!({"file": "ulog/one-topic.ulg"});
     for tool in tools.iter().map(|tool| tool["name"].as_str().unwrap()) {
         if !matches!(tool, "logs" | "rows" | "plot" | "events") {
-            let document = client.document(tool, file.clone());
+            let document = client.document(tool, &file);
             assert!(document["schema"].as_str().unwrap().starts_with("rovelog."), "{tool}");
         }
     }
-    let found = client.document("events", json!({"file": "ulog/one-topic.ulg", "conditions": ["x > 5"]}));
+    let found = client.document("events", &json!({"file": "ulog/one-topic.ulg", "conditions": ["x > 5"]}));
     assert_eq!(found["conditions"][0]["spans"].as_array().map(Vec::len), Some(1), "{found}");
     let (failed, rows) =
-        client.call("rows", json!({"file": "ulog/one-topic.ulg", "topic": "t", "start": "+50ms"}));
+        client.call("rows", &json!({"file": "ulog/one-topic.ulg", "topic": "t", "start": "+50ms"}));
     assert!(!failed && rows[0].lines().count() == 6, "{rows:?}");
-    let (failed, picture) = client.call("plot", json!({"file": "ulog/one-topic.ulg", "signals": ["x"]}));
+    let (failed, picture) = client.call("plot", &json!({"file": "ulog/one-topic.ulg", "signals": ["x"]}));
     assert!(!failed && picture[0].starts_with("iVBORw0KGgo"), "{failed}");
 }
 
 #[test]
 fn answers_are_short_and_name_what_they_leave_out() {
     let mut client = Client::new(&rovelog_testing::root().join("corpus"));
-    let (failed, texts) = client.call("logs", json!({}));
+    let (failed, texts) = client.call("logs", &json!({}));
     assert!(!failed && texts[1].starts_with("left out: logs has "), "{texts:?}");
     serde_json::from_str::<Value>(&texts[0]).unwrap();
     let Some(real) = rovelog_testing::real("ulog") else { return };
     let mut client = Client::new(&real);
     for tool in ["info", "topics", "schema", "findings", "messages", "params", "problems", "stats"] {
-        let document = client.document(tool, json!({"file": "sample_log_small.ulg"}));
+        let document = client.document(tool, &json!({"file": "sample_log_small.ulg"}));
         assert!(document.is_object());
     }
     let (failed, rows) =
-        client.call("rows", json!({"file": "sample_log_small.ulg", "topic": "sensor_combined"}));
+        client.call("rows", &json!({"file": "sample_log_small.ulg", "topic": "sensor_combined"}));
     assert!(!failed && rows[1].contains("these are the first "), "{}", rows[1]);
     let signals = json!(["sensor_combined", "vehicle_attitude.q"]);
-    let (failed, _) = client.call("plot", json!({"file": "sample_log_small.ulg", "signals": signals}));
+    let (failed, _) = client.call("plot", &json!({"file": "sample_log_small.ulg", "signals": signals}));
     assert!(!failed);
 }
 
@@ -130,8 +130,8 @@ fn answers_are_short_and_name_what_they_leave_out() {
 fn damaged_logs_are_read_and_their_losses_told() {
     let mut client = Client::new(&rovelog_testing::root().join("corpus"));
     let log = json!({"file": "ulog/cut-in-payload.ulg"});
-    assert_eq!(client.document("problems", log.clone())["counts"]["E-ULOG-002"], 1);
-    let (failed, texts) = client.call("topics", log);
+    assert_eq!(client.document("problems", &log)["counts"]["E-ULOG-002"], 1);
+    let (failed, texts) = client.call("topics", &log);
     assert!(!failed && texts[1].contains("damaged"), "{texts:?}");
 }
 
@@ -146,15 +146,15 @@ fn other_folders_cannot_be_read() {
     std::os::unix::fs::symlink(&log, folder.path().join("link.ulg")).unwrap();
     let mut client = Client::new(folder.path());
     for file in [outside, "../own.ulg", "link.ulg", "none.ulg", "https://example.org/a.ulg", "-"] {
-        let (failed, texts) = client.call("info", json!({"file": file}));
+        let (failed, texts) = client.call("info", &json!({"file": file}));
         assert!(failed && texts[0].contains("is not in"), "{file}: {texts:?}");
     }
     for (tool, name) in
         [("schema", "topics"), ("events", "conditions"), ("plot", "signals"), ("params", "names")]
     {
-        let (failed, texts) = client.call(tool, json!({"file": "own.ulg", name: [outside]}));
+        let (failed, texts) = client.call(tool, &json!({"file": "own.ulg", name: [outside]}));
         assert!(failed && texts[0].contains("is a log"), "{tool}: {texts:?}");
-        let (failed, texts) = client.call(tool, json!({"file": "own.ulg", name: ["--msgs=/etc"]}));
+        let (failed, texts) = client.call(tool, &json!({"file": "own.ulg", name: ["--msgs=/etc"]}));
         assert!(failed || !texts[0].contains("etc"), "{tool}: {texts:?}");
     }
     for (tool, arguments) in [
@@ -164,25 +164,25 @@ fn other_folders_cannot_be_read() {
         ("rows", json!({"file": "own.ulg", "topic": "none"})),
         ("info", json!({"file": ["own.ulg", "own.ulg"]})),
     ] {
-        let (failed, texts) = client.call(tool, arguments);
+        let (failed, texts) = client.call(tool, &arguments);
         assert!(failed && !texts[0].is_empty(), "{tool}: {texts:?}");
     }
-    let answer = client.request("tools/call", json!({"name": "none", "arguments": {}}));
+    let answer = client.request("tools/call", &json!({"name": "none", "arguments": {}}));
     assert_eq!(answer["error"]["message"], "there is no tool none");
 }
 
 #[test]
 fn the_help_of_commands_is_a_resource() {
     let mut client = Client::new(&rovelog_testing::root().join("corpus"));
-    let list = client.request("resources/list", json!({}));
+    let list = client.request("resources/list", &json!({}));
     let resources = list["result"]["resources"].as_array().unwrap();
     assert!(resources.iter().any(|resource| resource["uri"] == "rovelog://help/plot"));
     for resource in resources {
         let uri = &resource["uri"];
-        let answer = client.request("resources/read", json!({"uri": uri}));
+        let answer = client.request("resources/read", &json!({"uri": uri}));
         let text = answer["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
         assert!(text.contains("Usage:"), "{uri}");
     }
-    let answer = client.request("resources/read", json!({"uri": "file:///etc/passwd"}));
+    let answer = client.request("resources/read", &json!({"uri": "file:///etc/passwd"}));
     assert!(answer["error"]["message"].as_str().unwrap().contains("no resource"));
 }

@@ -16,10 +16,20 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::ScaleError;
 
-/// Returns `true` if two names are the same column. Query engines ignore the case of names, and logs
-/// of different firmware have fields such as `voltage5V_v` and `voltage5v_v`.
+/// Returns `true` if two names are the same for a query engine, which ignores the case of names.
 pub(crate) fn same_name(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}
+
+/// Returns the index of the column in `others` that is the same as the column `name` in `own`.
+///
+/// Logs of different firmware have fields such as `voltage5V_v` and `voltage5v_v`, which are the
+/// same column. If a log has both, they are different columns.
+fn counterpart(name: &str, own: &[FieldRef], others: &[FieldRef]) -> Option<usize> {
+    let has = |fields: &[FieldRef], name: &str| fields.iter().position(|field| field.name() == name);
+    has(others, name).or_else(|| {
+        others.iter().position(|other| same_name(other.name(), name) && has(own, other.name()).is_none())
+    })
 }
 
 /// Returns a schema with the columns of both schemas. A column that both schemas have gets a type
@@ -42,7 +52,8 @@ pub(crate) fn union(a: &Schema, b: &Schema) -> Result<Schema, String> {
 fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>, String> {
     let mut all: Vec<FieldRef> = a.to_vec();
     for field in b {
-        match all.iter_mut().find(|known| same_name(known.name(), field.name())) {
+        let known = counterpart(field.name(), b, &all).and_then(|index| all.get_mut(index));
+        match known {
             None => all.push(Arc::clone(field)),
             Some(known) if known.data_type() == field.data_type() => {}
             Some(known) => {
@@ -132,8 +143,7 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
         )?);
     }
     let own = batch.schema();
-    let lacks =
-        |field: &&FieldRef| !schema.fields().iter().any(|known| same_name(known.name(), field.name()));
+    let lacks = |field: &&FieldRef| counterpart(field.name(), own.fields(), schema.fields()).is_none();
     let unknown = own.fields().iter().find(lacks);
     if let Some(field) = unknown {
         return Err(ScaleError::Columns(format!(
@@ -141,18 +151,17 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
             field.name()
         )));
     }
-    let column =
-        |field: &FieldRef| match own.fields().iter().position(|own| same_name(own.name(), field.name())) {
-            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-            Some(index) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
-                let have = batch.column(index).data_type();
-                ScaleError::Columns(format!(
-                    "{uri}: column {} has type {have}, but the schema has type {}",
-                    field.name(),
-                    field.data_type()
-                ))
-            }),
-        };
+    let column = |field: &FieldRef| match counterpart(field.name(), schema.fields(), own.fields()) {
+        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        Some(index) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
+            let have = batch.column(index).data_type();
+            ScaleError::Columns(format!(
+                "{uri}: column {} has type {have}, but the schema has type {}",
+                field.name(),
+                field.data_type()
+            ))
+        }),
+    };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
@@ -224,8 +233,7 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
         }
         (Struct(_), Struct(fields)) => {
             let values = array.as_struct();
-            let own = |name: &str| values.fields().iter().position(|own| same_name(own.name(), name));
-            let column = |field: &FieldRef| match own(field.name()) {
+            let column = |field: &FieldRef| match counterpart(field.name(), fields, values.fields()) {
                 None => Some(new_null_array(field.data_type(), array.len())),
                 Some(index) => widened(values.column(index), field.data_type()),
             };
@@ -276,6 +284,24 @@ mod tests {
         let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int16Array::from(vec![7]))]).unwrap();
         let fitted = fit(&batch, &Arc::new(both), "a.ulg").unwrap();
         assert_eq!(fitted.column(0).as_primitive::<Int32Type>().value(0), 7);
+    }
+
+    #[test]
+    fn names_of_one_log_that_differ_in_case_are_two_columns() {
+        let one = schema(&[("x", DataType::Int16)]);
+        let two = schema(&[("X", DataType::Int16), ("x", DataType::Int16)]);
+        for both in [union(&one, &two).unwrap(), union(&two, &one).unwrap()] {
+            let both = Arc::new(both);
+            let batch = |schema: &Schema, values: &[i16]| {
+                let columns = values.iter().map(|value| Arc::new(Int16Array::from(vec![*value])) as ArrayRef);
+                let batch = RecordBatch::try_new(Arc::new(schema.clone()), columns.collect()).unwrap();
+                let fitted = fit(&batch, &both, "a.ulg").unwrap();
+                let value = |name: &str| fitted[name].as_primitive::<Int16Type>().iter().next().flatten();
+                [value("X"), value("x")]
+            };
+            assert_eq!(batch(&one, &[7]), [None, Some(7)]);
+            assert_eq!(batch(&two, &[8, 9]), [Some(8), Some(9)]);
+        }
     }
 
     #[test]

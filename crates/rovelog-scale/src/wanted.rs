@@ -145,9 +145,10 @@ impl Wanted {
         let mut select = Select::all();
         if let Some(fields) = &self.fields {
             // The names of other logs can differ in case.
-            let own = topic.schema.iter().flat_map(|schema| &schema.fields).map(|field| &*field.name);
-            let own = own.filter(|own| fields.iter().any(|name| same_name(own, name)));
-            select = select.with_fields(fields.iter().map(String::as_str).chain(own));
+            let own = || topic.schema.iter().flat_map(|schema| &schema.fields).map(|field| &*field.name);
+            let missing: Vec<_> = fields.iter().filter(|name| own().all(|own| own != **name)).collect();
+            let similar = own().filter(|own| missing.iter().any(|name| same_name(own, name)));
+            select = select.with_fields(fields.iter().map(String::as_str).chain(similar));
         }
         select.blocks = blocks.cloned();
         select

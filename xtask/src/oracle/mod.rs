@@ -130,8 +130,15 @@ fn rosbag() -> Result<()> {
 }
 
 /// Python packages that the code blocks in `docs/tools` need.
-const TOOLS: &[&str] =
-    &[duckdb::NEWEST, "polars==2.1.0", PYARROW, python::MCAP, "mcap-ros2-support", "rerun-sdk==0.41.0", "fastmcp==4.1.6"];
+const TOOLS: &[&str] = &[
+    duckdb::NEWEST,
+    "polars==2.1.0",
+    PYARROW,
+    python::MCAP,
+    "mcap-ros2-support",
+    "rerun-sdk==0.41.0",
+    "fastmcp==4.1.6",
+];
 
 /// Runs every code block in `docs/tools`. The packages of Spark and Sail cannot be installed
 /// together. So each of them has its own environment and page.
