@@ -43,8 +43,9 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
-        assert!(line.len() < 17_000, "{} bytes", line.len());
         let answer: Value = serde_json::from_str(&line).unwrap();
+        let max = if answer["result"]["content"][0]["type"] == "image" { 65_000 } else { 16_000 };
+        assert!(line.len() < max, "{} bytes", line.len());
         assert_eq!(answer["id"], self.last);
         answer
     }
@@ -98,7 +99,7 @@ fn every_tool_answers() {
         }
     }
     let found = client.document("events", &json!({"file": "ulog/one-topic.ulg", "conditions": ["x > 5"]}));
-    assert_eq!(found["conditions"][0]["spans"].as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found["conditions"][0]["events"].as_array().map(Vec::len), Some(1), "{found}");
     let (failed, rows) =
         client.call("rows", &json!({"file": "ulog/one-topic.ulg", "topic": "t", "start": "+50ms"}));
     assert!(!failed && rows[0].lines().count() == 6, "{rows:?}");
@@ -129,10 +130,12 @@ fn answers_are_short_and_name_what_they_leave_out() {
 #[test]
 fn damaged_logs_are_read_and_their_losses_told() {
     let mut client = Client::new(&rovelog_testing::root().join("corpus"));
-    let log = json!({"file": "ulog/cut-in-payload.ulg"});
-    assert_eq!(client.document("problems", &log)["counts"]["E-ULOG-002"], 1);
-    let (failed, texts) = client.call("topics", &log);
-    assert!(!failed && texts[1].contains("damaged"), "{texts:?}");
+    assert_eq!(
+        client.document("problems", &json!({"file": "ulog/cut-in-payload.ulg"}))["counts"]["E-ULOG-002"],
+        1
+    );
+    let (failed, texts) = client.call("rows", &json!({"file": "ulog/cut-in-payload.ulg", "topic": "t"}));
+    assert!(!failed && texts[0].lines().count() == 11 && texts[1].contains("lost"), "{texts:?}");
 }
 
 /// The server reads nothing outside of its folders, by whatever argument.

@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::run::Answer;
 
-/// Maximum size of an answer in bytes.
-pub(super) const MAX_ANSWER: usize = 16_000;
+/// Maximum size of a text in bytes. Together with [`MAX_NOTES`] and the rest of the message, an
+/// answer has at most 16 kB.
+pub(super) const MAX_CONTENT: usize = 14_500;
 
-/// Number of bytes that [`MAX_ANSWER`] leaves for notes.
-const FOR_NOTES: usize = 1_000;
+/// Maximum size of the notes in bytes.
+const MAX_NOTES: usize = 1_000;
 
 /// Maximum number of characters of a text in a shortened document.
 const MAX_TEXT: usize = 1_000;
@@ -19,21 +20,18 @@ const MIN_KEYS: usize = 40;
 /// Returns a document as an answer. If it is too large, its longest arrays and objects lose their
 /// last elements, and the notes say how many there are.
 pub(super) fn fit(document: &Value, mut notes: Vec<String>) -> Answer {
-    let budget = MAX_ANSWER - FOR_NOTES;
     let mut text = document.to_string();
-    if text.len() > budget {
+    if start(&text, MAX_CONTENT).len() < text.len() {
         // The largest number of elements with which the document fits.
         let (mut fits, mut too_many) = (0, text.len());
         while too_many - fits > 1 {
             let middle = fits.midpoint(too_many);
-            let size = cut(document, middle, "", &mut Vec::new()).to_string().len();
-            if size <= budget { fits = middle } else { too_many = middle }
+            let shorter = cut(document, middle, "", &mut Vec::new()).to_string();
+            if start(&shorter, MAX_CONTENT) == shorter { fits = middle } else { too_many = middle }
         }
         let mut left_out = Vec::new();
         text = cut(document, fits, "", &mut left_out).to_string();
-        if text.len() > budget {
-            text = shortened(&text);
-        }
+        text.truncate(start(&text, MAX_CONTENT).len());
         left_out.truncate(10);
         notes.push(format!(
             "left out: {}; select topics, fields or a time range to see more",
@@ -77,17 +75,13 @@ fn cut(value: &Value, max: usize, path: &str, left_out: &mut Vec<String>) -> Val
 
 /// Returns the whole lines of `text` as an answer.
 pub(super) fn rows(text: &str, mut notes: Vec<String>) -> Answer {
-    let budget = MAX_ANSWER - FOR_NOTES;
-    let end = if text.len() <= budget {
-        text.len()
-    } else {
-        text[..text.floor_char_boundary(budget)].rfind('\n').map_or(0, |at| at + 1)
-    };
-    let rows = text[..end].lines().count().saturating_sub(1);
-    if end < text.len() {
-        notes.push(format!("these are the first {rows} rows; for more, give a later start"));
+    let mut rows = start(text, MAX_CONTENT);
+    if rows.len() < text.len() {
+        rows = &rows[..rows.rfind('\n').map_or(0, |at| at + 1)];
+        let count = rows.lines().count().saturating_sub(1);
+        notes.push(format!("these are the first {count} rows; for more, give a later start"));
     }
-    Answer::Text { text: text[..end].to_owned(), notes }
+    Answer::Text { text: rows.to_owned(), notes }
 }
 
 /// Returns a list of texts as an answer.
@@ -97,7 +91,26 @@ pub(super) fn list(name: &str, texts: impl Iterator<Item = String>) -> Answer {
     fit(&Value::Object(fields), Vec::new())
 }
 
-/// Returns the start of `text` if it is longer than an answer may be.
+/// Returns a text that is not longer than an answer may be.
 pub(super) fn shortened(text: &str) -> String {
-    text[..text.floor_char_boundary(MAX_ANSWER - FOR_NOTES)].to_owned()
+    start(text, MAX_CONTENT).to_owned()
+}
+
+/// Returns the notes as one text.
+pub(super) fn notes(lines: &[String]) -> String {
+    start(&lines.join("\n"), MAX_NOTES).to_owned()
+}
+
+/// Returns the longest start of `text` that has at most `max` bytes in a JSON string.
+fn start(text: &str, max: usize) -> &str {
+    let mut size = 0;
+    let end = text.char_indices().find(|(_, char)| {
+        size += match char {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            char if char.is_control() => 6,
+            char => char.len_utf8(),
+        };
+        size > max
+    });
+    end.map_or(text, |(end, _)| &text[..end])
 }

@@ -7,12 +7,16 @@ use rmcp::model::ContentBlock;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
-use super::answer::{self, MAX_ANSWER, shortened};
+use super::answer::{self, MAX_CONTENT, shortened};
 use super::tools::{Form, Tool};
 use crate::interpreter::this_program;
 
 /// Maximum number of bytes of JSON that a command may print.
 const MAX_JSON: u64 = 64 << 20;
+
+/// Maximum size of a picture in base64. It is larger than that of a text, because agents pay for the
+/// pixels of a picture and not for its bytes.
+const MAX_PICTURE: usize = 64_000;
 
 /// Sizes of plots in pixels, largest first. Pictures that are too large are drawn again.
 const PLOT_SIZES: [[&str; 2]; 4] = [["900", "420"], ["700", "320"], ["520", "260"], ["380", "200"]];
@@ -30,7 +34,7 @@ impl Answer {
     pub(super) fn into_content(self) -> Vec<ContentBlock> {
         match self {
             Self::Text { text, notes } => {
-                let notes = (!notes.is_empty()).then(|| ContentBlock::text(shortened(&notes.join("\n"))));
+                let notes = (!notes.is_empty()).then(|| ContentBlock::text(answer::notes(&notes)));
                 std::iter::once(ContentBlock::text(text)).chain(notes).collect()
             }
             Self::Png(picture) => vec![ContentBlock::image(picture, "image/png")],
@@ -49,7 +53,7 @@ pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String>
             Ok(answer::fit(&document, notes))
         }
         Form::Rows => {
-            let (rows, notes) = output(words, MAX_ANSWER as u64).await?;
+            let (rows, notes) = output(words, MAX_CONTENT as u64 + 1).await?;
             Ok(answer::rows(&String::from_utf8_lossy(&rows), notes))
         }
         Form::Png => {
@@ -59,17 +63,17 @@ pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String>
                 let words = [std::slice::from_ref(command), &size, options].concat();
                 let (picture, _) = output(&words, MAX_JSON).await?;
                 let picture = base64::engine::general_purpose::STANDARD.encode(picture);
-                if picture.len() <= MAX_ANSWER {
+                if picture.len() <= MAX_PICTURE {
                     return Ok(Answer::Png(picture));
                 }
             }
-            Err("the picture has more than 16 kB; select fewer signals or a shorter time range".to_owned())
+            Err("the picture has more than 64 kB; select fewer signals or a shorter time range".to_owned())
         }
     }
 }
 
 /// Runs a command. Returns its first `max` bytes of output, and the lines of its messages. If the
-/// command fails, its messages are the error. The process is killed when it has written `max` bytes,
+/// command fails without an output, its messages are the error. The process is killed when it has written `max` bytes,
 /// or when the returned future is dropped.
 async fn output(words: &[String], max: u64) -> Result<(Vec<u8>, Vec<String>), String> {
     let (program, first) = this_program().map_err(|error| format!("cannot start a process: {error}"))?;
@@ -79,7 +83,7 @@ async fn output(words: &[String], max: u64) -> Result<(Vec<u8>, Vec<String>), St
     let failed = |error: std::io::Error| format!("cannot run a command: {error}");
     let mut child = command.spawn().map_err(failed)?;
     let (out, said) = (child.stdout.take(), child.stderr.take());
-    let (out, said) = tokio::join!(read(out, max), read(said, MAX_ANSWER as u64));
+    let (out, said) = tokio::join!(read(out, max), read(said, MAX_CONTENT as u64));
     let (out, said) = (out.map_err(failed)?, said.map_err(failed)?);
     let said = String::from_utf8_lossy(&said).into_owned();
     if out.len() as u64 >= max {
@@ -87,8 +91,9 @@ async fn output(words: &[String], max: u64) -> Result<(Vec<u8>, Vec<String>), St
         return Ok((out, Vec::new()));
     }
     let status = child.wait().await.map_err(failed)?;
-    // Exit code 3 means that some data of the log was lost, and the messages say which.
-    if matches!(status.code(), Some(0 | 3)) {
+    // Exit code 3 means that some data of the log was lost, and the messages say which. `check` ends
+    // with exit code 1 if the log is damaged.
+    if matches!(status.code(), Some(0 | 3)) || !out.is_empty() {
         return Ok((out, said.lines().map(str::to_owned).collect()));
     }
     Err(if said.is_empty() { format!("the command ended with {status}") } else { shortened(&said) })
