@@ -1,8 +1,7 @@
 //! Shortens answers, because an agent pays for every byte that it reads.
 
+use rmcp::model::ContentBlock;
 use serde_json::Value;
-
-use super::run::Answer;
 
 /// Maximum size of a text in bytes. Together with [`MAX_NOTES`] and the rest of the message, an
 /// answer has at most 16 kB.
@@ -16,6 +15,27 @@ const MAX_TEXT: usize = 1_000;
 
 /// Number of keys that an object keeps, even if arrays become shorter.
 const MIN_KEYS: usize = 40;
+
+/// Answer of a tool.
+pub(super) enum Answer {
+    /// A text, and what was left out of it.
+    Text { text: String, notes: Vec<String> },
+    /// A PNG file in base64.
+    Png(String),
+}
+
+impl Answer {
+    /// Returns the answer as content of the protocol.
+    pub(super) fn into_content(self) -> Vec<ContentBlock> {
+        match self {
+            Self::Text { text, notes } => {
+                let notes = (!notes.is_empty()).then(|| ContentBlock::text(self::notes(&notes)));
+                std::iter::once(ContentBlock::text(text)).chain(notes).collect()
+            }
+            Self::Png(picture) => vec![ContentBlock::image(picture, "image/png")],
+        }
+    }
+}
 
 /// Returns a document as an answer. If it is too large, its longest arrays and objects lose their
 /// last elements, and the notes say how many there are.

@@ -16,7 +16,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 
-use self::run::Answer;
+use self::answer::Answer;
 use self::tools::TOOLS;
 use crate::args::Cli;
 use crate::context::{Context, Format};

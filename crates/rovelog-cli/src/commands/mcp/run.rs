@@ -3,11 +3,10 @@
 use std::process::Stdio;
 
 use base64::Engine as _;
-use rmcp::model::ContentBlock;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
-use super::answer::{self, MAX_CONTENT, shortened};
+use super::answer::{self, Answer, MAX_CONTENT, shortened};
 use super::tools::{Form, Tool};
 use crate::interpreter::this_program;
 
@@ -20,27 +19,6 @@ const MAX_PICTURE: usize = 64_000;
 
 /// Sizes of plots in pixels, largest first. Pictures that are too large are drawn again.
 const PLOT_SIZES: [[&str; 2]; 4] = [["900", "420"], ["700", "320"], ["520", "260"], ["380", "200"]];
-
-/// Answer of a tool.
-pub(super) enum Answer {
-    /// A text, and what was left out of it.
-    Text { text: String, notes: Vec<String> },
-    /// A PNG file in base64.
-    Png(String),
-}
-
-impl Answer {
-    /// Returns the answer as content of the protocol.
-    pub(super) fn into_content(self) -> Vec<ContentBlock> {
-        match self {
-            Self::Text { text, notes } => {
-                let notes = (!notes.is_empty()).then(|| ContentBlock::text(answer::notes(&notes)));
-                std::iter::once(ContentBlock::text(text)).chain(notes).collect()
-            }
-            Self::Png(picture) => vec![ContentBlock::image(picture, "image/png")],
-        }
-    }
-}
 
 /// Runs the command of `tool` with the arguments `words`.
 pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String> {
