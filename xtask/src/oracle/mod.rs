@@ -45,6 +45,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("tools", tools),
     ("hosts", hosts::check),
     ("plotjuggler", hosts::plotjuggler),
+    ("agents", || over_real_logs(script("agents.py", "oracle-agents", &[FASTMCP])?)),
 ];
 
 /// Python packages for the check of joins, conditions and derived signals.
@@ -129,6 +130,9 @@ fn rosbag() -> Result<()> {
     run_or(&mut checker, DIFFERS)
 }
 
+/// A client of the Model Context Protocol.
+const FASTMCP: &str = "fastmcp==4.1.6";
+
 /// Python packages that the code blocks in `docs/tools` need.
 const TOOLS: &[&str] = &[
     duckdb::NEWEST,
@@ -137,7 +141,7 @@ const TOOLS: &[&str] = &[
     python::MCAP,
     "mcap-ros2-support",
     "rerun-sdk==0.41.0",
-    "fastmcp==4.1.6",
+    FASTMCP,
 ];
 
 /// Runs every code block in `docs/tools`. The packages of Spark and Sail cannot be installed
