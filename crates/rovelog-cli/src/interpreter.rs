@@ -17,6 +17,7 @@ pub fn set_interpreter(interpreter: PathBuf) {
 
 /// Returns the program and the first arguments that start this command line once more: the Python
 /// interpreter, or the binary `rovelog`.
+#[cfg(any(feature = "agents", feature = "lake"))]
 pub(crate) fn this_program() -> std::io::Result<(PathBuf, Vec<String>)> {
     match INTERPRETER.get() {
         Some(python) => Ok((python.clone(), ["-m", "rovelog"].map(str::to_owned).to_vec())),
