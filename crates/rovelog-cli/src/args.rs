@@ -34,8 +34,8 @@ pub(crate) struct Cli {
 }
 
 /// Returns the definition of the command line for the help that `args` requests. `rovelog --help`
-/// explains the global options, and the help of a command lists their names. Of the texts below the
-/// options, `-h` shows only the examples.
+/// explains the global options, and the help of a command lists their names. `-h` shows only the
+/// examples, and no other text below the options.
 fn line_for_help(args: &[OsString]) -> Line {
     let line = Cli::command();
     let words: Vec<_> = args.iter().skip(1).filter_map(|arg| arg.to_str()).collect();

@@ -55,7 +55,12 @@ fn the_help_of_exports_explains_the_options_of_one_format() {
     let help = |words: &str| text(&common::run(&format!("{words} --help")).stdout);
     assert!(help("").contains("--max-unpacked <SIZE>"));
     let [all, csv, bag2] = ["export", "convert --to csv", "export --to=bag2"].map(help);
-    assert!(all.contains("csv: --dialect, --delimiter") && !all.contains("--dialect <NAME>"), "{all}");
+    assert!(
+        all.contains("csv: --dialect, --delimiter")
+            && csv.contains("--names <STYLE>")
+            && !all.contains("--dialect <NAME>"),
+        "{all}"
+    );
     assert!(csv.contains("--dialect <NAME>") && !csv.contains("--ros2"), "{csv}");
     assert!(bag2.contains("--modernize  ") && !bag2.contains("--dialect"), "{bag2}");
 }

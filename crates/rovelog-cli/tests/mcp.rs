@@ -121,7 +121,7 @@ fn answers_are_short_and_name_what_they_leave_out() {
     }
     let (failed, rows) =
         client.call("rows", &json!({"file": "sample_log_small.ulg", "topic": "sensor_combined"}));
-    assert!(!failed && rows[1].contains("these are the first "), "{}", rows[1]);
+    assert!(!failed && rows[1].contains("only the first "), "{}", rows[1]);
     let signals = json!(["sensor_combined", "vehicle_attitude.q"]);
     let (failed, _) = client.call("plot", &json!({"file": "sample_log_small.ulg", "signals": signals}));
     assert!(!failed);
@@ -138,7 +138,7 @@ fn damaged_logs_are_read_and_their_losses_told() {
     assert!(!failed && texts[0].lines().count() == 11 && texts[1].contains("could not be read"), "{texts:?}");
 }
 
-/// The server reads nothing outside of its folders, by whatever argument.
+/// The server reads nothing outside of its folders, whatever an agent passes.
 #[test]
 fn other_folders_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -148,15 +148,37 @@ fn other_folders_cannot_be_read() {
     #[cfg(unix)]
     std::os::unix::fs::symlink(&log, folder.path().join("link.ulg")).unwrap();
     let mut client = Client::new(folder.path());
-    for file in [outside, "../own.ulg", "link.ulg", "none.ulg", "https://example.org/a.ulg", "-"] {
-        let (failed, texts) = client.call("info", &json!({"file": file}));
-        assert!(failed && texts[0].contains("is not in"), "{file}: {texts:?}");
+    let logs = client.document("logs", &json!({}));
+    assert_eq!(logs["logs"].as_array().map(Vec::len), Some(1), "{logs}");
+    let corpus = rovelog_testing::root().join("corpus");
+    for place in ["..", "/", corpus.to_str().unwrap()] {
+        let (failed, texts) = client.call("logs", &json!({"folder": place}));
+        assert!(failed && texts[0].contains("is not a folder in"), "{place}: {texts:?}");
     }
+    for file in [
+        outside,
+        "../own.ulg",
+        "link.ulg",
+        "none.ulg",
+        "https://example.org/a.ulg",
+        "-",
+        ".",
+        "",
+        "own.ulg/../../x.ulg",
+    ] {
+        let (failed, texts) = client.call("info", &json!({"file": file}));
+        assert!(failed && texts[0].contains("is not a log in"), "{file}: {texts:?}");
+    }
+    let pattern = format!("{}/*/one-topic*", corpus.display());
     for (tool, name) in
         [("schema", "topics"), ("events", "conditions"), ("plot", "signals"), ("params", "names")]
     {
-        let (failed, texts) = client.call(tool, &json!({"file": "own.ulg", name: [outside]}));
-        assert!(failed && texts[0].contains("is a log"), "{tool}: {texts:?}");
+        for word in [outside, "..", "-", "https://example.org/a.ulg"] {
+            let (failed, texts) = client.call(tool, &json!({"file": "own.ulg", name: [word]}));
+            assert!(failed && texts[0].contains(&format!("is no {name}")), "{tool} {word}: {texts:?}");
+        }
+        let (failed, texts) = client.call(tool, &json!({"file": "own.ulg", name: [pattern]}));
+        assert!(failed, "{tool}: {texts:?}");
         let (failed, texts) = client.call(tool, &json!({"file": "own.ulg", name: ["--msgs=/etc"]}));
         assert!(failed || !texts[0].contains("etc"), "{tool}: {texts:?}");
     }
@@ -166,6 +188,8 @@ fn other_folders_cannot_be_read() {
         ("rows", json!({"file": "own.ulg"})),
         ("rows", json!({"file": "own.ulg", "topic": "none"})),
         ("info", json!({"file": ["own.ulg", "own.ulg"]})),
+        ("logs", json!({"folder": ["x"]})),
+        ("logs", json!({"path": "x"})),
     ] {
         let (failed, texts) = client.call(tool, &arguments);
         assert!(failed && !texts[0].is_empty(), "{tool}: {texts:?}");

@@ -12,16 +12,18 @@ pub(crate) const NAMED: [&str; 5] = ["topic", "fields", "start", "stop", "blobs"
 /// # Errors
 /// Returns an error if the value has another type, is null or is an empty list.
 pub(crate) fn texts(value: &Value, name: &str) -> Result<Vec<String>, String> {
-    let of = |value: &Value| match value.type_id() {
+    let as_text = |value: &Value| match value.type_id() {
         Some(TypeId::Varchar) if !value.is_sql_null() => value.as_str().ok(),
         _ => None,
     };
     let list = match value.type_id() {
-        Some(TypeId::List) => value.list_items().iter().map(of).collect(),
-        _ => of(value).map(|text| vec![text]),
+        Some(TypeId::List) => value.list_items().iter().map(as_text).collect(),
+        _ => as_text(value).map(|text| vec![text]),
     };
     list.filter(|list: &Vec<String>| !list.is_empty()).ok_or_else(|| {
-        format!("{name} must be a text or a list of texts, such as 'a.ulg' or ['a.ulg', 'b.ulg']")
+        format!(
+            "{name} must be a text, such as 'a', or a list of texts that is not empty, such as ['a', 'b']"
+        )
     })
 }
 
@@ -60,7 +62,7 @@ fn time(value: &Value, name: &str) -> Result<(Option<i64>, Option<i64>), String>
         Some(Varchar | Date | Timestamp | TimestampS | TimestampMs | TimestampNs) => {
             (None, value.as_timestamp())
         }
-        // DuckDB would round these to integers.
+        // DuckDB would convert these to integers, and round fractions.
         None | Some(Boolean | Float | Double | Decimal | List) => (None, None),
         Some(_) => (value.as_i64(), None),
     };

@@ -94,9 +94,13 @@ table_init_callback!(init, |info| {
     // SAFETY: DuckDB passes a valid handle, and `bind` has set the call.
     let (info_of_init, call) = unsafe { (InitInfo::new(info), FfiBindData::<Call>::get_from_init(info)) };
     let Some(call) = call else { return info_of_init.set_error("the query has not been planned") };
-    let columns = (0..info_of_init.projected_column_count())
-        .map(|column| info_of_init.projected_column_index(column).unwrap_or(usize::MAX));
-    let scan = call.scan(columns);
+    let columns: Vec<_> = (0..info_of_init.projected_column_count())
+        .map(|column| info_of_init.projected_column_index(column).unwrap_or(usize::MAX))
+        .collect();
+    let scan = match call.scan(&columns) {
+        Ok(scan) => scan,
+        Err(error) => return info_of_init.set_error(&error),
+    };
     info_of_init.set_max_threads(scan.threads() as u64);
     // SAFETY: the handle is valid, and the data is set once.
     unsafe { FfiInitData::set(info, scan) };

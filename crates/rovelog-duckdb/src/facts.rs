@@ -27,18 +27,18 @@ pub(crate) struct Source<'a> {
 pub(crate) struct Facts {
     pub(crate) name: &'static str,
     /// True if the function also has rows for logs that cannot be opened.
-    pub(crate) of_unreadable_logs: bool,
+    pub(crate) includes_unreadable: bool,
     pub(crate) batches: fn(&Source<'_>) -> Result<Vec<RecordBatch>, String>,
 }
 
 /// All functions that return facts about logs.
 pub(crate) static FACTS: [Facts; 6] = [
-    Facts { name: "log_topics", of_unreadable_logs: false, batches: topics },
-    Facts { name: "log_problems", of_unreadable_logs: true, batches: problems },
-    Facts { name: "log_messages", of_unreadable_logs: false, batches: messages },
-    Facts { name: "log_events", of_unreadable_logs: false, batches: log_events },
-    Facts { name: "log_params", of_unreadable_logs: false, batches: params },
-    Facts { name: "log_findings", of_unreadable_logs: false, batches: log_findings },
+    Facts { name: "log_topics", includes_unreadable: false, batches: topics },
+    Facts { name: "log_problems", includes_unreadable: true, batches: problems },
+    Facts { name: "log_messages", includes_unreadable: false, batches: messages },
+    Facts { name: "log_events", includes_unreadable: false, batches: log_events },
+    Facts { name: "log_params", includes_unreadable: false, batches: params },
+    Facts { name: "log_findings", includes_unreadable: false, batches: log_findings },
 ];
 
 impl Facts {
@@ -136,9 +136,14 @@ fn problems(source: &Source<'_>) -> Result<Vec<RecordBatch>, String> {
                     rows.push(Problem { code: Some(code), name, severity, message, ..Problem::default() });
                 }
             }
-            rows.extend(undecodable(log)?.into_iter().map(|message| Problem {
-                name: "undecodable",
-                severity: "data_lost",
+            let (name, found) = match undecodable(log) {
+                Ok(found) => ("undecodable", found),
+                Err(why) => ("unreadable", vec![why]),
+            };
+            let severity = "data_lost";
+            rows.extend(found.into_iter().map(|message| Problem {
+                name,
+                severity,
                 message,
                 ..Problem::default()
             }));

@@ -51,7 +51,10 @@ impl Call {
     pub(crate) fn rows(files: &[String], mut wanted: Wanted) -> Result<Self, String> {
         let logs = find(files).map_err(|error| error.to_string())?;
         let open = OpenLogs::new(OPEN_LOGS);
-        let list = || format!("FROM log_topics('{}')", files.join("', '"));
+        let list = || {
+            let files: Vec<_> = files.iter().map(|file| quoted(file)).collect();
+            format!("FROM log_topics([{}])", files.join(", "))
+        };
         if wanted.topics.is_none() {
             wanted.topics = Some(vec![only_topic(&logs, &open, &list())?]);
         }
@@ -73,15 +76,19 @@ impl Call {
         Ok(Self { schema: facts.schema()?, tasks, all_fields: false, open: OpenLogs::default() })
     }
 
-    /// Returns a scan of the columns with these indices. The indices of columns that the call does
-    /// not have are ignored.
-    pub(crate) fn scan(&self, columns: impl Iterator<Item = usize>) -> Scan {
-        let name = |column: usize| Some(self.schema.fields().get(column)?.name().as_str());
-        let names: Vec<&str> = columns.filter_map(name).collect();
+    /// Returns a scan of the columns with these indices. A query that only counts rows requests one
+    /// column that the call does not have.
+    ///
+    /// # Errors
+    /// Returns an error if the query requests such a column together with others.
+    pub(crate) fn scan(&self, columns: &[usize]) -> Result<Scan, String> {
+        let name = |&column: &usize| Some(self.schema.fields().get(column)?.name().as_str());
+        let names: Vec<&str> = columns.iter().filter_map(name).collect();
+        if names.len() < columns.len() && !names.is_empty() {
+            return Err("the table has no column rowid; use the column seq".to_owned());
+        }
         let (mut schema, mut tasks) = (SchemaRef::clone(&self.schema), self.tasks.clone());
-        // If two fields of a topic have the same name, `_` is appended to the second. The reader
-        // does not know this name, so all fields are read.
-        if self.all_fields && !names.iter().any(|name| name.ends_with('_')) {
+        if self.all_fields && !self.has_renamed_column() {
             let fields =
                 self.schema.fields().iter().filter(|field| names.contains(&field.name().as_str())).cloned();
             schema = Schema::new(fields.collect::<Vec<_>>()).into();
@@ -94,12 +101,26 @@ impl Call {
             }
         }
         let columns = names.iter().filter_map(|name| schema.index_of(name).ok()).collect();
-        Scan { columns, schema, tasks: Mutex::new(tasks.into()), open: self.open.clone() }
+        Ok(Scan { columns, schema, tasks: Mutex::new(tasks.into()), open: self.open.clone() })
+    }
+
+    /// Returns `true` if the name of a column may differ from that of its field. If a name is taken,
+    /// `_` is appended to it. The reader does not know the new name, so all fields must be read.
+    fn has_renamed_column(&self) -> bool {
+        let names = || self.schema.fields().iter().map(|field| field.name());
+        names()
+            .filter_map(|name| name.strip_suffix('_'))
+            .any(|stem| stem == "month" || names().any(|name| name.eq_ignore_ascii_case(stem)))
     }
 }
 
+/// Returns a text as a literal of SQL.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 /// Returns the text of an error that occurred while rows were read.
-fn told(error: ArrowError) -> String {
+fn error_text(error: ArrowError) -> String {
     let ArrowError::ExternalError(cause) = error else { return error.to_string() };
     match cause.downcast_ref() {
         Some(ScaleError::Changed { uri }) => {
@@ -127,10 +148,11 @@ fn only_topic(logs: &[LogFile], open: &OpenLogs, list: &str) -> Result<String, S
             let shown: Vec<_> = names.iter().take(NAMED_TOPICS).map(String::as_str).collect();
             let more = if count > NAMED_TOPICS { ", ..." } else { "" };
             Err(format!(
-                "{log} {have} {count} topics: {}{more}; choose one with read_log('{first}', topic := '{}'), or \
-                 list all with {list}",
+                "{log} {have} {count} topics: {}{more}; choose one with read_log({}, topic := {}), or list all \
+                 with {list}",
                 shown.join(", "),
-                shown.first().unwrap_or(&"")
+                quoted(first),
+                quoted(shown.first().unwrap_or(&""))
             ))
         }
     }
@@ -193,11 +215,11 @@ impl Scan {
         match task {
             Task::Rows(split) => {
                 let rows = read_with(split, SchemaRef::clone(&self.schema), self.open.clone());
-                Ok(Box::new(rows.map(|batch| batch.map_err(told))))
+                Ok(Box::new(rows.map(|batch| batch.map_err(error_text))))
             }
             Task::Facts(facts, file) => {
                 let log = self.open.open(&file).map_err(|error| error.to_string());
-                let log = if facts.of_unreadable_logs { log } else { Ok(log?) };
+                let log = if facts.includes_unreadable { log } else { Ok(log?) };
                 let source = Source { uri: &file.uri, log: log.as_deref().map_err(String::as_str) };
                 Ok(Box::new((facts.batches)(&source)?.into_iter().map(Ok)))
             }

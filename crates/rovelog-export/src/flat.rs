@@ -34,12 +34,15 @@ impl FlatColumns {
         let mut taken = BTreeSet::new();
         for (i, field) in read.fields().iter().enumerate() {
             let inside = leaves(&Schema::new(vec![Arc::clone(field)]), Names::Bracket);
-            let types: Vec<_> = inside.iter().filter_map(flat_type).collect();
-            if types.len() < inside.len() || inside.len() > MAX_LEAVES {
+            if inside.len() > MAX_LEAVES {
                 omitted.push(field.name().clone());
                 continue;
             }
-            for (leaf, data_type) in inside.into_iter().zip(types) {
+            for leaf in inside {
+                let Some(data_type) = flat_type(&leaf) else {
+                    omitted.push(leaf.name);
+                    continue;
+                };
                 fields.push(Field::new(free_name(&mut taken, &leaf.name), data_type, true));
                 kept.push(leaf.in_column(i));
             }
@@ -53,7 +56,7 @@ impl FlatColumns {
     }
 
     /// Returns the names of the fields that have no flat columns: raw bytes, lists of variable
-    /// length, structs that contain them, and arrays with more than 1000 elements.
+    /// length, and fields with more than 1000 values per row.
     pub fn omitted(&self) -> &[String] {
         &self.omitted
     }
@@ -75,7 +78,7 @@ impl FlatColumns {
     }
 }
 
-/// Returns the type of the column for a leaf, or `None` if the leaf has several values per row.
+/// Returns the type of the column for a leaf, or `None` if it has no single number or text per row.
 fn flat_type(leaf: &Leaf) -> Option<DataType> {
     match &leaf.data_type {
         DataType::Timestamp(TimeUnit::Nanosecond, _) | DataType::Duration(TimeUnit::Nanosecond) => {

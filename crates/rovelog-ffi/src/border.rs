@@ -16,8 +16,8 @@ use crate::error::{self, RovelogStatus, guard, invalid, utf8};
 use crate::log::{RovelogLog, RovelogProblem, RovelogTopic};
 
 /// Flag of `rovelog_open`: opens a log by its index, if it has one. This is faster, but damaged
-/// records are only found when they are read. They are then not among the problems of the log, and
-/// a stream that misses records ends with an error.
+/// records are only found when they are read. They are then not among the problems of the log. All
+/// streams that end after this end with an error.
 pub const ROVELOG_BY_INDEX: u32 = 1;
 
 /// The fields and times that a stream returns.

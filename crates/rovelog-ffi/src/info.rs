@@ -1,4 +1,4 @@
-//! The summary of a log as JSON, with the keys of `rovelog info -f json`.
+//! The summary of a log as JSON. The keys have the same meaning as in `rovelog info -f json`.
 
 use rovelog::{AnyLog, Ledger, Timestamp, Topic};
 use serde_json::{Map, Value, json};

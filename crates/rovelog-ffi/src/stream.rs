@@ -45,8 +45,8 @@ impl TopicStream {
         Ok(Self { batches, watch, schema, ended: false })
     }
 
-    /// Returns the next batch, or `None` at the end. At the end, an error is returned if records
-    /// turned out to be lost that were still expected when the log was opened.
+    /// Returns the next batch, or `None` at the end. Returns an error at the end if reading the log
+    /// found damage that was unknown when the log was opened.
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let batch = self.batches.with_dependent_mut(|_, batches| batches.next()).transpose()?;
         let external = |error: Error| ArrowError::from_external_error(Box::new(error));

@@ -1,8 +1,8 @@
 //! Symbols that PlotJuggler looks up, and the functions of a data source that it calls.
 //!
 //! The host calls the functions of a source one after the other on one thread, except for
-//! `current_state`, which any thread may call. A panic becomes an error, so that it does not unwind
-//! into the host.
+//! `current_state`, which any thread may call. `start` converts a panic to an error, so that it does
+//! not unwind into the host. The other functions call no code that can panic.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};

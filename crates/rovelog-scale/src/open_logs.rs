@@ -6,8 +6,8 @@ use rovelog::AnyLog;
 
 use crate::{LogFile, ScaleError};
 
-/// Logs that stay open. If several workers of a process read parts of the same log, the log is
-/// opened only once. Clones share the same logs.
+/// Cache of open logs, so that the workers of a process need not open the same log again. If two
+/// workers open a log at the same time, both open it. Clones share the cache.
 #[derive(Clone, Default)]
 pub struct OpenLogs {
     /// Maximum number of logs that stay open. An open log needs memory for its index.
@@ -19,7 +19,8 @@ pub struct OpenLogs {
 type OpenLog = (LogFile, Arc<AnyLog>);
 
 impl OpenLogs {
-    /// Keeps the first `limit` logs open. The default keeps no log open.
+    /// Creates a cache for at most `limit` logs. Once it is full, other logs are not kept. The default
+    /// keeps no log.
     pub fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }

@@ -66,8 +66,8 @@ impl Columns {
 
     /// Converts a column of a reader, and adds the result to the table.
     ///
-    /// A time becomes two columns, unless columns keep their types. Structs without fields are dropped. Columns with raw bytes are
-    /// dropped if they are not included.
+    /// A time becomes two columns, unless [`Rules::native`] is set. Structs without fields are
+    /// dropped. Columns with raw bytes are dropped unless [`Rules::blobs`] is set.
     pub(crate) fn convert(&mut self, name: &str, array: &ArrayRef) -> Result<(), ArrowError> {
         match array.data_type() {
             DataType::Timestamp(TimeUnit::Nanosecond, _) if !self.rules.native => {

@@ -1,4 +1,4 @@
-//! Combines the columns of many logs to one schema. Each column gets a type that can represent its
+//! Combines the columns of many logs into one schema. Each column gets a type that can represent its
 //! values in all logs.
 
 use std::sync::Arc;
@@ -21,7 +21,8 @@ pub(crate) fn same_name(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
 }
 
-/// Returns the index of the column in `others` that is the same as the column `name` in `own`.
+/// Finds the column of `others` that corresponds to the column `name` of `own`. The same name wins.
+/// Otherwise, the case is ignored, but only if `own` has no column with the exact other name.
 ///
 /// Logs of different firmware have fields such as `voltage5V_v` and `voltage5v_v`, which are the
 /// same column. If a log has both, they are different columns.
@@ -35,11 +36,11 @@ fn counterpart(name: &str, own: &[FieldRef], others: &[FieldRef]) -> Option<usiz
 /// Returns a schema with the columns of both schemas. A column that both schemas have gets a type
 /// that can represent the values of both.
 ///
-/// Two integers or two floats get the wider of the two types. An integer and a float get the
-/// narrowest float that represents both exactly. A 64-bit integer and a float get `Float64`, which
-/// rounds integers above 2^53. A signed and an unsigned integer get a signed type. A Boolean and a
-/// number get the type of the number. Arrays of different lengths become lists. Structs get the
-/// fields of both.
+/// - Two signed or two unsigned integers, or two floats, get the wider type.
+/// - A signed and an unsigned integer get a signed type. `UInt64` has none, so this is an error.
+/// - An integer and a float get a float. If the integer has 64 bits, `Float64` rounds it above 2^53.
+/// - A Boolean counts as `Int8`.
+/// - Arrays of different types become lists. Structs get the fields of both.
 ///
 /// # Errors
 /// Returns an error with the name of a column if no type can represent the values of both, for

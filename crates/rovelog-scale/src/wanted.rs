@@ -113,14 +113,20 @@ impl Wanted {
         let mut window = Window { start: wide(self.start_ns, i128::MIN), end: wide(self.end_ns, i128::MAX) };
         if self.start_us.is_some() || self.end_us.is_some() {
             let TimeBase::Utc(utc) = TimeBase::of(log) else { return None };
-            // The column `time` contains times rounded down to microseconds. A start of 5 µs
-            // selects rows from 5000 ns on, and an end of 6 µs excludes rows from 6000 ns on. So
-            // whole microseconds can be compared with the exact times.
+            // The column `time` of a lake contains times rounded down to microseconds. A start of
+            // 5 µs selects rows from 5000 ns on, and an end of 6 µs excludes rows from 6000 ns on.
+            // So whole microseconds can be compared with the exact times.
             let nanos = |us: i64| us.saturating_mul(1000);
-            let start = self.start_us.and_then(|us| utc.first_log_time(nanos(us)));
-            let end = self.end_us.and_then(|us| utc.last_log_time(nanos(us)));
-            window.start = start.map_or(window.start, |start| window.start.max(start.into()));
-            window.end = end.map_or(window.end, |end| window.end.min(end.into()));
+            // A time that the clock of the log cannot represent is before or after all rows.
+            let beyond = |us: i64| if us < 0 { i128::MIN } else { i128::MAX };
+            if let Some(us) = self.start_us {
+                let start = utc.first_log_time(nanos(us)).map_or(beyond(us), i128::from);
+                window.start = window.start.max(start);
+            }
+            if let Some(us) = self.end_us {
+                let end = utc.last_log_time(nanos(us)).map_or(beyond(us), i128::from);
+                window.end = window.end.min(end);
+            }
         }
         Some(window)
     }
@@ -139,8 +145,8 @@ impl Wanted {
 
     /// Returns the selection of fields and blocks that is passed to a reader.
     ///
-    /// It does not include the time window. If rows are numbered, this happens before the time
-    /// window is applied, so that a row has the same number in every selection.
+    /// It does not include the time window, because rows are numbered before the window is applied.
+    /// A row then has the same number in every selection.
     pub(crate) fn select(&self, topic: &Topic, blocks: Option<&std::ops::Range<u64>>) -> Select {
         let mut select = Select::all();
         if let Some(fields) = &self.fields {

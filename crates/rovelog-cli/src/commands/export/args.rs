@@ -24,7 +24,6 @@ Examples:
   rovelog export flight.ulg -o flight/ --to parquet             a file per topic
   rovelog export flight.ulg -o flight.mcap                      for Foxglove
   rovelog export flight.ulg -o q.parquet --topics vehicle_attitude -S +1m -E +2m
-  rovelog export flight.ulg -o one.csv --on vehicle_attitude --join cpuload
   rovelog export power.rld -o p.csv --fields 'V1,I1,P=V1*I1,E=integral(V1*I1)'
   rovelog export drive.vel -o drive.bag                         for SLAM in ROS
   rovelog export flights/ -o mcap/ --to mcap                    a file per log";

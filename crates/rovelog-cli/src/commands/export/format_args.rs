@@ -20,9 +20,10 @@ pub(super) struct CsvArgs {
     /// Column separator, such as ';', or \t for a tab; default ','
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(super) delimiter: Option<u8>,
-    /// Write the names of array elements as q[0] (bracket, default) or q.0 (dot); also for parquet
-    /// and arrow with --flatten
+    /// Write the names of array elements as q[0] (bracket, default) or q.0 (dot); for parquet and
+    /// arrow, with --flatten
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true)]
+    #[arg(help_heading = "Options of csv, parquet and arrow")]
     pub(super) names: Option<NameStyle>,
 }
 
@@ -122,23 +123,25 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// Returns the help of `export`. With the output format `to`, it explains only the options that this
-/// format has. Without, it explains all other options, and lists the names of these.
+/// Returns the help of `export`. If `to` is a format with options of its own, the help explains only
+/// these options. Otherwise, it explains the common options, and lists the names of the options that
+/// only some formats have.
 pub(crate) fn help(export: Command, to: Option<&str>) -> Command {
     let formats = |arg: &Arg| Some(arg.get_help_heading()?.strip_prefix(HEADING)?.to_owned());
-    let is_of =
-        |arg: &Arg, to: &str| formats(arg).is_some_and(|names| names.split(' ').any(|name| name == to));
-    if let Some(to) = to.filter(|to| export.get_arguments().any(|arg| is_of(arg, to))) {
+    let applies_to = |arg: &Arg, to: &str| {
+        formats(arg).is_some_and(|names| names.split([' ', ',']).any(|name| name == to))
+    };
+    if let Some(to) = to.filter(|to| export.get_arguments().any(|arg| applies_to(arg, to))) {
         let all_others = "All other options: rovelog export --help";
         return export
-            .mut_args(|arg| if is_of(&arg, to) { arg } else { arg.hide(true) })
+            .mut_args(|arg| if applies_to(&arg, to) { arg } else { arg.hide(true) })
             .after_help(all_others);
     }
     let mut groups: Vec<_> = export.get_arguments().filter_map(formats).collect();
     groups.dedup();
     let lines = groups.iter().map(|group| {
-        let of_group = export.get_arguments().filter(|arg| formats(arg).as_ref() == Some(group));
-        format!("\n  {group}: {}", option_names(of_group))
+        let in_group = export.get_arguments().filter(|arg| formats(arg).as_ref() == Some(group));
+        format!("\n  {group}: {}", option_names(in_group))
     });
     let list = format!(
         "Options of one format; for help, rovelog export --to FORMAT --help:{}",

@@ -3,12 +3,18 @@
 use rmcp::model::ContentBlock;
 use serde_json::Value;
 
-/// Maximum size of a text in bytes. Together with [`MAX_NOTES`] and the rest of the message, an
-/// answer has at most 16 kB.
+/// Maximum size in bytes of a text in a JSON string. With [`MAX_NOTES`] and the rest of the message,
+/// an answer stays below 16 kB.
 pub(super) const MAX_CONTENT: usize = 14_500;
 
 /// Maximum size of the notes in bytes.
 const MAX_NOTES: usize = 1_000;
+
+/// Maximum number of shortened values that the notes name.
+const MAX_NAMED: usize = 10;
+
+/// Error if no shorter form of an answer is useful.
+pub(super) const TOO_LARGE: &str = "the answer is too large; select topics, fields or a time range";
 
 /// Maximum number of characters of a text in a shortened document.
 const MAX_TEXT: usize = 1_000;
@@ -20,53 +26,65 @@ const MIN_KEYS: usize = 40;
 pub(super) enum Answer {
     /// A text, and what was left out of it.
     Text { text: String, notes: Vec<String> },
-    /// A PNG file in base64.
-    Png(String),
+    /// A PNG file in base64, and the messages of the command.
+    Png { picture: String, notes: Vec<String> },
 }
 
 impl Answer {
     /// Returns the answer as content of the protocol.
     pub(super) fn into_content(self) -> Vec<ContentBlock> {
-        match self {
-            Self::Text { text, notes } => {
-                let notes = (!notes.is_empty()).then(|| ContentBlock::text(self::notes(&notes)));
-                std::iter::once(ContentBlock::text(text)).chain(notes).collect()
-            }
-            Self::Png(picture) => vec![ContentBlock::image(picture, "image/png")],
-        }
+        let (content, notes) = match self {
+            Self::Text { text, notes } => (ContentBlock::text(text), notes),
+            Self::Png { picture, notes } => (ContentBlock::image(picture, "image/png"), notes),
+        };
+        let notes = (!notes.is_empty()).then(|| ContentBlock::text(self::notes(&notes)));
+        std::iter::once(content).chain(notes).collect()
     }
 }
 
-/// Returns a document as an answer. If it is too large, its longest arrays and objects lose their
-/// last elements, and the notes say how many there are.
-pub(super) fn fit(document: &Value, mut notes: Vec<String>) -> Answer {
-    let mut text = document.to_string();
-    if start(&text, MAX_CONTENT).len() < text.len() {
-        // The largest number of elements with which the document fits.
-        let (mut fits, mut too_many) = (0, text.len());
-        while too_many - fits > 1 {
-            let middle = fits.midpoint(too_many);
-            let shorter = cut(document, middle, "", &mut Vec::new()).to_string();
-            if start(&shorter, MAX_CONTENT) == shorter { fits = middle } else { too_many = middle }
-        }
-        let mut left_out = Vec::new();
-        text = cut(document, fits, "", &mut left_out).to_string();
-        text.truncate(start(&text, MAX_CONTENT).len());
-        left_out.truncate(10);
-        notes.push(format!(
-            "left out: {}; select topics, fields or a time range to see more",
-            left_out.join(", ")
-        ));
+/// Returns a document as an answer. If it is too large, it is shortened, and the notes name the
+/// shortened values.
+///
+/// # Errors
+/// Returns an error if the document is still too large without any elements of arrays.
+pub(super) fn fit(document: &Value, mut notes: Vec<String>) -> Result<Answer, String> {
+    let fits = |text: &str| start(text, MAX_CONTENT).len() == text.len();
+    let text = document.to_string();
+    if fits(&text) {
+        return Ok(Answer::Text { text, notes });
     }
-    Answer::Text { text, notes }
+    // The largest number of elements with which the document fits.
+    let (mut max, mut too_many) = (0, text.len());
+    while too_many - max > 1 {
+        let middle = max.midpoint(too_many);
+        let shorter = cut(document, middle, "", &mut Vec::new()).to_string();
+        if fits(&shorter) { max = middle } else { too_many = middle }
+    }
+    let mut left_out = Vec::new();
+    let text = cut(document, max, "", &mut left_out).to_string();
+    if !fits(&text) {
+        return Err(TOO_LARGE.to_owned());
+    }
+    let more = left_out.len().saturating_sub(MAX_NAMED);
+    left_out.truncate(MAX_NAMED);
+    if more > 0 {
+        left_out.push(format!("{more} other values are shortened"));
+    }
+    notes.push(format!(
+        "left out: {}; select topics, fields or a time range to see more",
+        left_out.join(", ")
+    ));
+    Ok(Answer::Text { text, notes })
 }
 
-/// Returns `value` with at most `max` elements in each array and object. `left_out` receives a text
-/// for each that lost elements. `path` is the path of the value in the document.
+/// Returns `value` with at most `max` elements per array, and at most `max` keys per object, but at
+/// least [`MIN_KEYS`]. Adds a sentence to `left_out` for each value that was shortened. `path` is the
+/// path of the value in the document.
 fn cut(value: &Value, max: usize, path: &str, left_out: &mut Vec<String>) -> Value {
     let mut count = |kept: usize, all: usize| {
         if kept < all {
-            left_out.push(format!("{path} has {kept} of {all}"));
+            let name = if path.is_empty() { "the document" } else { path };
+            left_out.push(format!("{name} has {kept} of {all}"));
         }
     };
     match value {
@@ -93,19 +111,32 @@ fn cut(value: &Value, max: usize, path: &str, left_out: &mut Vec<String>) -> Val
     }
 }
 
-/// Returns the whole lines of `text` as an answer.
+/// Returns the whole records of a CSV text as an answer.
 pub(super) fn rows(text: &str, mut notes: Vec<String>) -> Answer {
-    let mut rows = start(text, MAX_CONTENT);
-    if rows.len() < text.len() {
-        rows = &rows[..rows.rfind('\n').map_or(0, |at| at + 1)];
-        let count = rows.lines().count().saturating_sub(1);
-        notes.push(format!("these are the first {count} rows; for more, give a later start"));
+    let mut shown = start(text, MAX_CONTENT);
+    if shown.len() < text.len() {
+        let mut reader =
+            csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(shown.as_bytes());
+        // Ends of the records. The last one is not complete.
+        let (mut ends, mut record) = (Vec::new(), csv::ByteRecord::new());
+        while matches!(reader.read_byte_record(&mut record), Ok(true)) {
+            ends.push(reader.position().byte());
+        }
+        ends.pop();
+        shown = &shown[..usize::try_from(ends.last().copied().unwrap_or(0)).unwrap_or(0)];
+        notes.push(match ends.len().saturating_sub(1) {
+            0 => "no row fits into an answer; select fewer fields".to_owned(),
+            count => format!(
+                "only the first {count} rows fit; for more, set start to the t_ns of the last row, and skip the \
+                 rows that you have"
+            ),
+        });
     }
-    Answer::Text { text: rows.to_owned(), notes }
+    Answer::Text { text: shown.to_owned(), notes }
 }
 
 /// Returns a list of texts as an answer.
-pub(super) fn list(name: &str, texts: impl Iterator<Item = String>) -> Answer {
+pub(super) fn list(name: &str, texts: impl Iterator<Item = String>) -> Result<Answer, String> {
     let mut fields = serde_json::Map::new();
     fields.insert(name.to_owned(), texts.collect::<Vec<_>>().into());
     fit(&Value::Object(fields), Vec::new())

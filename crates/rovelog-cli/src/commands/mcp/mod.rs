@@ -5,7 +5,7 @@ mod answer;
 mod run;
 mod tools;
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use clap::CommandFactory as _;
 use rmcp::model::{
@@ -15,6 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use serde_json::Value;
 
 use self::answer::Answer;
 use self::tools::TOOLS;
@@ -74,27 +75,47 @@ struct Server {
 }
 
 impl Server {
-    /// Returns the path of the log or folder `name` in one of the folders of the server.
+    /// Returns the real path of `path` if it is in one of the folders.
+    fn inside(&self, path: &Path) -> Option<PathBuf> {
+        let path = path.canonicalize().ok()?;
+        self.folders.iter().any(|folder| path.starts_with(folder)).then_some(path)
+    }
+
+    /// Returns the path of the log `name`, which may be in an archive: `logs.zip/a.ulg`.
     fn find(&self, name: &str) -> Result<PathBuf, String> {
         let found = self.folders.iter().find_map(|folder| {
-            let path = folder.join(name).canonicalize().ok()?;
-            self.folders.iter().any(|folder| path.starts_with(folder)).then_some(path)
+            let path = folder.join(name);
+            let file = path.ancestors().find(|part| part.is_file())?;
+            let real = self.inside(file)?;
+            let member = path.strip_prefix(file).ok()?;
+            let is_plain = member.components().all(|part| matches!(part, Component::Normal(_)));
+            let is_whole = member.as_os_str().is_empty();
+            is_plain.then(|| if is_whole { real.clone() } else { real.join(member) })
         });
-        found.ok_or_else(|| {
-            let folders: Vec<_> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
-            format!("{name} is not in {}; list the logs with the tool logs", folders.join(" or "))
-        })
+        found.ok_or_else(|| format!("{name} is not a log in {}; call the tool logs", self.names()))
     }
 
     /// Returns the paths of all logs in the folders of the server, or in `folder`.
-    fn logs(&self, folder: Option<&str>) -> Result<Answer, String> {
-        let folders = match folder {
-            Some(name) => vec![self.find(name)?],
+    fn logs(&self, folder: Option<&Value>) -> Result<Answer, String> {
+        let folders = match folder.map(|folder| folder.as_str().ok_or("the argument folder must be a string"))
+        {
+            Some(name) => {
+                let name = name?;
+                let found = self.folders.iter().find_map(|folder| self.inside(&folder.join(name)));
+                vec![found.ok_or_else(|| format!("{name} is not a folder in {}", self.names()))?]
+            }
             None => self.folders.clone(),
         };
-        let patterns: Vec<_> = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
-        let logs = rovelog_scale::find(&patterns).map_err(|error| error.to_string())?;
-        Ok(answer::list("logs", logs.iter().map(|log| log.uri.clone())))
+        let sources: Vec<_> = folders.iter().map(|folder| folder.to_string_lossy()).collect();
+        let logs = rovelog_scale::find(&sources).map_err(|error| error.to_string())?;
+        let logs = logs.into_iter().map(|log| log.uri).filter(|log| self.find(log).is_ok());
+        answer::list("logs", logs)
+    }
+
+    /// Returns the names of the folders for a message.
+    fn names(&self) -> String {
+        let folders: Vec<_> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
+        folders.join(" or ")
     }
 }
 
@@ -128,10 +149,11 @@ impl ServerHandler for Server {
         };
         let arguments = request.arguments.unwrap_or_default();
         let answer = async {
+            let words = tool.command_line(&arguments, |name| self.find(name))?;
             if tool.name == "logs" {
-                return self.logs(arguments.get("folder").and_then(|folder| folder.as_str()));
+                return self.logs(arguments.get("folder"));
             }
-            run::run(tool, &tool.words(&arguments, |name| self.find(name))?).await
+            run::run(tool, &words).await
         };
         let answer = tokio::select! {
             answer = answer => answer,

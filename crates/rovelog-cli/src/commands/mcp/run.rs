@@ -24,25 +24,31 @@ const PLOT_SIZES: [[&str; 2]; 4] = [["900", "420"], ["700", "320"], ["520", "260
 pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String> {
     match tool.form {
         Form::Json => {
-            let (text, notes) = output(words, MAX_JSON).await?;
-            let document = serde_json::from_slice(&text).map_err(|_| {
-                format!("the answer has more than {MAX_JSON} bytes; select topics, fields or a time range")
+            let done = output(words, MAX_JSON).await?;
+            if done.output.len() as u64 >= MAX_JSON {
+                return Err(answer::TOO_LARGE.to_owned());
+            }
+            let document = serde_json::from_slice(&done.output);
+            let document = document.map_err(|error| match answer::notes(&done.messages) {
+                messages if messages.is_empty() => format!("the answer of the command is not JSON: {error}"),
+                messages => messages,
             })?;
-            Ok(answer::fit(&document, notes))
+            answer::fit(&document, done.messages)
         }
         Form::Rows => {
-            let (rows, notes) = output(words, MAX_CONTENT as u64 + 1).await?;
-            Ok(answer::rows(&String::from_utf8_lossy(&rows), notes))
+            // A record that is cut at the end is left out.
+            let done = output(words, MAX_CONTENT as u64 + 1).await?;
+            Ok(answer::rows(&String::from_utf8_lossy(&done.output), done.messages))
         }
         Form::Png => {
             for [width, height] in PLOT_SIZES {
                 let size = [format!("--width={width}"), format!("--height={height}")];
                 let [command, options @ ..] = words else { break };
                 let words = [std::slice::from_ref(command), &size, options].concat();
-                let (picture, _) = output(&words, MAX_JSON).await?;
-                let picture = base64::engine::general_purpose::STANDARD.encode(picture);
+                let done = output(&words, MAX_JSON).await?;
+                let picture = base64::engine::general_purpose::STANDARD.encode(done.output);
                 if picture.len() <= MAX_PICTURE {
-                    return Ok(Answer::Png(picture));
+                    return Ok(Answer::Png { picture, notes: done.messages });
                 }
             }
             Err("the picture has more than 64 kB; select fewer signals or a shorter time range".to_owned())
@@ -50,34 +56,38 @@ pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String>
     }
 }
 
-/// Runs a command. Returns its first `max` bytes of output, and the lines of its messages. If the
-/// command fails without an output, its messages are the error. The process is killed when it has written `max` bytes,
-/// or when the returned future is dropped.
-async fn output(words: &[String], max: u64) -> Result<(Vec<u8>, Vec<String>), String> {
+/// What a command printed.
+struct Done {
+    output: Vec<u8>,
+    /// Lines of stderr.
+    messages: Vec<String>,
+}
+
+/// Runs a command. Returns at most `max` bytes of stdout. The process ends when it writes more, and
+/// it is killed when the returned future is dropped.
+///
+/// # Errors
+/// Returns the text of stderr if the command fails and has written nothing to stdout.
+async fn output(words: &[String], max: u64) -> Result<Done, String> {
     let (program, first) = this_program().map_err(|error| format!("cannot start a process: {error}"))?;
     let mut command = Command::new(program);
     command.args(first).args(words).env("NO_COLOR", "1").kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let failed = |error: std::io::Error| format!("cannot run a command: {error}");
     let mut child = command.spawn().map_err(failed)?;
-    let (out, said) = (child.stdout.take(), child.stderr.take());
-    let (out, said) = tokio::join!(read(out, max), read(said, MAX_CONTENT as u64));
-    let (out, said) = (out.map_err(failed)?, said.map_err(failed)?);
-    let said = String::from_utf8_lossy(&said).into_owned();
-    if out.len() as u64 >= max {
-        child.kill().await.map_err(failed)?;
-        return Ok((out, Vec::new()));
-    }
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (output, messages) = tokio::join!(read(stdout, max), read(stderr, MAX_CONTENT as u64));
+    let (output, messages) = (output.map_err(failed)?, messages.map_err(failed)?);
+    let messages = String::from_utf8_lossy(&messages).into_owned();
     let status = child.wait().await.map_err(failed)?;
-    // Exit code 3 means that some data of the log was lost, and the messages say which. `check` ends
-    // with exit code 1 if the log is damaged.
-    if matches!(status.code(), Some(0 | 3)) || !out.is_empty() {
-        return Ok((out, said.lines().map(str::to_owned).collect()));
+    // `check` fails if the log is damaged, but prints its result.
+    if matches!(status.code(), Some(0 | 3)) || !output.is_empty() {
+        return Ok(Done { output, messages: messages.lines().map(str::to_owned).collect() });
     }
-    Err(if said.is_empty() { format!("the command ended with {status}") } else { shortened(&said) })
+    Err(if messages.is_empty() { format!("the command ended with {status}") } else { shortened(&messages) })
 }
 
-/// Reads at most `max` bytes.
+/// Reads at most `max` bytes, and then closes the pipe.
 async fn read(from: Option<impl AsyncRead + Unpin>, max: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(from) = from {

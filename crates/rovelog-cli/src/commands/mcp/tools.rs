@@ -1,12 +1,13 @@
 //! The tools of the server. Each tool stands for a command of Rovelog.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rmcp::model::ToolAnnotations;
+use rovelog_export::signal::Condition;
 use serde_json::{Map, Value, json};
 
-use crate::input::logs_and_signals;
+use crate::input::{logs_and_names, logs_and_signals};
 
 /// A tool: a command and the arguments that agents may give.
 pub(super) struct Tool {
@@ -35,7 +36,7 @@ struct Argument {
     is_required: bool,
 }
 
-/// Kind of an argument: how it is passed to the command.
+/// Way in which an argument is passed to the command.
 enum Kind {
     /// The log, as a path.
     Log,
@@ -43,9 +44,19 @@ enum Kind {
     Folder,
     /// The value of an option.
     Option(&'static str),
-    /// Words after the log.
-    Words,
+    /// Names, conditions or signals after the log. Commands take some words for further logs, which
+    /// may be in any folder. The function returns whether the command takes a word for a name.
+    Positional(fn(&str) -> bool),
 }
+
+const NAMES: Kind = Kind::Positional(|word| logs_and_names(&[PathBuf::from(word)]).0.is_empty());
+const CONDITIONS: Kind =
+    Kind::Positional(|word| Condition::looks_like_condition(word) && !Path::new(word).exists());
+const SIGNALS: Kind = Kind::Positional(|word| {
+    // The first word is always a log.
+    let words = ["log".to_owned(), word.to_owned()];
+    logs_and_signals(&words).0.len() == 1 && !Path::new(word).exists()
+});
 
 impl Argument {
     const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Self {
@@ -100,7 +111,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Show the fields of topics: names, types, units",
         command: &["schema", "-f", "json"],
         form: Form::Json,
-        arguments: &[FILE, Argument::optional("topics", Kind::Words, "exact names; default: all")],
+        arguments: &[FILE, Argument::optional("topics", NAMES, "exact names; default: all")],
     },
     Tool {
         name: "findings",
@@ -120,7 +131,7 @@ pub(super) const TOOLS: &[Tool] = &[
         form: Form::Json,
         arguments: &[
             FILE,
-            Argument::optional("conditions", Kind::Words, "comparisons of signals"),
+            Argument::optional("conditions", CONDITIONS, "comparisons of signals"),
             START,
             END,
         ],
@@ -143,7 +154,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Show the parameters of a ULog",
         command: &["params", "-f", "json"],
         form: Form::Json,
-        arguments: &[FILE, Argument::optional("names", Kind::Words, "names or patterns such as MC_*_P")],
+        arguments: &[FILE, Argument::optional("names", NAMES, "names or patterns such as MC_*_P")],
     },
     Tool {
         name: "problems",
@@ -161,8 +172,7 @@ pub(super) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "rows",
-        about: "Print records of one topic as CSV, from the start; to go on, give the t_ns of the last row plus \
-                1 as start",
+        about: "Print records of one topic as CSV, from the start of the log or the given time",
         command: &["cat", "-f", "csv"],
         form: Form::Rows,
         arguments: &[
@@ -182,7 +192,7 @@ pub(super) const TOOLS: &[Tool] = &[
             FILE,
             Argument::required(
                 "signals",
-                Kind::Words,
+                SIGNALS,
                 "TOPIC.FIELD, FIELD, TOPIC or an expression; 'a,b' shares an axis",
             ),
             START,
@@ -200,7 +210,7 @@ impl Tool {
             .map(|argument| {
                 let about = argument.about;
                 let schema = match argument.kind {
-                    Kind::Words => {
+                    Kind::Positional(_) => {
                         json!({"type": "array", "items": {"type": "string"}, "description": about})
                     }
                     _ => json!({"type": "string", "description": about}),
@@ -222,7 +232,7 @@ impl Tool {
 
     /// Returns the arguments of the command for the `values` of an agent. `find` returns the path of
     /// a log that the agent may read.
-    pub(super) fn words(
+    pub(super) fn command_line(
         &self,
         values: &Map<String, Value>,
         find: impl Fn(&str) -> Result<PathBuf, String>,
@@ -232,29 +242,31 @@ impl Tool {
             return Err(format!("the tool {} has no argument {name}", self.name));
         }
         let mut options: Vec<_> = self.command.iter().map(|&word| word.to_owned()).collect();
-        let mut words = Vec::new();
+        let mut words = vec!["--".to_owned()];
         for argument in self.arguments {
             let given = values.get(argument.name).map(|value| texts(argument.name, value)).transpose()?;
-            match (given.as_deref(), &argument.kind) {
-                (None | Some([]), _) if argument.is_required => {
-                    return Err(format!("the argument {} is missing", argument.name));
+            let given = given.unwrap_or_default();
+            if given.is_empty() && argument.is_required {
+                return Err(format!("the argument {} is missing", argument.name));
+            }
+            match argument.kind {
+                Kind::Folder => {}
+                Kind::Log => match &given[..] {
+                    [name] => words.push(find(name)?.to_string_lossy().into_owned()),
+                    _ => return Err(format!("the argument {} must be one path", argument.name)),
+                },
+                Kind::Option(option) => {
+                    options.extend(given.iter().map(|value| format!("{option}={value}")));
                 }
-                (None, _) | (_, Kind::Folder) => {}
-                (Some(log), Kind::Log) => {
-                    words.extend(log.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?);
+                Kind::Positional(is_name) => {
+                    if let Some(word) = given.iter().find(|word| !is_name(word)) {
+                        let name = argument.name;
+                        return Err(format!("{word} is no {name}; to read a file, pass it as file"));
+                    }
+                    words.extend(given);
                 }
-                (Some(values), Kind::Option(option)) => {
-                    options.extend(values.iter().map(|value| format!("{option}={value}")));
-                }
-                (Some(values), Kind::Words) => words.extend(values.iter().map(PathBuf::from)),
             }
         }
-        let words: Vec<_> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        // A command takes a word that is the name of a file for a log, which may be in any folder.
-        if let [_, log, ..] = &logs_and_signals(&words).0[..] {
-            return Err(format!("{} is a log, but was given as a word", log.display()));
-        }
-        options.push("--".to_owned());
         Ok([options, words].concat())
     }
 }
