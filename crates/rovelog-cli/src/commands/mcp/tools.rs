@@ -53,8 +53,8 @@ const NAMES: Kind = Kind::Positional(|word| logs_and_names(&[PathBuf::from(word)
 const CONDITIONS: Kind =
     Kind::Positional(|word| Condition::looks_like_condition(word) && !Path::new(word).exists());
 const SIGNALS: Kind = Kind::Positional(|word| {
-    // The first word is always a log.
-    let words = ["log".to_owned(), word.to_owned()];
+    // The first word, stdin, is a log.
+    let words = ["-".to_owned(), word.to_owned()];
     logs_and_signals(&words).0.len() == 1 && !Path::new(word).exists()
 });
 
