@@ -42,14 +42,18 @@ impl Answer {
     }
 }
 
-/// Returns a document as an answer. If it is too large, it is shortened, and the notes name the
-/// shortened values.
+/// Returns a document, which is the JSON `text`, as an answer. If it is too large, it is shortened,
+/// and the notes name the shortened values.
 ///
 /// # Errors
-/// Returns an error if the document is still too large without any elements of arrays.
-pub(super) fn fit(document: &Value, mut notes: Vec<String>) -> Result<Answer, String> {
+/// Returns an error if the text is not JSON, or if the document is still too large without any
+/// elements of arrays.
+pub(super) fn fit(text: String, mut notes: Vec<String>) -> Result<Answer, String> {
     let fits = |text: &str| start(text, MAX_CONTENT).len() == text.len();
-    let text = document.to_string();
+    let document: Value = serde_json::from_str(&text).map_err(|error| match self::notes(&notes) {
+        messages if messages.is_empty() => format!("the answer of the command is not JSON: {error}"),
+        messages => messages,
+    })?;
     if fits(&text) {
         return Ok(Answer::Text { text, notes });
     }
@@ -57,11 +61,11 @@ pub(super) fn fit(document: &Value, mut notes: Vec<String>) -> Result<Answer, St
     let (mut max, mut too_many) = (0, text.len());
     while too_many - max > 1 {
         let middle = max.midpoint(too_many);
-        let shorter = cut(document, middle, "", &mut Vec::new()).to_string();
+        let shorter = cut(&document, middle, "", &mut Vec::new()).to_string();
         if fits(&shorter) { max = middle } else { too_many = middle }
     }
     let mut left_out = Vec::new();
-    let text = cut(document, max, "", &mut left_out).to_string();
+    let text = cut(&document, max, "", &mut left_out).to_string();
     if !fits(&text) {
         return Err(TOO_LARGE.to_owned());
     }
@@ -139,7 +143,7 @@ pub(super) fn rows(text: &str, mut notes: Vec<String>) -> Answer {
 pub(super) fn list(name: &str, texts: impl Iterator<Item = String>) -> Result<Answer, String> {
     let mut fields = serde_json::Map::new();
     fields.insert(name.to_owned(), texts.collect::<Vec<_>>().into());
-    fit(&Value::Object(fields), Vec::new())
+    fit(Value::Object(fields).to_string(), Vec::new())
 }
 
 /// Returns a text that is not longer than an answer may be.

@@ -28,12 +28,7 @@ pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String>
             if done.output.len() as u64 >= MAX_JSON {
                 return Err(answer::TOO_LARGE.to_owned());
             }
-            let document = serde_json::from_slice(&done.output);
-            let document = document.map_err(|error| match answer::notes(&done.messages) {
-                messages if messages.is_empty() => format!("the answer of the command is not JSON: {error}"),
-                messages => messages,
-            })?;
-            answer::fit(&document, done.messages)
+            answer::fit(String::from_utf8_lossy(&done.output).into_owned(), done.messages)
         }
         Form::Rows => {
             // A record that is cut at the end is left out.
