@@ -50,7 +50,7 @@ async def check(client: Client, log: pathlib.Path) -> None:
         expected = output(*command, str(log), "-f", "json")
         if not works:
             counts["refused"] += 1
-            if expected and "the answer has more than" not in content[0].text:
+            if expected and "the answer is too large" not in content[0].text:
                 faults.append(f"{tool} {log}: {content[0].text}")
             continue
         notes = "\n".join(block.text for block in content[1:])
