@@ -63,6 +63,9 @@ pub(super) fn check() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
     let mut pages = script_with(python::with("hosts", &[])?, "tools.py");
     pages.arg(root().join("docs")).arg(real).args(PAGES);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = rovelog.parent().map(Path::to_path_buf).into_iter().chain(std::env::split_paths(&path));
+    pages.env("PATH", std::env::join_paths(folders)?);
     pages.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).env("LD_LIBRARY_PATH", prefix.join("lib"));
     run_or(&mut pages, "a block of docs/tools fails")
 }
