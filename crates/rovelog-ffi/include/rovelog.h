@@ -58,8 +58,8 @@ struct ArrowArrayStream {
 
 
 // Flag of `rovelog_open`: opens a log by its index, if it has one. This is faster, but damaged
-// records are only found when they are read. They are then not among the problems of the log, and
-// a stream that misses records ends with an error.
+// records are only found when they are read. They are then not among the problems of the log. All
+// streams that end after this end with an error.
 #define ROVELOG_BY_INDEX 1
 
 // Result of a function: success, or the kind of an error.
