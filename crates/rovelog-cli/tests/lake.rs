@@ -136,6 +136,23 @@ fn a_second_run_writes_nothing_and_reports_it() {
     assert_eq!(content(&lake), before);
 }
 
+/// The column `V1` is an integer in one log and a float in others. The table has floats, so that the
+/// files of both get the same columns, but they must not get the same name.
+#[test]
+fn widened_files_do_not_replace_each_other() {
+    let lake = tempfile::tempdir().unwrap();
+    let logs = rovelog_testing::root().join("corpus/rld");
+    let ingest = || {
+        let mut command = Command::new(ROVELOG);
+        command.arg("ingest").args(["scale-refused.rld", "extremes.rld"].map(|name| logs.join(name)));
+        command.arg(logs.join("analog-only.rld")).arg("-o").arg(lake.path()).output().unwrap()
+    };
+    let first = ingest();
+    assert!(text(&first).contains("3 added"), "{}", text(&first));
+    let second = ingest();
+    assert!(text(&second).contains("nothing to do: 3 already"), "{}", text(&second));
+}
+
 /// Returns the file name of the first log with a status.
 fn name_of(rows: &[Json], status: &str) -> PathBuf {
     let row = rows.iter().find(|row| row["status"] == status).expect("such a log");

@@ -26,10 +26,15 @@ pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split
     let (mut files, mut places) = (Vec::new(), Places::of(lake)?);
     for file in &packed.files {
         let table = places.table_of(file, &mut files)?;
-        let wide = widen(file, &table.columns)?;
-        let file = wide.as_ref().unwrap_or(file);
+        let mut file = widen(file, &table.columns)?.unwrap_or_else(|| file.clone());
         let folder = format!("{}/month={}", table.path, file.month);
-        let path = format!("{folder}/{}", file.name(&packed.id));
+        let path_of = |file: &Staged| format!("{folder}/{}", file.name(&packed.id));
+        // Files with different types can have the same types, and thus the same name, after their
+        // columns have been widened.
+        while files.iter().any(|other| other.path == path_of(&file)) {
+            file.part += 1;
+        }
+        let path = path_of(&file);
         let folder = lake.root().join(folder);
         fs::create_dir_all(&folder).map_err(ScaleError::lake(&folder))?;
         let target = lake.root().join(&path);
