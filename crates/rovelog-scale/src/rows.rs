@@ -53,8 +53,8 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Creates a converter for the rows of a topic. Only rows in `blocks`, a byte range of the log,
-    /// are converted. `label` is the value of the column `log`. If `only` is set, those of
-    /// [`COLUMNS`] that it does not have are not computed.
+    /// are converted. `label` is the value of the column `log`. If `only` is set, a column of
+    /// [`COLUMNS`] is computed only if `only` has this column.
     ///
     /// # Errors
     /// Returns an error if the rows before `blocks` cannot be counted.

@@ -24,17 +24,17 @@ use crate::union::fit;
 /// the pack do not belong to the lake. The next `ingest` removes them.
 pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<Vec<Split>, ScaleError> {
     let (mut files, mut places) = (Vec::new(), Places::of(lake)?);
-    for file in &packed.files {
+    for (number, file) in packed.files.iter().enumerate() {
         let table = places.table_of(file, &mut files)?;
-        let mut file = widen(file, &table.columns)?.unwrap_or_else(|| file.clone());
-        let folder = format!("{}/month={}", table.path, file.month);
-        let path_of = |file: &Staged| format!("{folder}/{}", file.name(&packed.id));
-        // Files with different types can have the same types, and thus the same name, after their
-        // columns have been widened.
-        while files.iter().any(|other| other.path == path_of(&file)) {
-            file.part += 1;
+        let mut wide = widen(file, &table.columns)?;
+        // After its columns have been widened, a file can have the same columns as another file of
+        // the pack. So it gets a number that no other file has, and thus a different name.
+        if let Some(wide) = &mut wide {
+            wide.part = packed.files.len() + number;
         }
-        let path = path_of(&file);
+        let file = wide.as_ref().unwrap_or(file);
+        let folder = format!("{}/month={}", table.path, file.month);
+        let path = format!("{folder}/{}", file.name(&packed.id));
         let folder = lake.root().join(folder);
         fs::create_dir_all(&folder).map_err(ScaleError::lake(&folder))?;
         let target = lake.root().join(&path);

@@ -46,7 +46,8 @@ pub(crate) struct Staged {
     pub(crate) month: String,
     /// Names and types of the columns in the file.
     pub(crate) columns: Vec<(String, String)>,
-    /// Number of earlier files in the pack that have the same table, month and columns.
+    /// Number that distinguishes files of the pack that have the same table, month and columns: the
+    /// number of such files before, or a larger number if columns were widened.
     #[serde(default)]
     pub(crate) part: usize,
     pub(crate) rows: u64,
