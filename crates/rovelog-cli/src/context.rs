@@ -83,6 +83,28 @@ pub(crate) struct Global {
     pub(crate) max_bytes: Option<u64>,
 }
 
+#[cfg(any(feature = "agents", feature = "view"))]
+impl Global {
+    /// Returns the options that affect how logs are read, as the user gave them. With these options,
+    /// other commands read the logs in the same way.
+    pub(crate) fn read_options(&self) -> Vec<String> {
+        let path = |path: &PathBuf| {
+            std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()
+        };
+        let utc = |nanos| rovelog::Timestamp { nanos, clock: Clock::Unix }.rfc3339();
+        let given = [
+            ("--input-format", self.input_format.clone()),
+            ("--types", self.types.as_ref().map(path)),
+            ("--msgs", self.msgs.as_ref().map(path)),
+            ("--utc-start", self.utc_start.and_then(utc)),
+            ("--text-encoding", self.text_encoding.map(|encoding| encoding.name().to_owned())),
+            ("--max-unpacked", self.max_unpacked.map(|bytes| bytes.to_string())),
+        ];
+        let given = given.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        given.flatten().collect()
+    }
+}
+
 fn text_encoding(name: &str) -> Result<TextEncoding, String> {
     TextEncoding::named(name).ok_or_else(|| {
         "the encoding is not supported; use a name as in web pages, such as windows-1251".to_owned()

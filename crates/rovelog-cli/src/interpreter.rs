@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 /// `rovelog`.
 pub(crate) static INTERPRETER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Sets the Python interpreter with which `rovelog ingest` starts its workers and the engine Spark.
-/// The Python package sets its own interpreter, because no other interpreter can be expected to
+/// Sets the Python interpreter that starts other processes: the workers and engines of `rovelog
+/// ingest`, and the commands of `rovelog mcp`. The Python package sets its own interpreter, because no other interpreter can be expected to
 /// import the package.
 pub fn set_interpreter(interpreter: PathBuf) {
     // A second call is ignored. The interpreter does not change while the process runs.

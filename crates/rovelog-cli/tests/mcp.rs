@@ -18,8 +18,12 @@ struct Client {
 
 impl Client {
     fn new(folder: &Path) -> Self {
+        Self::with(folder, &[])
+    }
+
+    fn with(folder: &Path, options: &[&str]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rovelog"));
-        command.arg("mcp").arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg("mcp").args(options).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().unwrap();
         let (input, output) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
         let mut client = Self { server, input, output: BufReader::new(output), last: 0 };
@@ -125,6 +129,15 @@ fn answers_are_short_and_name_what_they_leave_out() {
     let signals = json!(["sensor_combined", "vehicle_attitude.q"]);
     let (failed, _) = client.call("plot", &json!({"file": "sample_log_small.ulg", "signals": signals}));
     assert!(!failed);
+}
+
+/// Options for reading logs apply to every tool.
+#[test]
+fn logs_are_read_with_the_options_of_the_server() {
+    let corpus = rovelog_testing::root().join("corpus");
+    let mut client = Client::with(&corpus, &["--utc-start", "2026-05-20T12:00:00Z"]);
+    let document = client.document("info", &json!({"file": "ulog/one-topic.ulg"}));
+    assert_eq!(document["start"], "2026-05-20T12:00:00Z", "{document}");
 }
 
 #[test]

@@ -2,12 +2,11 @@
 //! browser.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rovelog::{Clock, Timestamp};
 use rovelog_view::{View, ViewError, ViewOptions};
 
-use crate::context::{Context, Format, Global};
+use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::read_scope::input_format;
 
@@ -51,7 +50,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     options.read = context.options.clone();
     options.format = input_format(context).map(str::to_owned);
     options.port = args.port;
-    options.arguments = arguments(&context.global);
+    options.arguments = context.global.read_options();
     let view = View::open(&args.logs, options).map_err(|error| match error {
         ViewError::Source(error) => error.into(),
         ViewError::Listen { .. } => {
@@ -70,24 +69,4 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.note("Ctrl-C ends the server");
     view.run().map_err(|error| Failure::failed(error.to_string()))?;
     Ok(Status::Done)
-}
-
-/// Returns the options that affect how logs are read, as the user gave them. The page shows
-/// commands for the user to copy. With these options, the commands read the logs in the same way as
-/// the page.
-fn arguments(global: &Global) -> Vec<String> {
-    let path = |path: &PathBuf| {
-        std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()
-    };
-    let utc = |nanos| Timestamp { nanos, clock: Clock::Unix }.rfc3339();
-    let given = [
-        ("--input-format", global.input_format.clone()),
-        ("--types", global.types.as_ref().map(path)),
-        ("--msgs", global.msgs.as_ref().map(path)),
-        ("--utc-start", global.utc_start.and_then(utc)),
-        ("--text-encoding", global.text_encoding.map(|encoding| encoding.name().to_owned())),
-        ("--max-unpacked", global.max_unpacked.map(|bytes| bytes.to_string())),
-    ];
-    let given = given.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
-    given.flatten().collect()
 }

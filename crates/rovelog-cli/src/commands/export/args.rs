@@ -37,8 +37,7 @@ pub(crate) struct Args {
     /// Output file, whose extension selects the format, or output folder for one file per topic
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
-    /// Output format: parquet, arrow, csv, ndjson, mcap or bag2; default: by the extension of the
-    /// output file
+    /// Output format, if the output file has no extension: parquet, arrow, csv, ndjson, mcap or bag2
     #[arg(long, value_name = "KIND", value_parser = kind)]
     pub(super) to: Option<Kind>,
     #[command(flatten)]
@@ -62,10 +61,10 @@ pub(crate) struct Args {
 /// Options for writing several topics into a single table.
 #[derive(clap::Args)]
 pub(super) struct JoinArgs {
-    /// Join topics into one table, with a row for each record of this topic
+    /// Write one table of several topics, with a row for each record of this topic
     #[arg(long, value_name = "TOPIC", conflicts_with = "every")]
     pub(super) on: Option<String>,
-    /// Join topics into one table, with rows at regular intervals, such as 10ms or 1s
+    /// Write one table of several topics, with rows at regular intervals, such as 10ms or 1s
     #[arg(long, value_name = "SPAN", value_parser = nonzero_duration)]
     pub(super) every: Option<i64>,
     /// Topics to join; default with --every: all selected

@@ -38,11 +38,11 @@ pub(super) struct TableArgs {
     /// integers
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) profile: Option<Profile>,
-    /// parquet: unit of the `time` column, us (default) or ns; the `t_ns` column always has
+    /// parquet: unit of the column `time`: us (default) or ns. The column `t_ns` always has
     /// nanoseconds
     #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
     pub(super) time_unit: Option<Unit>,
-    /// parquet: also write fields that contain raw bytes; by default, they are left out
+    /// parquet: also write fields that contain raw bytes
     #[arg(long)]
     pub(super) blobs: bool,
 }
@@ -52,30 +52,29 @@ pub(super) struct TableArgs {
 #[command(next_help_heading = "Options of mcap and bag2")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct MessageArgs {
-    /// mcap: write only the topics of the log; by default, copies of their data in message types
-    /// that Foxglove displays are added
+    /// mcap: write only the topics of the log, without copies of their data in the message types of
+    /// Foxglove
     #[arg(long)]
     pub(super) no_typed: bool,
-    /// mcap: keep poses in north-east-down axes; by default, they are converted to east-north-up
+    /// mcap: write poses in north-east-down axes instead of east-north-up
     #[arg(long)]
     pub(super) keep_ned: bool,
     /// mcap, VEL: also write the original packets, ranges, images and unknown messages
     #[arg(long)]
     pub(super) raw: bool,
-    /// mcap, RLD: write one message per sample; by default, logs above 1 kHz are reduced to the
-    /// minimum, mean and maximum of each millisecond
+    /// mcap, RLD: write one message per sample, even if the log has more than 1 kHz. Without this
+    /// option, such a log becomes the minimum, mean and maximum of each millisecond
     #[arg(long)]
     pub(super) full: bool,
     /// mcap, RLD: write every sample as --full does, but with N samples (2 to 65536) in each
     /// message
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub(super) batch: Option<u32>,
-    /// mcap, ROS bag, ULog, VEL: write ROS 2 messages (CDR); Header.seq of bags is left out, because
-    /// ROS 2 does not have this field
+    /// mcap, ROS bag, ULog, VEL: write ROS 2 messages (CDR), without Header.seq of bags, which ROS 2
+    /// does not have
     #[arg(long)]
     pub(super) ros2: bool,
-    /// mcap, bag2, ROS bag: use the new names of message types that ROS has renamed; --ros2 does
-    /// this, too
+    /// mcap, bag2, ROS bag: use the new names of message types that ROS has renamed, as --ros2 does
     #[arg(long)]
     pub(super) modernize: bool,
     /// Compression of the output: for mcap zstd[:LEVEL] (default zstd:1), lz4 or none; for bag2

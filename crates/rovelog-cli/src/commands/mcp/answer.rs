@@ -13,7 +13,7 @@ const MAX_NOTES: usize = 1_000;
 /// Maximum number of shortened values that the notes name.
 const MAX_NAMED: usize = 10;
 
-/// Error if no shorter form of an answer is useful.
+/// Error if an answer cannot be shortened any further.
 pub(super) const TOO_LARGE: &str = "the answer is too large; select topics, fields or a time range";
 
 /// Maximum number of characters of a text in a shortened document.
@@ -23,22 +23,22 @@ const MAX_TEXT: usize = 1_000;
 const MIN_KEYS: usize = 40;
 
 /// Answer of a tool.
-pub(super) enum Answer {
-    /// A text, and what was left out of it.
-    Text { text: String, notes: Vec<String> },
-    /// A PNG file in base64, and the messages of the command.
-    Png { picture: String, notes: Vec<String> },
+pub(super) struct Answer {
+    /// Text or picture.
+    pub(super) content: ContentBlock,
+    /// Messages of the command, and what was left out of the text.
+    pub(super) notes: Vec<String>,
 }
 
 impl Answer {
+    fn text(text: impl Into<String>, notes: Vec<String>) -> Self {
+        Self { content: ContentBlock::text(text), notes }
+    }
+
     /// Returns the answer as content of the protocol.
     pub(super) fn into_content(self) -> Vec<ContentBlock> {
-        let (content, notes) = match self {
-            Self::Text { text, notes } => (ContentBlock::text(text), notes),
-            Self::Png { picture, notes } => (ContentBlock::image(picture, "image/png"), notes),
-        };
-        let notes = (!notes.is_empty()).then(|| ContentBlock::text(self::notes(&notes)));
-        std::iter::once(content).chain(notes).collect()
+        let notes = (!self.notes.is_empty()).then(|| ContentBlock::text(notes(&self.notes)));
+        std::iter::once(self.content).chain(notes).collect()
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn fit(text: String, mut notes: Vec<String>) -> Result<Answer, String
         messages => messages,
     })?;
     if fits(&text) {
-        return Ok(Answer::Text { text, notes });
+        return Ok(Answer::text(text, notes));
     }
     // The largest number of elements with which the document fits.
     let (mut max, mut too_many) = (0, text.len());
@@ -78,7 +78,7 @@ pub(super) fn fit(text: String, mut notes: Vec<String>) -> Result<Answer, String
         "left out: {}; select topics, fields or a time range to see more",
         left_out.join(", ")
     ));
-    Ok(Answer::Text { text, notes })
+    Ok(Answer::text(text, notes))
 }
 
 /// Returns `value` with at most `max` elements per array, and at most `max` keys per object, but at
@@ -132,11 +132,11 @@ pub(super) fn rows(text: &str, mut notes: Vec<String>) -> Answer {
             0 => "no row fits into an answer; select fewer fields".to_owned(),
             count => format!(
                 "only the first {count} rows fit; for more, set start to the t_ns of the last row, and skip the \
-                 rows that you have"
+                 rows that you have; the tool problems tells whether rows are lost"
             ),
         });
     }
-    Answer::Text { text: shown.to_owned(), notes }
+    Answer::text(shown, notes)
 }
 
 /// Returns a list of texts as an answer.
@@ -146,7 +146,7 @@ pub(super) fn list(name: &str, texts: impl Iterator<Item = String>) -> Result<An
     fit(Value::Object(fields).to_string(), Vec::new())
 }
 
-/// Returns a text that is not longer than an answer may be.
+/// Returns the start of `text` that fits into an answer.
 pub(super) fn shortened(text: &str) -> String {
     start(text, MAX_CONTENT).to_owned()
 }

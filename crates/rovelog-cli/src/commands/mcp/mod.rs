@@ -57,7 +57,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         });
         found.map_err(|error| Failure::failed(format!("cannot read the folder: {error}")).at(path))
     };
-    let server = Server { folders: args.folders.iter().map(folder).collect::<Result<_, _>>()? };
+    let folders = args.folders.iter().map(folder).collect::<Result<_, _>>()?;
+    let server = Server { folders, options: context.global.read_options() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let failed = |error: String| Failure::failed(format!("the connection to the agent failed: {error}"));
     runtime.block_on(async {
@@ -72,6 +73,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 struct Server {
     /// Folders that agents may read. The paths are absolute and have no symbolic links.
     folders: Vec<PathBuf>,
+    /// Options for reading logs that each command gets.
+    options: Vec<String>,
 }
 
 impl Server {
@@ -153,7 +156,7 @@ impl ServerHandler for Server {
             if tool.name == "logs" {
                 return self.logs(arguments.get("folder"));
             }
-            run::run(tool, &words).await
+            run::run(tool, &[words, self.options.clone()].concat()).await
         };
         let answer = tokio::select! {
             answer = answer => answer,

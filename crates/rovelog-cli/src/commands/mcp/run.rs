@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use base64::Engine as _;
+use rmcp::model::ContentBlock;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
@@ -30,7 +31,7 @@ pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String>
             }
             answer::fit(String::from_utf8_lossy(&done.output).into_owned(), done.messages)
         }
-        Form::Rows => {
+        Form::Csv => {
             // A record that is cut at the end is left out.
             let done = output(words, MAX_CONTENT as u64 + 1).await?;
             Ok(answer::rows(&String::from_utf8_lossy(&done.output), done.messages))
@@ -43,7 +44,8 @@ pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String>
                 let done = output(&words, MAX_JSON).await?;
                 let picture = base64::engine::general_purpose::STANDARD.encode(done.output);
                 if picture.len() <= MAX_PICTURE {
-                    return Ok(Answer::Png { picture, notes: done.messages });
+                    let content = ContentBlock::image(picture, "image/png");
+                    return Ok(Answer { content, notes: done.messages });
                 }
             }
             Err("the picture has more than 64 kB; select fewer signals or a shorter time range".to_owned())

@@ -13,19 +13,29 @@ use crate::input::{logs_and_names, logs_and_signals};
 pub(super) struct Tool {
     pub(super) name: &'static str,
     about: &'static str,
-    /// The command, with the arguments that it always has.
+    /// The command, with the options that it always has.
     command: &'static [&'static str],
     pub(super) form: Form,
     arguments: &'static [Argument],
 }
 
-/// Form of the command's output.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Format of the command's output.
+#[derive(Clone, Copy)]
 pub(super) enum Form {
     Json,
-    /// Lines of CSV, of which any number is useful.
-    Rows,
+    Csv,
     Png,
+}
+
+impl Form {
+    /// Returns the option that selects the format.
+    const fn option(self) -> [&'static str; 2] {
+        match self {
+            Self::Json => ["-f", "json"],
+            Self::Csv => ["-f", "csv"],
+            Self::Png => ["--to", "png"],
+        }
+    }
 }
 
 /// An argument of a tool.
@@ -85,96 +95,73 @@ const FIELDS: Argument = Argument::optional(
 
 /// All tools.
 pub(super) const TOOLS: &[Tool] = &[
-    Tool {
-        name: "logs",
-        about: "List the logs that can be read",
-        command: &[],
-        form: Form::Json,
-        arguments: &[Argument::optional("folder", Kind::Folder, "only logs in this folder")],
-    },
-    Tool {
-        name: "info",
-        about: "Summarize a log: format, times, device, topics, problems, distances, energy",
-        command: &["info", "-v", "-f", "json"],
-        form: Form::Json,
-        arguments: &[FILE],
-    },
-    Tool {
-        name: "topics",
-        about: "List the topics of a log: type, records, rate, size",
-        command: &["topics", "-f", "json"],
-        form: Form::Json,
-        arguments: &[FILE],
-    },
-    Tool {
-        name: "schema",
-        about: "Show the fields of topics: names, types, units",
-        command: &["schema", "-f", "json"],
-        form: Form::Json,
-        arguments: &[FILE, Argument::optional("topics", NAMES, "exact names; default: all")],
-    },
-    Tool {
-        name: "findings",
-        about: "List what went wrong: failures and problems, with their cause and time",
-        command: &["findings", "-f", "json"],
-        form: Form::Json,
-        arguments: &[
-            FILE,
-            Argument::optional("severity", Kind::Option("--severity"), "at least high, medium or low"),
-        ],
-    },
-    Tool {
-        name: "events",
-        about: "Show when conditions hold, such as 'voltage_v < 14'; without conditions, the flight modes, \
-                arming and failsafes of an autopilot",
-        command: &["events", "-f", "json"],
-        form: Form::Json,
-        arguments: &[
-            FILE,
-            Argument::optional("conditions", CONDITIONS, "comparisons of signals"),
-            START,
-            END,
-        ],
-    },
-    Tool {
-        name: "messages",
-        about: "Show the console messages that the device logged",
-        command: &["messages", "--fold", "-f", "json"],
-        form: Form::Json,
-        arguments: &[
+    Tool::json(
+        "logs",
+        "List the logs that can be read",
+        &[],
+        &[Argument::optional("folder", Kind::Folder, "only logs in this folder")],
+    ),
+    Tool::json(
+        "info",
+        "Summarize a log: format, times, device, topics, problems, distances, energy",
+        &["info", "-v"],
+        &[FILE],
+    ),
+    Tool::json("topics", "List the topics of a log: type, records, rate, size", &["topics"], &[FILE]),
+    Tool::json(
+        "schema",
+        "Show the fields of topics: names, types, units",
+        &["schema"],
+        &[FILE, Argument::optional("topics", NAMES, "exact names; default: all")],
+    ),
+    Tool::json(
+        "findings",
+        "List what went wrong: failures and problems, with their cause and time",
+        &["findings"],
+        &[FILE, Argument::optional("severity", Kind::Option("--severity"), "at least high, medium or low")],
+    ),
+    Tool::json(
+        "events",
+        "Show when conditions hold, such as 'voltage_v < 14'; without conditions, the flight modes, arming and \
+         failsafes of an autopilot",
+        &["events"],
+        &[FILE, Argument::optional("conditions", CONDITIONS, "comparisons of signals"), START, END],
+    ),
+    Tool::json(
+        "messages",
+        "Show the console messages that the device logged",
+        &["messages", "--fold"],
+        &[
             FILE,
             Argument::optional("level", Kind::Option("--level"), "at least error, warning, info or debug"),
             Argument::optional("grep", Kind::Option("--grep"), "regular expression"),
             START,
             END,
         ],
-    },
-    Tool {
-        name: "params",
-        about: "Show the parameters of a ULog",
-        command: &["params", "-f", "json"],
-        form: Form::Json,
-        arguments: &[FILE, Argument::optional("names", NAMES, "names or patterns such as MC_*_P")],
-    },
-    Tool {
-        name: "problems",
-        about: "List damage and other problems of the file, with byte ranges, and gaps of topics",
-        command: &["check", "-f", "json"],
-        form: Form::Json,
-        arguments: &[FILE],
-    },
-    Tool {
-        name: "stats",
-        about: "Compute min, max, mean and deviation of fields; charge and energy of power logs",
-        command: &["stats", "-f", "json"],
-        form: Form::Json,
-        arguments: &[FILE, TOPICS, FIELDS, START, END],
-    },
+    ),
+    Tool::json(
+        "params",
+        "Show the parameters of a ULog",
+        &["params"],
+        &[FILE, Argument::optional("names", NAMES, "names or patterns such as MC_*_P")],
+    ),
+    Tool::json(
+        "problems",
+        "List damage and other problems of the file, with byte ranges, and gaps of topics",
+        &["check"],
+        &[FILE],
+    ),
+    Tool::json(
+        "stats",
+        "Compute min, max, mean and deviation of fields; charge and energy of power logs",
+        &["stats"],
+        &[FILE, TOPICS, FIELDS, START, END],
+    ),
     Tool {
         name: "rows",
         about: "Print records of one topic as CSV, from the start of the log or the given time",
-        command: &["cat", "-f", "csv"],
-        form: Form::Rows,
+        command: &["cat"],
+        form: Form::Csv,
         arguments: &[
             FILE,
             Argument::required("topic", Kind::Option("--topics"), "exact name"),
@@ -186,7 +173,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "plot",
         about: "Draw signals over time as a picture",
-        command: &["plot", "--to", "png"],
+        command: &["plot"],
         form: Form::Png,
         arguments: &[
             FILE,
@@ -202,6 +189,16 @@ pub(super) const TOOLS: &[Tool] = &[
 ];
 
 impl Tool {
+    /// Creates a tool whose command prints a JSON document.
+    const fn json(
+        name: &'static str,
+        about: &'static str,
+        command: &'static [&'static str],
+        arguments: &'static [Argument],
+    ) -> Self {
+        Self { name, about, command, form: Form::Json, arguments }
+    }
+
     /// Returns the description of the tool that agents read.
     pub(super) fn describe(&self) -> rmcp::model::Tool {
         let properties: Map<_, _> = self
@@ -241,7 +238,8 @@ impl Tool {
         if let Some(name) = values.keys().find(|name| !known(name)) {
             return Err(format!("the tool {} has no argument {name}", self.name));
         }
-        let mut options: Vec<_> = self.command.iter().map(|&word| word.to_owned()).collect();
+        let command = self.command.iter().copied().chain(self.form.option());
+        let mut options: Vec<_> = command.map(str::to_owned).collect();
         let mut words = vec!["--".to_owned()];
         for argument in self.arguments {
             let given = values.get(argument.name).map(|value| texts(argument.name, value)).transpose()?;
