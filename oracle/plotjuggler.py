@@ -5,11 +5,12 @@ usage: plotjuggler.py ROVELOG PLUGIN SDK REAL
 SDK is a checkout of PlotJuggler/plotjuggler_sdk. Its loader opens the plug-in.
 """
 
-import json
 import pathlib
 import re
 import subprocess
 import sys
+
+import rovelog_cli
 
 rovelog, plugin, sdk, real = (pathlib.Path(arg).resolve() for arg in sys.argv[1:])
 program = plugin.parent / "plotjuggler-oracle"
@@ -39,16 +40,7 @@ for line in lines.stdout.splitlines():
         imported[log][lost[1]] += int(lost[2])
     messages += kind == "message"
     refused += kind == "error"
-differences = topics = 0
-for log, rows in imported.items():
-    info = subprocess.run([rovelog, "info", "-f", "json", log], capture_output=True, text=True)
-    for topic in json.loads(info.stdout)["topics"]:
-        # A row of a Velodyne topic is a point.
-        if topic["name"] in rows and "Velodyne" not in topic["name"]:
-            topics += 1
-            if rows[topic["name"]] != topic["count"]:
-                differences += 1
-                print(f"{log}: {topic['name']}: {rows[topic['name']]} rows, {topic['count']} records")
+topics, differences = rovelog_cli.unequal_counts(rovelog, imported)
 print(f"{len(imported)} logs, {topics} topics, {columns} columns, {messages} messages, {refused} logs without rows")
 print(f"{differences} topics have another number of rows")
 sys.exit(differences > 0)

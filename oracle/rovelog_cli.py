@@ -23,6 +23,22 @@ def document(binary, command, log):
     return json.loads(run(binary, command, "-q", "-f", "json", str(log)))
 
 
+def unequal_counts(binary, counted):
+    """Prints topics whose numbers of rows differ from the numbers of records of `info`. `counted` has the number of rows
+    for each log and topic. Returns how many topics were compared, and how many differ.
+    """
+    compared = differ = 0
+    for log, rows in counted.items():
+        for topic in document(binary, "info", log)["topics"]:
+            # A row of a Velodyne topic is a point. Topics whose name has control characters are escaped in `info`.
+            if topic["name"] in rows and "Velodyne" not in topic["name"]:
+                compared += 1
+                if rows[topic["name"]] != topic["count"]:
+                    differ += 1
+                    print(f"{log}: {topic['name']}: {rows[topic['name']]} rows, {topic['count']} records")
+    return compared, differ
+
+
 def records(binary, log):
     """Yields the records of `cat`."""
     for line in run(binary, "cat", "-q", "-f", "ndjson", str(log)).splitlines():

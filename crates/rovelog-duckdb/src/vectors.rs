@@ -99,8 +99,8 @@ unsafe fn copy<T>(vector: duckdb_vector, values: impl Iterator<Item = T>) {
     }
 }
 
-/// Copies times in nanoseconds. A time that DuckDB cannot represent becomes null. The column `t_ns`
-/// has its digits.
+/// Copies times in nanoseconds. A time that DuckDB cannot represent becomes null. For the column
+/// `time`, the column `t_ns` has the value.
 ///
 /// # Safety
 /// See [`write`].

@@ -77,7 +77,7 @@ def one_log(db, corpus):
     count = value(db, f"SELECT sum(count) FROM log_topics({literal(log)})")
     assert value(db, f"SELECT count(*) FROM {literal(log)}") == count
     assert value(db, f"SELECT count(*) FROM read_log({literal(log)})") == count
-    fails(db, f"FROM {literal(corpus / MANY)}", MANY, "topics: ", "choose one with read_log(", "log_topics(")
+    fails(db, f"FROM {literal(corpus / MANY)}", MANY, "topics: ", "choose one with read_log('", "FROM log_topics(['")
 
 
 def many_logs(db, corpus):
@@ -107,9 +107,11 @@ def arguments(db, corpus):
     prepared = f"SELECT count(*) FROM {table}) WHERE t_ns >= ?"
     assert [db.execute(prepared, [since]).fetchall()[0][0] for since in (first, last + 1)] == [count, 0]
     fails(db, "FROM read_log('missing.ulg')", "missing.ulg: no such file")
-    fails(db, "FROM read_log(3)", "files must be a text or a list of texts")
-    fails(db, "FROM read_log([])", "files must be a text or a list of texts")
+    fails(db, "FROM read_log(3)", "files must be a text")
+    fails(db, "FROM read_log([])", "files must be a text")
     fails(db, f"FROM {table}, start := 1.5)", "start must be nanoseconds")
+    for limit in ("stop := TIMESTAMP '1600-01-01'", "start := TIMESTAMP '2500-01-01'"):
+        assert value(db, f"SELECT count(*) FROM {table}, {limit})") == 0, limit
     fails(db, f"FROM read_log({log}, topic := 'missing')", "missing", "log_topics(")
     with tempfile.NamedTemporaryFile(suffix=".ulg") as file:
         file.write(b"this is not a log")

@@ -193,11 +193,11 @@ RovelogLog *rovelog_open(const char *path, uint32_t flags);
 // No other thread may use the log during or after the call.
 void rovelog_close(RovelogLog *log);
 
-// Returns the id of the log's format: `ulog`, `rld`, `rosbag` or `vel`. The text belongs to the
-// log. Returns `NULL` if `log` is `NULL`.
+// Returns the id of the log's format (`ulog`, `rld`, `rosbag` or `vel`), or `NULL` if `log` is
+// `NULL`. The text belongs to the log.
 const char *rovelog_format(const RovelogLog *log);
 
-// Returns the number of topics. Returns 0 if `log` is `NULL`.
+// Returns the number of topics, or 0 if `log` is `NULL`.
 size_t rovelog_topic_count(const RovelogLog *log);
 
 // Writes the description of the topic with the index `index` to `topic`. The texts belong to the
@@ -217,9 +217,9 @@ RovelogStatus rovelog_topic(const RovelogLog *log, size_t index, RovelogTopic *t
 // `name` must be `NULL` or a NUL-terminated text.
 RovelogStatus rovelog_find_topic(const RovelogLog *log, const char *name, size_t *index);
 
-// Returns the number of problems that were found when the log was opened. Of each kind, at most
-// 1000 problems are listed. The key `problem_count` of `rovelog_info` has the number of all
-// problems. Returns 0 if `log` is `NULL`.
+// Returns the number of listed problems, or 0 if `log` is `NULL`. The list contains the problems
+// that were found when the log was opened, but at most 1000 of each kind. The key `problem_count`
+// of `rovelog_info` counts all of them.
 size_t rovelog_problem_count(const RovelogLog *log);
 
 // Writes the description of the problem with the index `index` to `problem`. Problems are in file

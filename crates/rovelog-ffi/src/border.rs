@@ -105,14 +105,14 @@ pub extern "C" fn rovelog_close(log: Option<Box<RovelogLog>>) {
     });
 }
 
-/// Returns the id of the log's format: `ulog`, `rld`, `rosbag` or `vel`. The text belongs to the
-/// log. Returns `NULL` if `log` is `NULL`.
+/// Returns the id of the log's format (`ulog`, `rld`, `rosbag` or `vel`), or `NULL` if `log` is
+/// `NULL`. The text belongs to the log.
 #[unsafe(no_mangle)]
 pub extern "C" fn rovelog_format(log: Option<&RovelogLog>) -> *const c_char {
     log.map_or(std::ptr::null(), RovelogLog::format)
 }
 
-/// Returns the number of topics. Returns 0 if `log` is `NULL`.
+/// Returns the number of topics, or 0 if `log` is `NULL`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rovelog_topic_count(log: Option<&RovelogLog>) -> usize {
     log.map_or(0, |log| log.reader().topics().len())
@@ -153,9 +153,9 @@ pub unsafe extern "C" fn rovelog_find_topic(
     })
 }
 
-/// Returns the number of problems that were found when the log was opened. Of each kind, at most
-/// 1000 problems are listed. The key `problem_count` of `rovelog_info` has the number of all
-/// problems. Returns 0 if `log` is `NULL`.
+/// Returns the number of listed problems, or 0 if `log` is `NULL`. The list contains the problems
+/// that were found when the log was opened, but at most 1000 of each kind. The key `problem_count`
+/// of `rovelog_info` counts all of them.
 #[unsafe(no_mangle)]
 pub extern "C" fn rovelog_problem_count(log: Option<&RovelogLog>) -> usize {
     log.map_or(0, |log| log.reader().diagnostics().list().len())

@@ -63,7 +63,7 @@ pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T, RovelogSta
     // `work` is dropped after a panic.
     let (status, message) = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(result)) => return Ok(result),
-        Ok(Err(error)) => (error.kind.into(), message(&error)),
+        Ok(Err(error)) => (error.kind.into(), error_text(&error)),
         Err(panic) => (RovelogStatus::Internal, panic_message(&*panic)),
     };
     STATUS.set(status);
@@ -83,8 +83,8 @@ pub(crate) fn last_message() -> *const c_char {
     MESSAGE.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"the thread ends".as_ptr())
 }
 
-/// Returns the text of an error and its next step.
-fn message(error: &Error) -> String {
+/// Returns the text of an error, and its next step if there is one.
+pub fn error_text(error: &Error) -> String {
     match &error.next {
         Some(next) => format!("{error}; {next}"),
         None => error.to_string(),

@@ -20,6 +20,6 @@ mod info;
 mod log;
 mod stream;
 
-pub use error::RovelogStatus;
+pub use error::{RovelogStatus, error_text};
 pub use log::{RovelogLog, RovelogProblem, RovelogSeverity, RovelogTopic};
 pub use stream::TopicStream;

@@ -115,7 +115,7 @@ impl RovelogLog {
         })
     }
 
-    /// Returns the log behind the C interface.
+    /// Returns the open log for code in Rust.
     pub fn reader(&self) -> &AnyLog {
         &self.log
     }

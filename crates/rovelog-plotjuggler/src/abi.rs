@@ -27,7 +27,7 @@ pub(crate) struct StringView {
     pub(crate) size: u64,
 }
 
-/// Error that a function writes for its caller.
+/// An error. A function writes it to memory of its caller.
 #[repr(C)]
 pub(crate) struct PjError {
     pub(crate) code: i32,

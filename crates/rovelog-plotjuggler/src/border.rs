@@ -23,7 +23,7 @@ use crate::import::{BUG, import};
 #[unsafe(no_mangle)]
 static pj_plugin_abi_version: u32 = ABI_VERSION;
 
-/// Description of the plug-in for the host.
+/// Manifest of the plug-in as JSON: its name, and the extensions of the files that it opens.
 const MANIFEST: &str = concat!(
     r#"{"id":"rovelog","name":"Rovelog","version":""#,
     env!("CARGO_PKG_VERSION"),
@@ -202,7 +202,7 @@ extern "C" fn get_plugin_extension(_: *mut c_void, _: StringView) -> *const c_vo
     ptr::null()
 }
 
-/// Returns true after a success. Otherwise, writes the error and returns false.
+/// Returns whether `result` is a success. If it is not, writes the error to `error`.
 ///
 /// # Safety
 /// `error` must be `NULL` or point to memory for an error.

@@ -7,7 +7,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use rovelog::{Diagnostic, LogReader, Select, Severity, Topic};
 use rovelog_export::flat::FlatColumns;
-use rovelog_ffi::{RovelogLog, TopicStream};
+use rovelog_ffi::{RovelogLog, TopicStream, error_text};
 
 use crate::abi::Level;
 use crate::host::{Host, StopFlag};
@@ -28,10 +28,7 @@ const CANCELLED: &str = "the import was cancelled";
 /// Returns a message for the user if the log cannot be opened, if no topic can be read, or if the
 /// user cancels the import.
 pub(crate) fn import(path: &Path, host: &Host) -> Result<(), String> {
-    let log = RovelogLog::open(path, false).map_err(|error| match &error.next {
-        Some(next) => format!("{error}; {next}"),
-        None => error.to_string(),
-    })?;
+    let log = RovelogLog::open(path, false).map_err(|error| error_text(&error))?;
     let reader = log.reader();
     report_problems(&**reader, host);
     let topics: Vec<_> = reader.topics().iter().filter(|topic| topic.count > 0).collect();
@@ -69,14 +66,13 @@ fn report_problems(log: &dyn LogReader, host: &Host) {
     problems.iter().take(MAX_PROBLEMS).for_each(show);
     let more = log.info().problems.saturating_sub(problems.len().min(MAX_PROBLEMS) as u64);
     if more > 0 {
-        let why = format!("the log has {more} more problems; the command `rovelog check` lists them");
-        host.report(Level::Warning, &why);
+        host.report(Level::Warning, &format!("the log has {more} more problems"));
     }
 }
 
 /// Passes the rows of a topic to PlotJuggler.
 fn import_topic(log: &RovelogLog, topic: &Topic, host: &Host) -> Result<(), String> {
-    let rows = log.stream(topic.id.index(), &Select::all()).map_err(|error| error.to_string())?;
+    let rows = log.stream(topic.id.index(), &Select::all()).map_err(|error| error_text(&error))?;
     let columns = FlatColumns::new(&rows.schema());
     if !columns.omitted().is_empty() {
         let fields = columns.omitted().join(", ");

@@ -1,5 +1,5 @@
-//! Reads logs through the C interface with nanoarrow, runs the pages of `docs/tools` for languages
-//! that use the C interface, and loads the plug-in for PlotJuggler.
+//! Checks of programs that use Rovelog: nanoarrow reads logs through the C interface, the pages of
+//! `docs/tools` run in languages that call it, and PlotJuggler's SDK loads the plug-in.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub(super) fn check() -> Result<()> {
     let prefix = folder.join("prefix");
     c_library::install(&prefix)?;
     let rovelog = place::binary()?;
-    if let Some(checkout) = NANOARROW.checkout(&folder) {
+    if let Some(checkout) = NANOARROW.checkout(&folder)? {
         // nanoarrow is compiled as one file.
         let bundle = folder.join("nanoarrow");
         let mut bundler = Command::new("python3");
@@ -73,7 +73,7 @@ pub(super) fn check() -> Result<()> {
 /// Builds the plug-in for PlotJuggler, loads it with the SDK, and imports all real logs.
 pub(super) fn plotjuggler() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
-    let Some(sdk) = PLOTJUGGLER.checkout(&root().join("target/hosts")) else { return Ok(()) };
+    let Some(sdk) = PLOTJUGGLER.checkout(&root().join("target/hosts"))? else { return Ok(()) };
     run(&mut cargo(&["build", "--quiet", "--release", "-p", "rovelog-plotjuggler"]))?;
     let plugin = place::target().join("release").join(format!("{DLL_PREFIX}rovelog_plotjuggler{DLL_SUFFIX}"));
     let mut import = script_with(python::with("hosts", &[])?, "plotjuggler.py");
@@ -84,7 +84,10 @@ pub(super) fn plotjuggler() -> Result<()> {
 impl Sources {
     /// Returns the folder with the sources, which are cloned once. Prints a note and returns `None`
     /// if the repository cannot be cloned.
-    fn checkout(&self, folder: &Path) -> Option<PathBuf> {
+    ///
+    /// # Errors
+    /// Returns an error if the repository does not have the revision.
+    fn checkout(&self, folder: &Path) -> Result<Option<PathBuf>> {
         let checkout = folder.join(self.name);
         if !checkout.is_dir() {
             let from = std::env::var_os(self.variable).unwrap_or_else(|| self.url.into());
@@ -92,11 +95,12 @@ impl Sources {
             clone.args(["clone", "--quiet"]).arg(from).arg(&checkout);
             if run(&mut clone).is_err() {
                 println!("SKIPPED: {} cannot be cloned; {} names a copy", self.url, self.variable);
-                return None;
+                return Ok(None);
             }
         }
         let mut select = Command::new("git");
         select.arg("-C").arg(&checkout).args(["checkout", "--quiet", self.revision]);
-        run(&mut select).ok().map(|()| checkout)
+        run(&mut select)?;
+        Ok(Some(checkout))
     }
 }
