@@ -152,11 +152,13 @@ impl ServerHandler for Server {
         };
         let arguments = request.arguments.unwrap_or_default();
         let answer = async {
-            let words = tool.command_line(&arguments, |name| self.find(name))?;
+            let mut words = tool.command_line(&arguments, |name| self.find(name))?;
             if tool.name == "logs" {
                 return self.logs(arguments.get("folder"));
             }
-            run::run(tool, &[words, self.options.clone()].concat()).await
+            // The first word is the command.
+            words.splice(1..1, self.options.iter().cloned());
+            run::run(tool, &words).await
         };
         let answer = tokio::select! {
             answer = answer => answer,
