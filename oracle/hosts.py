@@ -56,7 +56,8 @@ for function in (library.rovelog_info, library.rovelog_close, library.rovelog_fr
 
 def summary(log: str) -> dict[str, object]:
     """Returns the summary of a log by the C interface."""
-    handle = library.rovelog_open(os.fsencode(log), 0)
+    # As `rovelog info`, by the index.
+    handle = library.rovelog_open(os.fsencode(log), 1)
     text = library.rovelog_info(handle)
     try:
         return json.loads(ctypes.string_at(text))
@@ -76,6 +77,9 @@ def is_part(ours: object, theirs: object) -> bool:
 
 for log in counted:
     ours, theirs = summary(log), rovelog_cli.document(rovelog, "info", log)
+    # `info` sorts topics by their names.
+    for topics_of in (ours["topics"], theirs["topics"]):
+        topics_of.sort(key=lambda topic: topic["name"])
     for key, value in ours.items():
         if key not in theirs or not is_part(value, theirs[key]):
             differences += 1

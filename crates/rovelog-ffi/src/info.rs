@@ -1,6 +1,6 @@
 //! The summary of a log as JSON. The keys have the same meaning as in `rovelog info -f json`.
 
-use rovelog::{AnyLog, Ledger, Timestamp, Topic};
+use rovelog::{AnyLog, Clock, Ledger, Timestamp, Topic};
 use serde_json::{Map, Value, json};
 
 /// Returns the summary of a log as JSON.
@@ -18,7 +18,8 @@ pub(crate) fn json(log: &AnyLog) -> String {
         "size": count(info.size),
         "state": info.state.name(),
         "clock": {
-            "base": info.start.or(info.end).map(|time| time.clock.name()),
+            // A log without times could only have times since boot.
+            "base": info.start.or(info.end).map_or(Clock::Boot, |time| time.clock).name(),
             "utc_rule": utc.map(|utc| utc.rule),
             "utc_offset_ns": utc.map(|utc| utc.nanos.to_string()),
             "utc_evidence": utc.map(|utc| &utc.evidence),
