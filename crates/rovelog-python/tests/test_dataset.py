@@ -126,6 +126,12 @@ def test_functions_that_bypass_the_scanner(attitude: rl.Topic, tmp_path: pathlib
     assert ds.dataset(tmp_path).to_table().equals(whole)
 
 
+def test_readers_do_not_share_a_position(attitude: rl.Topic) -> None:
+    (fragment,) = attitude.dataset().get_fragments()
+    first, second = fragment.open(), fragment.open()
+    assert first.read(6) == second.read(6) == b"ARROW1"
+
+
 def test_filters_add_up_and_pickle(attitude: rl.Topic, scans: list[Any]) -> None:
     whole = attitude.to_arrow()
     middle, later = whole["t_ns"][600].as_py(), whole["t_ns"][900].as_py()

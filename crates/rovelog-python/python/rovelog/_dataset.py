@@ -12,14 +12,14 @@ This module is imported only if pyarrow is installed.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.fs as fs
 
 from rovelog._types import TopicColumns, Window
 
@@ -40,7 +40,8 @@ class TopicDataset(ds.FileSystemDataset):
 
     def __init__(self, topic: TopicColumns) -> None:
         self._topic = topic
-        whole = FORMAT.make_fragment(_LazyFile(lambda: _arrow_file(topic)))  # type: ignore[arg-type]
+        memory = fs.PyFileSystem(_Memory(cache(lambda: _arrow_file(topic))))
+        whole = FORMAT.make_fragment("topic.arrow", memory)
         super().__init__([whole], _schema(topic), FORMAT)
 
     def scanner(  # type: ignore[override]
@@ -186,27 +187,17 @@ def _arrow_file(topic: TopicColumns) -> pa.Buffer:
     return sink.getvalue()
 
 
-class _LazyFile(io.RawIOBase):
-    """A file in memory whose content is created on the first access."""
+class _Memory(fs.FSSpecHandler):
+    """A file system with one file in memory, which is created when it is opened.
+
+    Each reader gets a file object of its own, because Arrow reads from several threads.
+    """
 
     def __init__(self, make: Callable[[], pa.Buffer]) -> None:
-        self._make = make
+        self.fs = make
 
-    @cached_property
-    def _opened(self) -> pa.BufferReader:
-        return pa.BufferReader(self._make())
+    def get_type_name(self) -> str:
+        return "memory"
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        return self._opened.read(None if size < 0 else size)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._opened.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._opened.tell()
+    def open_input_file(self, path: str) -> pa.BufferReader:
+        return pa.BufferReader(self.fs())
