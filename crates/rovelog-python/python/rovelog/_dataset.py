@@ -40,7 +40,7 @@ class TopicDataset(ds.FileSystemDataset):
 
     def __init__(self, topic: TopicColumns) -> None:
         self._topic = topic
-        memory = fs.PyFileSystem(_Memory(cache(lambda: _arrow_file(topic))))
+        memory = fs.PyFileSystem(_Memory(cache(lambda: _arrow_file(topic))))  # type: ignore[abstract]
         whole = FORMAT.make_fragment("topic.arrow", memory)
         super().__init__([whole], _schema(topic), FORMAT)
 
@@ -192,6 +192,9 @@ class _Memory(fs.FSSpecHandler):
 
     Each reader gets a file object of its own, because Arrow reads from several threads.
     """
+
+    fs: Any
+    """Function that creates the content. The base class compares file systems by this attribute."""
 
     def __init__(self, make: Callable[[], pa.Buffer]) -> None:
         self.fs = make
