@@ -1,4 +1,5 @@
-//! Tests of arguments, errors and lifetimes of the C interface.
+//! Tests of arguments, errors and lifetimes of the C interface. Miri runs them, too; see the section
+//! *Undefined behavior* of `docs/internals/reliability.md`.
 #![cfg(unix)]
 
 use std::ffi::{CStr, CString, c_char};
@@ -107,6 +108,28 @@ fn errors_name_the_cause_and_the_next_step() {
 }
 
 #[test]
+#[expect(unsafe_code, reason = "the tests call the C interface")]
+fn topics_and_problems_are_described() {
+    let log = open(&ULOG.case("damaged+garbage").path, 0);
+    let log = log.as_deref();
+    let reader = log.expect("it is open").reader();
+    let (topic, problem) = (&reader.topics()[0], &reader.diagnostics().list()[0]);
+    let name = CString::new(topic.name.as_str()).expect("a name has no NUL");
+    let (mut index, mut a_topic, mut a_problem) =
+        (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: the name is a C string. The results are only used after a success.
+    let (index, a_topic, a_problem) = unsafe {
+        assert_eq!(rovelog_find_topic(log, name.as_ptr(), Some(&mut index)), RovelogStatus::Ok);
+        assert_eq!(rovelog_topic(log, 0, Some(&mut a_topic)), RovelogStatus::Ok);
+        assert_eq!(rovelog_problem(log, 0, Some(&mut a_problem)), RovelogStatus::Ok);
+        (index.assume_init(), a_topic.assume_init(), a_problem.assume_init())
+    };
+    assert_eq!((index, text(a_topic.name), a_topic.records), (0, topic.name.clone(), topic.count));
+    assert_eq!((text(a_problem.code), a_problem.start), (problem.rule.code.to_owned(), problem.range.start));
+    assert_eq!(text(rovelog_format(log)), "ulog");
+}
+
+#[test]
 fn a_stream_stays_valid_after_its_log_was_closed() {
     let log = open(&ULOG.case("all-basic-types").path, 0);
     let count = log.as_deref().map_or(0, |log| log.reader().topics()[0].count);
@@ -146,6 +169,7 @@ fn a_stream_reports_loss(log: Option<&RovelogLog>) -> bool {
 /// found only while a stream is read, which then ends with an error. If it is opened completely,
 /// the damage is listed as a problem, and the streams have no error.
 #[test]
+#[cfg_attr(miri, ignore = "Miri cannot map the bag into memory")]
 fn no_loss_is_silent() {
     let Some(folder) = real("rosbag20") else { return };
     let bytes = fs::read(folder.join("real_imu_navsat_bz2_2015.bag")).expect("the bag is readable");
