@@ -2,13 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod error;
-mod events;
 mod logs;
-mod packed;
-mod scene;
 mod server;
-mod signals;
-mod summary;
 
 use std::net::{Ipv4Addr, TcpListener};
 

@@ -5,19 +5,15 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rovelog::{AnyLog, ReadOptions, Watch};
-use rovelog_export::plot::Overview;
-use rovelog_export::{TimeBase, report};
+use rovelog::{ReadOptions, Watch};
+use rovelog_explore::{Answer, Explore};
 use rovelog_scale::LogFile;
+use serde_json::json;
 
 use crate::error::ViewError;
 
 /// Maximum number of logs that are open at the same time.
 const MAX_OPEN_LOGS: usize = 8;
-
-/// Maximum memory in bytes for the overviews of a log's signals. An overview contains the values of
-/// a signal, reduced to what a plot needs. The oldest overviews are evicted first.
-const MAX_OVERVIEW_BYTES: usize = 128 << 20;
 
 /// A log in the list that the page shows.
 #[derive(Debug)]
@@ -27,9 +23,8 @@ pub(crate) struct ListedLog {
     pub(crate) name: String,
     /// Lock that is held while the log is being opened, so that two requests do not open it twice.
     opening: Mutex<()>,
-    /// Row of this log in the list, as JSON text. It is computed once. Text needs a tenth of the
-    /// memory of a JSON value.
-    pub(crate) summary: OnceLock<Box<str>>,
+    /// Row of this log in the list, as JSON text. It is computed once.
+    row: OnceLock<Box<[u8]>>,
 }
 
 /// All logs that the page can show.
@@ -61,20 +56,11 @@ struct CachedLog {
 }
 
 /// An open log.
+#[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) log: AnyLog,
+    explore: Explore,
     /// Detects whether the file of the log was shortened.
     watch: Watch,
-    /// Time range that the page shows, in nanoseconds on the clock of the log.
-    pub(crate) span: (i64, i64),
-    /// Overviews of the signals that were drawn. The oldest overview comes first.
-    overviews: Mutex<Vec<Arc<Overview>>>,
-}
-
-impl std::fmt::Debug for Opened {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("span", &self.span).finish_non_exhaustive()
-    }
 }
 
 impl Logs {
@@ -105,7 +91,7 @@ impl Logs {
         let listed = |file: LogFile| {
             let name = Path::new(&file.uri).strip_prefix(&common).unwrap_or(Path::new(&file.uri));
             let name = name.to_string_lossy().into_owned();
-            ListedLog { name, file, opening: Mutex::default(), summary: OnceLock::new() }
+            ListedLog { name, file, opening: Mutex::default(), row: OnceLock::new() }
         };
         let list = files.into_iter().map(listed).collect();
         Ok(Self { list, options, format, open: Mutex::default() })
@@ -120,11 +106,20 @@ impl Logs {
         self.open_for(number, Purpose::Shown)
     }
 
-    /// Opens a log to fill its row in the list of logs, or returns it from the cache. If the cache
-    /// is full, a log that was opened for this purpose is closed before a log that the page shows.
-    /// So filling thousands of rows does not close the shown logs.
-    pub(crate) fn open_for_row(&self, number: usize) -> Result<Arc<Opened>, String> {
-        self.open_for(number, Purpose::Row)
+    /// Returns the row of a log in the list of logs, as JSON. If the log cannot be opened, the row
+    /// contains the error.
+    ///
+    /// The log is opened, or comes from the cache. If the cache is full, a log that was opened for
+    /// this purpose is closed before a log that the page shows. So filling thousands of rows does
+    /// not close the shown logs.
+    pub(crate) fn row(&self, number: usize) -> Result<Vec<u8>, String> {
+        let listed = self.list.get(number).ok_or("there is no such log")?;
+        let row = || {
+            let answer = self.open_for(number, Purpose::Row).and_then(|opened| opened.answer("row"));
+            let failed = |error| json!({ "error": error, "file": listed.name }).to_string().into_bytes();
+            answer.map_or_else(failed, |(answer, _)| answer.bytes).into()
+        };
+        Ok(listed.row.get_or_init(row).to_vec())
     }
 
     /// Returns a log from the cache, or opens it. If the file of a cached log was shortened, the
@@ -140,8 +135,10 @@ impl Logs {
         }
         let opened = rovelog::open_watched(&listed.file.uri, self.format.as_deref(), &self.options);
         let (log, watch) = opened.map_err(|error| error.to_string())?;
-        let span = report::span(&log).unwrap_or((0, 1));
-        let opened = Arc::new(Opened { log, watch, span, overviews: Mutex::default() });
+        let file = Path::new(&listed.file.uri);
+        let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        let explore = Explore::new(log, &*listed.name, path.to_string_lossy());
+        let opened = Arc::new(Opened { explore, watch });
         self.keep(number, purpose, &opened);
         Ok(opened)
     }
@@ -168,54 +165,22 @@ impl Logs {
 }
 
 impl Opened {
-    /// Calls `work` with the log.
+    /// Answers a request. Returns the answer, and a description of the bytes and records of the log
+    /// that could not be read.
+    pub(crate) fn answer(&self, request: &str) -> Result<(Answer, Option<String>), String> {
+        let work = |explore: &Explore| explore.answer(request).map_err(|error| error.to_string());
+        Ok((self.run(work)?, self.explore.losses()))
+    }
+
+    /// Calls `work` with the log. Returns an error if the file of the log has been shortened in the
+    /// meantime.
     ///
-    /// If the file was shortened after it was opened, the memory map contains zeros where the index
-    /// expects records, and `work` may panic. In this case, the panic becomes an error of this
-    /// request.
-    pub(crate) fn run<T>(&self, work: impl FnOnce(&Self) -> Result<T, String>) -> Result<T, String> {
-        panic::catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|failed| {
-            self.checked(())?;
-            panic::resume_unwind(failed)
-        })
-    }
-
-    /// Returns `result`, or an error if the file of the log has been shortened in the meantime.
-    pub(crate) fn checked<T>(&self, result: T) -> Result<T, String> {
+    /// The memory map of a shortened file contains zeros where the index expects records, and `work`
+    /// may panic. In this case, the panic becomes an error of this request.
+    fn run<T>(&self, work: impl FnOnce(&Explore) -> Result<T, String>) -> Result<T, String> {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| work(&self.explore)));
         self.watch.check().map_err(|error| error.to_string())?;
-        Ok(result)
-    }
-
-    /// Returns the start of the log in milliseconds of Unix time. Returns `None` if the time axis
-    /// cannot show UTC.
-    pub(crate) fn unix_ms(&self) -> Option<f64> {
-        TimeBase::of(&*self.log).axis_start(self.span.0).map(|nanos| nanos as f64 / 1e6)
-    }
-
-    /// Converts a time on the log's clock, in nanoseconds, to seconds since the start of the log.
-    pub(crate) fn seconds(&self, nanos: i64) -> f64 {
-        nanos.saturating_sub(self.span.0) as f64 / 1e9
-    }
-
-    /// Converts seconds since the start of the log to a time on the log's clock, in nanoseconds.
-    #[expect(clippy::cast_possible_truncation, reason = "saturates")]
-    pub(crate) fn nanos(&self, seconds: f64) -> i64 {
-        self.span.0.saturating_add((seconds * 1e9).round() as i64)
-    }
-
-    /// Locks the overviews of the log's signals. They stay locked while the log is read, so that no
-    /// signal is read twice.
-    pub(crate) fn overviews(&self) -> MutexGuard<'_, Vec<Arc<Overview>>> {
-        lock(&self.overviews)
-    }
-}
-
-/// Evicts the oldest overviews until the memory of all overviews is within the limit. The last
-/// `keep` overviews are not evicted.
-pub(crate) fn limit(overviews: &mut Vec<Arc<Overview>>, keep: usize) {
-    let mut bytes: usize = overviews.iter().map(|overview| overview.bytes()).sum();
-    while bytes > MAX_OVERVIEW_BYTES && overviews.len() > keep {
-        bytes -= overviews.remove(0).bytes();
+        result.unwrap_or_else(|failed| panic::resume_unwind(failed))
     }
 }
 
@@ -247,9 +212,9 @@ mod tests {
     fn a_panic_because_of_a_truncated_log_is_an_error_of_the_request() {
         /// Reads all records of the log. Panics in the same way as a reader that relies on an
         /// index.
-        fn fail(opened: &Opened) -> Result<(), String> {
+        fn fail(explore: &Explore) -> Result<(), String> {
             let records =
-                opened.log.records(&Select::all()).filter_map(|record| Some(record.ok()?.payload[0]));
+                explore.log().records(&Select::all()).filter_map(|record| Some(record.ok()?.payload[0]));
             panic!("on purpose, after {} records", records.map(usize::from).sum::<usize>());
         }
 
@@ -260,7 +225,7 @@ mod tests {
         std::fs::write(&path, bag.repeat(300)).unwrap();
         let logs = Logs::find(&[path.to_str().unwrap()], ReadOptions::default(), None).unwrap();
         let opened = logs.open(0).unwrap();
-        assert!(opened.log.info().records > 1000);
+        assert!(opened.explore.log().info().records > 1000);
         // If the file was not shortened, a panic is not converted to an error.
         assert!(panic::catch_unwind(AssertUnwindSafe(|| opened.run(fail))).is_err());
         std::fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
@@ -289,11 +254,11 @@ mod tests {
         let used = logs.open(last).unwrap();
         (0..MAX_OPEN_LOGS).for_each(|number| drop(logs.open(number).unwrap()));
         assert_eq!(Arc::strong_count(&used), 1);
-        assert!(used.log.info().records > 0);
+        assert!(used.explore.log().info().records > 0);
         // Logs that were opened for their rows in the list evict each other, but not the shown
         // logs.
         let shown: Vec<_> = (0..MAX_OPEN_LOGS).map(|number| logs.open(number).unwrap()).collect();
-        (MAX_OPEN_LOGS..3 * MAX_OPEN_LOGS).for_each(|number| drop(logs.open_for_row(number).unwrap()));
+        (MAX_OPEN_LOGS..3 * MAX_OPEN_LOGS).for_each(|number| drop(logs.row(number).unwrap()));
         assert!(shown.iter().all(|log| Arc::strong_count(log) == 2));
     }
 }

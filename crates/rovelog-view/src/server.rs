@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -18,15 +18,12 @@ use axum::routing::{MethodRouter, get};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rovelog_export::page;
-use rovelog_export::plot::Theme;
-use serde_json::{Value, json};
+use rovelog_explore::page;
+use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-use crate::logs::{Logs, Opened};
-use crate::packed::packed;
-use crate::{events, scene, signals, summary};
+use crate::logs::Logs;
 
 /// Content security policy of the page. It allows the page to run only scripts of this server, and
 /// to send requests only to this server. So texts in logs cannot run as scripts.
@@ -40,22 +37,8 @@ const WORKERS: usize = 4;
 /// may be idle between two requests.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Files of the page, each with its name, media type and content.
-const FILES: &[(&str, &str, &str)] = &[
-    ("", "text/html; charset=utf-8", include_str!("../assets/view.html")),
-    ("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
-    ("view.css", "text/css", include_str!("../assets/view.css")),
-    ("page.css", "text/css", page::STYLE),
-    ("uplot.css", "text/css", page::UPLOT_STYLE),
-    ("uplot.js", "text/javascript", page::UPLOT),
-    ("charts.js", "text/javascript", page::CHARTS),
-    ("server.js", "text/javascript", include_str!("../assets/server.js")),
-    ("tree.js", "text/javascript", include_str!("../assets/tree.js")),
-    ("plots.js", "text/javascript", include_str!("../assets/plots.js")),
-    ("measure.js", "text/javascript", include_str!("../assets/measure.js")),
-    ("scene.js", "text/javascript", include_str!("../assets/scene.js")),
-    ("view.js", "text/javascript", include_str!("../assets/view.js")),
-];
+/// The script that passes the requests of the page to this server.
+const SOURCE: &str = include_str!("../assets/source.js");
 
 /// State that all requests share.
 struct Shared {
@@ -66,9 +49,6 @@ struct Shared {
     /// resolves to 127.0.0.1, but this name is still in the header.
     hosts: [String; 2],
 }
-
-/// Parameters of a query. Several parameters may have the same name.
-type Pairs = Query<Vec<(String, String)>>;
 
 /// Accepts connections and responds to their requests until the program ends.
 pub(crate) fn run(
@@ -109,23 +89,15 @@ async fn connection(stream: TcpStream, router: Router) {
 
 /// Returns the routes of the server. All of them start with the token.
 fn router(shared: Arc<Shared>, token: &str) -> Router {
-    let answers: [(&str, MethodRouter<Arc<Shared>>); 11] = [
+    let file = |kind, text| get(move || async move { ([(header::CONTENT_TYPE, kind)], text) });
+    let files = page::FILES.iter().map(|page| (page.name, file(page.media_type, page.text)));
+    let answers: [(&str, MethodRouter<Arc<Shared>>); 5] = [
+        ("source.js", file("text/javascript", SOURCE)),
         ("logs", get(list)),
-        ("logs/{log}", get(log)),
+        ("logs/{log}", get(summary)),
         ("logs/{log}/row", get(row)),
-        ("logs/{log}/signals", get(parts)),
-        ("logs/{log}/measures", get(measures)),
-        ("logs/{log}/spectrum", get(spectrum)),
-        ("logs/{log}/events", get(events_of)),
-        ("logs/{log}/track", get(track)),
-        ("logs/{log}/sources", get(sources)),
-        ("logs/{log}/image", get(image)),
-        ("logs/{log}/cloud", get(cloud)),
+        ("logs/{log}/{request}", get(answer)),
     ];
-    let files = FILES.iter().map(|(name, kind, text)| {
-        let answer = || async { ([(header::CONTENT_TYPE, *kind)], *text) };
-        (*name, get(answer))
-    });
     let add = |all: Router<_>, (path, answer): (&str, _)| all.route(&format!("/{token}/{path}"), answer);
     let all = answers.into_iter().chain(files).fold(Router::new(), add);
     all.layer(middleware::from_fn_with_state(Arc::clone(&shared), guard)).with_state(shared)
@@ -185,10 +157,8 @@ where
     T: IntoResponse + Send + 'static,
     R: FnOnce() -> Result<T, String> + Send + 'static,
 {
-    let failed = |status, error: String| {
-        let body = json!({ "error": error }).to_string();
-        (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
-    };
+    let failed =
+        |status, error: String| (status, JSON, json!({ "error": error }).to_string()).into_response();
     let mut waiting = Waiting(tokio::task::spawn_blocking(run));
     match (&mut waiting.0).await {
         Ok(Ok(answer)) => answer.into_response(),
@@ -200,162 +170,40 @@ where
     }
 }
 
-/// Returns a JSON response.
-fn document(value: &Value) -> impl IntoResponse + use<> {
-    json_text(value.to_string())
-}
-
-/// Returns a response with JSON text.
-fn json_text(text: String) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], text)
-}
-
-/// Returns a response with bytes that were encoded by [`packed`].
-fn binary(bytes: Vec<u8>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/octet-stream")], bytes)
-}
-
 /// Response header that describes which bytes or records of the log could not be read. If a bag was
 /// opened by its index, damage of a chunk is only found when the chunk is read.
 const LOST: HeaderName = HeaderName::from_static("rovelog-lost");
 
-/// Opens the log with the number `log` and returns the result of `run` as a response. A header of
-/// the response describes the bytes or records of the log that could not be read.
-async fn on<T, R>(shared: Arc<Shared>, log: usize, run: R) -> Response
-where
-    T: IntoResponse + Send + 'static,
-    R: FnOnce(&Opened) -> Result<T, String> + Send + 'static,
-{
-    work(move || {
-        let opened = shared.logs.open(log)?;
-        let answer = opened.run(run)?;
-        let losses = opened.log.losses();
-        let lost = (!losses.is_empty()).then(|| [(LOST, losses.to_string())]);
-        Ok((lost, answer))
-    })
-    .await
-}
+/// Media type of JSON responses.
+const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
 
 async fn list(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let logs = shared.logs.list().iter();
     let logs: Vec<_> = logs.map(|log| json!([log.name, log.file.size, log.file.changed_us / 1000])).collect();
-    document(&json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "logs": logs,
-        "arguments": shared.arguments,
-        "light": page::colors(Theme::Light),
-        "dark": page::colors(Theme::Dark),
-    }))
+    (JSON, page::start(&logs, &shared.arguments).to_string())
 }
 
 async fn row(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {
-    work(move || Ok(json_text(summary::row(&shared.logs, log)))).await
+    work(move || Ok((JSON, shared.logs.row(log)?))).await
 }
 
-async fn log(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {
-    let all = Arc::clone(&shared);
-    on(shared, log, move |opened| {
-        let listed = all.logs.list().get(log).ok_or("there is no such log")?;
-        let page = summary::log(listed, opened).map_err(|error| error.to_string())?;
-        opened.checked(document(&page))
-    })
-    .await
+async fn summary(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {
+    respond(shared, log, String::new()).await
 }
 
-async fn parts(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(pairs): Pairs) -> Response {
-    let wanted = wanted(&pairs);
-    on(shared, log, move |opened| Ok(binary(signals::parts(opened, &wanted?)?))).await
-}
-
-async fn measures(
+async fn answer(
     State(shared): State<Arc<Shared>>,
-    Path(log): Path<usize>,
-    Query(pairs): Pairs,
+    Path((log, request)): Path<(usize, String)>,
+    RawQuery(query): RawQuery,
 ) -> Response {
-    let wanted = wanted(&pairs);
-    on(shared, log, move |opened| Ok(document(&signals::measures(opened, &wanted?)?))).await
+    respond(shared, log, format!("{request}?{}", query.unwrap_or_default())).await
 }
 
-async fn spectrum(
-    State(shared): State<Arc<Shared>>,
-    Path(log): Path<usize>,
-    Query(pairs): Pairs,
-) -> Response {
-    let wanted = wanted(&pairs);
-    let is_dark = pairs.iter().any(|(name, value)| name == "theme" && value == "dark");
-    let theme = if is_dark { Theme::Dark } else { Theme::Light };
-    on(shared, log, move |opened| {
-        let signals::Wanted { signals, span, width } = wanted?;
-        let (_, text) = signals.first().ok_or("no signal")?;
-        let svg = signals::spectrum(opened, text, span, width, theme)?;
-        Ok(([(header::CONTENT_TYPE, "image/svg+xml")], svg))
-    })
-    .await
-}
-
-/// Parses the query of a request for signals. For each signal, a parameter `topic` is followed by a
-/// parameter `field`. The parameters `from`, `to` and `width` are optional.
-fn wanted(pairs: &[(String, String)]) -> Result<signals::Wanted, String> {
-    let mut signals: Vec<(String, String)> = Vec::new();
-    for pair in pairs.windows(2) {
-        if let [(topic, name), (field, path)] = pair
-            && (topic.as_str(), field.as_str()) == ("topic", "field")
-        {
-            signals.push((name.clone(), path.clone()));
-        }
-    }
-    let span = match (number(pairs, "from")?, number(pairs, "to")?) {
-        (Some(from), Some(to)) => Some((from, to)),
-        _ => None,
-    };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    let width = number(pairs, "width")?.map_or(1000, |width| width as usize);
-    Ok(signals::Wanted { signals, span, width })
-}
-
-/// Parses a parameter as a number. Returns `None` if there is no such parameter.
-fn number(pairs: &[(String, String)], name: &str) -> Result<Option<f64>, String> {
-    let text = pairs.iter().find(|pair| pair.0 == name);
-    let number = text.map(|(_, text)| text.parse::<f64>().ok().filter(|number| number.is_finite()));
-    number.map(|number| number.ok_or_else(|| format!("{name} is not a number"))).transpose()
-}
-
-/// Parses the parameters `topic` and `at`, which are the name of a topic and a time in seconds.
-fn place(pairs: &[(String, String)]) -> Result<(String, f64), String> {
-    let topic = pairs.iter().find(|pair| pair.0 == "topic").ok_or("no topic")?;
-    Ok((topic.1.clone(), number(pairs, "at")?.ok_or("no time")?))
-}
-
-async fn events_of(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {
-    on(shared, log, |opened| Ok(document(&events::list(opened)?))).await
-}
-
-async fn track(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {
-    on(shared, log, |opened| Ok(binary(scene::track(opened)?))).await
-}
-
-async fn sources(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {
-    on(shared, log, |opened| Ok(binary(scene::sources(opened)?))).await
-}
-
-async fn image(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(pairs): Pairs) -> Response {
-    let place = place(&pairs);
-    on(shared, log, move |opened| {
-        let (topic, seconds) = place?;
-        let (bytes, kind) = scene::image(opened, &topic, seconds)?;
-        Ok(([(header::CONTENT_TYPE, kind)], bytes))
-    })
-    .await
-}
-
-async fn cloud(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(pairs): Pairs) -> Response {
-    let place = place(&pairs);
-    on(shared, log, move |opened| {
-        let (topic, seconds) = place?;
-        // If there are no points, the page shows the reason, for example that the calibration of a
-        // scanner is missing. The request itself has not failed.
-        let points = scene::cloud(opened, &topic, seconds);
-        Ok(binary(points.unwrap_or_else(|error| packed(&json!({ "points": 0, "error": error }), []))))
+/// Opens the log with the number `log` and returns its answer to a request.
+async fn respond(shared: Arc<Shared>, log: usize, request: String) -> Response {
+    work(move || {
+        let (answer, lost) = shared.logs.open(log)?.answer(&request)?;
+        Ok((lost.map(|lost| [(LOST, lost)]), [(header::CONTENT_TYPE, answer.media_type)], answer.bytes))
     })
     .await
 }

@@ -1,24 +1,23 @@
 "use strict";
-// Requests to the server. All paths are relative to the page's URL, which contains the token.
-const rovelogServer = (() => {
-  // Called with the number of a log and a description if the server has found that data of the log
-  // is lost.
+// Requests of the page for logs. `rovelogSource` passes them to a server or to code in the browser:
+// - `ask(path, signal)` returns a promise of `bytes` and of `lost`, which describes the data of the
+//   log that cannot be read. It fails with the reason if the request cannot be answered. `signal`
+//   aborts a request whose answer is no longer needed.
+// - `show(image, path)` shows the picture that answers a request in an element.
+const rovelogRequests = (() => {
+  // Called with the number of a log and a description if data of the log is found to be lost.
   let lossFound = () => {};
   const onLoss = callback => { lossFound = callback; };
-  // `signal` aborts the request if its response is no longer needed, so that the server does not
-  // compute it.
   const ask = async (path, signal) => {
-    const answer = await fetch(path, { signal }), lost = answer.headers.get("rovelog-lost");
+    const { bytes, lost } = await rovelogSource.ask(path, signal);
     if (lost) lossFound(parseInt(path.slice("logs/".length), 10), lost);
-    if (answer.ok) return answer;
-    const found = await answer.json().catch(() => ({}));
-    throw new Error(found.error || `${answer.status} ${answer.statusText}`);
+    return bytes;
   };
-  const json = async path => (await ask(path)).json();
-  // Fetches a binary response. Returns its header, and a function that returns the next array of
-  // the response.
+  const json = async (path, signal) => JSON.parse(new TextDecoder().decode(await ask(path, signal)));
+  // Requests a binary answer. Returns its header, and a function that returns the next array of
+  // the answer.
   const packed = async (path, signal) => {
-    const bytes = await (await ask(path, signal)).arrayBuffer();
+    const bytes = await ask(path, signal);
     const length = new DataView(bytes).getUint32(0, true);
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
     let at = 4 + length;
@@ -32,9 +31,9 @@ const rovelogServer = (() => {
     made.append("from", from); made.append("to", to);
     return made;
   };
-  // Fetches the values of signals in a time range. Each signal has times in seconds (`t`) and
-  // values (`v`). A value of null interrupts the line. The
-  // entry of an invalid expression only has the property `error`.
+  // Returns the values of signals in a time range. Each signal has times in seconds (`t`) and
+  // values (`v`). A value of null interrupts the line. The entry of an invalid expression only has
+  // the property `error`.
   const signals = async (log, wanted, range, width, signal) => {
     const { header, take } = await packed(`logs/${log}/signals?${query(wanted, range)}&width=${Math.round(width)}`, signal);
     return header.series.map(found => {
@@ -43,8 +42,8 @@ const rovelogServer = (() => {
       return { ...found, t, v };
     });
   };
-  // Fetches the measures of signals in a time range, such as the mean.
-  const measures = async (log, wanted, range, signal) => (await (await ask(`logs/${log}/measures?${query(wanted, range)}`, signal)).json()).series;
+  // Returns the measures of signals in a time range, such as the mean.
+  const measures = async (log, wanted, range, signal) => (await json(`logs/${log}/measures?${query(wanted, range)}`, signal)).series;
   // Returns the path of a picture with a spectrum, such as `psd(x)`, in a time range.
   const spectrum = (log, text, range, width, theme) => `logs/${log}/spectrum?${query([["", text]], range)}&width=${Math.round(width)}&theme=${theme}`;
   const at = (log, what, topic, seconds) => `logs/${log}/${what}?${new URLSearchParams({ topic, at: seconds })}`;

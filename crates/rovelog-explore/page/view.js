@@ -110,10 +110,10 @@
   // Adds a signal to a plot. Throws an error if the signal is an invalid expression.
   const addSignal = async (signal, into) => {
     if (!signal[0] && /^(psd|spectrogram)\(/.test(signal[1])) {
-      await rovelogServer.ask(rovelogServer.spectrum(log.number, signal[1], [0, log.seconds], 300, "light"));
+      await rovelogRequests.ask(rovelogRequests.spectrum(log.number, signal[1], [0, log.seconds], 300, "light"));
       return plots.add([signal]);
     }
-    const [found] = signal[0] ? [null] : await rovelogServer.signals(log.number, [signal], [0, log.seconds], 1);
+    const [found] = signal[0] ? [null] : await rovelogRequests.signals(log.number, [signal], [0, log.seconds], 1);
     if (found && found.error) throw new Error(found.error);
     plots.add([signal], into ? plots.active() : null);
   };
@@ -166,7 +166,7 @@
     over = null;
     const request = ++overlaid, under = log;
     if (name) {
-      const number = numberOf(name), other = await rovelogServer.json(`logs/${number}`);
+      const number = numberOf(name), other = await rovelogRequests.json(`logs/${number}`);
       if (request !== overlaid || log !== under) return;
       over = { number, name, shift: shift || 0, unix_ms: other.unix_ms };
     }
@@ -187,7 +187,7 @@
     by("facts").textContent = "Reading…";
     document.title = `${state.log} - Rovelog`;
     plots.clear(); scene.clear(); lines = []; linesLeftOut = 0; log = null; over = null;
-    const request = asked, found = await rovelogServer.json(`logs/${number}`);
+    const request = asked, found = await rovelogRequests.json(`logs/${number}`);
     if (request !== asked) return;
     log = { ...found, number };
     plots.set(state.range || [0, log.seconds]);
@@ -208,7 +208,7 @@
     if (request !== asked) return;
     const isFirst = !state.plots.length;
     (isFirst ? log.start : state.plots).forEach(signals => plots.add(signals, null, isFirst));
-    rovelogServer.json(`logs/${number}/events`).then(({ lines: sent, left_out }) => {
+    rovelogRequests.json(`logs/${number}/events`).then(({ lines: sent, left_out }) => {
       if (request !== asked) return;
       lines = sent;
       linesLeftOut = left_out || 0;
@@ -223,7 +223,7 @@
     by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
   };
   // A bag is opened by its index. So damage may be found later, when records are read.
-  rovelogServer.onLoss((number, lost) => { if (log && log.number === number && log.lost !== lost) { log.lost = lost; facts(); } });
+  rovelogRequests.onLoss((number, lost) => { if (log && log.number === number && log.lost !== lost) { log.lost = lost; facts(); } });
 
   // Shows the table of logs, which is filled row by row.
   const COLUMNS = [["name", "name"], ["format", "format"], ["bytes", "size"], ["time", "changed"], ["seconds", "length"], ["records", "records"], ["utc", "start"], ["state", "state"]];
@@ -264,7 +264,7 @@
     const worker = async () => {
       while (next < rows.length) {
         const i = next++;
-        try { Object.assign(rows[i], await rovelogServer.json(`logs/${i}/row`)); } catch (error) { rows[i].error = error.message; }
+        try { Object.assign(rows[i], await rovelogRequests.json(`logs/${i}/row`)); } catch (error) { rows[i].error = error.message; }
         if (!pending) pending = setTimeout(() => { pending = 0; if (!log) table(); }, 200);
       }
     };
@@ -303,7 +303,7 @@
   addEventListener("hashchange", route);
   // Exposes the drawn data to the tests.
   window.rovelogView = { drawn: plots.drawn, view: plots.view, full: () => host.full()[1], add: signals => { plots.add(signals); } };
-  rovelogServer.json("logs").then(found => {
+  rovelogRequests.json("logs").then(found => {
     start = found;
     rows = start.logs.map(([name, bytes, time]) => ({ name, bytes, time }));
     return route();

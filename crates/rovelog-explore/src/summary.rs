@@ -1,15 +1,13 @@
 //! The summary of a log for the page in the browser. It contains general information, the topics,
 //! and the plots that are shown first.
 
-use std::path::Path;
-
 use rovelog::rld_format::analysis::StatsOptions;
 use rovelog::{AnyLog, Error, Timestamp, Topic};
 use rovelog_export::report;
 use rovelog_export::signal::{derived_fields, measured_fields, numeric_fields};
 use serde_json::{Value, json};
 
-use crate::logs::{ListedLog, Logs, Opened};
+use crate::Explore;
 
 /// Maximum number of fields that are listed for a topic.
 const MAX_TOPIC_FIELDS: usize = 500;
@@ -51,23 +49,12 @@ const BY_TYPE: &[(&str, &[&str])] = &[
 const MAX_PLOTS: usize = 3;
 
 /// Returns the row of a log in the list of logs.
-pub(crate) fn row(logs: &Logs, number: usize) -> String {
-    let Some(listed) = logs.list().get(number) else { return Value::Null.to_string() };
-    listed.summary.get_or_init(|| facts(logs, number, listed).to_string().into()).to_string()
-}
-
-/// Returns the row of a log in the list of logs, as JSON. If the log cannot be opened, the row
-/// contains the error.
-fn facts(logs: &Logs, number: usize, listed: &ListedLog) -> Value {
-    let opened = match logs.open_for_row(number) {
-        Ok(opened) => opened,
-        Err(error) => return json!({ "error": error, "file": listed.name }),
-    };
-    let info = opened.log.info();
+pub(crate) fn row(explore: &Explore) -> Value {
+    let info = explore.log.info();
     let start = info.span().map(|span| span.0).or(info.start);
     let utc = start.and_then(|start| start.to_unix(info.utc.as_ref())).and_then(Timestamp::rfc3339);
     json!({
-        "format": opened.log.format().name,
+        "format": explore.log.format().name,
         "version": info.version,
         "state": info.state.name(),
         "records": info.records,
@@ -78,14 +65,14 @@ fn facts(logs: &Logs, number: usize, listed: &ListedLog) -> Value {
 }
 
 /// Returns the summary that the page needs to show a log.
-pub(crate) fn log(listed: &ListedLog, opened: &Opened) -> Result<Value, Error> {
-    let log = &opened.log;
+pub(crate) fn log(explore: &Explore) -> Result<Value, Error> {
+    let log = &explore.log;
     let info = log.info();
     let mut free = MAX_FIELDS;
     let topics = log.topics().iter().filter(|topic| topic.count > 0);
     let topics: Vec<Value> =
         topics.map(|topic| describe_topic(log, topic, &mut free)).collect::<Result<_, Error>>()?;
-    let bands = report::bands(log, opened.span);
+    let bands = report::bands(log, explore.span);
     // The page assigns a color to each distinct name, in the order in which the names first occur.
     let mut names: Vec<&str> = Vec::new();
     for band in &bands {
@@ -96,10 +83,9 @@ pub(crate) fn log(listed: &ListedLog, opened: &Opened) -> Result<Value, Error> {
     let number = |name: &str| names.iter().position(|known| *known == name);
     let shown: Vec<_> =
         bands.iter().map(|band| json!([band.span.0, band.span.1, number(&band.name), band.name])).collect();
-    let file = Path::new(&listed.file.uri);
     Ok(json!({
-        "name": listed.name,
-        "path": std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).to_string_lossy(),
+        "name": explore.name,
+        "path": explore.path,
         "format": log.format().name,
         "id": log.format().id,
         "version": info.version,
@@ -107,8 +93,8 @@ pub(crate) fn log(listed: &ListedLog, opened: &Opened) -> Result<Value, Error> {
         "state": info.state.name(),
         "lost": if log.losses().is_empty() { Value::Null } else { log.losses().to_string().into() },
         "records": info.records,
-        "seconds": opened.seconds(opened.span.1).max(1e-9),
-        "unix_ms": opened.unix_ms(),
+        "seconds": explore.seconds(explore.span.1).max(1e-9),
+        "unix_ms": explore.unix_ms(),
         "bands": shown,
         "topics": topics,
         "start": initial_plots(log)?,

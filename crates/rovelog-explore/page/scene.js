@@ -26,7 +26,7 @@ const rovelogScene = (place, host) => {
 
   // Draws the track in meters east and north of its center.
   const track = async log => {
-    const { header, take } = await rovelogServer.packed(`logs/${log}/track`);
+    const { header, take } = await rovelogRequests.packed(`logs/${log}/track`);
     if (header.points < 2) return null;
     const t = take(header.points), lat = take(header.points), lon = take(header.points);
     return () => {
@@ -80,13 +80,13 @@ const rovelogScene = (place, host) => {
     const large = element("img", null, { alt: "" }), note = element("p", null, { class: "note" }), strip = element("div", null, { class: "strip" });
     made.append(large, note, strip);
     let shown = -1, shownStrip = "", waiting = 0;
-    const address = i => rovelogServer.at(log, "image", topic, times[i]);
+    const address = i => rovelogRequests.at(log, "image", topic, times[i]);
     const show = i => {
       if (i === shown) return;
       shown = i;
       clearTimeout(waiting);
       // Loading is delayed, because the pointer passes many images while it moves.
-      waiting = setTimeout(() => { large.src = address(i); large.alt = `${topic} at ${times[i].toFixed(3)} s`; note.textContent = `${times[i].toFixed(3)} s, ${i + 1} of ${times.length}`; }, 40);
+      waiting = setTimeout(() => { rovelogSource.show(large, address(i)); large.alt = `${topic} at ${times[i].toFixed(3)} s`; note.textContent = `${times[i].toFixed(3)} s, ${i + 1} of ${times.length}`; }, 40);
     };
     // Small images, such as icons, are enlarged.
     large.addEventListener("load", () => large.classList.toggle("small", large.naturalWidth < 320));
@@ -99,7 +99,9 @@ const rovelogScene = (place, host) => {
         shownStrip = chosen.join();
         strip.replaceChildren(...chosen.map(i => {
           const button = element("button", null, { "aria-label": `Image at ${times[i].toFixed(2)} s`, title: `${times[i].toFixed(2)} s` });
-          button.append(element("img", null, { src: address(i), alt: "", loading: "lazy" }));
+          const image = element("img", null, { alt: "", loading: "lazy" });
+          rovelogSource.show(image, address(i));
+          button.append(image);
           button.addEventListener("click", () => host.point(times[i]));
           return button;
         }));
@@ -142,7 +144,7 @@ const rovelogScene = (place, host) => {
       ctx.putImageData(image, 0, 0);
     };
     const load = async i => {
-      const { header, take } = await rovelogServer.packed(rovelogServer.at(log, "cloud", topic, times[i]));
+      const { header, take } = await rovelogRequests.packed(rovelogRequests.at(log, "cloud", topic, times[i]));
       if (shown !== i) return;
       if (header.error) { note.textContent = header.error; return; }
       const [x, y, z] = [0, 1, 2].map(() => take(header.points));
@@ -192,7 +194,7 @@ const rovelogScene = (place, host) => {
     place.replaceChildren();
     parts = [];
     const found = [await track(log)];
-    const { header, take } = await rovelogServer.packed(`logs/${log}/sources`);
+    const { header, take } = await rovelogRequests.packed(`logs/${log}/sources`);
     const sources = header.sources.map(source => ({ ...source, times: take(source.points) })).filter(source => source.points);
     for (const kind of ["image", "cloud"]) for (const { topic, times } of sources.filter(source => source.kind === kind).slice(0, 6)) {
       found.push(kind === "image" ? images(log, topic, times) : cloud(log, topic, times));

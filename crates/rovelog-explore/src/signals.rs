@@ -8,8 +8,8 @@ use rovelog_export::signal::{NoSignal, Signal, Signals, numeric_fields};
 use rovelog_export::statistics::Number;
 use serde_json::{Value, json};
 
-use crate::logs::{Opened, limit};
 use crate::packed::packed;
+use crate::{Explore, limit};
 
 /// Maximum number of signals in one request.
 const MAX_SIGNALS: usize = 256;
@@ -29,14 +29,14 @@ pub(crate) struct Wanted {
 
 /// Returns the values of the requested signals. The header of the response contains their names,
 /// units and drawing styles. The arrays are the times in seconds and the values of each signal.
-pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String> {
-    let span = span(opened, wanted);
+pub(crate) fn parts(explore: &Explore, wanted: &Wanted) -> Result<Vec<u8>, String> {
+    let span = span(explore, wanted);
     let width = wanted.width.clamp(1, MAX_WIDTH);
-    let named = named(opened, wanted)?;
+    let named = named(explore, wanted)?;
     let signals: Vec<Signal> = named.iter().flatten().cloned().collect();
-    let overviews = overviews(opened, &signals)?;
+    let overviews = overviews(explore, &signals)?;
     let known = overviews.iter().flatten().map(|overview| &**overview);
-    let parts = Overview::parts(&*opened.log, known, span, width, opened.span.0);
+    let parts = Overview::parts(&*explore.log, known, span, width, explore.span.0);
     let mut parts = parts.map_err(|error| error.to_string())?.into_iter();
     let found = overviews.into_iter().map(|overview| Some((overview?, parts.next()?)));
     let found: Vec<Option<(Arc<Overview>, Series)>> = found.collect();
@@ -50,15 +50,15 @@ pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String>
         [times, values]
     });
     let columns: Vec<Vec<f64>> = columns.collect();
-    opened.checked(packed(&json!({ "series": headers }), columns.iter().map(Vec::as_slice)))
+    Ok(packed(&json!({ "series": headers }), columns.iter().map(Vec::as_slice)))
 }
 
 /// Returns the measures of the requested signals in a time range, as JSON. Each quantity is an
 /// array of the exact number and its text with a unit.
-pub(crate) fn measures(opened: &Opened, wanted: &Wanted) -> Result<Value, String> {
-    let named = named(opened, wanted)?;
+pub(crate) fn measures(explore: &Explore, wanted: &Wanted) -> Result<Value, String> {
+    let named = named(explore, wanted)?;
     let signals: Vec<Signal> = named.iter().flatten().cloned().collect();
-    let found = plot::measure(&*opened.log, &signals, span(opened, wanted));
+    let found = plot::measure(&*explore.log, &signals, span(explore, wanted));
     let mut found = found.map_err(|error| error.to_string())?.into_iter();
     let describe = |of: Measures| {
         let both =
@@ -75,21 +75,16 @@ pub(crate) fn measures(opened: &Opened, wanted: &Wanted) -> Result<Value, String
         })
     };
     let series = with_errors(&named, || found.next().map(|found| found.map_or(Value::Null, describe)));
-    opened.checked(json!({ "series": series }))
+    Ok(json!({ "series": series }))
 }
 
-/// Returns a spectrum such as `psd(gyro_rad[0])` in a time range as SVG. `span` is in seconds since
-/// the start of the log.
-pub(crate) fn spectrum(
-    opened: &Opened,
-    text: &str,
-    span: Option<(f64, f64)>,
-    width: usize,
-    theme: Theme,
-) -> Result<String, String> {
-    let span = span.map_or(opened.span, |(from, to)| (opened.nanos(from), opened.nanos(to)));
-    let wanted = Argument::new(&Signals::new(&*opened.log), text).map_err(|error| error.to_string())?;
-    let plot = plot::draw(&*opened.log, &[wanted], span, width).map_err(|error| error.to_string())?;
+/// Returns a spectrum such as `psd(gyro_rad[0])` in a time range as SVG. It is the first of the
+/// requested signals.
+pub(crate) fn spectrum(explore: &Explore, wanted: &Wanted, theme: Theme) -> Result<Vec<u8>, String> {
+    let (span, width) = (span(explore, wanted), wanted.width);
+    let (_, text) = wanted.signals.first().ok_or("no signal")?;
+    let wanted = Argument::new(&Signals::new(&*explore.log), text).map_err(|error| error.to_string())?;
+    let plot = plot::draw(&*explore.log, &[wanted], span, width).map_err(|error| error.to_string())?;
     if plot.panels.is_empty() {
         return Err("the signal has too few samples in this time range for a spectrum".to_owned());
     }
@@ -97,7 +92,7 @@ pub(crate) fn spectrum(
     let mut drawn = Vec::new();
     let picture = Picture { width, height: None, dpi: 96, theme };
     plot::svg(&plot, &picture, &mut drawn).map_err(|error| error.to_string())?;
-    opened.checked(String::from_utf8_lossy(&drawn).into_owned())
+    Ok(drawn)
 }
 
 /// Returns an array with the error of each signal that has one, and the next value of `next` for
@@ -111,13 +106,13 @@ fn with_errors(named: &[Result<Signal, String>], mut next: impl FnMut() -> Optio
 }
 
 /// Returns the requested time range in nanoseconds of the log's clock.
-fn span(opened: &Opened, wanted: &Wanted) -> (i64, i64) {
-    wanted.span.map_or(opened.span, |(from, to)| (opened.nanos(from), opened.nanos(to)))
+fn span(explore: &Explore, wanted: &Wanted) -> (i64, i64) {
+    wanted.span.map_or(explore.span, |(from, to)| (explore.nanos(from), explore.nanos(to)))
 }
 
 /// Returns the requested signals. A signal is an error if it is an expression that is invalid for
 /// this log.
-fn named(opened: &Opened, wanted: &Wanted) -> Result<Vec<Result<Signal, String>>, String> {
+fn named(explore: &Explore, wanted: &Wanted) -> Result<Vec<Result<Signal, String>>, String> {
     if wanted.signals.len() > MAX_SIGNALS {
         return Err(format!("more than {MAX_SIGNALS} signals in one request"));
     }
@@ -125,23 +120,23 @@ fn named(opened: &Opened, wanted: &Wanted) -> Result<Vec<Result<Signal, String>>
         if topic.is_empty() {
             let error =
                 |error: NoSignal| format!("{error}; {}", error.next).trim_end_matches("; ").to_owned();
-            return Ok(Signals::new(&*opened.log).one(field).map_err(error));
+            return Ok(Signals::new(&*explore.log).one(field).map_err(error));
         }
-        signal(opened, topic, field).map(Ok)
+        signal(explore, topic, field).map(Ok)
     });
     signals.collect()
 }
 
 /// Returns the signal for a field, which is a field of the log or a derived field. The name of the
 /// field is not parsed as an expression, because names of fields may look like expressions.
-fn signal(opened: &Opened, name: &str, field: &str) -> Result<Signal, String> {
+fn signal(explore: &Explore, name: &str, field: &str) -> Result<Signal, String> {
     let plain = || Signal::of(name, field);
-    let Some(topic) = opened.log.topic(name) else { return Ok(plain()) };
-    let fields = numeric_fields(&*opened.log, topic.get()).map_err(|error| error.to_string())?;
+    let Some(topic) = explore.log.topic(name) else { return Ok(plain()) };
+    let fields = numeric_fields(&*explore.log, topic.get()).map_err(|error| error.to_string())?;
     if fields.iter().any(|known| known == field) {
         return Ok(plain());
     }
-    let signals = Signals::among(&*opened.log, &[topic.get()]);
+    let signals = Signals::among(&*explore.log, &[topic.get()]);
     Ok(signals.one(&format!("{name}.{field}")).unwrap_or_else(|_| plain()))
 }
 
@@ -165,16 +160,16 @@ fn header(overview: &Overview, series: &Series) -> Value {
 
 /// Returns the overviews of signals. Overviews that are not cached are computed together, by
 /// reading the log once.
-fn overviews(opened: &Opened, signals: &[Signal]) -> Result<Vec<Option<Arc<Overview>>>, String> {
+fn overviews(explore: &Explore, signals: &[Signal]) -> Result<Vec<Option<Arc<Overview>>>, String> {
     // The lock is held while the log is read, so that two requests do not read the same signal.
-    let mut known = opened.overviews();
+    let mut known = explore.overviews();
     let of = |known: &[Arc<Overview>], signal: &Signal| {
         known.iter().find(|overview| overview.signal() == signal).map(Arc::clone)
     };
     let missing: Vec<Signal> =
         signals.iter().filter(|signal| of(&known, signal).is_none()).cloned().collect();
     if !missing.is_empty() {
-        let made = Overview::read(&*opened.log, &missing).map_err(|error| error.to_string())?;
+        let made = Overview::read(&*explore.log, &missing).map_err(|error| error.to_string())?;
         known.extend(made.into_iter().flatten().map(Arc::new));
     }
     let found = signals.iter().map(|signal| of(&known, signal)).collect();

@@ -31,20 +31,22 @@ const rovelogPlots = (place, host) => {
   }).join(", ");
   const charts = () => host.charts;
 
-  // A spectrum has an axis of its own, so its plot is a picture that the server draws.
+  // A spectrum has an axis of its own, so its plot is a picture.
   const spectrumOf = plot => plot.signals.length === 1 && !plot.signals[0][0] && /^(psd|spectrogram)\(/.test(plot.signals[0][1]) ? plot.signals[0][1] : null;
   const picture = async plot => {
     const { log, shift } = host.logs().find(shown => !shown.over), range = [...view];
-    const path = rovelogServer.spectrum(log, spectrumOf(plot), range.map(time => time - shift), width(), host.dark() ? "dark" : "light");
+    const path = rovelogRequests.spectrum(log, spectrumOf(plot), range.map(time => time - shift), width(), host.dark() ? "dark" : "light");
     plot.loaded = { range, columns: 0 };
     plot.panel = { series: [], lanes: false, factor: 1, unit: null, mixed: false };
     legend(plot);
     if (plot.request) plot.request.abort();
     plot.request = new AbortController();
     // The request checks whether the signal has enough samples. The browser then shows the same picture.
-    const text = await rovelogServer.ask(path, plot.request.signal).then(() => null, error => error.name === "AbortError" ? "" : error.message);
+    const text = await rovelogRequests.ask(path, plot.request.signal).then(() => null, error => error.name === "AbortError" ? "" : error.message);
     if (text === "" || !plots.includes(plot)) return;
-    plot.chart.replaceChildren(text === null ? element("img", null, { src: path, alt: spectrumOf(plot) }) : text);
+    const image = element("img", null, { alt: spectrumOf(plot) });
+    if (text === null) rovelogSource.show(image, path);
+    plot.chart.replaceChildren(text === null ? image : text);
     plot.chart.setAttribute("aria-label", spectrumOf(plot));
     host.loaded();
   };
@@ -65,7 +67,7 @@ const rovelogPlots = (place, host) => {
     for (const { log, shift, name, over } of host.logs()) {
       let parts;
       try {
-        parts = await rovelogServer.signals(log, plot.signals, [range[0] - shift, range[1] - shift], columns, signal);
+        parts = await rovelogRequests.signals(log, plot.signals, [range[0] - shift, range[1] - shift], columns, signal);
       } catch (error) {
         if (outdated()) return;
         throw error;

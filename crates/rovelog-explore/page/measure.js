@@ -1,5 +1,5 @@
 "use strict";
-// Cursors A and B, and the table of measures below each plot. The server computes the measures from
+// Cursors A and B, and the table of measures below each plot. The measures are computed from
 // all samples between the cursors, or in the visible range if a cursor is missing. `bar` is the
 // element that shows the times of the cursors.
 //
@@ -38,7 +38,7 @@ const rovelogMeasure = (button, bar, host) => {
     bar.setAttribute("aria-busy", true);
     const { signal } = request;
     for (const { log, shift, over } of signals.length ? host.logs() : []) {
-      const measures = await rovelogServer.measures(log, signals, [from - shift, to - shift], signal);
+      const measures = await rovelogRequests.measures(log, signals, [from - shift, to - shift], signal);
       found.set(over, new Map(measures.map((of, k) => [signals[k], of])));
     }
     plots.forEach(plot => table(plot, found));

@@ -11,7 +11,7 @@ use rovelog_export::picture::{self, Bayer};
 use rovelog_export::track::{self, TrackOptions};
 use serde_json::json;
 
-use crate::logs::Opened;
+use crate::Explore;
 use crate::packed::packed;
 
 /// Maximum number of points in a track that is sent to the browser.
@@ -29,10 +29,10 @@ const REVOLUTION_NANOS: i64 = 100_000_000;
 
 /// Returns the first track in the log. The header of the response contains the index at which each
 /// segment of the track ends. The arrays contain times in seconds, latitudes and longitudes.
-pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
-    let found = track::of(&opened.log, &TrackOptions::default()).ok();
+pub(crate) fn track(explore: &Explore) -> Vec<u8> {
+    let found = track::of(&explore.log, &TrackOptions::default()).ok();
     let line = found.and_then(|(track, _)| track.lines.into_iter().next());
-    let Some(line) = line else { return opened.checked(packed(&json!({ "points": 0 }), [])) };
+    let Some(line) = line else { return packed(&json!({ "points": 0 }), []) };
     let total: usize = line.segments.iter().map(|segment| segment.points.len()).sum();
     let every = total.div_ceil(MAX_TRACK_POINTS).max(1);
     let (mut times, mut north, mut east, mut ends) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -42,14 +42,14 @@ pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
         let last = segment.points.len().saturating_sub(1);
         let kept = segment.points.iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last);
         for (_, point) in kept {
-            times.push(opened.seconds(point.time.nanos));
+            times.push(explore.seconds(point.time.nanos));
             north.push(point.latitude);
             east.push(point.longitude);
         }
         ends.push(times.len());
     }
     let header = json!({ "points": times.len(), "ends": ends, "source": line.source });
-    opened.checked(packed(&header, [&times[..], &north, &east]))
+    packed(&header, [&times[..], &north, &east])
 }
 
 /// Kind of content of a topic that cannot be shown as plots of numbers.
@@ -73,27 +73,27 @@ fn content(log: &AnyLog, topic: &Topic) -> Option<Content> {
 
 /// Returns the topics that contain images or point clouds, and the times of their records in
 /// seconds.
-pub(crate) fn sources(opened: &Opened) -> Result<Vec<u8>, String> {
+pub(crate) fn sources(explore: &Explore) -> Vec<u8> {
     let (mut headers, mut columns) = (Vec::new(), Vec::new());
-    for topic in opened.log.topics().iter().filter(|topic| topic.count > 0) {
-        let Some(content) = content(&opened.log, topic) else { continue };
-        let records = opened.log.intact_records(&Select::topic(&topic.name));
+    for topic in explore.log.topics().iter().filter(|topic| topic.count > 0) {
+        let Some(content) = content(&explore.log, topic) else { continue };
+        let records = explore.log.intact_records(&Select::topic(&topic.name));
         let times = records.filter_map(|record| record.ok()?.time);
-        let times: Vec<f64> = times.map(|time| opened.seconds(time.nanos)).take(MAX_TIMES).collect();
+        let times: Vec<f64> = times.map(|time| explore.seconds(time.nanos)).take(MAX_TIMES).collect();
         let kind = if content == Content::Image { "image" } else { "cloud" };
         headers.push(json!({ "topic": topic.name, "kind": kind, "points": times.len() }));
         columns.push(times);
     }
-    opened.checked(packed(&json!({ "sources": headers }), columns.iter().map(Vec::as_slice)))
+    packed(&json!({ "sources": headers }), columns.iter().map(Vec::as_slice))
 }
 
 /// Returns the image of a topic at the time `seconds`, and the media type of the image.
-pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u8>, &'static str), String> {
-    let record = record(opened, topic, seconds)?;
-    if content(&opened.log, record.topic) != Some(Content::Image) {
+pub(crate) fn image(explore: &Explore, topic: &str, seconds: f64) -> Result<(Vec<u8>, &'static str), String> {
+    let record = record(explore, topic, seconds)?;
+    if content(&explore.log, record.topic) != Some(Content::Image) {
         return Err(format!("topic {topic} has no images"));
     }
-    let image = if let AnyLog::Vel(reader) = &opened.log {
+    let image = if let AnyLog::Vel(reader) = &explore.log {
         vel_image(reader, &record)?
     } else {
         let value = record.value().map_err(|error| error.to_string())?;
@@ -103,7 +103,7 @@ pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u
     if !image.1.is_for_browsers() {
         return Err(format!("browsers cannot show {} images", image.1.name()));
     }
-    opened.checked((image.0, image.1.media_type()))
+    Ok((image.0, image.1.media_type()))
 }
 
 /// Returns an image of a VEL log. Raw pixels are converted to a PNG file, because browsers cannot
@@ -122,21 +122,21 @@ fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, ImageF
 
 /// Returns the first record of a topic at or after the time `seconds`. If there is none, returns
 /// the last record of the topic.
-fn record<'a>(opened: &'a Opened, topic: &str, seconds: f64) -> Result<Record<'a>, String> {
-    let topic = opened.log.topic(topic).ok_or("the log has no such topic")?;
+fn record<'a>(explore: &'a Explore, topic: &str, seconds: f64) -> Result<Record<'a>, String> {
+    let topic = explore.log.topic(topic).ok_or("the log has no such topic")?;
     // The browser has rounded `seconds`. So the time of the record may be up to a microsecond
     // before `seconds`.
-    let from = opened.nanos(seconds).saturating_sub(1000);
-    let records = |from| opened.log.intact_records(&Select::topic(&topic.name).between(from, None));
+    let from = explore.nanos(seconds).saturating_sub(1000);
+    let records = |from| explore.log.intact_records(&Select::topic(&topic.name).between(from, None));
     let record = records(Some(from)).next().or_else(|| records(None).last());
     record.ok_or("the topic has no records")?.map_err(|error| error.to_string())
 }
 
 /// Returns the point cloud of a topic at the time `seconds`. The arrays of the response are X
 /// (ahead), Y (left) and Z (up) in meters, and the intensity.
-pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8>, String> {
-    let record = record(opened, topic, seconds)?;
-    let (mut points, thinned): (Vec<_>, _) = match (&opened.log, content(&opened.log, record.topic)) {
+pub(crate) fn cloud(explore: &Explore, topic: &str, seconds: f64) -> Result<Vec<u8>, String> {
+    let record = record(explore, topic, seconds)?;
+    let (mut points, thinned): (Vec<_>, _) = match (&explore.log, content(&explore.log, record.topic)) {
         (AnyLog::Vel(reader), Some(Content::Cloud)) => (vel_points(reader, &record)?, 1),
         (AnyLog::Rosbag(bag), Some(Content::Cloud)) => {
             let value = record.value().map_err(|error| error.to_string())?;
@@ -155,9 +155,9 @@ pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8
     let points: Vec<[f64; 4]> = points.into_iter().step_by(every).collect();
     let columns: Vec<Vec<f64>> =
         (0..4).map(|axis| points.iter().map(|point| point[axis]).collect()).collect();
-    let time = record.time.map(|time| opened.seconds(time.nanos));
+    let time = record.time.map(|time| explore.seconds(time.nanos));
     let header = json!({ "points": points.len(), "every": thinned * every, "time": time });
-    opened.checked(packed(&header, columns.iter().map(Vec::as_slice)))
+    Ok(packed(&header, columns.iter().map(Vec::as_slice)))
 }
 
 /// Returns points of a VEL log. These are the points of a laser scan, or the points of one
