@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rovelog import _log
-from rovelog._errors import RovelogError, UnreadLogWarning
+from rovelog import _log, _scan
+from rovelog._errors import RovelogError, UnreadLogWarning, warn
 from rovelog._log import Log
 from rovelog._source import find_logs
+
+if TYPE_CHECKING:
+    import duckdb
 
 T = TypeVar("T")
 
@@ -52,6 +54,20 @@ class Logs:
             log.close()
         return results
 
+    def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> duckdb.DuckDBPyRelation:
+        """Runs a SQL query with DuckDB. The tables are the topics of all logs, with the names of
+        `Log.sql`. Their first column is `log`, the path of the log.
+
+            rl.logs("flights/").sql("SELECT log, min(voltage_v) FROM battery_status GROUP BY log")
+
+        Each log is opened to find its columns, and again when the query is run. Columns and types
+        are those of `scan`. A log that cannot be read is skipped, as in an iteration.
+
+        Raises MissingLibrary if duckdb, polars or pyarrow is not installed, UnsupportedError if no
+        type holds the values of all logs, and the errors of DuckDB.
+        """
+        return _scan.query_all(self, query, params)
+
     def _each(self, work: Callable[[Log], T]) -> Iterator[tuple[str, Log, T]]:
         """Yields the path, the open log, and the result of `work` for each log that can be read."""
         self.failed = {}
@@ -64,7 +80,7 @@ class Logs:
                 if log is not None:
                     log.close()
                 self.failed[path] = error
-                warnings.warn(f"a log is left out: {error}", UnreadLogWarning, stacklevel=3)
+                warn(f"a log is left out: {error}", UnreadLogWarning)
                 continue
             # This line is outside of `try`, because an error in the caller's loop is not an error
             # of this log.

@@ -1,23 +1,28 @@
-"""Topics of many logs as one polars LazyFrame."""
+"""Topics of many logs as one polars LazyFrame, and as tables of SQL queries."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from rovelog import _source
+from rovelog import _log, _source, _sql
 from rovelog._errors import RovelogError
 from rovelog._lazyframe import batches, lazy_frame, topic_schema
 from rovelog._log import Log, warn_of_loss
 from rovelog._optional import require
+from rovelog._pickling import require_arguments
 from rovelog._schema import LogSchema, Schema, union_schema
 from rovelog._source import SCHEME, Source, find_logs
 from rovelog._topic import topic_not_found
 from rovelog._types import Window
 
 if TYPE_CHECKING:
+    import duckdb
     import polars
+
+    from rovelog._logs import Logs
 
 
 def scan(
@@ -51,7 +56,8 @@ def scan(
         with Log(_source.open_reader(source)) as log:
             warn_of_loss(log)
             if topic in log:
-                found.append(_ScannedLog(source, topic, topic_schema(log[topic])))
+                place = str(source) if isinstance(source, (str, os.PathLike)) else None
+                found.append(_ScannedLog(place, partial(_open, source), topic, topic_schema(log[topic])))
             else:
                 other_topics.update(dict.fromkeys(log.topics))
     if not found:
@@ -59,11 +65,15 @@ def scan(
         where = "in this log" if len(sources) == 1 else f"in any of the {len(sources)} logs"
         raise topic_not_found(topic, other_topics, where, None if path is None else os.fspath(path))
     name = topic if isinstance(topic, str) else f"{topic[0]}/{topic[1]}"
-    columns = union_schema(name, [LogSchema(scanned.label, scanned.schema) for scanned in found])
+    columns = _common_columns(name, found)
     if path_column in columns:
         raise ValueError(f"the topic already has a column {path_column}, so give another path_column")
     schema = columns if path_column is None else {path_column: pl.String(), **columns}
     return lazy_frame(found, schema, path_column)
+
+
+def _open(source: Source) -> Log:
+    return Log(_source.open_reader(source))
 
 
 def _sources(logs: Source | Iterable[Source]) -> list[Source]:
@@ -93,26 +103,19 @@ def _sources(logs: Source | Iterable[Source]) -> list[Source]:
 class _ScannedLog(NamedTuple):
     """A log that contains the scanned topic."""
 
-    source: Source
+    path: str | None
+    """Path of the log; None for a log in memory."""
+    open: Callable[[], Log]
+    """Opens the log again."""
     topic: str | tuple[str, int]
     schema: Schema
-    """Columns of the topic when `scan` opened the log."""
-
-    @property
-    def label(self) -> str:
-        """Name of the log, as shown in messages."""
-        return self.path or "a log in memory"
-
-    @property
-    def path(self) -> str | None:
-        """Path of the log; None for a log in memory."""
-        return str(self.source) if isinstance(self.source, (str, os.PathLike)) else None
+    """Columns of the topic when the log was opened for the first time."""
 
     def frames(self, limits: Window, wanted: Schema, path_column: str | None) -> Iterator[polars.DataFrame]:
         """Opens the log and returns its rows; see `FrameSource`."""
         import polars as pl
 
-        with Log(_source.open_reader(self.source)) as log:
+        with self.open() as log:
             topic = log[self.topic]
             if topic_schema(topic) != self.schema:
                 changed = f"the columns of topic {topic.name} have changed since the log was scanned"
@@ -121,3 +124,37 @@ class _ScannedLog(NamedTuple):
                 if path_column in wanted:
                     frame = frame.with_columns(pl.lit(self.path, pl.String).alias(path_column))
                 yield frame.select(list(wanted))
+
+
+def query_all(logs: Logs, text: str, params: _sql.Params) -> duckdb.DuckDBPyRelation:
+    """Runs a query; see `Logs.sql`. Each topic whose name occurs in its text becomes a table with
+    this name.
+    """
+    require("polars")
+    tables: dict[str, list[_ScannedLog]] = {}
+
+    def add(log: Log) -> None:
+        again = partial(_log._reopen, require_arguments(log._open_arguments, "a log"))
+        topics = _sql.used_topics(log, text).items()
+        # All columns are found before a table is changed, because an error leaves out the log.
+        found = [(name, _ScannedLog(log.path, again, topic.name, topic_schema(topic))) for name, topic in topics]
+        for name, scanned in found:
+            # The names of DuckDB's tables have no case.
+            tables.setdefault(name.lower(), []).append(scanned)
+
+    logs.map(add)
+    return _sql.run(text, params, {name: _table(name, found) for name, found in tables.items()})
+
+
+def _table(name: str, logs: list[_ScannedLog]) -> polars.LazyFrame:
+    """Returns a topic of all logs, with their paths in the column `log`. As in a lake, a field
+    that is named `log` becomes `log_`.
+    """
+    pl, columns = require("polars"), _common_columns(name, logs)
+    path = "log" if "log" not in columns else "path of the log"
+    return lazy_frame(logs, {path: pl.String(), **columns}, path).rename({"log": "log_", path: "log"}, strict=False)
+
+
+def _common_columns(topic: str, logs: list[_ScannedLog]) -> Schema:
+    """Returns the columns of a topic in all logs; see `union_schema`."""
+    return union_schema(topic, [LogSchema(log.path or "a log in memory", log.schema) for log in logs])

@@ -1,4 +1,4 @@
-"""SQL queries over the topics of a log, which DuckDB runs."""
+"""SQL queries over the topics of logs, which DuckDB runs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,29 @@ if TYPE_CHECKING:
     import duckdb
 
     from rovelog._log import Log
+    from rovelog._topic import Topic
+
+Params = Sequence[Any] | Mapping[str, Any] | None
+"""Values of `?` or `$name` in a query."""
 
 
-def query(log: Log, text: str, params: Sequence[Any] | Mapping[str, Any] | None) -> duckdb.DuckDBPyRelation:
+def query(log: Log, text: str, params: Params) -> duckdb.DuckDBPyRelation:
     """Runs a query. Each topic whose name occurs in its text becomes a table with this name."""
+    return run(text, params, {name: topic.dataset() for name, topic in used_topics(log, text).items()})
+
+
+def used_topics(log: Log, text: str) -> dict[str, Topic]:
+    """Returns the topics with records whose name occurs in the text of a query."""
+    # DuckDB ignores the case of names. A topic that is only mentioned in a string costs time, but
+    # does no harm.
+    topics = {short_name(topic.name): topic for topic in log.topics.values() if topic.count}
+    return {name: topic for name, topic in topics.items() if name.lower() in text.lower()}
+
+
+def run(text: str, params: Params, tables: Mapping[str, object]) -> duckdb.DuckDBPyRelation:
+    """Runs a query over these datasets or frames."""
     connection = require("duckdb").connect()
-    for topic in log.topics.values():
-        name = short_name(topic.name)
-        # DuckDB ignores the case of names. A topic that is only mentioned in a string costs time,
-        # but does no harm.
-        if topic.count and name.lower() in text.lower():
-            connection.register(name, topic.dataset())
+    for name, table in tables.items():
+        connection.register(name, table)
     relation: duckdb.DuckDBPyRelation = connection.sql(text, params=params)
     return relation
