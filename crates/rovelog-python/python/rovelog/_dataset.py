@@ -12,7 +12,7 @@ This module is imported only if pyarrow is installed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import Any
 
@@ -58,7 +58,8 @@ class TopicDataset(ds.FileSystemDataset):
         fields = [name for name in needed if name not in self._times]
         topic = self._topic.select(*fields) if needed != self.schema.names else self._topic
         start, end = (None, None) if filter is None else self._window(filter)
-        return ds.Scanner.from_batches(pa.RecordBatchReader.from_stream(_limited(topic, (start, end))), **options)
+        batches = _batches(_limited(topic, (start, end)))
+        return ds.Scanner.from_batches(batches, schema=_schema(topic), **options)
 
     def filter(self, expression: ds.Expression) -> TopicDataset:
         """Returns a dataset of the rows that match `expression` and the filters of earlier
@@ -170,6 +171,16 @@ def _limited(topic: TopicColumns, window: Window) -> TopicColumns:
     calls.
     """
     return topic._within(window)
+
+
+def _batches(topic: TopicColumns) -> Iterator[pa.RecordBatch]:
+    """Returns the batches of a topic.
+
+    An Arrow stream of the topic would end with an error if the log has lost data that was not known
+    before. Here, a warning reports it, and the query returns all other rows.
+    """
+    for table in topic.batches():
+        yield from pa.table(table).to_batches()
 
 
 def _restore(topic: TopicColumns, filter: ds.Expression | None) -> TopicDataset:
