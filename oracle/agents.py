@@ -3,7 +3,7 @@
 usage: agents.py ROVELOG REAL
 
 A document of a tool must be that of the command, or a shorter one with a note. Rows must be the first rows of the
-command. Texts have at most 16 kB.
+command. Answers have at most 16 kB.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ def output(*words: str) -> str:
 async def check(client: Client, log: pathlib.Path) -> None:
     async def call(tool: str, **arguments: object) -> tuple[bool, list]:
         result = await client.call_tool(tool, {"file": str(log), **arguments}, raise_on_error=False)
-        for block in result.content:
-            if len(getattr(block, "text", "")) > 16_000:
-                faults.append(f"{tool} {log}: {len(block.text)} characters")
+        size = sum(len(block.model_dump_json()) for block in result.content)
+        if size > 16_000:
+            faults.append(f"{tool} {log}: {size} bytes")
         return not result.is_error, result.content
 
     for tool, command in COMMANDS.items():

@@ -2,6 +2,7 @@
 //! logs. It communicates over stdin and stdout.
 
 mod answer;
+mod picture;
 mod run;
 mod tools;
 
@@ -28,8 +29,8 @@ Agents start this server by themselves. Most of them have a file for this, with 
 
   \"rovelog\": {\"command\": \"rovelog\", \"args\": [\"mcp\", \"/home/me/logs\"]}
 
-The server reads only logs in the given folders, and writes nothing. A text has at most 16 kB; \
-another text says what was left out. docs/tools/agents.md lists the tools.
+The server reads only logs in the given folders, and writes nothing. An answer has at most 16 kB; \
+its second text says what was left out. docs/tools/agents.md lists the tools.
 
 mcp needs the Cargo feature agents, which released binaries and the Python package have.
 

@@ -8,18 +8,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 use super::answer::{self, Answer, MAX_CONTENT, shortened};
+use super::picture;
 use super::tools::{Form, Tool};
 use crate::interpreter::this_program;
 
 /// Maximum number of bytes of JSON that a command may print.
 const MAX_JSON: u64 = 64 << 20;
 
-/// Maximum size of a picture in base64. It is larger than that of a text, because agents pay for the
-/// pixels of a picture and not for its bytes.
-const MAX_PICTURE: usize = 64_000;
-
 /// Sizes of plots in pixels, largest first. Pictures that are too large are drawn again.
-const PLOT_SIZES: [[&str; 2]; 4] = [["900", "420"], ["700", "320"], ["520", "260"], ["380", "200"]];
+const PLOT_SIZES: [[&str; 2]; 5] =
+    [["900", "420"], ["700", "320"], ["520", "260"], ["380", "200"], ["300", "130"]];
 
 /// Runs the command of `tool` with the arguments `words`.
 pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String> {
@@ -42,13 +40,14 @@ pub(super) async fn run(tool: &Tool, words: &[String]) -> Result<Answer, String>
                 let [command, options @ ..] = words else { break };
                 let words = [std::slice::from_ref(command), &size, options].concat();
                 let done = output(&words, MAX_JSON).await?;
-                let picture = base64::engine::general_purpose::STANDARD.encode(done.output);
-                if picture.len() <= MAX_PICTURE {
+                let picture = picture::with_few_colors(&done.output)?;
+                let picture = base64::engine::general_purpose::STANDARD.encode(picture);
+                if picture.len() <= MAX_CONTENT {
                     let content = ContentBlock::image(picture, "image/png");
                     return Ok(Answer { content, notes: done.messages });
                 }
             }
-            Err("the picture has more than 64 kB; select fewer signals or a shorter time range".to_owned())
+            Err("the picture has more than 16 kB; select fewer signals or a shorter time range".to_owned())
         }
     }
 }
