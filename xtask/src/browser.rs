@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
@@ -33,27 +33,28 @@ fn path(program: &OsString) -> PathBuf {
     found.unwrap_or_else(|| program.into())
 }
 
-/// Returns the command that runs a script in `crates/rovelog-view/tests`. Its first arguments are
-/// the browser and the `rovelog` program of the wheel.
-fn script(name: &str, chromium: &OsString) -> Result<Command> {
+/// Returns the command that runs a Python script, or `None` if there is no browser. Its first
+/// arguments are the browser and the `rovelog` program of the wheel.
+pub(crate) fn script(script: &Path) -> Result<Option<Command>> {
+    let Some(chromium) = chromium() else { return Ok(None) };
     let (python, _) = package::development("browser", PACKAGES)?;
     let rovelog = python.with_file_name("rovelog");
-    let mut script = Command::new(python);
-    script
-        .arg("-B")
-        .arg(root().join("crates/rovelog-view/tests").join(name))
-        .arg(path(chromium))
-        .arg(rovelog);
-    Ok(script)
+    let mut command = Command::new(python);
+    command.arg("-B").arg(script).arg(path(&chromium)).arg(rovelog);
+    Ok(Some(command))
+}
+
+/// Returns the path of a script that tests the pages.
+fn view(name: &str) -> PathBuf {
+    root().join("crates/rovelog-view/tests").join(name)
 }
 
 /// Runs the stage of `cargo xtask test` that tests pages in a browser.
 pub(crate) fn check() -> Result<()> {
-    let Some(chromium) = chromium() else {
+    let Some(mut tests) = script(&view("browser.py"))? else {
         println!("SKIPPED: no Chromium (ROVELOG_BROWSER names one); the page of rovelog view is not tested");
         return Ok(());
     };
-    let mut tests = script("browser.py", &chromium)?;
     match corpus_generator::real() {
         Some(real) => drop(tests.arg(real)),
         None => println!("SKIPPED: real logs; the page shows logs of the corpus"),
@@ -64,12 +65,13 @@ pub(crate) fn check() -> Result<()> {
 /// Runs the subcommand `screenshots`.
 pub(crate) fn screenshots(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "screenshots takes no options");
-    let (Some(chromium), Some(real)) = (chromium(), corpus_generator::real()) else {
+    let (Some(mut screenshots), Some(real)) = (script(&view("screenshots.py"))?, corpus_generator::real())
+    else {
         anyhow::bail!(
             "screenshots needs Chromium (ROVELOG_BROWSER names one) and the real logs (ROVELOG_REAL)"
         );
     };
     let out = root().join("docs/pictures");
     fs::create_dir_all(&out)?;
-    run(script("screenshots.py", &chromium)?.arg(real).arg(out))
+    run(screenshots.arg(real).arg(out))
 }

@@ -22,6 +22,7 @@ mod reliability;
 mod site;
 mod stages;
 mod tidy;
+mod web;
 
 use std::process::ExitCode;
 
@@ -63,6 +64,11 @@ const TASKS: &[Task] = &[
         "python",
         package::command,
         "build and test the Python package [--manylinux: build the published wheel]",
+    ),
+    task(
+        "web",
+        web::command,
+        "build the page that opens logs in the browser, and the npm package [--test: test both]",
     ),
     task("c-library", c_library::command, "build the C library and install it: PREFIX"),
     task(

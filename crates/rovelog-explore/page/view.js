@@ -187,6 +187,7 @@
     by("facts").textContent = "Reading…";
     document.title = `${state.log} - Rovelog`;
     plots.clear(); scene.clear(); lines = []; linesLeftOut = 0; log = null; over = null;
+    by("found").replaceChildren();
     const request = asked, found = await rovelogRequests.json(`logs/${number}`);
     if (request !== asked) return;
     log = { ...found, number };
@@ -217,8 +218,30 @@
       listMessages();
     }).catch(failed);
     scene.load(number).catch(failed);
+    listFindings().catch(failed);
   };
 
+  // Shows the findings of the log and the problems of the file. They are computed when the user opens
+  // the section, because the whole log must be read for them.
+  const listFindings = async () => {
+    if (!by("findings").open || !log || by("found").childElementCount) return;
+    const request = asked, path = `logs/${log.number}`;
+    by("found-more").textContent = "Reading…";
+    const findings = await rovelogRequests.json(`${path}/findings`), problems = await rovelogRequests.json(`${path}/problems`);
+    if (request !== asked) return;
+    by("found-more").textContent = findings.length || problems.length ? "" : "Nothing was found.";
+    const row = (place, severity, kind, text, bad) => {
+      const made = element("tr", null, bad ? { class: "bad" } : {}), cell = element("td", null, { class: "n" });
+      cell.append(place);
+      made.append(cell, element("td", severity), element("td", kind), element("td", text));
+      return made;
+    };
+    by("found").replaceChildren(...findings.map(([from, to, severity, kind, text]) => {
+      const button = element("button", host.clock(from), { "aria-label": `Show ${host.clock(from)}` });
+      button.addEventListener("click", () => { const margin = Math.max((to - from) / 2, log.seconds / 50, 0.5); plots.zoom(from - margin, to + margin); host.pointed(from); });
+      return row(button, severity, kind, text, severity === "high");
+    }), ...problems.slice(0, 500).map(({ code, severity, start, end, message }) => row(`bytes ${start} to ${end}`, severity, code, message, severity === "data_lost")));
+  };
   const facts = () => {
     by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
   };
@@ -290,6 +313,7 @@
   by("shift").addEventListener("change", () => { over.shift = Number(by("shift").value) || 0; plots.reload(); changed(); });
   by("align").addEventListener("click", () => { over.shift = (over.unix_ms - log.unix_ms) / 1000; by("shift").value = over.shift; plots.reload(); changed(); });
   by("message-search").addEventListener("input", listMessages);
+  by("findings").addEventListener("toggle", () => listFindings().catch(failed));
   by("find").addEventListener("input", table);
   addEventListener("keydown", event => {
     if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey || !log) return;
@@ -301,11 +325,16 @@
   addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { plots.resize(); scene.draw(null); }, 100); });
   prefersDark.addEventListener("change", () => { plots.redraw(); if (log) bandNames(); scene.draw(null); });
   addEventListener("hashchange", route);
-  // Exposes the drawn data to the tests.
-  window.rovelogView = { drawn: plots.drawn, view: plots.view, full: () => host.full()[1], add: signals => { plots.add(signals); } };
-  rovelogRequests.json("logs").then(found => {
+  const load = () => rovelogRequests.json("logs").then(found => {
     start = found;
     rows = start.logs.map(([name, bytes, time]) => ({ name, bytes, time }));
+    applied = null;
     return route();
   }).catch(failed);
+  // Exposes the page to the source of requests, and the drawn data to the tests.
+  window.rovelogView = {
+    load, log: () => log, topics: () => [...new Set(plots.list().flat().map(([topic]) => topic).filter(Boolean))],
+    drawn: plots.drawn, view: plots.view, full: () => host.full()[1], add: signals => { plots.add(signals); },
+  };
+  load();
 })();

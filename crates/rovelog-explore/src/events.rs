@@ -1,7 +1,8 @@
-//! Messages and events of a log in time order.
+//! Messages and events of a log in time order, findings, and problems of the file.
 
-use rovelog::AnyLog;
 use rovelog::ulog_format::px4;
+use rovelog::{AnyLog, Diagnostic};
+use rovelog_export::findings;
 use serde_json::{Value, json};
 
 use crate::Explore;
@@ -41,4 +42,31 @@ pub(crate) fn list(explore: &Explore) -> Value {
     let lines: Vec<Value> =
         lines.into_iter().map(|(time, level, kind, text)| json!([time, level, kind, text])).collect();
     json!({ "lines": lines, "left_out": left_out })
+}
+
+/// Returns the findings of a log. Each finding is an array of its start and end in seconds, its
+/// severity, the name of its kind, and the sentence that describes it.
+pub(crate) fn findings(explore: &Explore) -> Result<Value, String> {
+    let found = findings::findings(&explore.log).map_err(|error| error.to_string())?;
+    let line = |finding: &findings::Finding| {
+        let (start, end) = (explore.seconds(finding.start), explore.seconds(finding.end));
+        json!([start, end, finding.severity.name(), finding.kind.id(), finding.sentence])
+    };
+    Ok(found.iter().map(line).collect())
+}
+
+/// Returns the problems of the file that were found when the log was opened, in file order. At most
+/// a thousand problems of each kind are listed.
+pub(crate) fn problems(explore: &Explore) -> Value {
+    let line = |problem: &Diagnostic| {
+        json!({
+            "code": problem.rule.code,
+            "name": problem.rule.name,
+            "severity": problem.rule.severity.name(),
+            "start": problem.range.start,
+            "end": problem.range.end,
+            "message": problem.message,
+        })
+    };
+    explore.log.diagnostics().list().iter().map(line).collect()
 }

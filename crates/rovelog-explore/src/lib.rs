@@ -71,6 +71,8 @@ impl Explore {
     /// | `measures?topic=T&field=F&from=0&to=9` | mean, minimum, integral and others |
     /// | `spectrum?topic=&field=psd(x)&width=900&theme=dark` | an SVG picture |
     /// | `events` | messages and events in time order |
+    /// | `findings` | problems of the flight or the recording, with their cause |
+    /// | `problems` | problems of the file, such as damaged bytes |
     /// | `track` | positions of the vehicle |
     /// | `sources` | topics with images or point clouds, and the times of their records |
     /// | `image?topic=T&at=2.5`, `cloud?topic=T&at=2.5` | the image or the points at a time |

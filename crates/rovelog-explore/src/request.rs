@@ -22,6 +22,8 @@ pub(crate) fn answer(log: &Explore, request: &str) -> Result<Answer, String> {
             Ok(Answer { media_type: "image/svg+xml", bytes: svg })
         }
         "events" => Ok(document(&events::list(log))),
+        "findings" => Ok(document(&events::findings(log)?)),
+        "problems" => Ok(document(&events::problems(log))),
         "track" => Ok(binary(scene::track(log))),
         "sources" => Ok(binary(scene::sources(log))),
         "image" => {

@@ -81,6 +81,13 @@ impl View {
     }
 }
 
+/// Returns a page that reads logs in the browser without a server, or `None` if this build does not
+/// contain it. It is a single HTML file.
+pub fn page() -> Option<&'static [u8]> {
+    const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/page.html"));
+    (!PAGE.is_empty()).then_some(PAGE)
+}
+
 /// Returns 128 random bits as hexadecimal digits, for use in the URL.
 fn token() -> Result<String, ViewError> {
     let mut bytes = [0; 16];

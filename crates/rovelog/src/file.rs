@@ -61,13 +61,13 @@ pub(crate) fn load<T>(
 /// Returns an error if `metadata` describes a character or block device.
 pub fn refuse_device(metadata: &Metadata) -> Result<()> {
     #[cfg(unix)]
-    let is_device = {
+    let is_device = |metadata: &Metadata| {
         use std::os::unix::fs::FileTypeExt as _;
         metadata.file_type().is_char_device() || metadata.file_type().is_block_device()
     };
     #[cfg(not(unix))]
-    let is_device = false;
-    if is_device {
+    let is_device = |_: &Metadata| false;
+    if is_device(metadata) {
         let why = "the path is a device, not a regular file";
         return Err(Error::new("rovelog", ErrorKind::Io, None, why)
             .with_next("copy its data to a file first: head -c BYTES FILE > copy.log"));

@@ -182,14 +182,13 @@ fn companion_files(format: &str, path: &Path, name: &str) -> Vec<CompanionFile> 
     names.into_iter().filter_map(|name| Some(CompanionFile { path: file(&name)?, name })).collect()
 }
 
-/// Reads a companion file, and decompresses it if needed.
-fn load_companion(path: &Path, options: &ReadOptions, watch: &mut Watch) -> Result<Bytes> {
-    let (head, bytes) = load(path, |head| Ok(head.to_vec()), watch)?;
+/// Returns the bytes of a companion file, which are decompressed if needed.
+fn unpacked(bytes: Bytes, options: &ReadOptions) -> Result<Bytes> {
     #[cfg(feature = "compressed")]
-    if let Some(compression) = packed::Compression::of(&head) {
+    if let Some(compression) = packed::Compression::of(&bytes) {
         return Ok(packed::decompress(compression, &bytes, &options.limits)?.0);
     }
-    let _ = (head, options);
+    let _ = options;
     Ok(bytes)
 }
 
@@ -210,7 +209,8 @@ fn with_companions(
     }
     let mut companions = Vec::with_capacity(files.len());
     for CompanionFile { name, path } in files {
-        let bytes = load_companion(&path, options, watch).map_err(|error| {
+        let loaded = load(&path, |_| Ok(()), watch);
+        let bytes = loaded.and_then(|((), bytes)| unpacked(bytes, options)).map_err(|error| {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             let what = format!("file {file}, which belongs to this log, cannot be read: {error}");
             let named = Error::new(error.format, error.kind, error.offset, what);
@@ -277,6 +277,23 @@ pub fn from_bytes_as<'a>(
         FileKind::Log(format) => from_known(format, bytes, options),
         #[cfg(feature = "compressed")]
         FileKind::Packed(compression) => open_packed(compression, &bytes, format, options, from_known),
+    }
+}
+
+/// Opens a log that is in memory, together with its companion files, such as the other parts of a
+/// recording. Each companion file has its name and its bytes. Any of the files may be compressed.
+/// [`FormatInfo::files`](crate::FormatInfo::files) tells which files belong to a log.
+///
+/// # Errors
+/// Returns the errors of [`from_bytes`].
+pub fn from_files(bytes: Bytes, companions: Vec<(String, Bytes)>, options: &ReadOptions) -> Result<AnyLog> {
+    let unpack = |(name, bytes)| Ok((name, unpacked(bytes, options)?));
+    let companions = companions.into_iter().map(unpack).collect::<Result<Vec<_>>>()?;
+    let open = |format: &str, bytes, options: &ReadOptions| from_files_as(format, bytes, companions, options);
+    match identify_all(&bytes, None)? {
+        FileKind::Log(format) => open(format, bytes, options),
+        #[cfg(feature = "compressed")]
+        FileKind::Packed(compression) => open_packed(compression, &bytes, None, options, open),
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::process::run;
-use crate::{python, root};
+use crate::{python, root, web};
 
 /// Python packages: the site generator, its plugin for docstrings, and a formatter for signatures.
 /// The versions are fixed, because the generator is not stable yet.
@@ -35,6 +35,11 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let mut build = Command::new(python);
     build.args(["-m", "zensical", "build", "--strict", "--clean"]).env("NO_COLOR", "1");
     run(build.current_dir(&folder))?;
+    if let Some(web) = web::build()? {
+        let open = folder.join("html/open");
+        fs::create_dir_all(&open)?;
+        fs::copy(web.join("page/index.html"), open.join("index.html"))?;
+    }
     let pages = links::check(&folder.join("html"), external)?;
     println!("site: {pages} pages in target/site/html");
     Ok(())

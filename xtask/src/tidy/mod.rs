@@ -33,7 +33,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "rovelog-scale",
         &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-remote"],
     ),
-    ("rovelog-view", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-scale"]),
+    ("rovelog-explore", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
+    (
+        "rovelog-view",
+        &[
+            "rovelog-core",
+            "rovelog-testing",
+            "*",
+            "rovelog",
+            "rovelog-export",
+            "rovelog-scale",
+            "rovelog-explore",
+        ],
+    ),
+    ("rovelog-wasm", &["rovelog-testing", "rovelog", "rovelog-export", "rovelog-explore"]),
     ("rovelog-duckdb", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-scale"]),
     (
         "rovelog-cli",

@@ -2,12 +2,13 @@
 //! browser.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rovelog_view::{View, ViewError, ViewOptions};
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
+use crate::outfile::{OutArgs, OutFile};
 use crate::read_scope::input_format;
 
 const MORE: &str = "\
@@ -15,6 +16,8 @@ Opens a local web page with a searchable tree of topics and signals, plots with 
 and zoom, console messages, the track, images and point clouds. A second log can be drawn over the \
 first. The server listens only on 127.0.0.1, with a random token in the address. It reads the \
 given logs and writes nothing. Press Ctrl-C to end it.
+
+--save writes a page that needs no server: it reads the logs that you drop on it.
 
 view needs the Cargo feature view, which released binaries and the Python package have. To build \
 it, run cargo install --path crates/rovelog-cli --features full.
@@ -29,7 +32,7 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// Log files, folders (all logs in them) and patterns in quotes ('*.ulg')
-    #[arg(value_name = "LOG", required = true)]
+    #[arg(value_name = "LOG", required_unless_present = "save")]
     logs: Vec<String>,
     /// Port on which the server listens; default: any free port
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -37,10 +40,20 @@ pub(crate) struct Args {
     /// Print the address, but do not open a browser
     #[arg(long)]
     no_open: bool,
+    /// Write a page that opens logs without a server, and end
+    #[arg(long, value_name = "PAGE", conflicts_with = "logs")]
+    save: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
+    if let Some(path) = &args.save {
+        let page = rovelog_view::page().ok_or_else(|| {
+            Failure::failed("this build does not contain the page")
+                .next("use a released binary, or build the page from source with cargo xtask web")
+        })?;
+        return save(page, path, context);
+    }
     if let Some(address) = args.logs.iter().find(|log| rovelog::is_address(log)) {
         return Err(Failure::usage("rovelog view reads only logs on this machine")
             .next("copy the log to this machine first, or plot it with rovelog plot FILE SIGNAL")
@@ -68,5 +81,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     context.note("Ctrl-C ends the server");
     view.run().map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(Status::Done)
+}
+
+/// Writes the page that opens logs without a server.
+fn save(page: &[u8], path: &Path, context: &Context) -> Outcome {
+    let mut out = OutFile::create(path, &[], OutArgs::default())?;
+    out.write_all(page)?;
+    out.finish()?;
+    context.note(&format!("wrote {}; open it in a browser and drop logs on it", path.display()));
     Ok(Status::Done)
 }

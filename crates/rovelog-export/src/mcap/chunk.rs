@@ -8,6 +8,7 @@ use std::io::Write as _;
 
 use ::mcap::records::{ChunkHeader, MessageHeader, op};
 use rovelog::core::internal::parallel::BufferPool;
+#[cfg(feature = "zstd")]
 use zstd::bulk::Compressor;
 
 use super::options::McapCompression;
@@ -107,6 +108,7 @@ impl Buffers {
 pub(super) enum Packer {
     None,
     Lz4,
+    #[cfg(feature = "zstd")]
     Zstd(Compressor<'static>),
 }
 
@@ -135,7 +137,12 @@ impl Packer {
         Ok(match compression {
             McapCompression::None => Self::None,
             McapCompression::Lz4 => Self::Lz4,
+            #[cfg(feature = "zstd")]
             McapCompression::Zstd(level) => Self::Zstd(Compressor::new(level)?),
+            #[cfg(not(feature = "zstd"))]
+            McapCompression::Zstd(_) => {
+                return Err(ExportError::NotBuiltIn { what: "zstd", feature: "zstd" });
+            }
         })
     }
 
@@ -153,6 +160,7 @@ impl Packer {
                 buffers.keep(records);
                 ("lz4", data)
             }
+            #[cfg(feature = "zstd")]
             Self::Zstd(compressor) => {
                 let mut data = buffers.take();
                 // The compressor does not enlarge the buffer itself.

@@ -48,7 +48,7 @@ pub enum McapCompression {
 
 impl Default for McapCompression {
     fn default() -> Self {
-        Self::Zstd(1)
+        if cfg!(feature = "zstd") { Self::Zstd(1) } else { Self::Lz4 }
     }
 }
 

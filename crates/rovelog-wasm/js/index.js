@@ -1,0 +1,109 @@
+import { Instance } from "./instance.js";
+
+let compiled = null;
+// Compiles the module once. In Node.js it is read from the package, in browsers it is fetched.
+const module = () => {
+  compiled ??= (async () => {
+    const address = new URL("./rovelog.wasm", import.meta.url);
+    if (address.protocol !== "file:") return WebAssembly.compileStreaming(fetch(address));
+    const { readFile } = await import("node:fs/promises");
+    return WebAssembly.compile(await readFile(address));
+  })();
+  return compiled;
+};
+
+const memoryFile = (name, bytes) => ({ name, size: bytes.length, read: (at, length) => bytes.subarray(at, at + length) });
+
+// Describes a file for an instance: `read` returns a part of it.
+const describe = async source => {
+  if (typeof source === "string" || source instanceof URL) {
+    const fs = await import("node:fs"), { basename } = await import("node:path"), { fileURLToPath } = await import("node:url");
+    const path = source instanceof URL ? fileURLToPath(source) : source, file = fs.openSync(path);
+    const read = (at, length) => { const bytes = new Uint8Array(length); return bytes.subarray(0, fs.readSync(file, bytes, 0, length, at)); };
+    return { name: basename(path), size: fs.fstatSync(file).size, read, close: () => fs.closeSync(file) };
+  }
+  if (typeof Blob !== "undefined" && source instanceof Blob) {
+    const name = source.name ?? "log";
+    // Only workers can read a part of a file without waiting.
+    if (typeof FileReaderSync === "undefined") return memoryFile(name, new Uint8Array(await source.arrayBuffer()));
+    return { name, size: source.size, read: (at, length) => new Uint8Array(new FileReaderSync().readAsArrayBuffer(source.slice(at, at + length))) };
+  }
+  if (ArrayBuffer.isView(source)) return memoryFile("log", new Uint8Array(source.buffer, source.byteOffset, source.byteLength));
+  return memoryFile("log", new Uint8Array(source));
+};
+
+export const open = async (source, { companions = [] } = {}) => {
+  const files = await Promise.all([source, ...companions].map(describe));
+  try {
+    return new Log(new Instance(await module(), files).open());
+  } finally {
+    for (const file of files) file.close?.();
+  }
+};
+
+const ARRAYS = {
+  i8: Int8Array, i16: Int16Array, i32: Int32Array, i64: BigInt64Array, u8: Uint8Array, u16: Uint16Array, u32: Uint32Array,
+  u64: BigUint64Array, f32: Float32Array, f64: Float64Array, bool: Uint8Array,
+};
+const query = pairs => new URLSearchParams(pairs).toString();
+
+export class Log {
+  #instance;
+
+  constructor(instance) {
+    this.#instance = instance;
+    const { format, id, version, size, state, records, lost, unix_ms } = instance.json("");
+    Object.assign(this, { format: id, formatName: format, version, size, state, records, lost, startTime: unix_ms === null ? null : new Date(unix_ms) });
+  }
+
+  get topics() {
+    return this.#instance.json("topics");
+  }
+
+  get problems() {
+    return this.#instance.json("problems");
+  }
+
+  columns(topic, fields = []) {
+    const { bytes } = this.#instance.answer(`columns?${query([["topic", topic], ...fields.map(field => ["field", field])])}`);
+    const length = new DataView(bytes.buffer).getUint32(0, true), base = 4 + length;
+    const { rows, columns, omitted } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, base)));
+    const values = ({ type, at }) => {
+      if (type !== "text") return new ARRAYS[type](bytes.buffer, base + at, rows);
+      const ends = new Uint32Array(bytes.buffer, base + at, rows + 1), start = base + at + 4 * (rows + 1), decoder = new TextDecoder();
+      return Array.from({ length: rows }, (_, i) => decoder.decode(bytes.subarray(start + ends[i], start + ends[i + 1])));
+    };
+    const valid = at => at === null ? null : new Uint8Array(bytes.buffer, base + at, rows);
+    return { rows, omitted, columns: Object.fromEntries(columns.map(column => [column.name, { type: column.type, values: values(column), valid: valid(column.valid) }])) };
+  }
+
+  *records(topic) {
+    const { bytes } = this.#instance.answer(`records?${query({ topic })}`);
+    const decoder = new TextDecoder();
+    for (let start = 0, end; start < bytes.length; start = end + 1) {
+      end = bytes.indexOf(10, start);
+      yield JSON.parse(decoder.decode(bytes.subarray(start, end)));
+    }
+  }
+
+  toCsv(topic) {
+    return this.#saved(`csv?${query({ topic })}`);
+  }
+
+  toMcap() {
+    return this.#saved("mcap");
+  }
+
+  recover() {
+    return this.#saved("recover");
+  }
+
+  #saved(request) {
+    const { bytes, note } = this.#instance.answer(request);
+    return { bytes, missing: note };
+  }
+
+  close() {
+    this.#instance = null;
+  }
+}

@@ -1,0 +1,61 @@
+// An instance of the WebAssembly module. It has at most one log and a memory of its own.
+
+const text = bytes => new TextDecoder().decode(bytes);
+
+export class Instance {
+  // `module` is a WebAssembly.Module. `files` are the files of the log, first the log itself, then
+  // its companion files. Each has `name`, `size`, and `read(at, length)`, which returns bytes.
+  constructor(module, files = []) {
+    this.files = files;
+    this.failure = null;
+    const at = (start, length) => new Uint8Array(this.exports.memory.buffer, start >>> 0, length >>> 0);
+    this.at = at;
+    const host = {
+      read: (file, start, into, length) => {
+        try {
+          const bytes = files[file].read(start, length);
+          at(into, bytes.length).set(bytes);
+          return bytes.length;
+        } catch {
+          return -1;
+        }
+      },
+      panicked: (start, length) => { this.failure = text(at(start, length).slice()); },
+    };
+    this.exports = new WebAssembly.Instance(module, { host }).exports;
+  }
+
+  // Opens the log. If `whole` is false, only the parts that its summary needs are read.
+  open(whole = true) {
+    this.call("rovelog_open", JSON.stringify(this.files.map(({ name, size }) => [name, size])), whole ? 1 : 0);
+    return this;
+  }
+
+  // Answers a request. Returns its media type, its bytes, and a note about missing data or null.
+  answer(request) {
+    return this.call("rovelog_answer", request);
+  }
+
+  json(request) {
+    return JSON.parse(text(this.answer(request).bytes));
+  }
+
+  call(name, request, ...more) {
+    if (this.failure) throw new Error(this.failure);
+    const bytes = new TextEncoder().encode(request);
+    let reply;
+    try {
+      this.at(this.exports.rovelog_request(bytes.length), bytes.length).set(bytes);
+      reply = this.exports[name](...more) >>> 0;
+    } catch (error) {
+      // The module has panicked, or its memory is not sufficient. It cannot be used any more.
+      this.failure = `the log cannot be read: ${this.failure || `the memory is not sufficient (${error.message})`}`;
+      throw new Error(this.failure);
+    }
+    const [failed, type, typeLength, body, bodyLength, note, noteLength] = new Uint32Array(this.exports.memory.buffer, reply, 7);
+    // The bytes are copied, because the next call overwrites them.
+    const copy = this.at(body, bodyLength).slice();
+    if (failed) throw new Error(text(copy));
+    return { type: text(this.at(type, typeLength)), bytes: copy, note: noteLength ? text(this.at(note, noteLength)) : null };
+  }
+}

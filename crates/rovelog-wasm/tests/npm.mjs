@@ -1,0 +1,102 @@
+// Compares the npm package with @foxglove/ulog and @foxglove/rosbag.
+//
+// npm.mjs OUT FOLDER... reads all logs of the folders. OUT contains the package and node_modules.
+// Each value that the other package reads must be the same in ours. The times of both are compared.
+
+import assert from "node:assert/strict";
+import { readdirSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [out, ...folders] = process.argv.slice(2).map(path => resolve(path));
+const require = createRequire(join(out, "npm/package.json"));
+const { open } = await import(pathToFileURL(join(out, "npm/index.js")));
+const { ULog, MessageType } = require("@foxglove/ulog"), ulogNode = require("@foxglove/ulog/node");
+const { Bag } = require("@foxglove/rosbag"), bagNode = require("@foxglove/rosbag/node");
+const lz4 = require("lz4js");
+
+const walk = folder => readdirSync(folder).flatMap(name => {
+  const path = join(folder, name);
+  return statSync(path).isDirectory() ? walk(path) : [path];
+});
+
+// Calls `visit` with the path and value of each number in a value of the other package. `stamp` tells
+// whether an object is a time, which is a single number in our columns.
+const each = (value, path, visit) => {
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") visit(path, value);
+  else if (Array.isArray(value) || ArrayBuffer.isView(value)) value.forEach((part, i) => each(part, `${path}[${i}]`, visit));
+  else if (value && typeof value === "object") {
+    if ("sec" in value && "nsec" in value) visit(path, BigInt(value.sec) * 1000000000n + BigInt(value.nsec));
+    else for (const [key, part] of Object.entries(value)) each(part, path ? `${path}.${key}` : key, visit);
+  }
+};
+const same = (a, b) => typeof a === typeof b ? Object.is(a, b) || a === b : Number(a) === Number(b);
+
+// Compares the messages of a topic with our columns. Returns the number of compared values.
+const compare = (columns, messages, what) => {
+  let compared = 0;
+  messages.forEach((message, row) => each(message, "", (path, value) => {
+    const column = columns.columns[path];
+    // Lists of variable length have no columns.
+    if (!column) return;
+    assert(same(column.values[row], value), `${what}, ${path}, row ${row}: ${column.values[row]} instead of ${value}`);
+    compared++;
+  }));
+  return compared;
+};
+
+const ulog = async path => {
+  const other = new ULog(new ulogNode.FileReader(path));
+  await other.open();
+  const topics = new Map();
+  for await (const message of other.readMessages()) {
+    if (message.type !== MessageType.Data) continue;
+    const { name, multiId } = other.subscriptions.get(message.msgId), topic = `${name}/${multiId}`;
+    if (!topics.has(topic)) topics.set(topic, []);
+    topics.get(topic).push(message.value);
+  }
+  return topics;
+};
+const rosbag = async path => {
+  const other = new Bag(new bagNode.FileReader(path), { decompress: { lz4: bytes => lz4.decompress(bytes) } });
+  await other.open();
+  const topics = new Map();
+  for await (const { topic, message } of other.messageIterator()) {
+    if (!topics.has(topic)) topics.set(topic, []);
+    topics.get(topic).push(message);
+  }
+  return topics;
+};
+
+const totals = {};
+for (const path of folders.flatMap(walk).filter(path => /\.(ulg|bag)$/.test(path))) {
+  const kind = path.endsWith(".bag") ? "rosbag" : "ulog", read = kind === "rosbag" ? rosbag : ulog;
+  const total = totals[kind] ??= { logs: 0, refused: 0, topics: 0, values: 0, ours: 0, other: 0 };
+  let theirs, log, started = performance.now();
+  try { theirs = await read(path); } catch { total.refused++; continue; }
+  const other = performance.now() - started;
+  started = performance.now();
+  try { log = await open(path); } catch (error) { assert.fail(`${path}: ${error.message}`); }
+  const topics = log.topics.filter(({ count }) => count > 0);
+  const columns = new Map(topics.map(({ name }) => [name, log.columns(name)]));
+  const ours = performance.now() - started;
+  // The other packages neither find damage nor say where they stop.
+  if (log.state !== "complete" || log.problems.some(({ severity }) => severity !== "note" && severity !== "info")) { total.refused++; continue; }
+  total.logs++;
+  total.ours += ours;
+  total.other += other;
+  for (const [name, messages] of theirs) {
+    const found = columns.get(name);
+    assert(found, `${path}: topic ${name} is missing`);
+    assert.equal(found.rows, messages.length, `${path}: rows of ${name}`);
+    total.topics++;
+    total.values += compare(found, messages, `${basename(path)}, ${name}`);
+  }
+  log.close();
+}
+for (const [kind, total] of Object.entries(totals)) {
+  const { logs, refused, topics, values, ours, other } = total;
+  console.log(`${kind}: ${logs} logs, ${topics} topics, ${values} values equal; ${refused} logs damaged or refused by the other package; ${(other / ours).toFixed(1)} times its speed`);
+  assert(values > 0);
+}

@@ -1,0 +1,92 @@
+//! Tests of the requests, without a browser.
+
+use rovelog_explore::Explore;
+use rovelog_wasm::{Reply, answer, answer_without_log};
+use serde_json::Value;
+
+fn open(name: &str) -> Explore {
+    let log = rovelog::open(rovelog_testing::root().join("corpus").join(name)).unwrap();
+    Explore::new(log, name, name)
+}
+
+fn json(reply: &Reply) -> Value {
+    serde_json::from_slice(&reply.bytes).unwrap()
+}
+
+/// Returns the description of the columns in an answer, and their bytes.
+fn parts(reply: &Reply) -> (Value, &[u8]) {
+    let head = 4 + u32::from_le_bytes(reply.bytes[..4].try_into().unwrap()) as usize;
+    (serde_json::from_slice(&reply.bytes[4..head]).unwrap(), &reply.bytes[head..])
+}
+
+#[test]
+fn columns_are_the_bytes_of_typed_arrays() {
+    let log = open("rosbag/robot.bag");
+    let reply = answer(&log, "", "columns?topic=/fix&field=latitude&field=header").unwrap();
+    let (head, body) = parts(&reply);
+    let columns = head["columns"].as_array().unwrap();
+    let rows = head["rows"].as_u64().unwrap() as usize;
+    assert_eq!(rows as u64, log.log().topic("/fix").unwrap().count);
+    let find = |name: &str| columns.iter().find(|column| column["name"] == name).unwrap();
+    let latitude = find("latitude");
+    assert_eq!((&latitude["type"], &latitude["valid"]), (&Value::from("f64"), &Value::Null));
+    let at = latitude["at"].as_u64().unwrap() as usize;
+    assert!(at.is_multiple_of(8));
+    let mut expected = Vec::new();
+    for record in log.log().records(&rovelog::Select::topic("/fix")) {
+        let value = record.unwrap().value().unwrap();
+        expected.extend(value.get("latitude").and_then(rovelog::Value::as_f64).unwrap().to_le_bytes());
+    }
+    assert_eq!(body[at..at + 8 * rows], expected);
+    // The positions of texts are followed by the texts.
+    let frame = find("header.frame_id");
+    assert_eq!(frame["type"], "text");
+    let at = frame["at"].as_u64().unwrap() as usize;
+    let end =
+        |row: usize| u32::from_le_bytes(body[at + 4 * row..at + 4 * row + 4].try_into().unwrap()) as usize;
+    let texts = at + 4 * (rows + 1);
+    assert_eq!(end(0), 0);
+    assert!(str::from_utf8(&body[texts..texts + end(rows)]).is_ok());
+}
+
+#[test]
+fn files_are_grouped_into_logs() {
+    let reply =
+        answer_without_log("groups?n=a/x_p1.rld&n=a/x.rld&n=b/x_p1.rld&n=f.ulg&n=a/x_p2.rld").unwrap();
+    assert_eq!(json(&reply), serde_json::json!([[1, 0, 4], [2], [3]]));
+    assert_eq!(json(&answer_without_log("start").unwrap())["logs"], serde_json::json!([]));
+    assert_eq!(answer_without_log("topics").unwrap_err(), "no log is open");
+}
+
+#[test]
+fn exports_name_what_is_missing() {
+    let log = open("rosbag/robot.bag");
+    let topics = json(&answer(&log, "robot.bag", "topics").unwrap());
+    assert_eq!(topics.as_array().unwrap().len(), log.log().topics().len());
+    let csv = answer(&log, "robot.bag", "csv?topic=/fix").unwrap();
+    assert_eq!(csv.note, None);
+    assert!(csv.bytes.starts_with(b"time,t_ns,"));
+    let recovered = answer(&log, "robot.bag", "recover").unwrap();
+    assert!(recovered.bytes.starts_with(b"#ROS"));
+    assert!(answer(&log, "robot.bag", "mcap").unwrap().bytes.starts_with(b"\x89MCAP0\r\n"));
+    assert!(answer(&log, "robot.bag", "csv?topic=/none").unwrap_err().contains("no topic /none"));
+}
+
+#[test]
+fn every_topic_of_the_corpus_has_columns_or_a_reason() {
+    let logs = [("ulog", "ulg"), ("rld", "rld"), ("rosbag", "bag"), ("vel", "vel")];
+    for log in logs.into_iter().flat_map(|(format, extension)| rovelog_testing::corpus(format, extension, 10))
+    {
+        let Ok(opened) = rovelog::open(&log.path) else { continue };
+        let explore = Explore::new(opened, "", "");
+        for topic in explore.log().topics() {
+            let query: String =
+                form_urlencoded::Serializer::new(String::new()).append_pair("topic", &topic.name).finish();
+            if let Ok(reply) = answer(&explore, "", &format!("columns?{query}")) {
+                let (head, body) = parts(&reply);
+                let last = head["columns"].as_array().unwrap().last().unwrap();
+                assert!(last["at"].as_u64().unwrap() <= body.len() as u64, "{} {}", log.name, topic.name);
+            }
+        }
+    }
+}

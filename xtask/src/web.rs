@@ -1,0 +1,82 @@
+//! `cargo xtask web`: builds the page that opens logs in the browser, and the npm package.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::process::{cargo, run, run_or};
+use crate::{browser, place, root};
+
+/// The target of the WebAssembly module.
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// The packages that the npm package is compared with.
+const PEERS: &[&str] = &[
+    "@foxglove/ulog@2.3.2",
+    "@foxglove/rosbag@0.4.1",
+    "@foxglove/rosmsg@5.0.5",
+    "@foxglove/rosmsg-serialization@2.0.4",
+];
+
+/// Runs the subcommand `cargo xtask web`.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    let is_test = match args {
+        [] => false,
+        [option] if option == "--test" => true,
+        _ => bail!("usage: web [--test]"),
+    };
+    let Some(built) = build()? else { return Ok(()) };
+    println!(
+        "page: {}\nnpm package: {}",
+        built.join("page/index.html").display(),
+        built.join("npm").display()
+    );
+    if is_test { test() } else { Ok(()) }
+}
+
+/// Builds the page and the npm package in `target/web`. Returns this folder, or `None` if a tool is
+/// missing.
+pub(crate) fn build() -> Result<Option<PathBuf>> {
+    for (tool, args) in [("rustup", &["target", "add", TARGET][..]), ("node", &["--version"])] {
+        let found = Command::new(tool).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if !found.is_ok_and(|status| status.success()) {
+            println!(
+                "SKIPPED: `{tool} {}` fails; the page and the npm package are not built",
+                args.join(" ")
+            );
+            return Ok(None);
+        }
+    }
+    // The features of the crates differ from those of the other builds, so the module has a target
+    // folder of its own.
+    let out = place::target().join("web");
+    // All current browsers have SIMD instructions of 128 bits.
+    let mut build =
+        cargo(&["build", "--quiet", "--profile", "web", "-p", "rovelog-wasm", "--target", TARGET]);
+    run(build.env("CARGO_TARGET_DIR", &out).env("RUSTFLAGS", "-Ctarget-feature=+simd128"))?;
+    let module = out.join(TARGET).join("web/rovelog_wasm.wasm");
+    let script = root().join("crates/rovelog-wasm/js/build.mjs");
+    run(Command::new("node").arg(script).arg(module).arg(env!("CARGO_PKG_VERSION")).arg(&out))?;
+    Ok(Some(out))
+}
+
+/// Drops logs on the page in Chromium, and reads logs with the npm package. The results are compared
+/// with the command line and with other packages.
+fn test() -> Result<()> {
+    let out = place::target().join("web");
+    let mut logs = vec![root().join("corpus")];
+    match corpus_generator::real() {
+        Some(real) => logs.push(real),
+        None => println!("SKIPPED: real logs"),
+    }
+    run(Command::new("npm").args(["install", "--silent", "--no-save", "--prefix"]).arg(&out).args(PEERS))?;
+    let tests = root().join("crates/rovelog-wasm/tests");
+    let mut node = Command::new("node");
+    run_or(node.arg(tests.join("npm.mjs")).arg(&out).args(&logs), "the npm package fails")?;
+    let Some(mut page) = browser::script(&tests.join("page.py"))? else {
+        println!("SKIPPED: no Chromium (ROVELOG_BROWSER names one); the page is not tested");
+        return Ok(());
+    };
+    run_or(page.arg(out.join("page/index.html")).args(&logs), "the page fails in the browser")
+}
