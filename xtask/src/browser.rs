@@ -34,24 +34,26 @@ fn path(program: &OsString) -> PathBuf {
 }
 
 /// Returns the command that runs a Python script, or `None` if there is no browser. Its first
-/// arguments are the browser and the `rovelog` program of the wheel.
-pub(crate) fn script(script: &Path) -> Result<Option<Command>> {
+/// arguments are the browser and the program `rovelog`, which may be the name of a program in the
+/// environment of the script.
+pub(crate) fn script(script: &Path, rovelog: &Path) -> Result<Option<Command>> {
     let Some(chromium) = chromium() else { return Ok(None) };
     let (python, _) = package::development("browser", PACKAGES)?;
-    let rovelog = python.with_file_name("rovelog");
+    let rovelog = python.with_file_name(rovelog);
     let mut command = Command::new(python);
     command.arg("-B").arg(script).arg(path(&chromium)).arg(rovelog);
     Ok(Some(command))
 }
 
-/// Returns the path of a script that tests the pages.
-fn view(name: &str) -> PathBuf {
-    root().join("crates/rovelog-view/tests").join(name)
+/// Returns the command that runs a script in `crates/rovelog-view/tests` with the program of the
+/// wheel.
+fn view(name: &str) -> Result<Option<Command>> {
+    script(&root().join("crates/rovelog-view/tests").join(name), Path::new("rovelog"))
 }
 
 /// Runs the stage of `cargo xtask test` that tests pages in a browser.
 pub(crate) fn check() -> Result<()> {
-    let Some(mut tests) = script(&view("browser.py"))? else {
+    let Some(mut tests) = view("browser.py")? else {
         println!("SKIPPED: no Chromium (ROVELOG_BROWSER names one); the page of rovelog view is not tested");
         return Ok(());
     };
@@ -65,8 +67,7 @@ pub(crate) fn check() -> Result<()> {
 /// Runs the subcommand `screenshots`.
 pub(crate) fn screenshots(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "screenshots takes no options");
-    let (Some(mut screenshots), Some(real)) = (script(&view("screenshots.py"))?, corpus_generator::real())
-    else {
+    let (Some(mut screenshots), Some(real)) = (view("screenshots.py")?, corpus_generator::real()) else {
         anyhow::bail!(
             "screenshots needs Chromium (ROVELOG_BROWSER names one) and the real logs (ROVELOG_REAL)"
         );

@@ -240,7 +240,7 @@
       const button = element("button", host.clock(from), { "aria-label": `Show ${host.clock(from)}` });
       button.addEventListener("click", () => { const margin = Math.max((to - from) / 2, log.seconds / 50, 0.5); plots.zoom(from - margin, to + margin); host.pointed(from); });
       return row(button, severity, kind, text, severity === "high");
-    }), ...problems.slice(0, 500).map(({ code, severity, start, end, message }) => row(`bytes ${start} to ${end}`, severity, code, message, severity === "data_lost")));
+    }), ...problems.slice(0, 500).map(({ code, severity, start, end, message }) => row(`bytes ${start} to ${end}`, severity.replace("_", " "), code, message, severity === "data_lost")));
   };
   const facts = () => {
     by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
@@ -262,7 +262,7 @@
       name.append(element("a", row.name, { href: `#log=${encodeURIComponent(row.name)}` }));
       const cell = (text, n) => element("td", text, n ? { class: "n" } : {});
       made.append(name, cell(row.format || ""), cell(size(row.bytes), true), cell(new Date(row.time).toISOString().slice(0, 16).replace("T", " ")),
-        cell(length(row.seconds), true), cell(row.records === undefined ? "" : String(row.records), true), cell((row.utc || "").slice(0, 19).replace("T", " ")), cell(row.error || (row.lost ? `${row.state}, ${size(row.lost)} lost` : row.state || "…")));
+        cell(length(row.seconds), true), cell(row.records === undefined ? "" : String(row.records), true), cell((row.utc || "").slice(0, 19).replace("T", " ")), cell(row.error || (row.lost ? `${row.state}, ${size(row.lost)} lost` : (row.state || "…").replace("_", " "))));
       return made;
     }));
   };

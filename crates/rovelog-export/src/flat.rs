@@ -69,6 +69,9 @@ impl FlatColumns {
         let rows = batch.num_rows();
         let value = |leaf: &Leaf| -> Result<ArrayRef, ArrowError> {
             let bound = leaf.bind(batch);
+            if let Some(array) = bound.consecutive(rows).or_else(|| bound.strided(rows)) {
+                return Ok(integers(array));
+            }
             let picks: Picks = (0..rows).map(|row| bound.at(row).map(|at| (0, at))).collect();
             Ok(integers(picks.of(&[&bound.array])?))
         };
@@ -142,5 +145,16 @@ mod tests {
         assert_eq!(integers(2), [Some(2), None, None]);
         assert_eq!(converted.column(3).as_primitive::<Int64Type>().values(), &[7, 8, 9]);
         assert_eq!(converted.column(4).as_string::<i32>().value(2), "c");
+    }
+
+    #[test]
+    fn elements_of_arrays_without_nulls_are_copied() {
+        // The rows 1 and 2 of a batch with three rows: {3, 4} and {5, 6}.
+        let q = (0..3).map(|row| Some([Some(2 * row + 1), Some(2 * row + 2)]));
+        let q: ArrayRef = Arc::new(FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>(q, 2));
+        let batch = RecordBatch::try_from_iter([("q", q)]).expect("one column").slice(1, 2);
+        let converted = FlatColumns::new(&batch.schema()).convert(&batch).expect("the batch has the schema");
+        let values = |i: usize| converted.column(i).as_primitive::<Int32Type>().values().to_vec();
+        assert_eq!((values(0), values(1)), (vec![3, 5], vec![4, 6]));
     }
 }

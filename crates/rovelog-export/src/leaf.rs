@@ -15,8 +15,9 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_buffer::NullBuffer;
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
+use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Fields, Schema};
 use rovelog::FieldType;
 
@@ -202,6 +203,35 @@ impl Bound {
             return picked(&self.array, rows.map(|row| Some(row * self.stride + self.offset)));
         }
         picked(&self.array, rows.map(|row| self.at(row)))
+    }
+
+    /// Returns the values of the first `rows` rows as an array, if they are consecutive and none of
+    /// them is null.
+    pub(crate) fn consecutive(&self, rows: usize) -> Option<ArrayRef> {
+        (self.stride == 1 && self.masks.is_empty()).then(|| self.array.slice(self.offset, rows))
+    }
+
+    /// Returns the values of the first `rows` rows as an array, if they are numbers of whole bytes
+    /// and none of them is null. Copying numbers this way is several times faster than picking
+    /// single rows.
+    pub(crate) fn strided(&self, rows: usize) -> Option<ArrayRef> {
+        let data_type = self.array.data_type();
+        let width = data_type.primitive_width().filter(|_| self.masks.is_empty())?;
+        let data = self.array.to_data();
+        let values = match width {
+            1 => self.copied::<u8>(&data, rows),
+            2 => self.copied::<u16>(&data, rows),
+            4 => self.copied::<u32>(&data, rows),
+            8 => self.copied::<u64>(&data, rows),
+            _ => return None,
+        };
+        ArrayData::builder(data_type.clone()).len(rows).add_buffer(values).build().ok().map(make_array)
+    }
+
+    /// Copies the values of the first `rows` rows. `T` has as many bytes as a value.
+    fn copied<T: ArrowNativeType>(&self, data: &ArrayData, rows: usize) -> Buffer {
+        let values = data.buffer::<T>(0).iter().skip(self.offset).step_by(self.stride);
+        Buffer::from_vec(values.take(rows).copied().collect())
     }
 
     /// Returns the index in the array at which the value of a row is stored, or `None` if the value

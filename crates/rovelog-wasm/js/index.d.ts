@@ -70,7 +70,7 @@ export class Log {
   /** State of the file, such as `complete` or `damaged`. */
   readonly state: string;
   /** Number of records of all topics. */
-  readonly records: number;
+  readonly recordCount: number;
   /** What could not be read, or null if nothing is lost. */
   readonly lost: string | null;
   /** Start of the log in UTC, or null if it is unknown. */
@@ -79,6 +79,8 @@ export class Log {
   readonly problems: Problem[];
   /** Reads fields of a topic as typed arrays. Without `fields`, all fields are read. */
   columns(topic: string, fields?: string[]): Columns;
+  /** Reads several topics at once, or all topics. Topics without columns are left out. */
+  tables(topics?: string[]): Map<string, Columns>;
   /** The records of a topic in time order. Integers above 2^53 are rounded; `columns` is exact. */
   records(topic: string): Generator<Record<string, unknown>>;
   /** The rows of a topic as CSV. */

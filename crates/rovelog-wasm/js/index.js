@@ -12,21 +12,21 @@ const module = () => {
   return compiled;
 };
 
-const memoryFile = (name, bytes) => ({ name, size: bytes.length, read: (at, length) => bytes.subarray(at, at + length) });
+const memoryFile = (name, bytes) => ({ name, size: bytes.length, read: (at, into) => into.set(bytes.subarray(at, at + into.length)) });
 
-// Describes a file for an instance: `read` returns a part of it.
+// Describes a file for an instance.
 const describe = async source => {
   if (typeof source === "string" || source instanceof URL) {
     const fs = await import("node:fs"), { basename } = await import("node:path"), { fileURLToPath } = await import("node:url");
     const path = source instanceof URL ? fileURLToPath(source) : source, file = fs.openSync(path);
-    const read = (at, length) => { const bytes = new Uint8Array(length); return bytes.subarray(0, fs.readSync(file, bytes, 0, length, at)); };
+    const read = (at, into) => { if (fs.readSync(file, into, 0, into.length, at) !== into.length) throw new Error("the file has become shorter"); };
     return { name: basename(path), size: fs.fstatSync(file).size, read, close: () => fs.closeSync(file) };
   }
   if (typeof Blob !== "undefined" && source instanceof Blob) {
     const name = source.name ?? "log";
     // Only workers can read a part of a file without waiting.
     if (typeof FileReaderSync === "undefined") return memoryFile(name, new Uint8Array(await source.arrayBuffer()));
-    return { name, size: source.size, read: (at, length) => new Uint8Array(new FileReaderSync().readAsArrayBuffer(source.slice(at, at + length))) };
+    return { name, size: source.size, read: (at, into) => into.set(new Uint8Array(new FileReaderSync().readAsArrayBuffer(source.slice(at, at + into.length)))) };
   }
   if (ArrayBuffer.isView(source)) return memoryFile("log", new Uint8Array(source.buffer, source.byteOffset, source.byteLength));
   return memoryFile("log", new Uint8Array(source));
@@ -52,8 +52,8 @@ export class Log {
 
   constructor(instance) {
     this.#instance = instance;
-    const { format, id, version, size, state, records, lost, unix_ms } = instance.json("");
-    Object.assign(this, { format: id, formatName: format, version, size, state, records, lost, startTime: unix_ms === null ? null : new Date(unix_ms) });
+    const { start, ...facts } = instance.json("facts");
+    Object.assign(this, facts, { startTime: start === null ? null : new Date(start) });
   }
 
   get topics() {
@@ -65,16 +65,26 @@ export class Log {
   }
 
   columns(topic, fields = []) {
-    const { bytes } = this.#instance.answer(`columns?${query([["topic", topic], ...fields.map(field => ["field", field])])}`);
+    return this.#tables(`columns?${query([["topic", topic], ...fields.map(field => ["field", field])])}`).get(topic);
+  }
+
+  tables(topics = []) {
+    return this.#tables(`tables?${query(topics.map(topic => ["topic", topic]))}`);
+  }
+
+  #tables(request) {
+    const { bytes } = this.#instance.answer(request);
     const length = new DataView(bytes.buffer).getUint32(0, true), base = 4 + length;
-    const { rows, columns, omitted } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, base)));
-    const values = ({ type, at }) => {
+    const values = ({ type, at }, rows) => {
       if (type !== "text") return new ARRAYS[type](bytes.buffer, base + at, rows);
       const ends = new Uint32Array(bytes.buffer, base + at, rows + 1), start = base + at + 4 * (rows + 1), decoder = new TextDecoder();
       return Array.from({ length: rows }, (_, i) => decoder.decode(bytes.subarray(start + ends[i], start + ends[i + 1])));
     };
-    const valid = at => at === null ? null : new Uint8Array(bytes.buffer, base + at, rows);
-    return { rows, omitted, columns: Object.fromEntries(columns.map(column => [column.name, { type: column.type, values: values(column), valid: valid(column.valid) }])) };
+    const column = (found, rows) => [found.name, {
+      type: found.type, values: values(found, rows), valid: found.valid === null ? null : new Uint8Array(bytes.buffer, base + found.valid, rows),
+    }];
+    const tables = JSON.parse(new TextDecoder().decode(bytes.subarray(4, base)));
+    return new Map(tables.map(({ topic, rows, columns, omitted }) => [topic, { rows, omitted, columns: Object.fromEntries(columns.map(found => column(found, rows))) }]));
   }
 
   *records(topic) {

@@ -4,7 +4,8 @@ const text = bytes => new TextDecoder().decode(bytes);
 
 export class Instance {
   // `module` is a WebAssembly.Module. `files` are the files of the log, first the log itself, then
-  // its companion files. Each has `name`, `size`, and `read(at, length)`, which returns bytes.
+  // its companion files. Each has `name`, `size`, and `read(at, bytes)`, which fills `bytes` with the
+  // bytes from `at` on.
   constructor(module, files = []) {
     this.files = files;
     this.failure = null;
@@ -13,9 +14,8 @@ export class Instance {
     const host = {
       read: (file, start, into, length) => {
         try {
-          const bytes = files[file].read(start, length);
-          at(into, bytes.length).set(bytes);
-          return bytes.length;
+          files[file].read(start, at(into, length));
+          return length;
         } catch {
           return -1;
         }

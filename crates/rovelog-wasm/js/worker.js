@@ -12,7 +12,7 @@ const open = new Map();
 const hostFile = file => ({
   name: file.name,
   size: file.size,
-  read: (at, length) => new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(at, at + length))),
+  read: (at, bytes) => bytes.set(new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(at, at + bytes.length)))),
 });
 
 const opened = (number, files) => {

@@ -10,7 +10,7 @@
 
 use std::cell::RefCell;
 
-use rovelog::{AnyLog, Bytes, ErrorKind, ReadOptions, Result};
+use rovelog::{AnyLog, Bytes, ErrorKind, ReadOptions, Result, Select};
 use rovelog_explore::Explore;
 use serde_json::Value;
 
@@ -144,6 +144,15 @@ fn open(request: &[u8], whole: bool) -> Result<(AnyLog, String), String> {
     })
 }
 
+/// Enlarges the memory of the module once. Otherwise the allocator enlarges it in thousands of small
+/// steps while columns are read, and each step takes longer than the work in between.
+fn enlarge_memory(size: u64) {
+    let mut memory: Vec<u8> = Vec::new();
+    // Memory that is never written takes no memory of the machine. If there is not enough, the
+    // allocator continues with small steps.
+    let _ = memory.try_reserve(usize::try_from(size.saturating_mul(2)).map_or(0, |size| size.min(1 << 30)));
+}
+
 /// Opens a log that is a single file.
 fn open_file(size: u64, whole: bool) -> Result<AnyLog> {
     let file = HostFile::new(0, size)?;
@@ -151,11 +160,14 @@ fn open_file(size: u64, whole: bool) -> Result<AnyLog> {
         let mut options = ReadOptions::default();
         options.unread = file.unread();
         match rovelog::from_bytes(file.into_bytes(), &options) {
+            // Without an index, the numbers of records would only be those of the parts.
+            Ok(log) if log.needed(&Select::all()).is_none() => return open_file(size, true),
             Err(error) if error.kind == ErrorKind::PartlyRead => return open_file(size, true),
             log => return log,
         }
     }
     file.fetch_all()?;
+    enlarge_memory(size);
     rovelog::from_bytes(file.into_bytes(), &ReadOptions::default())
 }
 

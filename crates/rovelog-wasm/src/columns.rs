@@ -1,8 +1,9 @@
-//! Columns of a topic as bytes that JavaScript uses as typed arrays.
+//! Columns of topics as bytes that JavaScript uses as typed arrays.
 //!
 //! The answer consists of the size of a JSON text as a 32-bit number, the text, and the bytes of the
-//! columns. For each column, the text has its name, its type, and the position of its bytes, which
-//! is a multiple of 8 from the start of the answer. Numbers are little endian.
+//! columns. The text lists the topics. For each column of a topic, it has the name, the type, and the
+//! position after the text at which the bytes of the column start. Each column starts at a multiple
+//! of 8 bytes from the start of the answer. Numbers are little endian.
 //!
 //! | type | bytes |
 //! |---|---|
@@ -14,9 +15,9 @@
 //! row has a value.
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::{Array as _, ArrayRef};
-use arrow_schema::{ArrowError, DataType};
-use rovelog::{Select, TopicRef};
+use arrow_array::{Array as _, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use rovelog::{LogReader, Select, Topic, TopicRef};
 use rovelog_export::flat::FlatColumns;
 use serde_json::{Value, json};
 
@@ -28,17 +29,51 @@ pub(crate) fn of_topic(topic: TopicRef<'_>, fields: &[String]) -> Result<Vec<u8>
         select = select.with_fields(fields);
     }
     let batches = topic.columns(&select).map_err(|error| error.to_string())?;
-    let flat = FlatColumns::new(&batches.schema());
-    let names = flat.schema().fields().iter().map(|field| field.name().clone());
-    let mut columns: Vec<Column> = names.map(Column::new).collect();
-    let mut rows = 0;
-    let arrow = |error: ArrowError| error.to_string();
+    let mut table = Table::new(topic.get(), &batches.schema());
     for batch in batches {
-        let batch = flat.convert(&batch.map_err(|error| error.to_string())?).map_err(arrow)?;
-        rows += batch.num_rows();
-        columns.iter_mut().zip(batch.columns()).try_for_each(|(column, values)| column.push(values))?;
+        table.push(&batch.map_err(|error| error.to_string())?)?;
     }
-    encode(rows, columns, flat.omitted())
+    encode(vec![table])
+}
+
+/// Returns the columns of several topics, or of all topics if `names` is empty. The log is read
+/// once. Topics without columns are left out.
+pub(crate) fn of_topics(log: &dyn LogReader, names: &[String]) -> Result<Vec<u8>, String> {
+    let select = if names.is_empty() { Select::all() } else { Select::topics(names) };
+    let mut tables: Vec<Option<Table>> = log.topics().iter().map(|_| None).collect();
+    for batch in log.batches(&select) {
+        let (topic, batch) = batch.map_err(|error| error.to_string())?;
+        let new = || Table::new(&log.topics()[topic.index()], &batch.schema());
+        let table = tables[topic.index()].get_or_insert_with(new);
+        table.push(&batch)?;
+    }
+    encode(tables.into_iter().flatten().collect())
+}
+
+/// The columns of a topic.
+struct Table {
+    topic: String,
+    flat: FlatColumns,
+    rows: usize,
+    columns: Vec<Column>,
+}
+
+impl Table {
+    fn new(topic: &Topic, schema: &Schema) -> Self {
+        let flat = FlatColumns::new(schema);
+        let rows = usize::try_from(topic.count).unwrap_or(0);
+        let columns = flat.schema().fields().iter().map(|field| Column::new(field, rows)).collect();
+        Self { topic: topic.name.clone(), flat, rows: 0, columns }
+    }
+
+    /// Appends the rows of a batch.
+    fn push(&mut self, batch: &RecordBatch) -> Result<(), String> {
+        let batch = self.flat.convert(batch).map_err(|error| error.to_string())?;
+        let mut columns = self.columns.iter_mut().zip(batch.columns());
+        columns.try_for_each(|(column, values)| column.push(values, self.rows))?;
+        self.rows += batch.num_rows();
+        Ok(())
+    }
 }
 
 /// The values of a column.
@@ -48,19 +83,34 @@ struct Column {
     values: Vec<u8>,
     /// For texts: the end of each text in `values`.
     ends: Vec<u32>,
-    /// A byte for each row, which is 1 if the row has a value.
+    /// A byte for each row, which is 1 if the row has a value. Empty as long as all rows have one.
     valid: Vec<u8>,
 }
 
 impl Column {
-    fn new(name: String) -> Self {
-        Self { name, data_type: "f64", values: Vec::new(), ends: Vec::new(), valid: Vec::new() }
+    /// Creates a column without values. `rows` is the number of rows that it will probably have.
+    fn new(field: &Field, rows: usize) -> Self {
+        let data_type = type_name(field.data_type());
+        let width = field.data_type().primitive_width().unwrap_or(1);
+        let values = Vec::with_capacity(rows * width);
+        Self { name: field.name().clone(), data_type, values, ends: Vec::new(), valid: Vec::new() }
     }
 
-    /// Appends the values of a batch.
-    fn push(&mut self, array: &ArrayRef) -> Result<(), String> {
-        self.data_type = type_name(array.data_type());
-        self.valid.extend((0..array.len()).map(|row| u8::from(array.is_valid(row))));
+    /// Returns the size in bytes of the values in the answer.
+    fn len(&self) -> usize {
+        if self.data_type == "text" {
+            4 * (self.ends.len() + 1) + self.values.len()
+        } else {
+            self.values.len()
+        }
+    }
+
+    /// Appends the values of a batch. `rows` is the number of rows before it.
+    fn push(&mut self, array: &ArrayRef, rows: usize) -> Result<(), String> {
+        if array.null_count() > 0 || !self.valid.is_empty() {
+            self.valid.resize(rows, 1);
+            self.valid.extend((0..array.len()).map(|row| u8::from(array.is_valid(row))));
+        }
         match array.data_type() {
             DataType::Boolean => {
                 let values = array.as_boolean();
@@ -103,31 +153,45 @@ fn type_name(data_type: &DataType) -> &'static str {
     }
 }
 
-/// Encodes columns. The description of the module states the form.
-fn encode(rows: usize, columns: Vec<Column>, omitted: &[String]) -> Result<Vec<u8>, String> {
-    let mut body: Vec<u8> = Vec::new();
-    let mut append = |parts: &[&[u8]]| {
-        body.resize(body.len().next_multiple_of(8), 0);
-        let at = body.len();
-        parts.iter().for_each(|part| body.extend_from_slice(part));
+/// Encodes tables. The description of the module states the form.
+fn encode(tables: Vec<Table>) -> Result<Vec<u8>, String> {
+    let mut end = 0_usize;
+    // Returns the start of the next `len` bytes.
+    let mut place = |len: usize| {
+        let at = end.next_multiple_of(8);
+        end = at + len;
         at
     };
     let mut described: Vec<Value> = Vec::new();
-    for Column { name, data_type, values, ends, valid } in columns {
-        let at = if data_type == "text" {
-            let starts: Vec<u8> = [0].iter().chain(&ends).flat_map(|end| end.to_le_bytes()).collect();
-            append(&[&starts, &values])
-        } else {
-            append(&[&values])
-        };
-        let valid = valid.contains(&0).then(|| append(&[&valid]));
-        described.push(json!({ "name": name, "type": data_type, "at": at, "valid": valid }));
+    for Table { topic, flat, rows, columns } in &tables {
+        let columns = columns.iter().map(|column| {
+            let at = place(column.len());
+            let valid = (!column.valid.is_empty()).then(|| place(column.valid.len()));
+            json!({ "name": column.name, "type": column.data_type, "at": at, "valid": valid })
+        });
+        let columns: Vec<Value> = columns.collect();
+        described
+            .push(json!({ "topic": topic, "rows": rows, "columns": columns, "omitted": flat.omitted() }));
     }
-    let mut head = json!({ "rows": rows, "columns": described, "omitted": omitted }).to_string();
+    let mut head = Value::from(described).to_string();
     // The text is padded with spaces so that the columns start at a multiple of 8 bytes.
     while !(4 + head.len()).is_multiple_of(8) {
         head.push(' ');
     }
-    let size = u32::try_from(head.len()).map_err(|_| "the topic has too many columns")?;
-    Ok([&size.to_le_bytes()[..], head.as_bytes(), &body].concat())
+    let size = u32::try_from(head.len()).map_err(|_| "the topics have too many columns")?;
+    let mut bytes = Vec::with_capacity(4 + head.len() + end);
+    bytes.extend_from_slice(&size.to_le_bytes());
+    bytes.extend_from_slice(head.as_bytes());
+    for Column { data_type, values, ends, valid, .. } in tables.into_iter().flat_map(|table| table.columns) {
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        if data_type == "text" {
+            bytes.extend([0].iter().chain(&ends).flat_map(|end| end.to_le_bytes()));
+        }
+        bytes.extend_from_slice(&values);
+        if !valid.is_empty() {
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+            bytes.extend_from_slice(&valid);
+        }
+    }
+    Ok(bytes)
 }

@@ -16,8 +16,8 @@ const MAX_READ: u64 = 16 << 20;
 
 #[link(wasm_import_module = "host")]
 unsafe extern "C" {
-    /// Reads `len` bytes of a file, from the offset `at` on, into the memory at `into`. Returns the
-    /// number of bytes that were read, or a negative number if the file cannot be read.
+    /// Reads `len` bytes of a file, from the offset `at` on, into the memory at `into`. Returns `len`,
+    /// or a negative number if the file cannot be read.
     fn read(file: u32, at: f64, into: *mut u8, len: usize) -> i32;
 }
 

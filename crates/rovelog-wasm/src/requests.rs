@@ -25,8 +25,10 @@ pub struct Reply {
 ///
 /// | request | answer |
 /// |---|---|
+/// | `facts` | JSON: format, version, size, state, number of records, losses and start of the log |
 /// | `topics` | JSON: name, type, number of records and rate of each topic |
-/// | `columns?topic=T&field=F` | values of fields, see the module `columns` |
+/// | `columns?topic=T&field=F` | values of fields of a topic, see the module `columns` |
+/// | `tables?topic=T&topic=U` | values of all fields of several topics; without a topic, of all |
 /// | `records?topic=T` | a JSON object for each record, one per line |
 /// | `csv?topic=T`, `mcap` | an export |
 /// | `recover` | a copy of the log without its damaged parts |
@@ -50,12 +52,17 @@ pub fn answer(explore: &Explore, name: &str, request: &str) -> Result<Reply, Str
     };
     let exported = |error: ExportError| error.to_string();
     match kind {
+        "facts" => Ok(document(&describe_log(explore))),
         "topics" => Ok(document(&log.topics().iter().map(describe_topic).collect())),
         "columns" => columns::of_topic(topic()?, &texts("field")).map(|bytes| Reply {
             media_type: BYTES,
             bytes,
             note: None,
         }),
+        "tables" => {
+            let bytes = columns::of_topics(log, &texts("topic"))?;
+            Ok(Reply { media_type: BYTES, bytes, note: None })
+        }
         "records" => {
             let mut lines = Vec::new();
             let select = Select::topic(&topic()?.name);
@@ -123,6 +130,22 @@ fn export(media_type: &'static str, bytes: Vec<u8>, losses: &[Loss]) -> Reply {
     });
     let note = texts.collect::<Vec<_>>().join("; ");
     Reply { media_type, bytes, note: (!note.is_empty()).then_some(note) }
+}
+
+fn describe_log(explore: &Explore) -> Value {
+    let log = explore.log();
+    let info = log.info();
+    let start = info.span().map(|span| span.0).or(info.start);
+    json!({
+        "format": log.format().id,
+        "formatName": log.format().name,
+        "version": info.version,
+        "size": info.size,
+        "state": info.state.name(),
+        "recordCount": info.records,
+        "lost": explore.losses(),
+        "start": start.and_then(|start| start.to_unix(info.utc.as_ref())).map(|time| time.nanos / 1_000_000),
+    })
 }
 
 fn describe_topic(topic: &Topic) -> Value {

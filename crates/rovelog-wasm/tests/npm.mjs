@@ -1,7 +1,8 @@
 // Compares the npm package with @foxglove/ulog and @foxglove/rosbag.
 //
 // npm.mjs OUT FOLDER... reads all logs of the folders. OUT contains the package and node_modules.
-// Each value that the other package reads must be the same in ours. The times of both are compared.
+// Each value that the other package reads must be the same in ours. The times of both are compared
+// when each has read all logs once, so that both are compiled.
 
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
@@ -69,34 +70,52 @@ const rosbag = async path => {
   return topics;
 };
 
-const totals = {};
+// Undamaged logs of which the other package reads other messages, and why.
+const EXCEPTIONS = {
+  "22_msgid_reuse.ulg": "it counts the messages of a subscription that was replaced",
+  "chunk_info_missing_one.bag": "it finds chunks only by their chunk information records",
+  "equal_stamps.bag": "it sorts messages with equal times in an order of its own",
+  "index_times_wrong.bag": "it takes times from the index instead of the messages",
+  "out_of_order_overlapping.bag": "its messages are in time order, and our rows are in file order",
+  "real_empty_definition_2020.bag": "a topic with an empty definition has no columns",
+  "real_remapped_topic_2016.bag": "its messages are in time order, and our rows are in file order",
+  "real_unsorted_chunks.bag": "it skips chunks that are not sorted by time",
+  "two_types_one_topic.bag": "it decodes the messages of both types of a topic",
+};
+const totals = {}, different = [], compared = [];
 for (const path of folders.flatMap(walk).filter(path => /\.(ulg|bag)$/.test(path))) {
   const kind = path.endsWith(".bag") ? "rosbag" : "ulog", read = kind === "rosbag" ? rosbag : ulog;
   const total = totals[kind] ??= { logs: 0, refused: 0, topics: 0, values: 0, ours: 0, other: 0 };
-  let theirs, log, started = performance.now();
+  let theirs;
   try { theirs = await read(path); } catch { total.refused++; continue; }
-  const other = performance.now() - started;
-  started = performance.now();
-  try { log = await open(path); } catch (error) { assert.fail(`${path}: ${error.message}`); }
-  const topics = log.topics.filter(({ count }) => count > 0);
-  const columns = new Map(topics.map(({ name }) => [name, log.columns(name)]));
-  const ours = performance.now() - started;
+  const log = await open(path), tables = log.tables();
   // The other packages neither find damage nor say where they stop.
   if (log.state !== "complete" || log.problems.some(({ severity }) => severity !== "note" && severity !== "info")) { total.refused++; continue; }
+  if (basename(path) in EXCEPTIONS) continue;
   total.logs++;
-  total.ours += ours;
-  total.other += other;
-  for (const [name, messages] of theirs) {
-    const found = columns.get(name);
-    assert(found, `${path}: topic ${name} is missing`);
-    assert.equal(found.rows, messages.length, `${path}: rows of ${name}`);
-    total.topics++;
-    total.values += compare(found, messages, `${basename(path)}, ${name}`);
-  }
+  compared.push([path, read, total]);
+  try {
+    for (const [name, messages] of theirs) {
+      const found = tables.get(name);
+      assert(found, `topic ${name} is missing`);
+      assert.equal(found.rows, messages.length, `rows of ${name}: ${found.rows} instead of ${messages.length}`);
+      total.topics++;
+      total.values += compare(found, messages, name);
+    }
+  } catch (error) { different.push(`${basename(path)}: ${error.message}`); }
   log.close();
+}
+for (const [path, read, total] of compared) {
+  const started = performance.now();
+  await read(path);
+  const middle = performance.now();
+  (await open(path)).tables();
+  total.other += middle - started;
+  total.ours += performance.now() - middle;
 }
 for (const [kind, total] of Object.entries(totals)) {
   const { logs, refused, topics, values, ours, other } = total;
   console.log(`${kind}: ${logs} logs, ${topics} topics, ${values} values equal; ${refused} logs damaged or refused by the other package; ${(other / ours).toFixed(1)} times its speed`);
   assert(values > 0);
 }
+assert.deepEqual(different, []);

@@ -13,10 +13,11 @@ fn json(reply: &Reply) -> Value {
     serde_json::from_slice(&reply.bytes).unwrap()
 }
 
-/// Returns the description of the columns in an answer, and their bytes.
+/// Returns the description of the first table in an answer, and the bytes of the columns.
 fn parts(reply: &Reply) -> (Value, &[u8]) {
     let head = 4 + u32::from_le_bytes(reply.bytes[..4].try_into().unwrap()) as usize;
-    (serde_json::from_slice(&reply.bytes[4..head]).unwrap(), &reply.bytes[head..])
+    let tables: Value = serde_json::from_slice(&reply.bytes[4..head]).unwrap();
+    (tables[0].clone(), &reply.bytes[head..])
 }
 
 #[test]
@@ -84,6 +85,9 @@ fn every_topic_of_the_corpus_has_columns_or_a_reason() {
                 form_urlencoded::Serializer::new(String::new()).append_pair("topic", &topic.name).finish();
             if let Ok(reply) = answer(&explore, "", &format!("columns?{query}")) {
                 let (head, body) = parts(&reply);
+                // Reading several topics gives the same bytes, unless the topic has no rows.
+                let tables = answer(&explore, "", &format!("tables?{query}")).unwrap();
+                assert!(tables.bytes == reply.bytes || head["rows"] == 0, "{} {}", log.name, topic.name);
                 let last = head["columns"].as_array().unwrap().last().unwrap();
                 assert!(last["at"].as_u64().unwrap() <= body.len() as u64, "{} {}", log.name, topic.name);
             }

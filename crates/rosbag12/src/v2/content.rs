@@ -336,9 +336,6 @@ pub(crate) struct Header {
     pub(crate) conn_count: u32,
     /// Number of chunks in the section.
     pub(crate) chunk_count: u32,
-    /// Name of the encryption plugin, and the GPG user for whom the key is encrypted. `None` if the
-    /// bag is not encrypted.
-    pub(crate) encryption: Option<(String, String)>,
 }
 
 /// Connection ids and their origins. An origin is a distinct connection record. A connection id is
@@ -392,6 +389,9 @@ pub(crate) struct Content {
     pub(crate) ids: IdTable,
     /// Content of the last bag header record.
     pub(crate) header: Option<Header>,
+    /// For each encrypted section, the name of the encryption plugin, and the GPG user for whom the
+    /// key is encrypted.
+    pub(crate) encryption: BTreeMap<u32, (String, String)>,
     /// All chunks in file order.
     pub(crate) chunks: Vec<Chunk>,
     /// Content of all chunk info records, in file order.
@@ -410,7 +410,7 @@ impl Content {
     /// Returns the details that `info` shows only for V2.0 bags.
     pub(crate) fn details(&self) -> Vec<Detail> {
         let mut details = Vec::new();
-        if let Some((encryptor, user)) = self.header.as_ref().and_then(|header| header.encryption.as_ref()) {
+        if let Some((encryptor, user)) = self.encryption.values().next() {
             let text =
                 format!("by {encryptor} for {user}; decrypt it with the key of this user: rosbag decrypt");
             details.push(Detail::new("encryption", text, Value::Text(encryptor.clone())));
@@ -491,9 +491,9 @@ impl Content {
         Some(number)
     }
 
-    /// Returns whether the bag is encrypted.
-    pub(crate) fn is_encrypted(&self) -> bool {
-        self.header.as_ref().is_some_and(|header| header.encryption.is_some())
+    /// Returns whether a section is encrypted.
+    pub(crate) fn is_encrypted(&self, section: u32) -> bool {
+        self.encryption.contains_key(&section)
     }
 
     /// Returns the chunk info of the chunk at offset `pos` in a section.

@@ -87,7 +87,7 @@ impl Scanner {
             if section.records.is_unusable {
                 why.push("another index comes before it".to_owned());
             }
-            section.index = if content.is_encrypted() {
+            section.index = if content.is_encrypted(number) {
                 IndexState::Encrypted
             } else if section.bag_header_at.is_none() {
                 IndexState::Absent
@@ -193,7 +193,7 @@ impl Scanner {
         }
         self.add_top_record(window, first, found.end());
         // No record of an encrypted bag can be read. The scan reports this.
-        if self.content.is_encrypted() {
+        if self.content.is_encrypted(0) {
             return None;
         }
         let mut at = index_pos;

@@ -138,7 +138,9 @@ impl Scanner {
 
     pub(super) fn report_lost_record(&mut self, Loss { at, end, rule }: Loss) {
         // The connection records of an encrypted bag look like random bytes.
-        let is_encrypted = rule == &rules::LOST && self.content.is_encrypted();
+        let section = self.sections.iter().rposition(|section| section.offset <= at);
+        let section = section.and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+        let is_encrypted = rule == &rules::LOST && self.content.is_encrypted(section);
         let rule = if is_encrypted { &rules::ENCRYPTED } else { rule };
         self.diagnostics.push(rule, at..end, || {
             let bytes = text::count(end - at, "byte");
@@ -206,10 +208,11 @@ impl Scanner {
                     rovelog_core::internal::text::escape_bytes(bytes.unwrap_or_default())
                 };
                 let encryption = header.encryptor.filter(|name| !name.is_empty() && *name != NO_ENCRYPTOR);
+                let encryption = encryption.map(|name| (words(Some(name)), words(header.gpg_user)));
+                content.encryption.extend(encryption.map(|names| (content.position.section, names)));
                 content.header = Some(BagHeader {
                     conn_count: header.conn_count.get(),
                     chunk_count: header.chunk_count.get(),
-                    encryption: encryption.map(|name| (words(Some(name)), words(header.gpg_user))),
                 });
             }
             Header::IndexData(record) => {
@@ -290,8 +293,10 @@ impl Scanner {
         let mut between = between.into_iter().peekable();
         // The loader does not decompress encrypted chunks, so their status must be set before the
         // loader is created.
-        if self.content.is_encrypted() {
-            self.content.chunks.iter_mut().for_each(|chunk| chunk.status = DataStatus::Encrypted);
+        let encryption = &self.content.encryption;
+        let chunks = self.content.chunks.iter_mut();
+        for chunk in chunks.filter(|chunk| encryption.contains_key(&chunk.section)) {
+            chunk.status = DataStatus::Encrypted;
         }
         let plan = (0..self.content.chunks.len()).collect();
         let mut loader = Loader::new(bytes.clone(), &self.content.chunks, plan, cap);

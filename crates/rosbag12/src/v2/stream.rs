@@ -133,9 +133,9 @@ impl ChunkedStream {
     /// Decompresses the chunk that was added last, and returns its state for reading.
     fn decompress<R: Read>(&mut self, scanner: &mut Scanner, source: &Source<R>) -> Open {
         let content = &mut scanner.content;
-        let is_encrypted = content.is_encrypted();
         let number = content.chunks.len() - 1;
         content.position.chunk = number;
+        let is_encrypted = content.is_encrypted(content.chunks[number].section);
         let chunk = &mut content.chunks[number];
         let extent = chunk.extent;
         let data = source.bytes(extent.data_at, extent.end);

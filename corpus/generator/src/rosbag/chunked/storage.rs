@@ -44,6 +44,9 @@ cases! {
     "v2.0+no-encryptor" [K13] "an encryptor that encrypts nothing" =>
         Bag::with_header(VERSION_LINE, 20, &[("encryptor", b"rosbag/NoEncryptor")]).put(talk(0..3)).close();
     "v2.0+encrypted" [K13] "chunks and connections are ciphertext" => encrypted();
+    "v2.0+encrypted+two-bags" [K13 K15] "only the first bag of the file is encrypted" =>
+        encrypted().begin_section(VERSION_LINE, &header(0, &[]))
+            .put(Content::new().connect(&talker()).talk(&talker(), 5..8)).close();
 }
 
 /// Returns a bag with a chunk. `pack` compresses both halves of its records.
