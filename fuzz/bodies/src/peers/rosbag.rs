@@ -19,6 +19,9 @@ const MAX_CHUNK_BYTES: u32 = 1 << 18;
 /// Time in nanoseconds and payload of a message.
 type Message = (u64, Vec<u8>);
 
+/// Number of equal messages, by their topic and content. Each message also counts without its topic.
+type Counts<'a> = BTreeMap<(Option<&'a [u8]>, Message), u64>;
+
 fn open(data: &[u8]) -> Option<BagReader> {
     let mut options = BagOptions::from(&ReadOptions::default());
     options.read.limits.unpacked = u64::from(MAX_CHUNK_BYTES);
@@ -168,13 +171,12 @@ fn compare(bag: &BagReader, data: &[u8]) -> Option<Returned> {
         return None;
     }
     let peer = read_peer(data);
-    // Topics, times and payloads of our messages, with the number of equal messages.
-    let mut ours: BTreeMap<(Option<&[u8]>, u64, Vec<u8>), u64> = BTreeMap::new();
+    let mut ours = Counts::new();
     for record in bag.records_in_file_order() {
         let topic = &bag.connections()[record.topic.id.index()].topic[..];
         let time = record.time.and_then(|time| u64::try_from(time.nanos).ok()).expect("a stamp");
         for topic in [Some(topic), None] {
-            *ours.entry((topic, time, record.payload.to_vec())).or_default() += 1;
+            *ours.entry((topic, (time, record.payload.to_vec()))).or_default() += 1;
         }
     }
     for (connection, messages) in &peer.messages {
@@ -182,7 +184,7 @@ fn compare(bag: &BagReader, data: &[u8]) -> Option<Returned> {
         // If the records of a connection contradict each other, its topic is not compared.
         let topic = <&[Vec<u8>; 1]>::try_from(topics).ok().map(|[topic]| &topic[..]);
         for (time, payload) in messages {
-            let count = ours.get_mut(&(topic, *time, payload.clone()));
+            let count = ours.get_mut(&(topic, (*time, payload.clone())));
             let left = count.filter(|count| **count > 0);
             let Some(left) = left else {
                 panic!(

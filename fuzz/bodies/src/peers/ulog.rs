@@ -80,7 +80,7 @@ fn is_sound(data: &[u8]) -> bool {
 struct Compared {
     /// Number of rows that were compared with a peer.
     #[cfg_attr(not(test), expect(dead_code, reason = "only a test counts the comparisons"))]
-    compared: usize,
+    comparisons: usize,
     our_rows: usize,
     /// `None` if the peer did not read the whole file, or if the file is damaged.
     px4_rows: Option<usize>,
@@ -142,7 +142,7 @@ fn compare(data: &[u8]) -> Option<Compared> {
         parts.iter().any(|part| before_damage(part) && !part.before_unknown.contains(&at))
     };
     let px4 = px4(data, &parts);
-    let (mut compared, mut with_fields) = (0, BTreeSet::new());
+    let (mut comparisons, mut with_fields) = (0, BTreeSet::new());
     for row in px4.rows.iter().filter(|row| is_compared(row.offset)) {
         let record =
             ours.get(&row.offset).unwrap_or_else(|| panic!("no row at {}, as in px4-ulog", row.offset));
@@ -153,7 +153,7 @@ fn compare(data: &[u8]) -> Option<Compared> {
         {
             assert_eq!(record.time.map(|time| time.nanos), Some(nanos));
         }
-        compared += 1;
+        comparisons += 1;
         if with_fields.insert(record.topic.id) {
             check_fields(&log, record, &row.fields);
         }
@@ -171,13 +171,13 @@ fn compare(data: &[u8]) -> Option<Compared> {
         }
         let record = ours.get(offset).unwrap_or_else(|| panic!("no row at {offset}, as in yule_log"));
         check_row(record, format, *instance);
-        compared += 1;
+        comparisons += 1;
         let mut rest = &record.payload[..];
         assert!(strip_row(row, &mut rest) && rest.is_empty(), "the values of a row differ from yule_log");
     }
     let is_whole = parts.iter().all(|part| part.complete && part.all_known) && end(&parts) == data.len();
     Some(Compared {
-        compared,
+        comparisons,
         our_rows: ours.len(),
         px4_rows: (is_whole && px4.complete).then_some(px4.rows.len()),
         yule_rows: (is_whole && yule.complete && parts.len() == 1).then_some(yule.rows.len()),
@@ -394,7 +394,7 @@ mod tests {
         for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
             let bytes = std::fs::read(entry.expect("a readable folder").path()).expect("a readable file");
             if let Some(log) = compare(&bytes) {
-                compared += log.compared;
+                compared += log.comparisons;
                 ours += log.our_rows;
             }
         }

@@ -122,7 +122,7 @@ fn ends_of_parts(data: &[u8]) -> Option<Vec<usize>> {
         let offsets = flags.get(16..40)?.chunks_exact(8);
         let offsets = offsets.map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
         let used: Vec<u64> = offsets.take_while(|offset| *offset != 0).collect();
-        if (flags[8] & 1 != 0) != !used.is_empty() {
+        if (flags[8] & 1 != 0) == used.is_empty() {
             return None;
         }
         ends = used.into_iter().map(|offset| usize::try_from(offset).ok()).collect::<Option<_>>()?;
