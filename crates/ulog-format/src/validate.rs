@@ -435,13 +435,12 @@ impl<'a> Validator<'a> {
         }
     }
 
-    /// Returns `true` if the header of another log ends at the offset `at`. A flag bits message is
-    /// valid there (rule D41 of docs/formats/ulog.md). Bytes that belong to the header of this log
-    /// are not the header of another log.
+    /// Returns `true` if the header of another log ends at the offset `at` and does not overlap the
+    /// header of this log. A flag bits message is valid there (rule D41 of docs/formats/ulog.md).
     fn is_behind_header(&self, at: u64) -> bool {
         let earliest = self.window.base.max(self.flag_bits.start);
-        let start = at.checked_sub(FLAG_BITS_AT).filter(|start| *start >= earliest);
-        start.is_some_and(|start| matches!(header_at(self.window, start), Ok(Some(_))))
+        at.checked_sub(FLAG_BITS_AT)
+            .is_some_and(|start| start >= earliest && matches!(header_at(self.window, start), Ok(Some(_))))
     }
 
     /// Checks that the size of a row is one of the sizes that its subscription allows.
