@@ -435,11 +435,12 @@ impl<'a> Validator<'a> {
         }
     }
 
-    /// Returns `true` if the header of another log ends at the offset `at`. A flag bits message is
-    /// valid there (rule D41 of docs/formats/ulog.md).
+    /// Returns `true` if the header of another log ends at the offset `at` and does not overlap the
+    /// header of this log. A flag bits message is valid there (rule D41 of docs/formats/ulog.md).
     fn is_behind_header(&self, at: u64) -> bool {
-        let start = at.checked_sub(FLAG_BITS_AT).filter(|start| *start >= self.window.base);
-        start.is_some_and(|start| matches!(header_at(self.window, start), Ok(Some(_))))
+        let earliest = self.window.base.max(self.flag_bits.start);
+        at.checked_sub(FLAG_BITS_AT)
+            .is_some_and(|start| start >= earliest && matches!(header_at(self.window, start), Ok(Some(_))))
     }
 
     /// Checks that the size of a row is one of the sizes that its subscription allows.

@@ -8,6 +8,7 @@ pub mod campaign;
 mod cells;
 mod export;
 mod pairs;
+mod peers;
 mod rld;
 mod rosbag;
 mod rosbag2;
@@ -16,6 +17,7 @@ mod vel;
 
 pub use export::any_export;
 pub use pairs::{any_merge, any_recover};
+pub use peers::{rosbag_peers, rosbag_peers_rewrite, ulog_peers, ulog_peers_rewrite, ulog_peers_write};
 pub use rld::{rld_declarations, rld_read, rld_rewrite, rld_stream, rld_write};
 pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream, rosbag_write};
 pub use rosbag2::{rosbag_chunk, rosbag_chunk_write};
@@ -45,11 +47,16 @@ pub const ALL: &[(&str, Body)] = bodies![
     rosbag_chunk,
     rosbag_chunk_write,
     rosbag_declarations,
+    rosbag_peers,
+    rosbag_peers_rewrite,
     rosbag_read,
     rosbag_rewrite,
     rosbag_stream,
     rosbag_write,
     ulog_declarations,
+    ulog_peers,
+    ulog_peers_rewrite,
+    ulog_peers_write,
     ulog_read,
     ulog_rewrite,
     ulog_stream,

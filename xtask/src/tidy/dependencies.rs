@@ -37,6 +37,8 @@ const DUPLICATES: &[(&str, &str)] = &[
     ("r-efi", "comes with getrandom, for firmware only"),
     ("roxmltree", "usvg stays at 0.20"),
     ("syn", "serde and clap went ahead to 3; it runs when building, and is in no program"),
+    ("thiserror", "yule_log, which only our tests use, stays at 1"),
+    ("thiserror-impl", "as thiserror"),
     ("windows-sys", "ring stays at 0.52; on Windows only"),
     ("zstd", "mcap went ahead to 0.14, parquet has 0.13; both wrap the same zstd-sys"),
     ("zstd-safe", "as zstd"),

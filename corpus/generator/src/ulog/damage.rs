@@ -52,6 +52,13 @@ cases! {
     };
     "bad-flag-bits-twice" [D30] "flag bits in the middle of the data" =>
         plain().rows(0..5).bad(b'B', [0; 40]).rows(5..10);
+    "bad-flag-bits+header-in-header" [D30 D41]
+        "the header contains the start of another one, and flag bits follow that: they are no flag bits" => {
+        let start = u64::from_le_bytes(*b"Log\x01\x12\x35\0\0");
+        let flags = message(b'B', [0; 40].with(|bits| bits[11] = 0x40));
+        Log::starting(b'U', start).note_at(7, "unknown_version").lose("gap", [&[0; 7], &flags[..]].concat())
+            .topic(PLAIN).rows_with(0, 0..5_u16, |i| values![start + time(i), f32::from(i)])
+    };
     "damaged+garbage" [D30] "17 foreign bytes between two rows, no sync message near" =>
         plain().rows(0..5).lose("gap", GARBAGE).rows(5..10);
     "damaged+garbage+sync" [D27 D30] "17 foreign bytes, then a sync message" =>

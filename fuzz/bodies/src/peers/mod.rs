@@ -1,0 +1,42 @@
+//! Fuzz targets that compare our readers with other Rust crates that read the same formats. Every
+//! message that such a crate returns from an undamaged part of a log must be a message of ours, at
+//! the same place and with the same bytes.
+//!
+//! These crates are called peers. A peer may stop, or panic, in the middle of a log. Then only what
+//! it returned before is compared.
+
+mod rosbag;
+mod ulog;
+mod ulog_sound;
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+pub use rosbag::{rosbag_peers, rosbag_peers_rewrite};
+pub use ulog::{ulog_peers, ulog_peers_rewrite, ulog_peers_write};
+
+thread_local! {
+    /// True while a peer runs on this thread.
+    static IN_PEER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls a peer, which may panic. Returns its result, or `None` after a panic.
+///
+/// libFuzzer ends the process in the panic hook, so the hook is replaced by one that ignores panics
+/// of peers.
+fn call_peer<T>(peer: impl FnOnce() -> T) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IN_PEER.get() {
+                hook(info);
+            }
+        }));
+    });
+    IN_PEER.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(peer));
+    IN_PEER.set(false);
+    result.ok()
+}
