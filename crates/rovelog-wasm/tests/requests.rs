@@ -13,6 +13,10 @@ fn json(reply: &Reply) -> Value {
     serde_json::from_slice(&reply.bytes).unwrap()
 }
 
+fn number(value: &Value) -> usize {
+    value.as_u64().unwrap().try_into().unwrap()
+}
+
 /// Returns the description of the first table in an answer, and the bytes of the columns.
 fn parts(reply: &Reply) -> (Value, &[u8]) {
     let head = 4 + u32::from_le_bytes(reply.bytes[..4].try_into().unwrap()) as usize;
@@ -26,12 +30,12 @@ fn columns_are_the_bytes_of_typed_arrays() {
     let reply = answer(&log, "", "columns?topic=/fix&field=latitude&field=header").unwrap();
     let (head, body) = parts(&reply);
     let columns = head["columns"].as_array().unwrap();
-    let rows = head["rows"].as_u64().unwrap() as usize;
+    let rows = number(&head["rows"]);
     assert_eq!(rows as u64, log.log().topic("/fix").unwrap().count);
     let find = |name: &str| columns.iter().find(|column| column["name"] == name).unwrap();
     let latitude = find("latitude");
     assert_eq!((&latitude["type"], &latitude["valid"]), (&Value::from("f64"), &Value::Null));
-    let at = latitude["at"].as_u64().unwrap() as usize;
+    let at = number(&latitude["at"]);
     assert!(at.is_multiple_of(8));
     let mut expected = Vec::new();
     for record in log.log().records(&rovelog::Select::topic("/fix")) {
@@ -42,7 +46,7 @@ fn columns_are_the_bytes_of_typed_arrays() {
     // The positions of texts are followed by the texts.
     let frame = find("header.frame_id");
     assert_eq!(frame["type"], "text");
-    let at = frame["at"].as_u64().unwrap() as usize;
+    let at = number(&frame["at"]);
     let end =
         |row: usize| u32::from_le_bytes(body[at + 4 * row..at + 4 * row + 4].try_into().unwrap()) as usize;
     let texts = at + 4 * (rows + 1);
