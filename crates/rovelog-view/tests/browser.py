@@ -331,7 +331,7 @@ def hostile(browser, rovelog):
                     page.fill("#search", "robot 9999")
                     page.wait_for_function("() => document.querySelectorAll('#tree li').length < 4")
                     assert time.monotonic() - start < 2, "search over 10000 topics"
-                assert page.evaluate("window.hit === undefined && !document.querySelector('img[src=\"x\"]') && document.scripts.length") == 8
+                assert page.evaluate("window.hit === undefined && !document.querySelector('img[src=\"x\"]') && document.scripts.length") == 9
                 assert "run" != page.title()
                 assert "\u202e" not in page.locator("body").inner_text(), "marks that turn the text around are shown"
             # If a hostile text damages the page, the console shows an error.
