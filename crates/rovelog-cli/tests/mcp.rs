@@ -128,7 +128,7 @@ fn answers_are_short_and_name_what_they_leave_out() {
     assert!(!failed && rows[1].contains("only the first "), "{}", rows[1]);
     let mut plot =
         |signals| client.call("plot", &json!({"file": "sample_log_small.ulg", "signals": signals}));
-    let (failed, picture) = plot(json!(["vehicle_attitude.rollspeed", "vehicle_attitude.q"]));
+    let (failed, picture) = plot(json!(["vehicle_attitude.q.roll", "vehicle_attitude.q"]));
     assert!(!failed && picture[0].len() < 15_000, "{}", picture[0].len());
     // Noise does not compress, so a picture of many noisy signals does not fit.
     let (failed, texts) = plot(json!(["sensor_combined", "vehicle_attitude.q"]));
