@@ -218,18 +218,24 @@
       listMessages();
     }).catch(failed);
     scene.load(number).catch(failed);
-    listFindings().catch(failed);
+    listFindings();
   };
 
   // Shows the findings of the log and the problems of the file. They are computed when the user opens
   // the section, because the whole log must be read for them.
+  const MAX_PROBLEMS = 500;
   const listFindings = async () => {
     if (!by("findings").open || !log || by("found").childElementCount) return;
     const request = asked, path = `logs/${log.number}`;
     by("found-more").textContent = "Reading…";
-    const findings = await rovelogRequests.json(`${path}/findings`), problems = await rovelogRequests.json(`${path}/problems`);
+    let findings = [], problems = [], failure = "";
+    try {
+      problems = await rovelogRequests.json(`${path}/problems`);
+      findings = await rovelogRequests.json(`${path}/findings`);
+    } catch (error) { failure = error.message; }
     if (request !== asked) return;
-    by("found-more").textContent = findings.length || problems.length ? "" : "Nothing was found.";
+    const more = problems.length - MAX_PROBLEMS;
+    by("found-more").textContent = failure || (more > 0 ? `${more} more problems: rovelog check` : "") || (findings.length || problems.length ? "" : "Nothing was found.");
     const row = (place, severity, kind, text, bad) => {
       const made = element("tr", null, bad ? { class: "bad" } : {}), cell = element("td", null, { class: "n" });
       cell.append(place);
@@ -240,7 +246,7 @@
       const button = element("button", host.clock(from), { "aria-label": `Show ${host.clock(from)}` });
       button.addEventListener("click", () => { const margin = Math.max((to - from) / 2, log.seconds / 50, 0.5); plots.zoom(from - margin, to + margin); host.pointed(from); });
       return row(button, severity, kind, text, severity === "high");
-    }), ...problems.slice(0, 500).map(({ code, severity, start, end, message }) => row(`bytes ${start} to ${end}`, severity.replace("_", " "), code, message, severity === "data_lost")));
+    }), ...problems.slice(0, MAX_PROBLEMS).map(({ code, severity, start, end, message }) => row(`bytes ${start} to ${end}`, severity.replace("_", " "), code, message, severity === "data_lost")));
   };
   const facts = () => {
     by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
@@ -313,7 +319,7 @@
   by("shift").addEventListener("change", () => { over.shift = Number(by("shift").value) || 0; plots.reload(); changed(); });
   by("align").addEventListener("click", () => { over.shift = (over.unix_ms - log.unix_ms) / 1000; by("shift").value = over.shift; plots.reload(); changed(); });
   by("message-search").addEventListener("input", listMessages);
-  by("findings").addEventListener("toggle", () => listFindings().catch(failed));
+  by("findings").addEventListener("toggle", listFindings);
   by("find").addEventListener("input", table);
   addEventListener("keydown", event => {
     if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey || !log) return;

@@ -15,8 +15,8 @@ use rovelog::AnyLog;
 use rovelog_export::plot::Overview;
 use rovelog_export::{TimeBase, report};
 
-/// Maximum memory in bytes for the overviews of a log's signals. An overview contains the values of
-/// a signal, reduced to what a plot needs. The oldest overviews are evicted first.
+/// Maximum memory in bytes for the overviews of a log. If it is exceeded, the oldest overviews are
+/// removed. An overview contains the values of a signal, reduced to what a plot needs.
 const MAX_OVERVIEW_BYTES: usize = 128 << 20;
 
 /// A log that a viewer shows.
@@ -28,7 +28,7 @@ pub struct Explore {
     path: String,
     /// Time range that the page shows, in nanoseconds on the clock of the log.
     span: (i64, i64),
-    /// Overviews of the signals that were drawn. The oldest overview comes first.
+    /// Overviews of the signals that were drawn, oldest first.
     overviews: Mutex<Vec<Arc<Overview>>>,
 }
 
@@ -58,6 +58,11 @@ impl Explore {
     /// Returns the log.
     pub fn log(&self) -> &AnyLog {
         &self.log
+    }
+
+    /// Returns the name of the log on the page.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Answers a request. A request is a name, which may be followed by `?` and parameters in the
@@ -126,8 +131,8 @@ impl std::fmt::Debug for Explore {
     }
 }
 
-/// Evicts the oldest overviews until the memory of all overviews is within the limit. The last
-/// `keep` overviews are not evicted.
+/// Removes the oldest overviews until the memory of all overviews is within the limit. The last
+/// `keep` overviews are not removed.
 fn limit(overviews: &mut Vec<Arc<Overview>>, keep: usize) {
     let mut bytes: usize = overviews.iter().map(|overview| overview.bytes()).sum();
     while bytes > MAX_OVERVIEW_BYTES && overviews.len() > keep {

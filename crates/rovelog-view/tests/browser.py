@@ -7,6 +7,7 @@ server, if axe reports an accessibility error, or if a hostile log runs a script
 
 import csv
 import io
+import json
 import struct
 import subprocess
 import sys
@@ -143,6 +144,12 @@ def look(browser, rovelog, log, words, signal):
         row = page.locator("#tree li[aria-level='2']").get_by_text(signal[1], exact=True).first
         row.click()
         drawn(page, before + 1)
+        # The findings and problems are those of the commands.
+        page.get_by_text("Findings and problems of the file").click()
+        page.wait_for_function("() => document.querySelector('#found tr') || /^Nothing/.test(document.getElementById('found-more').textContent)")
+        listed = lambda command, key: len(json.loads(subprocess.run(
+            [*rovelog, command, str(log), "-f", "json"], capture_output=True, text=True).stdout)[key])
+        assert page.locator("#found tr").count() == listed("findings", "findings") + listed("check", "problems")
         # Another signal is dragged into the new plot.
         page.fill("#search", "")
         page.fill("#search", signal[1])

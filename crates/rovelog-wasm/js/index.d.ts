@@ -56,7 +56,7 @@ export interface Columns {
 /** A file made from a log. */
 export interface Saved {
   bytes: Uint8Array;
-  /** What the file does not contain, or null if nothing is missing. */
+  /** What the file does not contain, such as records that cannot be read, or null. */
   missing: string | null;
 }
 
@@ -71,7 +71,7 @@ export class Log {
   readonly state: string;
   /** Number of records of all topics. */
   readonly recordCount: number;
-  /** What could not be read, or null if nothing is lost. */
+  /** What could not be read so far, or null. Damage that is found later is also a console warning. */
   readonly lost: string | null;
   /** Start of the log in UTC, or null if it is unknown. */
   readonly startTime: Date | null;

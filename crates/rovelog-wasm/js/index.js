@@ -49,11 +49,17 @@ const query = pairs => new URLSearchParams(pairs).toString();
 
 export class Log {
   #instance;
+  #lost;
 
   constructor(instance) {
     this.#instance = instance;
-    const { start, ...facts } = instance.json("facts");
+    const { start, lost, ...facts } = instance.json("facts");
     Object.assign(this, facts, { startTime: start === null ? null : new Date(start) });
+    this.#lost = lost;
+  }
+
+  get lost() {
+    return this.#lost;
   }
 
   get topics() {
@@ -62,6 +68,14 @@ export class Log {
 
   get problems() {
     return this.#instance.json("problems");
+  }
+
+  // Answers a request for data. Damage that was not known before is a warning.
+  #read(request) {
+    const { bytes, note } = this.#instance.answer(request);
+    if (note !== this.#lost) console.warn(`rovelog: ${note}`);
+    this.#lost = this.#instance.json("facts").lost;
+    return bytes;
   }
 
   columns(topic, fields = []) {
@@ -73,7 +87,7 @@ export class Log {
   }
 
   #tables(request) {
-    const { bytes } = this.#instance.answer(request);
+    const bytes = this.#read(request);
     const length = new DataView(bytes.buffer).getUint32(0, true), base = 4 + length;
     const values = ({ type, at }, rows) => {
       if (type !== "text") return new ARRAYS[type](bytes.buffer, base + at, rows);
@@ -88,7 +102,7 @@ export class Log {
   }
 
   *records(topic) {
-    const { bytes } = this.#instance.answer(`records?${query({ topic })}`);
+    const bytes = this.#read(`records?${query({ topic })}`);
     const decoder = new TextDecoder();
     for (let start = 0, end; start < bytes.length; start = end + 1) {
       end = bytes.indexOf(10, start);

@@ -1,8 +1,8 @@
 // Reads logs in a Web Worker, so that the page stays responsive. The page sends one request at a
 // time.
 
-// Maximum number of logs that are open at the same time.
-const MAX_OPEN = 4;
+// Maximum size in bytes of all open logs. The log that was used last is open in any case.
+const MAX_OPEN = 1 << 30;
 
 let module = null;
 // Open logs by their number, the most recently used last.
@@ -18,10 +18,11 @@ const hostFile = file => ({
 const opened = (number, files) => {
   const known = open.get(number);
   open.delete(number);
-  // A log whose file has changed or that has failed is opened again.
+  // A log that has failed is opened again.
   const log = known && !known.failure ? known : new Instance(module, files.map(hostFile)).open();
   open.set(number, log);
-  if (open.size > MAX_OPEN) open.delete(open.keys().next().value);
+  const bytes = () => [...open.values()].reduce((sum, { files }) => sum + files.reduce((sum, { size }) => sum + size, 0), 0);
+  while (open.size > 1 && bytes() > MAX_OPEN) open.delete(open.keys().next().value);
   return log;
 };
 

@@ -12,7 +12,6 @@ use std::cell::RefCell;
 
 use rovelog::{AnyLog, Bytes, ErrorKind, ReadOptions, Result, Select};
 use rovelog_explore::Explore;
-use serde_json::Value;
 
 use crate::file::HostFile;
 use crate::requests::{Reply, answer, answer_without_log};
@@ -38,31 +37,17 @@ pub(crate) struct RawReply {
 }
 
 /// State of an instance.
+#[derive(Default)]
 struct State {
     request: Vec<u8>,
-    log: Option<(Explore, String)>,
+    log: Option<Explore>,
+    /// The last reply, and its raw form, which points into it.
     reply: Reply,
-    raw: RawReply,
+    raw: Option<RawReply>,
 }
 
 thread_local! {
-    static STATE: RefCell<State> = const {
-        let none = core::ptr::null();
-        RefCell::new(State {
-            request: Vec::new(),
-            log: None,
-            reply: Reply { media_type: "", bytes: Vec::new(), note: None },
-            raw: RawReply {
-                failed: 0,
-                media_type: none,
-                media_type_len: 0,
-                bytes: none,
-                bytes_len: 0,
-                note: none,
-                note_len: 0,
-            },
-        })
-    };
+    static STATE: RefCell<State> = RefCell::default();
 }
 
 /// Returns the address at which JavaScript writes the text of the next request. The text has `len`
@@ -88,11 +73,8 @@ pub(crate) extern "C" fn rovelog_open(whole: u32) -> *const RawReply {
         unsafe { panicked(text.as_ptr(), text.len()) };
     }));
     STATE.with_borrow_mut(|state| {
-        let opened = open(&state.request, whole != 0).map(|(log, name)| {
-            state.log = Some((Explore::new(log, &*name, &*name), name));
-            Reply { media_type: "", bytes: Vec::new(), note: None }
-        });
-        state.reply(opened)
+        let opened = open(&state.request, whole != 0).map(|log| state.log = Some(log));
+        state.reply(opened.map(|()| Reply::default()))
     })
 }
 
@@ -101,7 +83,7 @@ pub(crate) extern "C" fn rovelog_open(whole: u32) -> *const RawReply {
 pub(crate) extern "C" fn rovelog_answer() -> *const RawReply {
     STATE.with_borrow_mut(|state| {
         let answered = match (&state.log, str::from_utf8(&state.request)) {
-            (Some((explore, name)), Ok(request)) => answer(explore, name, request),
+            (Some(log), Ok(request)) => answer(log, request),
             (None, Ok(request)) => answer_without_log(request),
             (_, Err(_)) => Err("the request is not UTF-8".to_owned()),
         };
@@ -113,11 +95,10 @@ impl State {
     /// Stores a reply, and returns the address of its raw form.
     fn reply(&mut self, reply: Result<Reply, String>) -> *const RawReply {
         let failed = u32::from(reply.is_err());
-        self.reply =
-            reply.unwrap_or_else(|error| Reply { media_type: "", bytes: error.into_bytes(), note: None });
+        self.reply = reply.unwrap_or_else(|error| Reply { bytes: error.into_bytes(), ..Reply::default() });
         let Reply { media_type, bytes, note } = &self.reply;
         let note = note.as_deref().unwrap_or_default();
-        self.raw = RawReply {
+        let raw = RawReply {
             failed,
             media_type: media_type.as_ptr(),
             media_type_len: media_type.len(),
@@ -126,22 +107,23 @@ impl State {
             note: note.as_ptr(),
             note_len: note.len(),
         };
-        &raw const self.raw
+        &raw const *self.raw.insert(raw)
     }
 }
 
-/// Opens the log of a list of files. Returns it with its name.
-fn open(request: &[u8], whole: bool) -> Result<(AnyLog, String), String> {
-    let files: Vec<(String, u64)> = serde_json::from_slice::<Value>(request)
-        .ok()
-        .and_then(|value| serde_json::from_value(value).ok())
-        .ok_or("the list of files is invalid")?;
-    let (name, size) = files.first().cloned().ok_or("the list of files is empty")?;
-    let log = if files.len() > 1 { open_parts(&files) } else { open_file(size, whole) };
-    log.map(|log| (log, name)).map_err(|error| match &error.next {
+/// Opens the log of a list of files.
+fn open(request: &[u8], whole: bool) -> Result<Explore, String> {
+    let files: Vec<(String, u64)> =
+        serde_json::from_slice(request).map_err(|error| format!("the list of files is invalid: {error}"))?;
+    let [(name, size), companions @ ..] = &files[..] else {
+        return Err("the list of files is empty".to_owned());
+    };
+    let log = if companions.is_empty() { open_file(*size, whole) } else { open_parts(&files) };
+    let log = log.map_err(|error| match &error.next {
         Some(next) => format!("{error}; {next}"),
         None => error.to_string(),
-    })
+    })?;
+    Ok(Explore::new(log, &**name, &**name))
 }
 
 /// Enlarges the memory of the module once. Otherwise the allocator enlarges it in thousands of small
@@ -153,22 +135,25 @@ fn enlarge_memory(size: u64) {
     let _ = memory.try_reserve(usize::try_from(size.saturating_mul(2)).map_or(0, |size| size.min(1 << 30)));
 }
 
-/// Opens a log that is a single file.
+/// Opens a log that is a single file. If `whole` is false, only the parts are read that its summary
+/// needs, if its format has an index.
 fn open_file(size: u64, whole: bool) -> Result<AnyLog> {
     let file = HostFile::new(0, size)?;
     if !whole && rovelog::outline(&file, None)? && !file.unread().is_empty() {
         let mut options = ReadOptions::default();
         options.unread = file.unread();
-        match rovelog::from_bytes(file.into_bytes(), &options) {
+        // SAFETY: the log is dropped before more of the file is read.
+        match rovelog::from_bytes(unsafe { file.bytes() }, &options) {
             // Without an index, the numbers of records would only be those of the parts.
-            Ok(log) if log.needed(&Select::all()).is_none() => return open_file(size, true),
-            Err(error) if error.kind == ErrorKind::PartlyRead => return open_file(size, true),
+            Ok(log) if log.needed(&Select::all()).is_none() => {}
+            Err(error) if error.kind == ErrorKind::PartlyRead => {}
             log => return log,
         }
     }
     file.fetch_all()?;
     enlarge_memory(size);
-    rovelog::from_bytes(file.into_bytes(), &ReadOptions::default())
+    // SAFETY: no more of the file is read.
+    rovelog::from_bytes(unsafe { file.bytes() }, &ReadOptions::default())
 }
 
 /// Opens a log that consists of several files.
@@ -177,7 +162,8 @@ fn open_parts(files: &[(String, u64)]) -> Result<AnyLog> {
     for (number, (name, size)) in (0..).zip(files) {
         let file = HostFile::new(number, *size)?;
         file.fetch_all()?;
-        parts.push((name.clone(), file.into_bytes()));
+        // SAFETY: no more of the file is read.
+        parts.push((name.clone(), unsafe { file.bytes() }));
     }
     let (_, log) = parts.remove(0);
     rovelog::from_files(log, parts, &ReadOptions::default())

@@ -62,10 +62,14 @@ impl HostFile {
         self.fetch(&[0..self.size as u64])
     }
 
-    /// Returns the bytes of the file. No more of the file can be read afterwards.
-    pub(crate) fn into_bytes(self) -> Bytes {
+    /// Returns the bytes of the file.
+    ///
+    /// # Safety
+    /// The bytes must be dropped before more of the file is read.
+    pub(crate) unsafe fn bytes(&self) -> Bytes {
         // SAFETY: the memory has this size and is never freed. It is initialized, because new memory
-        // of WebAssembly consists of zeros. `self` is consumed, so it is not written any more.
+        // of WebAssembly consists of zeros. By the contract of this function, it is not written while
+        // it is borrowed.
         Bytes::from_static(unsafe { core::slice::from_raw_parts(self.memory, self.size) })
     }
 }
@@ -81,7 +85,7 @@ impl Ranges for HostFile {
                 #[allow(clippy::cast_possible_truncation, reason = "both are less than the size")]
                 let (at, len) = (start as usize, (end - start).min(MAX_READ) as usize);
                 // SAFETY: `at + len` is at most the size of the memory, and no reference to the
-                // memory exists: `into_bytes` consumes the file.
+                // memory exists, by the contract of `bytes`.
                 let done = unsafe { read(self.number, start as f64, self.memory.add(at), len) };
                 if usize::try_from(done) != Ok(len) {
                     let why = "the file cannot be read; it may have been changed or removed";

@@ -1,23 +1,24 @@
 //! Requests of the npm package, beside those of the page.
 
 use rovelog::core::internal::parallel::Jobs;
-use rovelog::{FORMATS, LogReader, RecoverOptions, Select, Topic};
+use rovelog::{FORMATS, RecoverOptions, Select, Topic};
 use rovelog_explore::{Explore, page};
 use rovelog_export::mcap::{self, McapOptions};
 use rovelog_export::table::{self, Kind, TableOptions};
-use rovelog_export::{ExportError, Loss, Provenance, ndjson};
+use rovelog_export::{ExportError, Exported, Loss, Provenance, ndjson};
 use serde_json::{Value, json};
 
 use crate::columns;
 
 /// Answer to a request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Reply {
     /// Media type of `bytes`.
     pub media_type: &'static str,
     /// Content of the answer.
     pub bytes: Vec<u8>,
-    /// Sentence for the user about data of the log that the content does not contain.
+    /// Text for the user about data of the log that the content does not contain: what cannot be read
+    /// or, in an export, what its format cannot represent.
     pub note: Option<String>,
 }
 
@@ -38,7 +39,7 @@ pub struct Reply {
 /// # Errors
 /// Returns an error if the request is unknown or not valid for this log, or if the log cannot be
 /// read.
-pub fn answer(explore: &Explore, name: &str, request: &str) -> Result<Reply, String> {
+pub fn answer(explore: &Explore, request: &str) -> Result<Reply, String> {
     let (kind, query) = request.split_once('?').unwrap_or((request, ""));
     let log = &**explore.log();
     let texts = |wanted: &str| {
@@ -50,86 +51,71 @@ pub fn answer(explore: &Explore, name: &str, request: &str) -> Result<Reply, Str
         let name = topics.first().ok_or("no topic".to_owned())?;
         log.topic(name).ok_or_else(|| format!("the log has no topic {name}"))
     };
+    let provenance = Provenance::new(explore.name());
     let exported = |error: ExportError| error.to_string();
-    match kind {
-        "facts" => Ok(document(&describe_log(explore))),
-        "topics" => Ok(document(&log.topics().iter().map(describe_topic).collect())),
-        "columns" => columns::of_topic(topic()?, &texts("field")).map(|bytes| Reply {
-            media_type: BYTES,
-            bytes,
-            note: None,
-        }),
+    let mut bytes = Vec::new();
+    // What the answer does not contain, beside the data of the log that cannot be read.
+    let mut missing = Vec::new();
+    let media_type = match kind {
+        "facts" => document(&describe_log(explore), &mut bytes),
+        "topics" => document(&log.topics().iter().map(describe_topic).collect(), &mut bytes),
+        "columns" => {
+            bytes = columns::of_topic(topic()?, &texts("field"))?;
+            BYTES
+        }
         "tables" => {
-            let bytes = columns::of_topics(log, &texts("topic"))?;
-            Ok(Reply { media_type: BYTES, bytes, note: None })
+            bytes = columns::of_topics(log, &texts("topic"))?;
+            BYTES
         }
         "records" => {
-            let mut lines = Vec::new();
             let select = Select::topic(&topic()?.name);
-            let (_, losses) =
-                ndjson::write(log, &select, Jobs::ONE, &mut lines, &mut |_| ()).map_err(exported)?;
-            Ok(export("application/x-ndjson", lines, &losses))
+            let written = ndjson::write(log, &select, Jobs::ONE, &mut bytes, &mut |_| ());
+            missing.extend(written.map_err(exported)?.1.iter().map(describe_loss));
+            "application/x-ndjson"
         }
         "csv" => {
-            let (out, table) = (vec![(topic()?.get(), Vec::new())], (Kind::Csv, &TableOptions::default()));
-            let (written, losses) =
-                table::write(log, out, &Select::all(), table, &Provenance::new(name), &mut |_| ())
-                    .map_err(exported)?;
-            let text = written.into_iter().flat_map(|table| table.out).collect();
-            Ok(export("text/csv", text, &losses))
+            let (out, table) = (vec![(topic()?.get(), &mut bytes)], (Kind::Csv, &TableOptions::default()));
+            let written = table::write(log, out, &Select::all(), table, &provenance, &mut |_| ());
+            missing.extend(written.map_err(exported)?.1.iter().map(describe_loss));
+            "text/csv"
         }
         "mcap" => {
-            let (select, options) = (Select::all(), McapOptions::default());
-            let done = mcap::write(
-                explore.log(),
-                &select,
-                &options,
-                &Provenance::new(name),
-                Vec::new(),
-                &mut |_| (),
-            )
-            .map_err(exported)?;
-            Ok(export(BYTES, done.out, &done.losses))
+            let (all, options) = (Select::all(), McapOptions::default());
+            let written = mcap::write(explore.log(), &all, &options, &provenance, &mut bytes, &mut |_| ());
+            let Exported { losses, notes, .. } = written.map_err(exported)?;
+            missing.extend(losses.iter().map(describe_loss).chain(notes));
+            BYTES
         }
-        "recover" => recover(log),
+        "recover" => {
+            let recovery = log.recover(&mut bytes, &RecoverOptions::default());
+            let recovery = recovery.map_err(|error| error.to_string())?;
+            missing.extend(recovery.left_out);
+            BYTES
+        }
         _ => {
             let answer = explore.answer(request).map_err(|error| error.to_string())?;
-            Ok(Reply { media_type: answer.media_type, bytes: answer.bytes, note: explore.losses() })
+            bytes = answer.bytes;
+            answer.media_type
         }
-    }
-}
-
-/// Returns a copy of the log without its damaged parts. The note states what is missing in it.
-fn recover(log: &dyn LogReader) -> Result<Reply, String> {
-    let mut bytes = Vec::new();
-    let recovery = log.recover(&mut bytes, &RecoverOptions::default()).map_err(|error| error.to_string())?;
-    let mut missing = recovery.left_out.clone();
-    if recovery.lost_bytes() > 0 {
-        missing.push(format!("{} lost bytes", recovery.lost_bytes()));
-    }
-    if recovery.missing_records > 0 {
-        missing.push(format!("{} missing records", recovery.missing_records));
-    }
+    };
+    // Damage may be found only while the log is read.
+    missing.splice(0..0, explore.losses());
     let note = (!missing.is_empty()).then(|| missing.join("; "));
-    Ok(Reply { media_type: BYTES, bytes, note })
+    Ok(Reply { media_type, bytes, note })
 }
 
 /// Media type of an answer without a type of its own.
 const BYTES: &str = "application/octet-stream";
 
-/// Returns a JSON answer.
-fn document(value: &Value) -> Reply {
-    Reply { media_type: "application/json", bytes: value.to_string().into_bytes(), note: None }
+/// Writes a JSON answer. Returns its media type.
+fn document(value: &Value, out: &mut Vec<u8>) -> &'static str {
+    out.extend_from_slice(value.to_string().as_bytes());
+    "application/json"
 }
 
-/// Returns an answer whose note lists the losses of an export.
-fn export(media_type: &'static str, bytes: Vec<u8>, losses: &[Loss]) -> Reply {
-    let texts = losses.iter().map(|Loss { topic, column, why, .. }| match &**column {
-        "" => format!("{topic}: {why}"),
-        column => format!("{topic}, {column}: {why}"),
-    });
-    let note = texts.collect::<Vec<_>>().join("; ");
-    Reply { media_type, bytes, note: (!note.is_empty()).then_some(note) }
+fn describe_loss(loss: &Loss) -> String {
+    let Loss { topic, column, why, .. } = loss;
+    if column.is_empty() { format!("{topic}: {why}") } else { format!("{topic}, {column}: {why}") }
 }
 
 fn describe_log(explore: &Explore) -> Value {
@@ -167,15 +153,17 @@ fn describe_topic(topic: &Topic) -> Value {
 /// Returns an error if the request is unknown.
 pub fn answer_without_log(request: &str) -> Result<Reply, String> {
     let (kind, query) = request.split_once('?').unwrap_or((request, ""));
-    match kind {
-        "start" => Ok(document(&page::start(&[], &[]))),
+    let value = match kind {
+        "start" => page::start(&[], &[]),
         "groups" => {
-            let names: Vec<String> =
-                form_urlencoded::parse(query.as_bytes()).map(|(_, name)| name.into_owned()).collect();
-            Ok(document(&json!(groups(&names))))
+            let names = form_urlencoded::parse(query.as_bytes()).map(|(_, name)| name.into_owned());
+            json!(groups(&names.collect::<Vec<_>>()))
         }
-        _ => Err("no log is open".to_owned()),
-    }
+        _ => return Err("no log is open".to_owned()),
+    };
+    let mut bytes = Vec::new();
+    let media_type = document(&value, &mut bytes);
+    Ok(Reply { media_type, bytes, note: None })
 }
 
 /// Divides files into logs by their names. A file is a companion of a log if a format says so, and

@@ -5,7 +5,7 @@
 // when each has read all logs once, so that both are compiled.
 
 import assert from "node:assert/strict";
-import { readdirSync, statSync } from "node:fs";
+import { readFileSync, readdirSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -82,7 +82,23 @@ const EXCEPTIONS = {
   "real_unsorted_chunks.bag": "it skips chunks that are not sorted by time",
   "two_types_one_topic.bag": "it decodes the messages of both types of a topic",
 };
+// Damage that is found only when a chunk is read is a warning, and `lost` tells it afterwards.
+const lossIsTold = async path => {
+  const bytes = readFileSync(path), warnings = [], warn = console.warn;
+  bytes[bytes.length >> 1] ^= 0xff;
+  const log = await open(bytes);
+  assert.equal(log.lost, null);
+  console.warn = text => warnings.push(text);
+  const rows = [...log.tables().values()].reduce((sum, table) => sum + table.rows, 0);
+  const csv = log.toCsv(log.topics[0].name);
+  console.warn = warn;
+  assert(rows > 0 && rows < log.recordCount);
+  assert(warnings.length === 1 && warnings[0].includes(log.lost), warnings);
+  assert(csv.missing.includes(log.lost));
+};
+
 const totals = {}, different = [], compared = [];
+for (const path of folders.flatMap(walk).filter(path => path.endsWith("real_imu_navsat_bz2_2015.bag"))) await lossIsTold(path);
 for (const path of folders.flatMap(walk).filter(path => /\.(ulg|bag)$/.test(path))) {
   const kind = path.endsWith(".bag") ? "rosbag" : "ulog", read = kind === "rosbag" ? rosbag : ulog;
   const total = totals[kind] ??= { logs: 0, refused: 0, topics: 0, values: 0, ours: 0, other: 0 };

@@ -60,7 +60,7 @@ class Page:
     def problems(self):
         """Opens the section with the problems, and returns its number of rows."""
         self.page.evaluate("document.getElementById('findings').open = true")
-        self.wait("() => !document.getElementById('found-more').textContent.startsWith('Reading')")
+        self.wait("() => found.childElementCount || document.getElementById('found-more').textContent.startsWith('Nothing')")
         rows = self.page.locator("#found tr").count()
         self.page.evaluate("document.getElementById('findings').open = false")
         return rows

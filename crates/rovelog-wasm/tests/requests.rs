@@ -27,7 +27,7 @@ fn parts(reply: &Reply) -> (Value, &[u8]) {
 #[test]
 fn columns_are_the_bytes_of_typed_arrays() {
     let log = open("rosbag/robot.bag");
-    let reply = answer(&log, "", "columns?topic=/fix&field=latitude&field=header").unwrap();
+    let reply = answer(&log, "columns?topic=/fix&field=latitude&field=header").unwrap();
     let (head, body) = parts(&reply);
     let columns = head["columns"].as_array().unwrap();
     let rows = number(&head["rows"]);
@@ -66,15 +66,15 @@ fn files_are_grouped_into_logs() {
 #[test]
 fn exports_name_what_is_missing() {
     let log = open("rosbag/robot.bag");
-    let topics = json(&answer(&log, "robot.bag", "topics").unwrap());
+    let topics = json(&answer(&log, "topics").unwrap());
     assert_eq!(topics.as_array().unwrap().len(), log.log().topics().len());
-    let csv = answer(&log, "robot.bag", "csv?topic=/fix").unwrap();
+    let csv = answer(&log, "csv?topic=/fix").unwrap();
     assert_eq!(csv.note, None);
     assert!(csv.bytes.starts_with(b"time,t_ns,"));
-    let recovered = answer(&log, "robot.bag", "recover").unwrap();
+    let recovered = answer(&log, "recover").unwrap();
     assert!(recovered.bytes.starts_with(b"#ROS"));
-    assert!(answer(&log, "robot.bag", "mcap").unwrap().bytes.starts_with(b"\x89MCAP0\r\n"));
-    assert!(answer(&log, "robot.bag", "csv?topic=/none").unwrap_err().contains("no topic /none"));
+    assert!(answer(&log, "mcap").unwrap().bytes.starts_with(b"\x89MCAP0\r\n"));
+    assert!(answer(&log, "csv?topic=/none").unwrap_err().contains("no topic /none"));
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn every_topic_of_the_corpus_has_columns_or_a_reason() {
         for topic in explore.log().topics() {
             let query: String =
                 form_urlencoded::Serializer::new(String::new()).append_pair("topic", &topic.name).finish();
-            if let Ok(reply) = answer(&explore, "", &format!("columns?{query}")) {
+            if let Ok(reply) = answer(&explore, &format!("columns?{query}")) {
                 let (head, body) = parts(&reply);
                 // Reading several topics gives the same bytes, unless the topic has no rows.
-                let tables = answer(&explore, "", &format!("tables?{query}")).unwrap();
+                let tables = answer(&explore, &format!("tables?{query}")).unwrap();
                 assert!(tables.bytes == reply.bytes || head["rows"] == 0, "{} {}", log.name, topic.name);
                 let last = head["columns"].as_array().unwrap().last().unwrap();
                 assert!(last["at"].as_u64().unwrap() <= body.len() as u64, "{} {}", log.name, topic.name);

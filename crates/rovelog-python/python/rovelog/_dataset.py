@@ -193,7 +193,7 @@ def _arrow_file(topic: TopicColumns) -> pa.Buffer:
     """Returns a file in the Arrow format that contains the whole topic."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, _schema(topic)) as writer:
-        for batch in pa.RecordBatchReader.from_stream(topic):
+        for batch in _batches(topic):
             writer.write_batch(batch)
     return sink.getvalue()
 
@@ -205,7 +205,8 @@ class _Memory(fs.FSSpecHandler):
     """
 
     fs: Any
-    """Function that creates the content. The base class compares file systems by this attribute."""
+    """Function that creates the content of the file. The base class compares this attribute to find
+    out whether two file systems are equal."""
 
     def __init__(self, make: Callable[[], pa.Buffer]) -> None:
         self.fs = make

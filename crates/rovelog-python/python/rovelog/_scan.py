@@ -53,7 +53,7 @@ def scan(
     found, other_topics = [], dict[str, None]()
     sources = _sources(logs)
     for source in sources:
-        with Log(_source.open_reader(source)) as log:
+        with _open(source) as log:
             warn_of_loss(log)
             if topic in log:
                 place = str(source) if isinstance(source, (str, os.PathLike)) else None

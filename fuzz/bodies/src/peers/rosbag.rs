@@ -7,10 +7,10 @@ use std::io::{Seek, Write};
 use rosbag::record_types::Connection;
 use rosbag::{ChunkRecord, IndexRecord, MessageRecord, RosBag};
 use rovelog::rosbag12::{BagOptions, BagReader, Rosbag, Version};
-use rovelog::{Align, Bytes, Format, LogReader, ReadOptions, RecoverOptions, Select};
+use rovelog::{Align, Bytes, Format, LogReader, ReadOptions};
 use tempfile::NamedTempFile;
 
-use super::call_peer;
+use super::{call_peer, check_rewritten};
 
 /// Maximum size in bytes of the data in a chunk. The peer allocates the size that a chunk states,
 /// and decompressing larger chunks would make the fuzzer slow.
@@ -52,17 +52,8 @@ pub fn rosbag_peers_rewrite(data: &[u8]) {
             assert_eq!(peer.count(), again.info().records, "the peer returns fewer messages");
         }
     };
+    check_rewritten(&bag, check);
     let mut out = Vec::new();
-    LogReader::recover(&bag, &mut out, &RecoverOptions::default()).expect("writing to memory succeeds");
-    check(&out);
-    let middle = bag.info().start.zip(bag.info().end).map(|(start, end)| start.nanos.midpoint(end.nanos));
-    for select in [Select::all(), Select::all().between(middle, None), Select::all().between(None, middle)] {
-        out.clear();
-        if bag.slice(&select, &mut out).is_ok() {
-            check(&out);
-        }
-    }
-    out.clear();
     if Rosbag::merge(&[&bag, &bag], Align::AsIs, &mut out).is_ok() {
         check(&out);
     }
@@ -285,15 +276,14 @@ fn fields(mut header: &[u8]) -> Option<BTreeMap<&[u8], &[u8]>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::corpus;
     use super::*;
 
     // If the peer stops at once, nothing is compared.
     #[test]
     fn most_messages_of_the_corpus_are_compared() {
-        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/rosbag");
         let (mut compared, mut ours) = (0, 0);
-        for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
-            let bytes = std::fs::read(entry.expect("a readable folder").path()).expect("a readable file");
+        for bytes in corpus("rosbag") {
             let Some(bag) = open(&bytes) else { continue };
             ours += bag.info().records;
             compared += compare(&bag, &bytes).map_or(0, |peer| peer.count());

@@ -9,21 +9,21 @@ use arbitrary::Unstructured;
 use px4_ulog::stream_parser::LogParser;
 use px4_ulog::stream_parser::model::{self, FlattenedFieldType};
 use rovelog::ulog_format::{Ulog, UlogReader};
-use rovelog::{Align, Bytes, Format, LogReader, ReadOptions, Record, RecoverOptions, Scalar, Select};
+use rovelog::{Align, Bytes, Format, LogReader, ReadOptions, Record, Scalar};
 use yule_log::builder::ULogParserBuilder;
 use yule_log::model::inst::{self, FieldValue};
 use yule_log::model::msg::UlogMessage;
 
-use super::call_peer;
 use super::ulog_sound::{HEADER_LEN, Sound, sound_parts};
+use super::{call_peer, check_rewritten};
 use crate::ulog::from_model;
 
 fn open(data: &[u8]) -> Option<UlogReader> {
     UlogReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Checks that our reader returns all rows, texts and dropouts that px4-ulog and `yule_log` return
-/// from the part of a file before the first damage.
+/// Reads a file with px4-ulog and `yule_log`. Checks that our reader returns all rows, texts and
+/// dropouts that they return from the parts of the file that follow the specification.
 pub fn ulog_peers(data: &[u8]) {
     compare(data);
 }
@@ -37,17 +37,8 @@ pub fn ulog_peers_rewrite(data: &[u8]) {
         assert!(!sound || is_sound(written), "not as specified: {}", written.escape_ascii());
         check_written(written);
     };
+    check_rewritten(&log, check);
     let mut out = Vec::new();
-    log.recover(&mut out, &RecoverOptions::default()).expect("writing to memory succeeds");
-    check(&out);
-    let middle = log.info().start.zip(log.info().end).map(|(start, end)| start.nanos.midpoint(end.nanos));
-    for select in [Select::all(), Select::all().between(middle, None), Select::all().between(None, middle)] {
-        out.clear();
-        if log.slice(&select, &mut out).is_ok() {
-            check(&out);
-        }
-    }
-    out.clear();
     if Ulog::merge(&[&log, &log], Align::AsIs, &mut out).is_ok() {
         check(&out);
     }
@@ -384,15 +375,14 @@ fn strip_value(value: &FieldValue, bytes: &mut &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::corpus;
     use super::*;
 
     // If the peers stop at once, or if no part of a log counts as undamaged, nothing is compared.
     #[test]
     fn most_rows_of_the_corpus_are_compared() {
-        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/ulog");
         let (mut compared, mut ours) = (0, 0);
-        for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
-            let bytes = std::fs::read(entry.expect("a readable folder").path()).expect("a readable file");
+        for bytes in corpus("ulog") {
             if let Some(log) = compare(&bytes) {
                 compared += log.comparisons;
                 ours += log.our_rows;

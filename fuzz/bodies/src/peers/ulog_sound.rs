@@ -1,5 +1,5 @@
-//! Finds the part of a ULog file that follows the specification. It uses no code of our reader, so
-//! that a mistake of the reader cannot hide a difference.
+//! Finds the parts of a ULog file that follow the specification. This module uses no code of our
+//! reader, so that a mistake of the reader cannot hide a difference.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -7,26 +7,26 @@ use std::ops::Range;
 /// Size in bytes of the file header.
 const FILE_HEADER_LEN: usize = 16;
 
-/// Size in bytes of the header of a message: its length and its type.
+/// Size in bytes of a message header, which contains the length and the type of the message.
 pub(super) const HEADER_LEN: usize = 3;
 
-/// Maximum number of elements in an array.
+/// Maximum number of array elements. A larger array does not fit into a message.
 const MAX_COUNT: usize = 65_535;
 
-/// Maximum size in bytes of a type. A row has at most 65 533 bytes, but padding at its end, which is
-/// not written, may be larger.
+/// Maximum size in bytes of a type. Only 65 533 bytes of a row can be written, but a type may also
+/// have padding at its end, which is not written.
 const MAX_SIZE: usize = 1 << 24;
 
-/// Part of a file that follows the specification.
+/// A part of a file that follows the specification.
 #[derive(Debug)]
 pub(super) struct Sound {
     /// Range of the part in the file.
     pub(super) range: Range<usize>,
-    /// End of the messages to compare. Messages at this offset and behind it are next to damage, which
-    /// may have replaced their ends.
+    /// Offset at which the comparison ends. The messages from this offset on are not compared, because
+    /// damage may have replaced their last bytes.
     pub(super) compared_until: usize,
-    /// Offsets of the messages that an unknown message follows. Whether it is damage cannot be seen,
-    /// so these messages are not compared, either.
+    /// Offsets of the messages that come directly before an unknown message. An unknown message may be
+    /// damage, which may have replaced their last bytes. So these messages are not compared.
     pub(super) before_unknown: Vec<usize>,
     /// True if the part has no unknown messages.
     pub(super) all_known: bool,
@@ -34,25 +34,35 @@ pub(super) struct Sound {
     pub(super) complete: bool,
 }
 
-/// Sizes of the rows of a format.
+/// The two sizes in bytes that the rows of a format may have.
 #[derive(Clone, Copy)]
 struct Sizes {
     full: usize,
-    /// Size without the padding fields at the end.
+    /// Size without the padding fields at the end of the format.
     trimmed: usize,
 }
 
-/// Definitions and subscriptions that the messages so far contain.
+/// A field of a format.
+struct Field<'a> {
+    ty: &'a str,
+    /// Number of elements. It is 1 if the field is not an array.
+    count: usize,
+    name: &'a str,
+}
+
+/// The definitions and subscriptions of the messages read so far.
 #[derive(Default)]
 struct Definitions<'a> {
-    /// For each format, its fields: type, number of elements, and name.
-    formats: HashMap<&'a str, Vec<(&'a str, usize, &'a str)>>,
+    /// Fields of each format, by the name of the format.
+    formats: HashMap<&'a str, Vec<Field<'a>>>,
+    /// Sizes of the rows, by the message id of the subscription.
     topics: HashMap<u16, Sizes>,
+    /// Format and instance of each subscription.
     instances: HashSet<(&'a str, u8)>,
 }
 
-/// Returns the parts of a file that follow the specification: the part before the first damage, and
-/// all appended data before it. The list is empty if the file header is wrong.
+/// Returns the parts of a file that follow the specification. These are the data section and each
+/// section of appended data, up to the first damage. The list is empty if the file header is wrong.
 pub(super) fn sound_parts(data: &[u8]) -> Vec<Sound> {
     let mut parts = Vec::new();
     if data.len() < FILE_HEADER_LEN || !data.starts_with(b"ULog\x01\x12\x35") {
@@ -133,8 +143,8 @@ fn ends_of_parts(data: &[u8]) -> Option<Vec<usize>> {
 }
 
 impl<'a> Definitions<'a> {
-    /// Adds the content of a message. Returns `None` if the message does not follow the
-    /// specification, and false if its type is unknown.
+    /// Adds the content of a message. Returns false if the type of the message is unknown, and `None`
+    /// if the message does not follow the specification.
     fn accept(&mut self, kind: u8, payload: &'a [u8], first: bool) -> Option<bool> {
         let valid = match kind {
             b'B' => {
@@ -164,26 +174,27 @@ impl<'a> Definitions<'a> {
     }
 
     fn define(&mut self, text: &'a str) -> Option<()> {
-        let (name, fields) = text.split_once(':')?;
+        let (format, fields) = text.split_once(':')?;
         let mut parsed = Vec::new();
         for field in fields.strip_suffix(';')?.split(';') {
-            let (ty, field) = field.split_once(' ')?;
+            let (ty, name) = field.split_once(' ')?;
             let (ty, count) = match ty.split_once('[') {
                 None => (ty, 1),
                 Some((ty, count)) => (ty, count.strip_suffix(']')?.parse().ok()?),
             };
-            let named = is_name(ty) && is_name(field) && parsed.iter().all(|(_, _, other)| *other != field);
+            let named =
+                is_name(ty) && is_name(name) && parsed.iter().all(|field: &Field<'_>| field.name != name);
             if !named || count > MAX_COUNT {
                 return None;
             }
-            parsed.push((ty, count, field));
+            parsed.push(Field { ty, count, name });
         }
         // px4-ulog would not return from an array of arrays of a type without data.
-        if parsed.iter().all(|(_, count, _)| *count == 0) {
+        if parsed.iter().all(|field| field.count == 0) {
             return None;
         }
-        let is_new = is_name(name) && basic_size(name).is_none() && !self.formats.contains_key(name);
-        is_new.then(|| drop(self.formats.insert(name, parsed)))
+        let is_new = is_name(format) && basic_size(format).is_none() && !self.formats.contains_key(format);
+        is_new.then(|| drop(self.formats.insert(format, parsed)))
     }
 
     fn subscribe(&mut self, payload: &'a [u8]) -> Option<()> {
@@ -196,10 +207,10 @@ impl<'a> Definitions<'a> {
 
     fn sizes(&self, name: &str) -> Option<Sizes> {
         let full = self.size(name, 0)?;
-        let padding =
-            self.formats[name].iter().rev().take_while(|(_, _, field)| field.starts_with("_padding"));
-        let padding: usize =
-            padding.map(|(ty, count, _)| Some(self.size(ty, 1)? * count)).sum::<Option<_>>()?;
+        let fields = self.formats[name].iter().rev();
+        let padding = fields.take_while(|field| field.name.starts_with("_padding"));
+        let padding = padding.map(|field| Some(self.size(field.ty, 1)? * field.count));
+        let padding: usize = padding.sum::<Option<_>>()?;
         Some(Sizes { full, trimmed: full - padding })
     }
 
@@ -210,8 +221,8 @@ impl<'a> Definitions<'a> {
             return Some(size);
         }
         let mut total = 0;
-        for (ty, count, _) in self.formats.get(ty).filter(|_| depth < 16)? {
-            total += self.size(ty, depth + 1)? * count;
+        for field in self.formats.get(ty).filter(|_| depth < 16)? {
+            total += self.size(field.ty, depth + 1)? * field.count;
             if total > MAX_SIZE {
                 return None;
             }
