@@ -17,6 +17,6 @@ for source in fuzz/fuzz_targets/*.rs; do
     tar -xzf "fuzz/seeds/$target.tar.gz" -C "$seeds"
     zip --quiet --junk-paths --recurse-paths "$OUT/${target}_seed_corpus.zip" "$seeds"
     rm -r "$seeds"
-    # Small inputs run faster, and the first pages of a log already contain its definitions.
+    # Small inputs run faster, and the first kilobytes of a log already contain its definitions.
     printf '[libfuzzer]\nmax_len = 8192\ntimeout = 20\n' > "$OUT/$target.options"
 done

@@ -3,12 +3,15 @@
 // - `ask(path, signal)` returns a promise of `bytes` and of `lost`, which describes the data of the
 //   log that cannot be read. It fails with the reason if the request cannot be answered. `signal`
 //   aborts a request whose answer is no longer needed.
-// - `show(image, path)` shows the picture that answers a request in an element.
+// - `show(image, path, signal)` shows the picture that answers a request in an element.
 const rovelogRequests = (() => {
   // Called with the number of a log and a description if data of the log is found to be lost.
   let lossFound = () => {};
   const onLoss = callback => { lossFound = callback; };
-  const ask = async (path, signal) => {
+  // Aborts all requests without a signal of their own, because the page shows another log.
+  let shown = new AbortController();
+  const abort = () => { shown.abort(); shown = new AbortController(); };
+  const ask = async (path, signal = shown.signal) => {
     const { bytes, lost } = await rovelogSource.ask(path, signal);
     if (lost) lossFound(parseInt(path.slice("logs/".length), 10), lost);
     return bytes;
@@ -47,7 +50,7 @@ const rovelogRequests = (() => {
   // Returns the path of a picture with a spectrum, such as `psd(x)`, in a time range.
   const spectrum = (log, text, range, width, theme) => `logs/${log}/spectrum?${query([["", text]], range)}&width=${Math.round(width)}&theme=${theme}`;
   const at = (log, what, topic, seconds) => `logs/${log}/${what}?${new URLSearchParams({ topic, at: seconds })}`;
-  return { ask, json, packed, signals, measures, spectrum, at, onLoss };
+  return { ask, json, packed, signals, measures, spectrum, at, onLoss, abort };
 })();
 // Makes characters visible that change the writing direction, because they can make a name look
 // like another name.

@@ -80,13 +80,15 @@ const rovelogScene = (place, host) => {
     const large = element("img", null, { alt: "" }), note = element("p", null, { class: "note" }), strip = element("div", null, { class: "strip" });
     made.append(large, note, strip);
     let shown = -1, shownStrip = "", waiting = 0;
+    // Pictures that are no longer shown need not be read.
+    let largeRequest = new AbortController(), stripRequest = new AbortController();
     const address = i => rovelogRequests.at(log, "image", topic, times[i]);
     const show = i => {
       if (i === shown) return;
       shown = i;
       clearTimeout(waiting);
       // Loading is delayed, because the pointer passes many images while it moves.
-      waiting = setTimeout(() => { rovelogSource.show(large, address(i)); large.alt = `${topic} at ${times[i].toFixed(3)} s`; note.textContent = `${times[i].toFixed(3)} s, ${i + 1} of ${times.length}`; }, 40);
+      waiting = setTimeout(() => { largeRequest.abort(); largeRequest = new AbortController(); rovelogSource.show(large, address(i), largeRequest.signal); large.alt = `${topic} at ${times[i].toFixed(3)} s`; note.textContent = `${times[i].toFixed(3)} s, ${i + 1} of ${times.length}`; }, 40);
     };
     // Small images, such as icons, are enlarged.
     large.addEventListener("load", () => large.classList.toggle("small", large.naturalWidth < 320));
@@ -97,10 +99,12 @@ const rovelogScene = (place, host) => {
       const chosen = Array.from({ length: count }, (_, k) => from + Math.floor(k * (to - from) / Math.max(count - 1, 1)));
       if (shownStrip !== chosen.join()) {
         shownStrip = chosen.join();
+        stripRequest.abort();
+        stripRequest = new AbortController();
         strip.replaceChildren(...chosen.map(i => {
           const button = element("button", null, { "aria-label": `Image at ${times[i].toFixed(2)} s`, title: `${times[i].toFixed(2)} s` });
           const image = element("img", null, { alt: "", loading: "lazy" });
-          rovelogSource.show(image, address(i));
+          rovelogSource.show(image, address(i), stripRequest.signal);
           button.append(image);
           button.addEventListener("click", () => host.point(times[i]));
           return button;

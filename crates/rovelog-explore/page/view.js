@@ -4,6 +4,7 @@
   const root = document.documentElement, prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const say = text => { by("said").textContent = visible(text); };
   const failed = error => {
+    if (error && error.name === "AbortError") return;
     by("problem").hidden = !error;
     by("problem").textContent = error ? visible(error.message || error) : "";
   };
@@ -93,7 +94,7 @@
   const host = {
     get charts() { return charts; }, colors, dark: () => prefersDark.matches, say, failed, changed,
     full: () => log ? [0, log.seconds] : [0, 1],
-    logs: () => [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
+    logs: () => !log ? [] : [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
     view: () => plots.view(),
     pointed: time => { now(time); scene.draw(time); },
     loaded: () => measure.refresh(),
@@ -186,6 +187,7 @@
     by("title").textContent = visible(state.log);
     by("facts").textContent = "Reading…";
     document.title = `${state.log} - Rovelog`;
+    rovelogRequests.abort();
     plots.clear(); scene.clear(); lines = []; linesLeftOut = 0; log = null; over = null;
     by("found").replaceChildren();
     const request = asked, found = await rovelogRequests.json(`logs/${number}`);
@@ -256,7 +258,7 @@
 
   // Shows the table of logs, which is filled row by row.
   const COLUMNS = [["name", "name"], ["format", "format"], ["bytes", "size"], ["time", "changed"], ["seconds", "length"], ["records", "records"], ["utc", "start"], ["state", "state"]];
-  let rows = [], sorted = ["name", 1], filling = false;
+  let rows = [], sorted = ["name", 1], filled = null;
   const table = () => {
     const words = by("find").value.toLowerCase(), [key, sign] = sorted;
     const value = row => row[key] ?? "";
@@ -280,6 +282,7 @@
     return head;
   }));
   const folder = async () => {
+    rovelogRequests.abort();
     plots.clear(); scene.clear(); log = null;
     by("log").hidden = true;
     by("table").hidden = false;
@@ -287,13 +290,15 @@
     by("facts").textContent = "";
     document.title = "Rovelog";
     heads(); table();
-    if (filling) return;
-    filling = true;
+    if (filled === rows) return;
+    const filling = filled = rows;
     let next = 0, pending = 0;
     const worker = async () => {
-      while (next < rows.length) {
+      while (next < filling.length && filled === filling) {
         const i = next++;
-        try { Object.assign(rows[i], await rovelogRequests.json(`logs/${i}/row`)); } catch (error) { rows[i].error = error.message; }
+        if (filling[i].state) continue;
+        // Rows are requested without the signal of a log, so that opening a log does not abort them.
+        try { Object.assign(filling[i], await rovelogRequests.json(`logs/${i}/row`, null)); } catch (error) { filling[i].error = error.message; }
         if (!pending) pending = setTimeout(() => { pending = 0; if (!log) table(); }, 200);
       }
     };
@@ -331,12 +336,18 @@
   addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { plots.resize(); scene.draw(null); }, 100); });
   prefersDark.addEventListener("change", () => { plots.redraw(); if (log) bandNames(); scene.draw(null); });
   addEventListener("hashchange", route);
-  const load = () => rovelogRequests.json("logs").then(found => {
-    start = found;
-    rows = start.logs.map(([name, bytes, time]) => ({ name, bytes, time }));
-    applied = null;
-    return route();
-  }).catch(failed);
+  const load = () => {
+    const address = location.hash, known = new Map(rows.map(row => [row.name, row]));
+    return rovelogRequests.json("logs", null).then(found => {
+      start = found;
+      rows = start.logs.map(([name, bytes, time]) => ({ ...known.get(name), name, bytes, time }));
+      // In the meantime, the page may have changed the address to that of the log that it still shows.
+      clearTimeout(saving);
+      if (location.hash !== address) history.replaceState(null, "", address || "#");
+      applied = null;
+      return route();
+    }).catch(failed);
+  };
   // Exposes the page to the source of requests, and the drawn data to the tests.
   window.rovelogView = {
     load, log: () => log, topics: () => [...new Set(plots.list().flat().map(([topic]) => topic).filter(Boolean))],

@@ -20,8 +20,8 @@ pub(crate) fn list(explore: &Explore) -> Value {
     let mut left_out = 0_usize;
     for text in explore.log.texts().into_iter().flatten() {
         let Some(time) = text.time else { continue };
-        // Messages are counted, but not kept, above the limit, because a log can have millions of them.
-        // Events are few, so they are only limited after sorting.
+        // Above the limit, messages are only counted, because a log can have millions of them. A log
+        // has few events, so they are limited after sorting.
         if lines.len() < MAX_LINES {
             lines.push((seconds(time.nanos), text.level, text.source.unwrap_or_default(), text.text));
         } else {

@@ -15,6 +15,8 @@ use rovelog::AnyLog;
 use rovelog_export::plot::Overview;
 use rovelog_export::{TimeBase, report};
 
+pub use packed::head;
+
 /// Maximum memory in bytes for the overviews of a log. If it is exceeded, the oldest overviews are
 /// removed. An overview contains the values of a signal, reduced to what a plot needs.
 const MAX_OVERVIEW_BYTES: usize = 128 << 20;

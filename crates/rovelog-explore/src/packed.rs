@@ -8,19 +8,26 @@ use serde_json::Value;
 /// 2. the header as JSON
 /// 3. the arrays one after the other, with the lengths that the header states
 ///
-/// Numbers are little endian. The header is padded with spaces so that the arrays start at a
-/// multiple of 8 bytes. This allows the script in the browser to use them as a `Float64Array`
-/// without copying.
+/// Numbers are little endian. The arrays start at a multiple of 8 bytes, so that the script in the
+/// browser can use them as a `Float64Array` without copying.
 pub(crate) fn packed<'a>(header: &Value, arrays: impl IntoIterator<Item = &'a [f64]>) -> Vec<u8> {
+    let mut bytes = head(header, 0);
+    arrays.into_iter().flatten().for_each(|number| bytes.extend(number.to_le_bytes()));
+    bytes
+}
+
+/// Encodes the size of a header as a 32-bit number, and the header as JSON. The header is padded with
+/// spaces, so that the result has a multiple of 8 bytes. The result has space for `more` bytes.
+#[expect(clippy::cast_possible_truncation, reason = "a header of 4 GB does not fit into a browser")]
+pub fn head(header: &Value, more: usize) -> Vec<u8> {
     let mut text = header.to_string();
-    // The header is padded with spaces so that the arrays after it are aligned to 8 bytes. Spaces
-    // after a JSON value are valid JSON.
+    // Spaces after a JSON value are valid JSON.
     while !(4 + text.len()).is_multiple_of(8) {
         text.push(' ');
     }
-    let mut bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+    let mut bytes = Vec::with_capacity(4 + text.len() + more);
+    bytes.extend((text.len() as u32).to_le_bytes());
     bytes.extend(text.as_bytes());
-    arrays.into_iter().flatten().for_each(|number| bytes.extend(number.to_le_bytes()));
     bytes
 }
 

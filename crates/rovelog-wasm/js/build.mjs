@@ -46,7 +46,7 @@ for (const [name, content] of Object.entries(SCRIPTS)) {
 for (const [name, content] of Object.entries(STYLES)) replace(`<link rel="stylesheet" href="${name}">`, inline("style", content));
 replace('href="icon.svg"', `href="data:image/svg+xml;base64,${Buffer.from(page("icon.svg")).toString("base64")}"`);
 replace('<main id="table"', `${own("welcome.html")}<main id="table"`);
-replace("All logs</a>", 'All logs</a>\n<label class="button">Open more <input type="file" id="more-files" multiple></label>');
+replace("All logs</a>", 'All logs</a>\n<label class="button">Open more <input type="file" id="more-files" multiple></label>\n<p class="note" id="left-out"></p>');
 replace('<p id="measured"', '<label>Save <select id="save"><option value="">Save as…</option></select></label>\n<p id="saved" class="note" role="status"></p>\n<p id="measured"');
 // Scripts run when the page has been parsed, as those with `defer` do in the page of the server.
 const worker = own("instance.js").replaceAll("export ", "") + own("worker.js");

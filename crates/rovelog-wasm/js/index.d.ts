@@ -4,7 +4,8 @@ export type Source = Uint8Array | ArrayBuffer | Blob | string | URL;
 /**
  * Opens a log. Its format is detected. A log that is compressed as a whole is decompressed.
  *
- * @param options.companions the other files of the log, such as the other parts of an RLD recording
+ * @param options.companions the other files of the log, such as the other parts of an RLD recording,
+ *   in any order. Their names must be those of the recording, so they cannot be bytes.
  * @throws Error if the source cannot be read, or if it is no log of a known format
  */
 export function open(source: Source, options?: { companions?: Source[] }): Promise<Log>;
@@ -49,6 +50,8 @@ export interface Columns {
   rows: number;
   /** The columns by name. `t_ns` is the time in nanoseconds on the clock of the log. */
   columns: Record<string, Column>;
+  /** What cannot be read of the log, or null. */
+  missing: string | null;
   /** Fields that have no column: raw bytes and lists of variable length. `records` has them. */
   omitted: string[];
 }
@@ -57,6 +60,11 @@ export interface Columns {
 export interface Saved {
   bytes: Uint8Array;
   /** What the file does not contain, such as records that cannot be read, or null. */
+  missing: string | null;
+}
+
+export interface Records extends Iterable<Record<string, unknown>> {
+  /** What cannot be read of the log, and records of the topic that cannot be decoded, or null. */
   missing: string | null;
 }
 
@@ -71,7 +79,7 @@ export class Log {
   readonly state: string;
   /** Number of records of all topics. */
   readonly recordCount: number;
-  /** What could not be read so far, or null. Damage that is found later is also a console warning. */
+  /** What could not be read so far, or null. Damage may be found only while data is read. */
   readonly lost: string | null;
   /** Start of the log in UTC, or null if it is unknown. */
   readonly startTime: Date | null;
@@ -79,10 +87,10 @@ export class Log {
   readonly problems: Problem[];
   /** Reads fields of a topic as typed arrays. Without `fields`, all fields are read. */
   columns(topic: string, fields?: string[]): Columns;
-  /** Reads several topics at once, or all topics. Topics without columns are left out. */
+  /** Reads several topics at once; without `topics`, all. Topics without columns are left out. */
   tables(topics?: string[]): Map<string, Columns>;
   /** The records of a topic in time order. Integers above 2^53 are rounded; `columns` is exact. */
-  records(topic: string): Generator<Record<string, unknown>>;
+  records(topic: string): Records;
   /** The rows of a topic as CSV. */
   toCsv(topic: string): Saved;
   /** The log as MCAP, with lz4. */

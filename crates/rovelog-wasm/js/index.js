@@ -6,9 +6,9 @@ const module = () => {
   compiled ??= (async () => {
     const address = new URL("./rovelog.wasm", import.meta.url);
     if (address.protocol !== "file:") return WebAssembly.compileStreaming(fetch(address));
-    const { readFile } = await import("node:fs/promises");
+    const { readFile } = await import(/* webpackIgnore: true */ "node:fs/promises");
     return WebAssembly.compile(await readFile(address));
-  })();
+  })().catch(error => { compiled = null; throw error; });
   return compiled;
 };
 
@@ -17,7 +17,7 @@ const memoryFile = (name, bytes) => ({ name, size: bytes.length, read: (at, into
 // Describes a file for an instance.
 const describe = async source => {
   if (typeof source === "string" || source instanceof URL) {
-    const fs = await import("node:fs"), { basename } = await import("node:path"), { fileURLToPath } = await import("node:url");
+    const fs = await import(/* webpackIgnore: true */ "node:fs"), { basename } = await import(/* webpackIgnore: true */ "node:path"), { fileURLToPath } = await import(/* webpackIgnore: true */ "node:url");
     const path = source instanceof URL ? fileURLToPath(source) : source, file = fs.openSync(path);
     const read = (at, into) => { if (fs.readSync(file, into, 0, into.length, at) !== into.length) throw new Error("the file has become shorter"); };
     return { name: basename(path), size: fs.fstatSync(file).size, read, close: () => fs.closeSync(file) };
@@ -33,8 +33,9 @@ const describe = async source => {
 };
 
 export const open = async (source, { companions = [] } = {}) => {
-  const files = await Promise.all([source, ...companions].map(describe));
+  const files = [];
   try {
+    for (const one of [source, ...companions]) files.push(await describe(one));
     return new Log(new Instance(await module(), files).open());
   } finally {
     for (const file of files) file.close?.();
@@ -70,24 +71,25 @@ export class Log {
     return this.#instance.json("problems");
   }
 
-  // Answers a request for data. Damage that was not known before is a warning.
+  // Answers a request for data. Damage may be found only while the log is read.
   #read(request) {
     const { bytes, note } = this.#instance.answer(request);
-    if (note !== this.#lost) console.warn(`rovelog: ${note}`);
     this.#lost = this.#instance.json("facts").lost;
-    return bytes;
+    return { bytes, missing: note };
   }
 
   columns(topic, fields = []) {
-    return this.#tables(`columns?${query([["topic", topic], ...fields.map(field => ["field", field])])}`).get(topic);
+    const tables = this.#tables(`columns?${query([["topic", topic], ...fields.map(field => ["field", field])])}`);
+    return tables.values().next().value;
   }
 
-  tables(topics = []) {
-    return this.#tables(`tables?${query(topics.map(topic => ["topic", topic]))}`);
+  tables(topics) {
+    if (topics && !topics.length) return new Map();
+    return this.#tables(`tables?${query((topics || []).map(topic => ["topic", topic]))}`);
   }
 
   #tables(request) {
-    const bytes = this.#read(request);
+    const { bytes, missing } = this.#read(request);
     const length = new DataView(bytes.buffer).getUint32(0, true), base = 4 + length;
     const values = ({ type, at }, rows) => {
       if (type !== "text") return new ARRAYS[type](bytes.buffer, base + at, rows);
@@ -98,33 +100,32 @@ export class Log {
       type: found.type, values: values(found, rows), valid: found.valid === null ? null : new Uint8Array(bytes.buffer, base + found.valid, rows),
     }];
     const tables = JSON.parse(new TextDecoder().decode(bytes.subarray(4, base)));
-    return new Map(tables.map(({ topic, rows, columns, omitted }) => [topic, { rows, omitted, columns: Object.fromEntries(columns.map(found => column(found, rows))) }]));
+    return new Map(tables.map(({ topic, rows, columns, omitted }) => [topic, { rows, omitted, missing, columns: Object.fromEntries(columns.map(found => column(found, rows))) }]));
   }
 
-  *records(topic) {
-    const bytes = this.#read(`records?${query({ topic })}`);
-    const decoder = new TextDecoder();
-    for (let start = 0, end; start < bytes.length; start = end + 1) {
-      end = bytes.indexOf(10, start);
-      yield JSON.parse(decoder.decode(bytes.subarray(start, end)));
-    }
+  records(topic) {
+    const { bytes, missing } = this.#read(`records?${query({ topic })}`), decoder = new TextDecoder();
+    return {
+      missing,
+      *[Symbol.iterator]() {
+        for (let start = 0, end; start < bytes.length; start = end + 1) {
+          end = bytes.indexOf(10, start);
+          yield JSON.parse(decoder.decode(bytes.subarray(start, end)));
+        }
+      },
+    };
   }
 
   toCsv(topic) {
-    return this.#saved(`csv?${query({ topic })}`);
+    return this.#read(`csv?${query({ topic })}`);
   }
 
   toMcap() {
-    return this.#saved("mcap");
+    return this.#read("mcap");
   }
 
   recover() {
-    return this.#saved("recover");
-  }
-
-  #saved(request) {
-    const { bytes, note } = this.#instance.answer(request);
-    return { bytes, missing: note };
+    return this.#read("recover");
   }
 
   close() {

@@ -9,6 +9,8 @@ export class Instance {
   constructor(module, files = []) {
     this.files = files;
     this.failure = null;
+    // Why a file could not be read.
+    this.cause = null;
     const at = (start, length) => new Uint8Array(this.exports.memory.buffer, start >>> 0, length >>> 0);
     this.at = at;
     const host = {
@@ -16,7 +18,8 @@ export class Instance {
         try {
           files[file].read(start, at(into, length));
           return length;
-        } catch {
+        } catch (error) {
+          this.cause = error.message;
           return -1;
         }
       },
@@ -48,14 +51,15 @@ export class Instance {
       this.at(this.exports.rovelog_request(bytes.length), bytes.length).set(bytes);
       reply = this.exports[name](...more) >>> 0;
     } catch (error) {
-      // The module has panicked, or its memory is not sufficient. It cannot be used any more.
-      this.failure = `the log cannot be read: ${this.failure || `the memory is not sufficient (${error.message})`}`;
+      // The module has panicked, or it was stopped, probably because its memory is not sufficient. It
+      // cannot be used any more.
+      this.failure = `the log cannot be read: ${this.failure || `its reader was stopped, perhaps for lack of memory (${error.message})`}`;
       throw new Error(this.failure);
     }
     const [failed, type, typeLength, body, bodyLength, note, noteLength] = new Uint32Array(this.exports.memory.buffer, reply, 7);
     // The bytes are copied, because the next call overwrites them.
     const copy = this.at(body, bodyLength).slice();
-    if (failed) throw new Error(text(copy));
+    if (failed) throw new Error(text(copy) + (this.cause ? ` (${this.cause})` : ""));
     return { type: text(this.at(type, typeLength)), bytes: copy, note: noteLength ? text(this.at(note, noteLength)) : null };
   }
 }

@@ -3,7 +3,7 @@
 // worker, and nothing leaves the machine.
 const rovelogSource = (() => {
   const by = id => document.getElementById(id);
-  const LOG = /\.(ulg|rld|bag|vel)(\.active)?(\.(gz|bz2|xz|zst|lz4))?$|\.(zip|tar)$/i;
+  const LOG = /\.(ulg|rld|bag|vel)(\.active)?(\.(gz|bz2|xz|zst|lz4))?$|\.(zip|tar)$/i, HIDDEN = /(^|\/)\./;
   // The logs: the name of each, and its files.
   let logs = [];
   let chosen = () => {};
@@ -39,6 +39,7 @@ const rovelogSource = (() => {
   const send = async (message, signal) => {
     const made = await worker;
     return new Promise((resolve, reject) => {
+      if (signal && signal.aborted) return reject(new DOMException("aborted", "AbortError"));
       if (signal) signal.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError")));
       waiting.push({ message, signal, resolve, reject });
       next(made);
@@ -55,16 +56,17 @@ const rovelogSource = (() => {
     start.logs = logs.map(({ name, files }) => [name, files.reduce((sum, file) => sum + file.size, 0), files[0].lastModified]);
     return { bytes: new TextEncoder().encode(JSON.stringify(start)).buffer, lost: null };
   };
-  const blob = async path => {
-    const { type, bytes, lost } = await ask(path);
+  const blob = async (path, signal) => {
+    const { type, bytes, lost } = await ask(path, signal);
     return { blob: new Blob([bytes], { type }), lost };
   };
-  const show = async (image, path) => {
+  const show = async (image, path, signal) => {
     try {
-      const address = URL.createObjectURL((await blob(path)).blob);
+      const address = URL.createObjectURL((await blob(path, signal)).blob);
       image.addEventListener("load", () => URL.revokeObjectURL(address), { once: true });
       image.src = address;
     } catch (error) {
+      if (error.name === "AbortError") return;
       image.dispatchEvent(new Event("error"));
       image.title = error.message;
     }
@@ -89,7 +91,9 @@ const rovelogSource = (() => {
     const names = new URLSearchParams(found.map(({ name }) => ["name", name]));
     const groups = text((await send({ number: null, request: `groups?${names}` })).bytes);
     const made = groups.map(group => ({ name: found[group[0]].name, files: group.map(i => found[i].file) }));
-    const kept = made.filter(({ name }) => made.length === 1 || LOG.test(name));
+    const kept = made.filter(({ name }) => made.length === 1 || (LOG.test(name) && !HIDDEN.test(name)));
+    const leftOut = made.length - kept.length;
+    by("left-out").textContent = leftOut ? `${leftOut} ${leftOut === 1 ? "file is" : "files are"} left out, because the name is not that of a log.` : "";
     by("problem").hidden = kept.length > 0;
     by("problem").textContent = kept.length ? "" : "There is no log among these files: .ulg, .rld, .bag or .vel";
     if (!kept.length) return;
@@ -102,7 +106,7 @@ const rovelogSource = (() => {
       logs.push({ name, files: log.files });
     }
     by("welcome").hidden = true;
-    const shown = decodeURIComponent((location.hash.match(/[#&]log=([^&]*)/) || [])[1] || "");
+    const shown = new URLSearchParams(location.hash.slice(1)).get("log");
     const isFirst = logs.length === kept.length;
     if (kept.length === 1 && !(isFirst && taken.has(shown))) history.replaceState(null, "", `#log=${encodeURIComponent(logs[logs.length - 1].name)}`);
     else if (!taken.has(shown) || !isFirst) history.replaceState(null, "", "#");
@@ -130,13 +134,12 @@ const rovelogSource = (() => {
   }
 
   // Saves a copy of the log in another form.
-  const ENDINGS = { mcap: "mcap", csv: "csv" };
   by("save").addEventListener("change", async event => {
     const [kind, topic] = JSON.parse(event.target.value || "[]"), log = window.rovelogView.log();
     event.target.value = "";
-    if (!kind) return;
+    if (!kind || !log) return;
     const stem = log.name.replace(/^.*\//, "").replace(/\.(gz|bz2|xz|zst|lz4)$/i, "").replace(/\.([^.]*)$/, "");
-    const end = ENDINGS[kind] || { ulog: "ulg", rld: "rld", rosbag: "bag", vel: "vel" }[log.id];
+    const end = kind === "recover" ? { ulog: "ulg", rld: "rld", rosbag: "bag", vel: "vel" }[log.id] : kind;
     const name = [stem, topic && topic.replace(/[^\w.-]+/g, "_"), kind === "recover" && "recovered", end].filter(Boolean).join(".");
     by("saved").textContent = `Writing ${name}…`;
     try {

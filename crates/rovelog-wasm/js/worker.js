@@ -1,10 +1,11 @@
 // Reads logs in a Web Worker, so that the page stays responsive. The page sends one request at a
 // time.
 
-// Maximum size in bytes of all open logs. The log that was used last is open in any case.
-const MAX_OPEN = 1 << 30;
+// Maximum size in bytes of all open logs. The last two logs are open in any case, because the page
+// may draw one over the other.
+const MAX_OPEN_BYTES = 1 << 30;
 
-let module = null;
+let module = null, broken = "the page is not loaded";
 // Open logs by their number, the most recently used last.
 const open = new Map();
 
@@ -15,18 +16,21 @@ const hostFile = file => ({
   read: (at, bytes) => bytes.set(new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(at, at + bytes.length)))),
 });
 
+const size = files => files.reduce((sum, { size }) => sum + size, 0);
 const opened = (number, files) => {
   const known = open.get(number);
   open.delete(number);
+  // Logs are closed before another one is opened.
+  const bytes = () => size(files) + [...open.values()].reduce((sum, log) => sum + size(log.files), 0);
+  while (open.size > 1 && bytes() > MAX_OPEN_BYTES) open.delete(open.keys().next().value);
   // A log that has failed is opened again.
   const log = known && !known.failure ? known : new Instance(module, files.map(hostFile)).open();
   open.set(number, log);
-  const bytes = () => [...open.values()].reduce((sum, { files }) => sum + files.reduce((sum, { size }) => sum + size, 0), 0);
-  while (open.size > 1 && bytes() > MAX_OPEN) open.delete(open.keys().next().value);
   return log;
 };
 
 const answer = ({ number, files, request }) => {
+  if (!module) throw new Error(broken);
   if (number === null) return new Instance(module).answer(request);
   // A row of the table needs only the summary, so the log is not kept open for it.
   if (request === "row" && !open.has(number)) return new Instance(module, files.map(hostFile)).open(false).answer(request);
@@ -35,7 +39,7 @@ const answer = ({ number, files, request }) => {
 
 onmessage = ({ data }) => {
   if (data.code) {
-    module = new WebAssembly.Module(data.code);
+    try { module = new WebAssembly.Module(data.code); } catch (error) { broken = `this browser cannot run the page: ${error.message}`; }
     return;
   }
   try {

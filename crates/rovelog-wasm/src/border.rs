@@ -55,6 +55,8 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rovelog_request(len: usize) -> *mut u8 {
     STATE.with_borrow_mut(|state| {
+        // The last reply may be as large as the log.
+        (state.reply, state.raw) = (Reply::default(), None);
         state.request = vec![0; len];
         state.request.as_mut_ptr()
     })
@@ -64,7 +66,8 @@ pub(crate) extern "C" fn rovelog_request(len: usize) -> *mut u8 {
 /// The first file is the log, and the others are its companion files. JavaScript reads a file by its
 /// position in the list.
 ///
-/// If `whole` is 0, only the parts of the log that are needed for its summary are read.
+/// If `whole` is 0, only the parts of a log with an index that its summary needs are read. A log of
+/// several files is always read completely.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rovelog_open(whole: u32) -> *const RawReply {
     std::panic::set_hook(Box::new(|panic| {
@@ -133,10 +136,12 @@ fn enlarge_memory(size: u64) {
     // Memory that is never written takes no memory of the machine. If there is not enough, the
     // allocator continues with small steps.
     let _ = memory.try_reserve(usize::try_from(size.saturating_mul(2)).map_or(0, |size| size.min(1 << 30)));
+    // Otherwise the compiler may remove memory that is not used.
+    std::hint::black_box(&memory);
 }
 
-/// Opens a log that is a single file. If `whole` is false, only the parts are read that its summary
-/// needs, if its format has an index.
+/// Opens a log that is a single file. If `whole` is false and the log has an index, only the parts
+/// that its summary needs are read.
 fn open_file(size: u64, whole: bool) -> Result<AnyLog> {
     let file = HostFile::new(0, size)?;
     if !whole && rovelog::outline(&file, None)? && !file.unread().is_empty() {
@@ -165,6 +170,5 @@ fn open_parts(files: &[(String, u64)]) -> Result<AnyLog> {
         // SAFETY: no more of the file is read.
         parts.push((name.clone(), unsafe { file.bytes() }));
     }
-    let (_, log) = parts.remove(0);
-    rovelog::from_files(log, parts, &ReadOptions::default())
+    rovelog::from_files(parts, &ReadOptions::default())
 }

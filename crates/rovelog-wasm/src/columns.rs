@@ -33,12 +33,15 @@ pub(crate) fn of_topic(topic: TopicRef<'_>, fields: &[String]) -> Result<Vec<u8>
     for batch in batches {
         table.push(&batch.map_err(|error| error.to_string())?)?;
     }
-    encode(vec![table])
+    Ok(encode(vec![table]))
 }
 
 /// Returns the columns of several topics, or of all topics if `names` is empty. The log is read
 /// once. Topics without columns are left out.
 pub(crate) fn of_topics(log: &dyn LogReader, names: &[String]) -> Result<Vec<u8>, String> {
+    for name in names {
+        log.topic(name).ok_or_else(|| format!("the log has no topic {name}"))?;
+    }
     let select = if names.is_empty() { Select::all() } else { Select::topics(names) };
     let mut tables: Vec<Option<Table>> = log.topics().iter().map(|_| None).collect();
     for batch in log.batches(&select) {
@@ -47,7 +50,7 @@ pub(crate) fn of_topics(log: &dyn LogReader, names: &[String]) -> Result<Vec<u8>
         let table = tables[topic.index()].get_or_insert_with(new);
         table.push(&batch)?;
     }
-    encode(tables.into_iter().flatten().collect())
+    Ok(encode(tables.into_iter().flatten().collect()))
 }
 
 /// The columns of a topic.
@@ -154,7 +157,7 @@ fn type_name(data_type: &DataType) -> &'static str {
 }
 
 /// Encodes tables. The description of the module states the form.
-fn encode(tables: Vec<Table>) -> Result<Vec<u8>, String> {
+fn encode(tables: Vec<Table>) -> Vec<u8> {
     let mut end = 0_usize;
     // Returns the start of the next `len` bytes.
     let mut place = |len: usize| {
@@ -173,15 +176,7 @@ fn encode(tables: Vec<Table>) -> Result<Vec<u8>, String> {
         described
             .push(json!({ "topic": topic, "rows": rows, "columns": columns, "omitted": flat.omitted() }));
     }
-    let mut head = Value::from(described).to_string();
-    // The text is padded with spaces so that the columns start at a multiple of 8 bytes.
-    while !(4 + head.len()).is_multiple_of(8) {
-        head.push(' ');
-    }
-    let size = u32::try_from(head.len()).map_err(|_| "the topics have too many columns")?;
-    let mut bytes = Vec::with_capacity(4 + head.len() + end);
-    bytes.extend_from_slice(&size.to_le_bytes());
-    bytes.extend_from_slice(head.as_bytes());
+    let mut bytes = rovelog_explore::head(&Value::from(described), end);
     for Column { data_type, values, ends, valid, .. } in tables.into_iter().flat_map(|table| table.columns) {
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         if data_type == "text" {
@@ -193,5 +188,5 @@ fn encode(tables: Vec<Table>) -> Result<Vec<u8>, String> {
             bytes.extend_from_slice(&valid);
         }
     }
-    Ok(bytes)
+    bytes
 }

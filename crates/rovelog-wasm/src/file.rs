@@ -21,7 +21,7 @@ unsafe extern "C" {
     fn read(file: u32, at: f64, into: *mut u8, len: usize) -> i32;
 }
 
-/// A file, of which parts are in memory. Its memory is reserved when it is opened. Pages of it that
+/// A file that is partly in memory. Its memory is reserved when it is opened. Pages of it that
 /// are never written take no memory of the machine.
 pub(crate) struct HostFile {
     number: u32,

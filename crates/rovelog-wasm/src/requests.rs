@@ -1,7 +1,9 @@
-//! Requests of the npm package, beside those of the page.
+//! Requests of the npm package, in addition to those of the page.
+
+use std::collections::BTreeMap;
 
 use rovelog::core::internal::parallel::Jobs;
-use rovelog::{FORMATS, RecoverOptions, Select, Topic};
+use rovelog::{RecoverOptions, Select, Topic};
 use rovelog_explore::{Explore, page};
 use rovelog_export::mcap::{self, McapOptions};
 use rovelog_export::table::{self, Kind, TableOptions};
@@ -54,7 +56,7 @@ pub fn answer(explore: &Explore, request: &str) -> Result<Reply, String> {
     let provenance = Provenance::new(explore.name());
     let exported = |error: ExportError| error.to_string();
     let mut bytes = Vec::new();
-    // What the answer does not contain, beside the data of the log that cannot be read.
+    // What the answer does not contain, in addition to the data of the log that cannot be read.
     let mut missing = Vec::new();
     let media_type = match kind {
         "facts" => document(&describe_log(explore), &mut bytes),
@@ -169,18 +171,24 @@ pub fn answer_without_log(request: &str) -> Result<Reply, String> {
 /// Divides files into logs by their names. A file is a companion of a log if a format says so, and
 /// if both are in the same folder.
 fn groups(names: &[String]) -> Vec<Vec<usize>> {
-    let at = |name: &str| names.iter().position(|known| known == name);
-    let companions = |name: &str| {
-        let (folder, file) = name.rsplit_once('/').map_or(("", name), |(folder, file)| (folder, file));
-        let full =
-            |other: &str| if folder.is_empty() { other.to_owned() } else { format!("{folder}/{other}") };
-        let others = FORMATS
-            .iter()
-            .filter_map(|format| format.files)
-            .flat_map(|files| (files.others)(file, &|other| at(&full(other)).is_some()));
-        others.filter_map(|other| at(&full(&other))).collect::<Vec<usize>>()
+    let split = |name: &str| {
+        name.rsplit_once('/')
+            .map_or((String::new(), name.to_owned()), |(folder, file)| (folder.to_owned(), file.to_owned()))
     };
-    let others: Vec<Vec<usize>> = names.iter().map(|name| companions(name)).collect();
+    let mut folders: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
+    for (number, name) in names.iter().enumerate() {
+        let (folder, file) = split(name);
+        folders.entry(folder).or_default().push((number, file));
+    }
+    let others: Vec<Vec<usize>> = names
+        .iter()
+        .map(|name| {
+            let (folder, file) = split(name);
+            let files = &folders[&folder];
+            let known: Vec<&str> = files.iter().map(|(_, file)| &**file).collect();
+            rovelog::companions_among(&file, &known).into_iter().map(|at| files[at].0).collect()
+        })
+        .collect();
     let is_log = |number: &usize| !others.iter().any(|others| others.contains(number));
     (0..names.len()).filter(is_log).map(|number| [vec![number], others[number].clone()].concat()).collect()
 }

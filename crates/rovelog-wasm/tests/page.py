@@ -58,10 +58,10 @@ class Page:
         return None if self.page.evaluate("document.getElementById('problem').hidden") else self.page.text_content("#problem")
 
     def problems(self):
-        """Opens the section with the problems, and returns its number of rows."""
+        """Opens the section with the findings and problems, and returns the number of problems."""
         self.page.evaluate("document.getElementById('findings').open = true")
         self.wait("() => found.childElementCount || document.getElementById('found-more').textContent.startsWith('Nothing')")
-        rows = self.page.locator("#found tr").count()
+        rows = self.page.locator("#found td:first-child", has_text="bytes ").count()
         self.page.evaluate("document.getElementById('findings').open = false")
         return rows
 
@@ -92,7 +92,7 @@ def compare(page, program, log, seen):
     assert {topic["name"]: (topic["type"], topic["count"]) for topic in topics} == wanted, f"{log}: the topics differ"
     _, out = rovelog(program, "check", log, "-f", "json", "-q")
     if json.loads(out)["problems"]:
-        assert page.problems() > 0, f"{log}: the page shows no problem"
+        assert page.problems() > 0, f"{log}: the page shows no problem of the file"
         seen["damaged"] += 1
     shown = [topic["name"] for topic in topics if topic["count"] > 0]
     chosen = [topic["name"] for topic in topics if 0 < topic["count"] <= MAX_ROWS][:MAX_TOPICS]

@@ -135,8 +135,8 @@ pub use health::{health, health_with};
 #[cfg(feature = "mmap")]
 pub use mmap::{install_abort_handler, install_sigbus_handler};
 pub use open::{
-    companions, from_bytes, from_bytes_as, from_files, open, open_as, open_stream, open_stream_as,
-    open_watched, open_with, outline,
+    companions, companions_among, from_bytes, from_bytes_as, from_files, open, open_as, open_stream,
+    open_stream_as, open_watched, open_with, outline,
 };
 pub use options::{AnyFormat, options};
 pub use watch::Watch;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rovelog_core::format::SEARCH_LEN;
 use rovelog_core::internal::partial::{END, Ranges};
-use rovelog_core::{Bytes, Error, LogStream, ReadOptions, Result};
+use rovelog_core::{Bytes, Error, ErrorKind, FormatInfo, LogStream, ReadOptions, Result};
 
 #[cfg(feature = "compressed")]
 use crate::archive::{self, Archive, Member, archive_at, member_at};
@@ -171,18 +171,49 @@ struct CompanionFile {
 
 /// Returns the companion files of the log whose first file is `name`. They are in the same folder.
 fn companion_files(format: &str, path: &Path, name: &str) -> Vec<CompanionFile> {
-    let files = FORMATS.iter().find(|known| known.id == format).and_then(|format| format.files);
-    let Some(files) = files else { return Vec::new() };
-    let first = SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
     let file = |name: &str| {
         let paths = SUFFIXES.iter().map(|suffix| path.with_file_name(format!("{name}{suffix}")));
         paths.into_iter().find(|path| path.is_file())
     };
-    let names = (files.others)(first, &|name| file(name).is_some());
+    let names = companion_names(format, name, &|name| file(name).is_some());
     names.into_iter().filter_map(|name| Some(CompanionFile { path: file(&name)?, name })).collect()
 }
 
-/// Returns the bytes of a companion file, which are decompressed if needed.
+/// Returns the names of the companion files of the log whose first file is `name`, in their order.
+/// `exists` tells whether there is a file with a name. All names passed to `exists` and returned are
+/// without the suffix of a compression.
+fn companion_names(format: &str, name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let files = FORMATS.iter().find(|known| known.id == format).and_then(|format| format.files);
+    files.map_or_else(Vec::new, |files| (files.others)(plain_name(name), exists))
+}
+
+/// Returns the name of a file without the suffix of a compression.
+fn plain_name(name: &str) -> &str {
+    SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
+
+/// Returns which of the files with these names are companion files of the file `name`, whatever its
+/// format. The result contains positions in `names`. The files must be in the same folder as the
+/// file `name`, and the names must not contain the folder.
+pub fn companions_among(name: &str, names: &[&str]) -> Vec<usize> {
+    let at = |name: &str| names.iter().position(|known| plain_name(known) == name);
+    let companions = |format: &FormatInfo| companion_names(format.id, name, &|name| at(name).is_some());
+    FORMATS.iter().flat_map(companions).filter_map(|name| at(&name)).collect()
+}
+
+/// Returns the bytes of a companion file, which are decompressed if needed. An error names the file.
+fn companion(name: &str, bytes: Result<Bytes>, options: &ReadOptions) -> Result<Bytes> {
+    bytes.and_then(|bytes| unpacked(bytes, options)).map_err(|error| {
+        let what = format!("file {name}, which belongs to this log, cannot be read: {error}");
+        let named = Error::new(error.format, error.kind, error.offset, what);
+        match error.next {
+            Some(next) => named.with_next(next),
+            None => named,
+        }
+    })
+}
+
+/// Returns the bytes of a file, which are decompressed if needed.
 fn unpacked(bytes: Bytes, options: &ReadOptions) -> Result<Bytes> {
     #[cfg(feature = "compressed")]
     if let Some(compression) = packed::Compression::of(&bytes) {
@@ -209,16 +240,8 @@ fn with_companions(
     }
     let mut companions = Vec::with_capacity(files.len());
     for CompanionFile { name, path } in files {
-        let loaded = load(&path, |_| Ok(()), watch);
-        let bytes = loaded.and_then(|((), bytes)| unpacked(bytes, options)).map_err(|error| {
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
-            let what = format!("file {file}, which belongs to this log, cannot be read: {error}");
-            let named = Error::new(error.format, error.kind, error.offset, what);
-            match error.next {
-                Some(next) => named.with_next(next),
-                None => named,
-            }
-        })?;
+        let loaded = load(&path, |_| Ok(()), watch).map(|((), bytes)| bytes);
+        let bytes = companion(&path.file_name().unwrap_or_default().to_string_lossy(), loaded, options)?;
         companions.push((name, bytes));
     }
     from_files_as(format, bytes, companions, options)
@@ -281,15 +304,32 @@ pub fn from_bytes_as<'a>(
 }
 
 /// Opens a log that is in memory, together with its companion files, such as the other parts of a
-/// recording. Each companion file has its name and its bytes. Any of the files may be compressed.
-/// [`FormatInfo::files`](crate::FormatInfo::files) tells which files belong to a log.
+/// recording. Each file has its name and its bytes, which may be compressed. The first file is the
+/// log. [`companions_among`] tells which files belong to it.
 ///
 /// # Errors
-/// Returns the errors of [`from_bytes`].
-pub fn from_files(bytes: Bytes, companions: Vec<(String, Bytes)>, options: &ReadOptions) -> Result<AnyLog> {
-    let unpack = |(name, bytes)| Ok((name, unpacked(bytes, options)?));
-    let companions = companions.into_iter().map(unpack).collect::<Result<Vec<_>>>()?;
-    let open = |format: &str, bytes, options: &ReadOptions| from_files_as(format, bytes, companions, options);
+/// Returns the errors of [`from_bytes`]. Returns an error if there is no file, or if a file does not
+/// belong to the log by its name.
+pub fn from_files(files: Vec<(String, Bytes)>, options: &ReadOptions) -> Result<AnyLog> {
+    let invalid = |why: String| Error::new("rovelog", ErrorKind::InvalidArgument, None, why);
+    let mut files = files.into_iter();
+    let (name, bytes) = files.next().ok_or_else(|| invalid("there is no file".to_owned()))?;
+    let read = |(name, bytes): (String, Bytes)| {
+        Ok((plain_name(&name).to_owned(), companion(&name, Ok(bytes), options)?))
+    };
+    let mut others = files.map(read).collect::<Result<Vec<_>>>()?;
+    let mut open = |format: &str, bytes, options: &ReadOptions| {
+        let place =
+            |others: &[(String, Bytes)], name: &str| others.iter().position(|(other, _)| other == name);
+        let names = companion_names(format, &name, &|name| place(&others, name).is_some());
+        // The formats expect the files in the order of the names.
+        let ordered = names.iter().filter_map(|name| Some(others.swap_remove(place(&others, name)?)));
+        let ordered: Vec<_> = ordered.collect();
+        match others.first() {
+            Some((other, _)) => Err(invalid(format!("file {other} does not belong to the log {name}"))),
+            None => from_files_as(format, bytes, ordered, options),
+        }
+    };
     match identify_all(&bytes, None)? {
         FileKind::Log(format) => open(format, bytes, options),
         #[cfg(feature = "compressed")]

@@ -299,3 +299,30 @@ fn separately_compressed_parts_are_joined() {
     let error = rovelog::open(folder.path().join("bad.rld")).unwrap_err().to_string();
     assert!(error.contains("bad_p1.rld.gz"), "{error}");
 }
+
+#[test]
+fn files_in_memory_are_joined_in_any_order() {
+    let parts = parts_of_a_recording();
+    let file = |name: &str, bytes: &[u8]| (name.to_owned(), Bytes::copy_from_slice(bytes));
+    let files = vec![
+        file("x.rld.gz", &gzip(&parts[0])),
+        file("x_p2.rld.zst", &zstd(&parts[2])),
+        file("x_p1.rld", &parts[1]),
+    ];
+    let names: Vec<&str> = files.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(rovelog::companions_among("x.rld.gz", &names), [2, 1]);
+    assert!(rovelog::companions_among("y.rld", &names).is_empty());
+    let log = rovelog::from_files(files.clone(), &ReadOptions::default()).unwrap();
+    assert_eq!((log.info().state, log.info().records), (State::Complete, 50));
+    // A file of another recording, and a file that cannot be decompressed, are named.
+    let refused = |other: (String, Bytes)| {
+        let files = vec![files[0].clone(), other];
+        rovelog::from_files(files, &ReadOptions::default()).err().map(|error| error.to_string())
+    };
+    let error = refused(file("y_p1.rld", &parts[1])).unwrap();
+    assert!(error.contains("y_p1.rld does not belong to the log x.rld.gz"), "{error}");
+    let mut bad = gzip(&parts[1]);
+    bad[12..].fill(0xff);
+    let error = refused(file("x_p1.rld.gz", &bad)).unwrap();
+    assert!(error.contains("x_p1.rld.gz"), "{error}");
+}

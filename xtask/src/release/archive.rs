@@ -113,10 +113,9 @@ fn build(target: &str, profile: &str) -> Result<PathBuf> {
         let (variable, compiler) = compiler(target);
         build.env(variable, compiler);
     }
-    // The workflow builds the page of `rovelog view --save` first, with `cargo xtask web`.
-    let page = crate::place::target().join("web/page/index.html");
-    if page.is_file() {
-        build.env("ROVELOG_PAGE", page);
+    // The page of `rovelog view --save`.
+    if let Some(web) = crate::web::build()? {
+        build.env("ROVELOG_PAGE", web.join("page/index.html"));
     }
     run(&mut build)?;
     let name = if target.contains("windows") { "rovelog.exe" } else { "rovelog" };

@@ -41,8 +41,10 @@ pub(crate) struct Args {
     #[arg(long)]
     no_open: bool,
     /// Write a page that opens logs without a server, and end
-    #[arg(long, value_name = "PAGE", conflicts_with = "logs")]
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["logs", "port", "no_open"])]
     save: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -52,7 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             Failure::failed("this build does not contain the page")
                 .next("use a released binary, or build the page from source with cargo xtask web")
         })?;
-        return save(page, path, context);
+        return save(page, path, args.out, context);
     }
     if let Some(address) = args.logs.iter().find(|log| rovelog::is_address(log)) {
         return Err(Failure::usage("rovelog view reads only logs on this machine")
@@ -85,8 +87,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// Writes the page that opens logs without a server.
-fn save(page: &[u8], path: &Path, context: &Context) -> Outcome {
-    let mut out = OutFile::create(path, &[], OutArgs::default())?;
+fn save(page: &[u8], path: &Path, args: OutArgs, context: &Context) -> Outcome {
+    let mut out = OutFile::create(path, &[], args)?;
     out.write_all(page)?;
     out.finish()?;
     context.note(&format!("wrote {}; open it in a browser and drop logs on it", path.display()));

@@ -151,8 +151,12 @@ def _table(name: str, logs: list[_ScannedLog]) -> polars.LazyFrame:
     that is named `log` becomes `log_`.
     """
     pl, columns = require("polars"), _common_columns(name, logs)
-    path = "log" if "log" not in columns else "path of the log"
-    return lazy_frame(logs, {path: pl.String(), **columns}, path).rename({"log": "log_", path: "log"}, strict=False)
+    free = "log"
+    while free in columns:
+        free += "_"
+    return lazy_frame(logs, {"path of the log": pl.String(), **columns}, "path of the log").rename(
+        {"log": free, "path of the log": "log"}, strict=False
+    )
 
 
 def _common_columns(topic: str, logs: list[_ScannedLog]) -> Schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rovelog._errors import UnsupportedError
 from rovelog._optional import require
 from rovelog._suggest import short_name
 
@@ -25,10 +26,13 @@ def query(log: Log, text: str, params: Params) -> duckdb.DuckDBPyRelation:
 
 def used_topics(log: Log, text: str) -> dict[str, Topic]:
     """Returns the topics with records whose name occurs in the text of a query."""
-    # DuckDB ignores the case of names. A topic that is only mentioned in a string costs time, but
-    # does no harm.
-    topics = {short_name(topic.name): topic for topic in log.topics.values() if topic.count}
-    return {name: topic for name, topic in topics.items() if name.lower() in text.lower()}
+    # A topic that is only mentioned in a string costs time, but does no harm.
+    found = {short_name(topic.name): topic for topic in log.topics.values() if topic.count}
+    used = {name: topic for name, topic in found.items() if name.lower() in text.lower()}
+    # DuckDB ignores the case of names.
+    if len({name.lower() for name in used}) < len(used):
+        raise UnsupportedError(f"topics differ only in the case of their names, which SQL ignores: {', '.join(used)}")
+    return used
 
 
 def run(text: str, params: Params, tables: Mapping[str, object]) -> duckdb.DuckDBPyRelation:

@@ -125,8 +125,8 @@ impl Returned {
         Some(())
     }
 
-    /// Adds the messages of a chunk. If its index lists more messages, a damaged length makes one
-    /// message contain others, so the chunk is left out.
+    /// Adds the messages of a chunk. If the index lists more messages than the peer returned, a damaged
+    /// length has merged messages, and the chunk is not compared.
     fn add_chunk(&mut self, chunk: ChunkMessages) {
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
         for (connection, _) in &chunk.messages {

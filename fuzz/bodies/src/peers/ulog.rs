@@ -14,7 +14,7 @@ use yule_log::builder::ULogParserBuilder;
 use yule_log::model::inst::{self, FieldValue};
 use yule_log::model::msg::UlogMessage;
 
-use super::ulog_sound::{HEADER_LEN, Sound, sound_parts};
+use super::ulog_sound::{FILE_HEADER_LEN, HEADER_LEN, SoundPart, sound_parts};
 use super::{call_peer, check_rewritten};
 use crate::ulog::from_model;
 
@@ -22,8 +22,8 @@ fn open(data: &[u8]) -> Option<UlogReader> {
     UlogReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Reads a file with px4-ulog and `yule_log`. Checks that our reader returns all rows, texts and
-/// dropouts that they return from the parts of the file that follow the specification.
+/// Reads a file with px4-ulog and `yule_log`. Checks that our reader returns all rows that they return
+/// from the parts of the file that follow the specification, and the texts and dropouts of px4-ulog.
 pub fn ulog_peers(data: &[u8]) {
     compare(data);
 }
@@ -119,7 +119,10 @@ fn compare(data: &[u8]) -> Option<Compared> {
     let parts = sound_parts(data);
     let first = parts.first()?;
     let Some(log) = open(data) else {
-        assert!(first.range.len() <= 16, "our reader refuses a log that follows the specification");
+        assert!(
+            first.range.len() <= FILE_HEADER_LEN,
+            "our reader refuses a log that follows the specification"
+        );
         return None;
     };
     // The times of a second log in the same file are counted from another start.
@@ -129,7 +132,7 @@ fn compare(data: &[u8]) -> Option<Compared> {
         .map(|record| (record.offset.try_into().expect("an index"), record))
         .collect();
     let is_compared = |at: usize| {
-        let before_damage = |part: &Sound| part.range.start <= at && at < part.compared_until;
+        let before_damage = |part: &SoundPart| part.range.start <= at && at < part.compared_until;
         parts.iter().any(|part| before_damage(part) && !part.before_unknown.contains(&at))
     };
     let px4 = px4(data, &parts);
@@ -149,9 +152,10 @@ fn compare(data: &[u8]) -> Option<Compared> {
             check_fields(&log, record, &row.fields);
         }
     }
-    let end = |parts: &[Sound]| parts.last().map_or(0, |part| part.compared_until);
+    let end = |parts: &[SoundPart]| parts.last().map_or(0, |part| part.compared_until);
     let uncertain = first.before_unknown.first().copied().unwrap_or(first.compared_until);
-    check_messages(&log, &px4, uncertain.min(first.compared_until));
+    let compared_until = uncertain.min(first.compared_until);
+    check_messages(&log, &px4, compared_until, compared_until == data.len());
     let yule = yule(&data[first.range.clone()]);
     for YuleRow { offset, format, instance, row } in yule.rows.iter().filter(|row| is_compared(row.offset)) {
         // The specification says that fields whose names start with `_padding` have any type.
@@ -215,8 +219,9 @@ fn scalar(ty: &FlattenedFieldType) -> Option<Scalar> {
     })
 }
 
-/// Checks that the texts and dropouts before an offset are those that a peer returned.
-fn check_messages<T>(log: &UlogReader, peer: &Returned<T>, end: usize) {
+/// Checks that the texts and dropouts before an offset are those that a peer returned. If `is_whole`
+/// is true, the peer must not have returned more of them.
+fn check_messages<T>(log: &UlogReader, peer: &Returned<T>, end: usize, is_whole: bool) {
     let before = |offset: u64| offset < end as u64;
     let texts: Vec<_> = log.texts().into_iter().flatten().filter(|text| before(text.offset)).collect();
     for (ours, (time, level, text)) in texts.iter().zip(&peer.texts) {
@@ -235,11 +240,14 @@ fn check_messages<T>(log: &UlogReader, peer: &Returned<T>, end: usize) {
     assert_eq!(dropouts[..common], peer.dropouts[..common]);
     if peer.complete {
         assert!(texts.len() <= peer.texts.len() && dropouts.len() <= peer.dropouts.len());
+        if is_whole {
+            assert_eq!((texts.len(), dropouts.len()), (peer.texts.len(), peer.dropouts.len()));
+        }
     }
 }
 
 /// Reads parts of a file with px4-ulog.
-fn px4(data: &[u8], parts: &[Sound]) -> Returned<Px4Row> {
+fn px4(data: &[u8], parts: &[SoundPart]) -> Returned<Px4Row> {
     let mut returned = Returned::default();
     let (rows, dropouts, texts) = (&mut returned.rows, &mut returned.dropouts, RefCell::new(Vec::new()));
     let mut on_data = |message: &model::DataMessage<'_>| rows.push(px4_row(data, message));

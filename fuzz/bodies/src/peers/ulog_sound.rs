@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Size in bytes of the file header.
-const FILE_HEADER_LEN: usize = 16;
+pub(super) const FILE_HEADER_LEN: usize = 16;
 
 /// Size in bytes of a message header, which contains the length and the type of the message.
 pub(super) const HEADER_LEN: usize = 3;
@@ -19,7 +19,7 @@ const MAX_SIZE: usize = 1 << 24;
 
 /// A part of a file that follows the specification.
 #[derive(Debug)]
-pub(super) struct Sound {
+pub(super) struct SoundPart {
     /// Range of the part in the file.
     pub(super) range: Range<usize>,
     /// Offset at which the comparison ends. The messages from this offset on are not compared, because
@@ -40,6 +40,12 @@ struct Sizes {
     full: usize,
     /// Size without the padding fields at the end of the format.
     trimmed: usize,
+}
+
+/// Whether the specification defines the type of a message.
+enum Type {
+    Known,
+    Unknown,
 }
 
 /// A field of a format.
@@ -63,7 +69,7 @@ struct Definitions<'a> {
 
 /// Returns the parts of a file that follow the specification. These are the data section and each
 /// section of appended data, up to the first damage. The list is empty if the file header is wrong.
-pub(super) fn sound_parts(data: &[u8]) -> Vec<Sound> {
+pub(super) fn sound_parts(data: &[u8]) -> Vec<SoundPart> {
     let mut parts = Vec::new();
     if data.len() < FILE_HEADER_LEN || !data.starts_with(b"ULog\x01\x12\x35") {
         return parts;
@@ -78,8 +84,8 @@ pub(super) fn sound_parts(data: &[u8]) -> Vec<Sound> {
         let mut is_damaged = false;
         while let Some((kind, payload)) = message(&data[at..end]) {
             match definitions.accept(kind, payload, at == FILE_HEADER_LEN) {
-                Some(true) => known.push(at),
-                Some(false) => {
+                Some(Type::Known) => known.push(at),
+                Some(Type::Unknown) => {
                     before_unknown.extend(known.last());
                     unknown.push(at);
                 }
@@ -100,7 +106,7 @@ pub(super) fn sound_parts(data: &[u8]) -> Vec<Sound> {
         let damage_at = (!complete).then(|| known.last().copied().unwrap_or(start));
         let compared_until = first_uncertain(&known, &unknown).or(damage_at).unwrap_or(at);
         let all_known = unknown.is_empty();
-        parts.push(Sound { range: start..at, compared_until, before_unknown, all_known, complete });
+        parts.push(SoundPart { range: start..at, compared_until, before_unknown, all_known, complete });
         if is_damaged {
             break;
         }
@@ -109,9 +115,9 @@ pub(super) fn sound_parts(data: &[u8]) -> Vec<Sound> {
     parts
 }
 
-/// Returns the offset of the first message that cannot be told from damage, because fewer than three
-/// known messages follow the last unknown message. `known` and `unknown` are the offsets of all
-/// known and unknown messages.
+/// Returns the offset from which messages are not compared: that of the fourth-last known message, if
+/// an unknown message follows it. An unknown message near the end may be damage. `known` and `unknown`
+/// are the offsets of all known and unknown messages.
 fn first_uncertain(known: &[usize], unknown: &[usize]) -> Option<usize> {
     let earlier = known.len().checked_sub(4).map_or(0, |index| known[index]);
     unknown.last().filter(|at| **at > earlier).map(|_| earlier)
@@ -143,9 +149,8 @@ fn ends_of_parts(data: &[u8]) -> Option<Vec<usize>> {
 }
 
 impl<'a> Definitions<'a> {
-    /// Adds the content of a message. Returns false if the type of the message is unknown, and `None`
-    /// if the message does not follow the specification.
-    fn accept(&mut self, kind: u8, payload: &'a [u8], first: bool) -> Option<bool> {
+    /// Adds the content of a message. Returns `None` if the message does not follow the specification.
+    fn accept(&mut self, kind: u8, payload: &'a [u8], first: bool) -> Option<Type> {
         let valid = match kind {
             b'B' => {
                 let known = |flags: &[u8]| flags[8] <= 1 && flags[9..16].iter().all(|byte| *byte == 0);
@@ -168,9 +173,9 @@ impl<'a> Definitions<'a> {
             b'C' => payload.len() >= 11 && payload[0].wrapping_sub(b'0') < 8,
             b'S' => payload == b"\x2f\x73\x13\x20\x25\x0c\xbb\x12",
             b'O' | b'R' => payload.len() == 2,
-            _ => return Some(false),
+            _ => return Some(Type::Unknown),
         };
-        valid.then_some(true)
+        valid.then_some(Type::Known)
     }
 
     fn define(&mut self, text: &'a str) -> Option<()> {
