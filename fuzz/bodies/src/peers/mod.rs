@@ -1,7 +1,7 @@
 //! Fuzz targets that compare our readers with other Rust crates that read the same formats. Every
 //! message that such a crate returns from an undamaged part of a log must be a message of ours, with
-//! the same bytes. Messages of ULogs are identified by their offset, and those of bags by their topic
-//! and time.
+//! the same bytes. Messages of a ULog are identified by their offset, and those of bags by their
+//! topic and time.
 //!
 //! These crates are called peers. A peer may stop, or panic, in the middle of a log. Then only what
 //! it returned before is compared.
