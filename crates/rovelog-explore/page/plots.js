@@ -1,8 +1,8 @@
 "use strict";
 // Plots with their signals, the loaded data, and the visible time range. `host` provides charts,
-// the shown log and the overlaid log (`logs`), the full time range (`full`), the format of times
-// (`clock`), a function that draws cursors (`cursors`), and callbacks for changes (`changed`), loaded
-// data (`loaded`) and clicks (`clicked`).
+// the shown log and the overlaid log (`logs`), whether the log is only partly read (`partly`), the full
+// time range (`full`), the format of times (`clock`), a function that draws cursors (`cursors`), and
+// callbacks for changes (`changed`), loaded data (`loaded`) and clicks (`clicked`).
 const rovelogPlots = (place, host) => {
   const plots = [];
   let view = [0, 1], cursor = null, active = null, busy = false, timer = 0, marks = [];
@@ -53,8 +53,8 @@ const rovelogPlots = (place, host) => {
 
   const width = () => Math.max(place.clientWidth - 70, 300);
   // Loads the visible time range and an equal range on both sides, at three times the screen width.
-  // So short moves need no request.
-  const load = async plot => {
+  // So short moves need no request. Of a log that is only partly read, a preview is drawn first.
+  const load = async (plot, preview = !plot.panel && host.partly()) => {
     if (spectrumOf(plot)) return picture(plot);
     const [a, b] = view, span = b - a, full = host.full();
     const range = [Math.max(a - span, full[0]), Math.min(b + span, full[1])];
@@ -67,7 +67,7 @@ const rovelogPlots = (place, host) => {
     for (const { log, shift, name, over } of host.logs()) {
       let parts;
       try {
-        parts = await rovelogRequests.signals(log, plot.signals, [range[0] - shift, range[1] - shift], columns, signal);
+        parts = await rovelogRequests.signals(log, plot.signals, [range[0] - shift, range[1] - shift], columns, signal, preview);
       } catch (error) {
         if (outdated()) return;
         throw error;
@@ -86,25 +86,28 @@ const rovelogPlots = (place, host) => {
       if (!over) plot.missing = plot.signals.flatMap(([topic, field], k) => parts[k] && !parts[k].error ? [] : [[topic ? `${short(topic)}.${field}` : field, parts[k]?.error || "not in this log"]]);
     }
     // A plot that is shown first leaves out lines that are constant, unless all lines are.
-    const varying = new Set(plot.first ? found.filter(s => new Set(s.v.filter(v => v !== null)).size > 1).map(s => s.signal) : []);
-    plot.first = false;
+    const varying = new Set(plot.first && !preview ? found.filter(s => new Set(s.v.filter(v => v !== null)).size > 1).map(s => s.signal) : []);
+    if (!preview) plot.first = false;
     if (varying.size) {
       plot.signals = plot.signals.filter(signal => varying.has(signal));
       for (let k = found.length; k--;) if (!varying.has(found[k].signal)) found.splice(k, 1);
       found.forEach(s => { s.pen = plot.signals.indexOf(s.signal) + (s.over ? 7 : 0); });
     }
-    plot.loaded = { range, columns: columns / (range[1] - range[0]) };
-    const before = plot.panel;
+    plot.loaded = preview ? null : { range, columns: columns / (range[1] - range[0]) };
+    const before = plot.panel, wasPreview = plot.preview;
+    plot.preview = preview;
     plot.panel = panelOf(plot, found);
     const alike = before && plot.u && before.series.length === plot.panel.series.length && before.lanes === plot.panel.lanes
       && before.series.every((s, k) => s.label === plot.panel.series[k].label);
     if (alike) {
       Object.assign(before, plot.panel);
       plot.panel = before;
+      if (wasPreview) legend(plot);
       plot.u.setData(charts().joined(before), false);
       within(() => plot.u.setScale("x", { min: view[0], max: view[1] }));
     } else draw(plot);
     describe(plot);
+    if (preview) return load(plot, false);
     host.loaded();
   };
   const reload = (now = false) => {
@@ -222,7 +225,8 @@ const rovelogPlots = (place, host) => {
     const close = element("button", "Remove plot", { class: "close", "aria-label": `Remove plot ${title(plot)}` });
     close.addEventListener("click", () => remove(plot));
     const missing = (plot.missing || []).map(([name, why]) => element("span", `${name}: ${why}`, { class: "note" }));
-    caption.replaceChildren(head, ...items, ...missing, close);
+    const preview = plot.preview ? [element("span", "preview from a few samples", { class: "note" })] : [];
+    caption.replaceChildren(head, ...items, ...missing, ...preview, close);
     plot.outputs = [...caption.querySelectorAll("output")];
   };
 

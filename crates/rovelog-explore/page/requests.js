@@ -36,9 +36,9 @@ const rovelogRequests = (() => {
   };
   // Returns the values of signals in a time range. Each signal has times in seconds (`t`) and
   // values (`v`). A value of null interrupts the line. The entry of an invalid expression only has
-  // the property `error`.
-  const signals = async (log, wanted, range, width, signal) => {
-    const { header, take } = await packed(`logs/${log}/signals?${query(wanted, range)}&width=${Math.round(width)}`, signal);
+  // the property `error`. If `preview` is true, only a few samples of each signal are read.
+  const signals = async (log, wanted, range, width, signal, preview) => {
+    const { header, take } = await packed(`logs/${log}/signals?${query(wanted, range)}&width=${Math.round(width)}${preview ? "&preview=1" : ""}`, signal);
     return header.series.map(found => {
       if (!found || found.error) return found;
       const t = take(found.points), v = Array.from(take(found.points), value => isFinite(value) ? value : null);

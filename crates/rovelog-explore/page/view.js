@@ -96,6 +96,7 @@
     full: () => log ? [0, log.seconds] : [0, 1],
     logs: () => !log ? [] : [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
     view: () => plots.view(),
+    partly: () => log !== null && log.partly,
     pointed: time => { now(time); scene.draw(time); },
     loaded: () => measure.refresh(),
     clicked: (time, event) => measure.click(time, event),

@@ -9,9 +9,11 @@ mod scene;
 mod signals;
 mod summary;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rovelog::AnyLog;
+use rovelog::core::internal::partial::Unread;
 use rovelog_export::plot::Overview;
 use rovelog_export::{TimeBase, report};
 
@@ -84,7 +86,8 @@ impl Explore {
     /// | `sources` | topics with images or point clouds, and the times of their records |
     /// | `image?topic=T&at=2.5`, `cloud?topic=T&at=2.5` | the image or the points at a time |
     ///
-    /// A request may name several signals. If `topic` is empty, `field` is an expression. Times are
+    /// A request may name several signals. With `preview=1`, their values are those of a few records
+    /// at places that are spread evenly over the log. If `topic` is empty, `field` is an expression. Times are
     /// in seconds since the start of the log. Facts are JSON. Numbers are sent as JSON text followed
     /// by arrays of 64-bit floats.
     ///
@@ -93,6 +96,14 @@ impl Explore {
     /// be read.
     pub fn answer(&self, request: &str) -> Result<Answer, ExploreError> {
         request::answer(self, request).map_err(ExploreError)
+    }
+
+    /// Returns the byte ranges of the file that must still be read to answer a request. When they
+    /// were read, the log must be opened again, and may then need further ranges. The result is
+    /// `None` if the whole file is needed. A log that was read completely needs nothing.
+    pub fn needed(&self, request: &str) -> Option<Vec<Range<u64>>> {
+        let is_whole = self.log.unread().is_none_or(Unread::is_empty);
+        if is_whole { Some(Vec::new()) } else { request::needed(self, request) }
     }
 
     /// Returns a description of the bytes and records that could not be read so far, or `None`. If

@@ -1,5 +1,7 @@
 //! Requests as text, and the function that answers each of them.
 
+use std::ops::Range;
+
 use rovelog_export::plot::Theme;
 use serde_json::{Value, json};
 
@@ -42,6 +44,18 @@ pub(crate) fn answer(log: &Explore, request: &str) -> Result<Answer, String> {
     }
 }
 
+/// Returns the byte ranges that an answer still needs. [`Explore::needed`] describes the result.
+pub(crate) fn needed(log: &Explore, request: &str) -> Option<Vec<Range<u64>>> {
+    let (name, query) = request.split_once('?').unwrap_or((request, ""));
+    let selections = match name {
+        "" | "row" => Vec::new(),
+        "signals" => signals::selections(log, &Pairs::parse(query).wanted().ok()?).ok()?,
+        _ => return None,
+    };
+    let needed: Option<Vec<_>> = selections.iter().map(|select| log.log.needed(select)).collect();
+    Some(needed?.concat())
+}
+
 /// Returns a JSON answer.
 fn document(value: &Value) -> Answer {
     Answer { media_type: "application/json", bytes: value.to_string().into_bytes() }
@@ -77,7 +91,8 @@ impl Pairs {
     }
 
     /// Parses the parameters of a request for signals. For each signal, a parameter `topic` is
-    /// followed by a parameter `field`. The parameters `from`, `to` and `width` are optional.
+    /// followed by a parameter `field`. The parameters `from`, `to`, `width` and `preview` are
+    /// optional.
     fn wanted(&self) -> Result<Wanted, String> {
         let mut signals: Vec<(String, String)> = Vec::new();
         for pair in self.0.windows(2) {
@@ -93,6 +108,6 @@ impl Pairs {
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let width = self.number("width")?.map_or(1000, |width| width as usize);
-        Ok(Wanted { signals, span, width })
+        Ok(Wanted { signals, span, width, is_preview: self.text("preview").is_some() })
     }
 }

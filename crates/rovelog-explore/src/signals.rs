@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rovelog::Select;
 use rovelog_export::plot::{self, Measures, Overview, Picture, Series, Theme, Wanted as Argument};
 use rovelog_export::signal::{NoSignal, Signal, Signals, numeric_fields};
 use rovelog_export::statistics::Number;
@@ -17,6 +18,12 @@ const MAX_SIGNALS: usize = 256;
 /// Maximum width of a plot in pixel columns.
 const MAX_WIDTH: usize = 20_000;
 
+/// Number of places of a log that are read for a preview.
+const PREVIEW_PLACES: i64 = 500;
+
+/// Approximate number of records that are read at each of these places.
+const PREVIEW_RECORDS: i64 = 64;
+
 /// Parameters of a request for signals.
 pub(crate) struct Wanted {
     /// Signals as pairs of a topic and a field. If the topic is empty, the field is an expression.
@@ -25,6 +32,8 @@ pub(crate) struct Wanted {
     pub(crate) span: Option<(f64, f64)>,
     /// Width of the plot in pixels.
     pub(crate) width: usize,
+    /// Whether a preview is wanted, for which only a few records are read.
+    pub(crate) is_preview: bool,
 }
 
 /// Returns the values of the requested signals. The header of the response contains their names,
@@ -34,7 +43,12 @@ pub(crate) fn parts(explore: &Explore, wanted: &Wanted) -> Result<Vec<u8>, Strin
     let width = wanted.width.clamp(1, MAX_WIDTH);
     let named = named(explore, wanted)?;
     let signals: Vec<Signal> = named.iter().flatten().cloned().collect();
-    let overviews = overviews(explore, &signals)?;
+    let overviews = if wanted.is_preview {
+        let sample = Overview::sample(&*explore.log, &signals, &samples(explore));
+        sample.map_err(|error| error.to_string())?.into_iter().map(|found| found.map(Arc::new)).collect()
+    } else {
+        overviews(explore, &signals)?
+    };
     let known = overviews.iter().flatten().map(|overview| &**overview);
     let parts = Overview::parts(&*explore.log, known, span, width, explore.span.0);
     let mut parts = parts.map_err(|error| error.to_string())?.into_iter();
@@ -51,6 +65,29 @@ pub(crate) fn parts(explore: &Explore, wanted: &Wanted) -> Result<Vec<u8>, Strin
     });
     let columns: Vec<Vec<f64>> = columns.collect();
     Ok(packed(&json!({ "series": headers }), columns.iter().map(Vec::as_slice)))
+}
+
+/// Returns what must be read of the log for the values of the requested signals.
+pub(crate) fn selections(explore: &Explore, wanted: &Wanted) -> Result<Vec<Select>, String> {
+    if wanted.is_preview {
+        return Ok(samples(explore));
+    }
+    let named = named(explore, wanted)?;
+    let topics = named.iter().flatten().flat_map(Signal::topics);
+    Ok(vec![Select::topics(topics)])
+}
+
+/// Returns selections of a few records each, at places that are spread evenly over the log.
+fn samples(explore: &Explore) -> Vec<Select> {
+    let (start, end) = explore.span;
+    let step = (end.saturating_sub(start) / PREVIEW_PLACES).max(1);
+    let records = i64::try_from(explore.log.info().records).unwrap_or(i64::MAX).max(1);
+    let length = (step / (records / PREVIEW_PLACES / PREVIEW_RECORDS).max(1)).max(1);
+    let sample = |place| {
+        let from = start.saturating_add(place * step);
+        Select::all().between(Some(from), Some(from.saturating_add(length)))
+    };
+    (0..PREVIEW_PLACES).map(sample).collect()
 }
 
 /// Returns the measures of the requested signals in a time range, as JSON. Each quantity is an

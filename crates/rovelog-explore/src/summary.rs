@@ -1,6 +1,7 @@
 //! The summary of a log for the page in the browser. It contains general information, the topics,
 //! and the plots that are shown first.
 
+use rovelog::core::internal::partial::Unread;
 use rovelog::rld_format::analysis::StatsOptions;
 use rovelog::{AnyLog, Error, Timestamp, Topic};
 use rovelog_export::report;
@@ -98,6 +99,7 @@ pub(crate) fn log(explore: &Explore) -> Result<Value, Error> {
         "bands": shown,
         "topics": topics,
         "start": initial_plots(log)?,
+        "partly": !log.unread().is_none_or(Unread::is_empty),
     }))
 }
 

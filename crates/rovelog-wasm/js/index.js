@@ -12,6 +12,12 @@ const module = () => {
   return compiled;
 };
 
+// An instance whose log was closed, for the next log. Making one takes longer than reading a small
+// log.
+let spare = null;
+// Maximum size in bytes of the memory of such an instance.
+const MAX_SPARE_BYTES = 64 << 20;
+
 const memoryFile = (name, bytes) => ({ name, size: bytes.length, read: (at, into) => into.set(bytes.subarray(at, at + into.length)) });
 
 // Describes a file for an instance.
@@ -36,7 +42,9 @@ export const open = async (source, { companions = [] } = {}) => {
   const files = [];
   try {
     for (const one of [source, ...companions]) files.push(await describe(one));
-    return new Log(new Instance(await module(), files).open());
+    const compiled = await module(), instance = spare ?? new Instance(compiled);
+    spare = null;
+    return new Log(instance.open(files));
   } finally {
     for (const file of files) file.close?.();
   }
@@ -129,6 +137,8 @@ export class Log {
   }
 
   close() {
+    const instance = this.#instance;
     this.#instance = null;
+    if (instance && !instance.failure && instance.exports.memory.buffer.byteLength <= MAX_SPARE_BYTES) spare = instance;
   }
 }

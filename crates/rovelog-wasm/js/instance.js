@@ -1,13 +1,12 @@
-// An instance of the WebAssembly module. It has at most one log and a memory of its own.
+// An instance of the WebAssembly module. It has at most one open log and a memory of its own, which
+// never becomes smaller.
 
 const text = bytes => new TextDecoder().decode(bytes);
 
 export class Instance {
-  // `module` is a WebAssembly.Module. `files` are the files of the log, first the log itself, then
-  // its companion files. Each has `name`, `size`, and `read(at, bytes)`, which fills `bytes` with the
-  // bytes from `at` on.
-  constructor(module, files = []) {
-    this.files = files;
+  // `module` is a WebAssembly.Module.
+  constructor(module) {
+    this.files = [];
     this.failure = null;
     // Why a file could not be read.
     this.cause = null;
@@ -16,7 +15,7 @@ export class Instance {
     const host = {
       read: (file, start, into, length) => {
         try {
-          files[file].read(start, at(into, length));
+          this.files[file].read(start, at(into, length));
           return length;
         } catch (error) {
           this.cause = error.message;
@@ -28,9 +27,13 @@ export class Instance {
     this.exports = new WebAssembly.Instance(module, { host }).exports;
   }
 
-  // Opens the log. If `whole` is false, only the parts that its summary needs are read.
-  open(whole = true) {
-    this.call("rovelog_open", JSON.stringify(this.files.map(({ name, size }) => [name, size])), whole ? 1 : 0);
+  // Opens a log and closes the one that was open. `files` are the files of the log, first the log
+  // itself, then its companion files. Each has `name`, `size`, and `read(at, bytes)`, which fills
+  // `bytes` with the bytes from `at` on. If `whole` is false, only the parts that the requests need are
+  // read.
+  open(files, whole = true) {
+    this.files = files;
+    this.call("rovelog_open", JSON.stringify(files.map(({ name, size }) => [name, size])), whole ? 1 : 0);
     return this;
   }
 
@@ -59,7 +62,12 @@ export class Instance {
     const [failed, type, typeLength, body, bodyLength, note, noteLength] = new Uint32Array(this.exports.memory.buffer, reply, 7);
     // The bytes are copied, because the next call overwrites them.
     const copy = this.at(body, bodyLength).slice();
-    if (failed) throw new Error(text(copy) + (this.cause ? ` (${this.cause})` : ""));
+    if (failed) {
+      const message = text(copy) + (this.cause ? ` (${this.cause})` : "");
+      // A log whose file could not be read may be incomplete.
+      if (this.cause) this.failure = message;
+      throw new Error(message);
+    }
     return { type: text(this.at(type, typeLength)), bytes: copy, note: noteLength ? text(this.at(note, noteLength)) : null };
   }
 }

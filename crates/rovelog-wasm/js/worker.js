@@ -5,6 +5,9 @@
 // may draw one over the other.
 const MAX_OPEN_BYTES = 1 << 30;
 
+// Minimum size in bytes of a log that is not read as a whole when it is opened.
+const MIN_PARTLY_READ = 64 << 20;
+
 let module = null, broken = "the page is not loaded";
 // Open logs by their number, the most recently used last.
 const open = new Map();
@@ -24,7 +27,7 @@ const opened = (number, files) => {
   const bytes = () => size(files) + [...open.values()].reduce((sum, log) => sum + size(log.files), 0);
   while (open.size > 1 && bytes() > MAX_OPEN_BYTES) open.delete(open.keys().next().value);
   // A log that has failed is opened again.
-  const log = known && !known.failure ? known : new Instance(module, files.map(hostFile)).open();
+  const log = known && !known.failure ? known : new Instance(module).open(files.map(hostFile), size(files) < MIN_PARTLY_READ);
   open.set(number, log);
   return log;
 };
@@ -33,7 +36,7 @@ const answer = ({ number, files, request }) => {
   if (!module) throw new Error(broken);
   if (number === null) return new Instance(module).answer(request);
   // A row of the table needs only the summary, so the log is not kept open for it.
-  if (request === "row" && !open.has(number)) return new Instance(module, files.map(hostFile)).open(false).answer(request);
+  if (request === "row" && !open.has(number)) return new Instance(module).open(files.map(hostFile), false).answer(request);
   return opened(number, files).answer(request);
 };
 

@@ -10,7 +10,8 @@
 
 use std::cell::RefCell;
 
-use rovelog::{AnyLog, Bytes, ErrorKind, ReadOptions, Result, Select};
+use rovelog::core::internal::partial::Ranges as _;
+use rovelog::{AnyLog, Bytes, Error, ErrorKind, ReadOptions, Result, Select};
 use rovelog_explore::Explore;
 
 use crate::file::HostFile;
@@ -41,6 +42,8 @@ pub(crate) struct RawReply {
 struct State {
     request: Vec<u8>,
     log: Option<Explore>,
+    /// The file of the log, if only the parts of it are read that requests need.
+    partly_read: Option<HostFile>,
     /// The last reply, and its raw form, which points into it.
     reply: Reply,
     raw: Option<RawReply>,
@@ -66,8 +69,8 @@ pub(crate) extern "C" fn rovelog_request(len: usize) -> *mut u8 {
 /// The first file is the log, and the others are its companion files. JavaScript reads a file by its
 /// position in the list.
 ///
-/// If `whole` is 0, only the parts of a log with an index that its summary needs are read. A log of
-/// several files is always read completely.
+/// If `whole` is 0, only the parts of the log are read that the requests need. A log of several files
+/// and a log without an index are always read completely.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rovelog_open(whole: u32) -> *const RawReply {
     std::panic::set_hook(Box::new(|panic| {
@@ -76,8 +79,13 @@ pub(crate) extern "C" fn rovelog_open(whole: u32) -> *const RawReply {
         unsafe { panicked(text.as_ptr(), text.len()) };
     }));
     STATE.with_borrow_mut(|state| {
-        let opened = open(&state.request, whole != 0).map(|log| state.log = Some(log));
-        state.reply(opened.map(|()| Reply::default()))
+        (state.log, state.partly_read) = (None, None);
+        let opened = open(&state.request, whole != 0);
+        let opened = opened.map(|(log, partly_read)| {
+            (state.log, state.partly_read) = (Some(log), partly_read);
+            Reply::default()
+        });
+        state.reply(opened)
     })
 }
 
@@ -85,16 +93,26 @@ pub(crate) extern "C" fn rovelog_open(whole: u32) -> *const RawReply {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rovelog_answer() -> *const RawReply {
     STATE.with_borrow_mut(|state| {
-        let answered = match (&state.log, str::from_utf8(&state.request)) {
-            (Some(log), Ok(request)) => answer(log, request),
-            (None, Ok(request)) => answer_without_log(request),
-            (_, Err(_)) => Err("the request is not UTF-8".to_owned()),
+        let request = std::mem::take(&mut state.request);
+        let answered = match str::from_utf8(&request) {
+            Ok(request) => state.answer(request),
+            Err(_) => Err("the request is not UTF-8".to_owned()),
         };
         state.reply(answered)
     })
 }
 
 impl State {
+    /// Answers a request. If the log is partly read, the parts that the request needs are read first.
+    fn answer(&mut self, request: &str) -> Result<Reply, String> {
+        let Some(log) = self.log.take() else { return answer_without_log(request) };
+        let log = match &self.partly_read {
+            Some(file) => self.log.insert(read_needed(log, file, request)?),
+            None => self.log.insert(log),
+        };
+        answer(log, request)
+    }
+
     /// Stores a reply, and returns the address of its raw form.
     fn reply(&mut self, reply: Result<Reply, String>) -> *const RawReply {
         let failed = u32::from(reply.is_err());
@@ -114,19 +132,27 @@ impl State {
     }
 }
 
-/// Opens the log of a list of files.
-fn open(request: &[u8], whole: bool) -> Result<Explore, String> {
+/// Opens the log of a list of files. If the log is partly read, its file is also returned.
+fn open(request: &[u8], whole: bool) -> Result<(Explore, Option<HostFile>), String> {
     let files: Vec<(String, u64)> =
         serde_json::from_slice(request).map_err(|error| format!("the list of files is invalid: {error}"))?;
-    let [(name, size), companions @ ..] = &files[..] else {
-        return Err("the list of files is empty".to_owned());
+    let (log, name, file) = match &files[..] {
+        [] => return Err("the list of files is empty".to_owned()),
+        [(name, size)] => {
+            let (log, file) = open_file(*size, whole).map_err(text)?;
+            (log, name, Some(file).filter(|file| !file.unread().is_empty()))
+        }
+        [(name, _), ..] => (open_parts(&files).map_err(text)?, name, None),
     };
-    let log = if companions.is_empty() { open_file(*size, whole) } else { open_parts(&files) };
-    let log = log.map_err(|error| match &error.next {
+    Ok((Explore::new(log, &**name, &**name), file))
+}
+
+/// Returns the text of an error for the user.
+fn text(error: Error) -> String {
+    match &error.next {
         Some(next) => format!("{error}; {next}"),
         None => error.to_string(),
-    })?;
-    Ok(Explore::new(log, &**name, &**name))
+    }
 }
 
 /// Enlarges the memory of the module once. Otherwise the allocator enlarges it in thousands of small
@@ -142,23 +168,46 @@ fn enlarge_memory(size: u64) {
 
 /// Opens a log that is a single file. If `whole` is false and the log has an index, only the parts
 /// that its summary needs are read.
-fn open_file(size: u64, whole: bool) -> Result<AnyLog> {
+fn open_file(size: u64, whole: bool) -> Result<(AnyLog, HostFile)> {
     let file = HostFile::new(0, size)?;
-    if !whole && rovelog::outline(&file, None)? && !file.unread().is_empty() {
+    if whole || !rovelog::outline(&file, None)? {
+        file.fetch_all()?;
+    }
+    Ok((open_read(&file)?, file))
+}
+
+/// Opens a log with what was read of its file. If this is not sufficient, the whole file is read.
+fn open_read(file: &HostFile) -> Result<AnyLog> {
+    let unread = file.unread();
+    if !unread.is_empty() {
         let mut options = ReadOptions::default();
-        options.unread = file.unread();
-        // SAFETY: the log is dropped before more of the file is read.
+        options.unread = unread;
+        // SAFETY: the log is dropped before more of the file is read, here and by the callers.
         match rovelog::from_bytes(unsafe { file.bytes() }, &options) {
             // Without an index, the numbers of records would only be those of the parts.
             Ok(log) if log.needed(&Select::all()).is_none() => {}
             Err(error) if error.kind == ErrorKind::PartlyRead => {}
             log => return log,
         }
+        file.fetch_all()?;
     }
-    file.fetch_all()?;
-    enlarge_memory(size);
+    enlarge_memory(file.size());
     // SAFETY: no more of the file is read.
     rovelog::from_bytes(unsafe { file.bytes() }, &ReadOptions::default())
+}
+
+/// Reads the parts of a file that a request needs, and returns the log with them.
+fn read_needed(mut log: Explore, file: &HostFile, request: &str) -> Result<Explore, String> {
+    loop {
+        let needed = log.needed(request).unwrap_or_else(|| vec![0..file.size()]);
+        if needed.is_empty() {
+            return Ok(log);
+        }
+        let name = log.name().to_owned();
+        drop(log);
+        file.fetch(&needed).map_err(text)?;
+        log = Explore::new(open_read(file).map_err(text)?, &*name, &*name);
+    }
 }
 
 /// Opens a log that consists of several files.

@@ -184,6 +184,8 @@ pub struct Overview {
     /// Divisor for the labels of the value axis, and the unit with the prefix for this divisor.
     prefixed: (f64, Option<String>),
     pyramid: Pyramid,
+    /// Whether only samples of the signal were read, for a preview.
+    is_sample: bool,
 }
 
 impl std::fmt::Debug for Pyramid {
@@ -199,7 +201,25 @@ impl Overview {
     /// # Errors
     /// Returns an error if the log cannot be read, or a topic has no columns.
     pub fn read(log: &dyn LogReader, signals: &[Signal]) -> Result<Vec<Option<Self>>, ExportError> {
-        let whole = join_parts(in_parts(log, signals, PART_BYTES)?);
+        Ok(Self::of(signals, in_parts(log, signals, PART_BYTES)?, false))
+    }
+
+    /// Reads only the values of signals in the selected parts of a log, for a preview. The parts
+    /// are in time order.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`read`](Self::read).
+    pub fn sample(
+        log: &dyn LogReader,
+        signals: &[Signal],
+        parts: &[Select],
+    ) -> Result<Vec<Option<Self>>, ExportError> {
+        let read = |part| collect(log, signals, part, Pyramid::default);
+        Ok(Self::of(signals, parts.iter().map(read).collect::<Result<_, _>>()?, true))
+    }
+
+    /// Joins what was read of signals to their overviews.
+    fn of(signals: &[Signal], parts: Vec<Part>, is_sample: bool) -> Vec<Option<Self>> {
         let overview = |(signal, found): (&Signal, Option<_>)| {
             let (info, mut pyramid): (SignalInfo, Pyramid) = found?;
             pyramid.finish();
@@ -211,9 +231,9 @@ impl Overview {
             let prefixed = panel.prefixed(Side::Left);
             let mut series = panel.series.into_iter().next()?;
             series.points = Vec::new();
-            Some(Self { signal: signal.clone(), series, prefixed, pyramid })
+            Some(Self { signal: signal.clone(), series, prefixed, pyramid, is_sample })
         };
-        Ok(signals.iter().zip(whole).map(overview).collect())
+        signals.iter().zip(join_parts(parts)).map(overview).collect()
     }
 
     /// Returns the signal that the overview summarizes.
@@ -223,8 +243,8 @@ impl Overview {
 
     /// Returns the points of several signals in a time range, each reduced to `width` columns.
     /// `span` is in nanoseconds of the log's clock. The seconds of the points count from `zero`. If
-    /// an overview is too coarse for the time range, its signal is read from the log. All such
-    /// signals are read in one pass.
+    /// an overview is too coarse for the time range, its signal is read from the log, unless the
+    /// overview is that of a preview. All such signals are read in one pass.
     ///
     /// If the range has at most 512 values per column, the minimum and maximum of each column are
     /// exact. Otherwise, an extreme value near the border of a column may appear in the next
@@ -242,7 +262,7 @@ impl Overview {
         let (mut parts, mut coarse, mut signals) = (Vec::new(), Vec::new(), Vec::new());
         for (number, overview) in overviews.into_iter().enumerate() {
             let mut series = overview.series.clone();
-            if overview.pyramid.is_fine_enough(span, width) {
+            if overview.is_sample || overview.pyramid.is_fine_enough(span, width) {
                 series.points = overview.pyramid.reduce(span, width).points(zero);
             } else {
                 coarse.push(number);
