@@ -11,8 +11,13 @@ use crate::{browser, place, root};
 /// The target of the WebAssembly module.
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The packages that the npm package is compared with, and those that they need.
-const PEERS: &[&str] = &["@foxglove/ulog@2.3.2", "@foxglove/rosbag@0.4.1", "lz4js@0.2.0", "tslib@2.8.1"];
+/// The packages that the npm package is compared with, those that they need, and the compiler that
+/// checks its types.
+const NPM_PACKAGES: &[&str] =
+    &["@foxglove/ulog@2.3.2", "@foxglove/rosbag@0.4.1", "lz4js@0.2.0", "tslib@2.8.1", "typescript@5.9.3"];
+
+/// Size in bytes of the RLD recording of which the page draws a preview.
+const LARGE_LOG_BYTES: u64 = 100_000_000;
 
 /// Runs the subcommand `cargo xtask web`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
@@ -69,7 +74,15 @@ fn test() -> Result<()> {
     let mut clippy =
         cargo(&["clippy", "--quiet", "-p", "rovelog-wasm", "--target", TARGET, "--", "-D", "warnings"]);
     run(clippy.env("CARGO_TARGET_DIR", &out))?;
-    run(Command::new("npm").args(["install", "--silent", "--no-save", "--prefix"]).arg(&out).args(PEERS))?;
+    run(Command::new("npm")
+        .args(["install", "--silent", "--no-save", "--prefix"])
+        .arg(&out)
+        .args(NPM_PACKAGES))?;
+    let mut types = Command::new("node");
+    types
+        .arg(out.join("node_modules/typescript/lib/tsc.js"))
+        .args(["--noEmit", "--strict", "--target", "es2022"]);
+    run_or(types.arg(out.join("npm/index.d.ts")), "the types of the npm package are invalid")?;
     let tests = root().join("crates/rovelog-wasm/tests");
     // The corpus has many logs that the other packages misread.
     if let Some(real) = logs.get(1) {
@@ -81,5 +94,7 @@ fn test() -> Result<()> {
         println!("SKIPPED: no Chromium (ROVELOG_BROWSER names one); the page is not tested");
         return Ok(());
     };
-    run_or(page.arg(out.join("page/index.html")).args(&logs), "the page fails in the browser")
+    let large = corpus_generator::large_log("rld", Some(LARGE_LOG_BYTES))?;
+    let page = page.arg(out.join("page/index.html")).arg(large).args(&logs);
+    run_or(page, "the page fails in the browser")
 }

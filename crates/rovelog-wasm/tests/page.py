@@ -1,7 +1,8 @@
 """Tests the page that opens logs in the browser, in a headless Chromium without a network.
 
-page.py CHROMIUM ROVELOG PAGE FOLDER... drops each log of the folders on the page. Topics, counts and CSV files must be
-equal to those of the command line, and damaged logs must show their problems.
+page.py CHROMIUM ROVELOG PAGE LARGE FOLDER... drops each log of the folders on the page. Topics, counts and CSV files must
+be equal to those of the command line, and damaged logs must show their problems. LARGE is a large RLD recording, whose
+plots must first show a preview.
 """
 
 import json
@@ -108,8 +109,22 @@ def compare(page, program, log, seen):
     seen["logs"] += 1
 
 
+def check_preview(page, large):
+    """Drops a large recording. Its plots show a few samples first, and then all."""
+    started = time.time()
+    error = page.drop(large)
+    assert not error, f"{large}: {error}"
+    drawn = "rovelogView.drawn().filter(plot => plot).flatMap(plot => plot.series.map(({ count }) => count))"
+    page.wait(f"() => {drawn}.length > 0")
+    first, records = page.page.evaluate(f"() => [{drawn}[0], rovelogView.log().records]")
+    middle = time.time()
+    assert 0 < first < records / 10, f"{large}: {first} of {records} samples are drawn first"
+    page.wait(f"records => rovelogView.drawn().every(plot => plot) && {drawn}.every(count => count === records)", records)
+    print(f"{large.name}: first plots after {middle - started:.2f} s, all samples after {time.time() - started:.2f} s")
+
+
 def main():
-    chromium, program, address, *folders = sys.argv[1:]
+    chromium, program, address, large, *folders = sys.argv[1:]
     logs = sorted(log for folder in folders for log in Path(folder).rglob("*") if LOG.search(log.name))
     others = {other for log in logs for other in companions(log)}
     seen = {"logs": 0, "refused": 0, "damaged": 0, "values": 0}
@@ -123,6 +138,7 @@ def main():
             if page.number == 99:
                 page.context.close()
                 page = Page(browser, Path(address).resolve().as_uri())
+        check_preview(page, Path(large))
         print(f"page: {seen['logs']} logs, {seen['values']} values of CSV files equal, {seen['damaged']} logs with problems, "
               f"{seen['refused']} refused, {time.time() - started:.0f} s")
         # The policy of the page forbids connections of scripts.
