@@ -64,6 +64,9 @@ impl RldReader {
     pub(crate) fn still_needed(&self, select: &Select) -> Vec<Range<u64>> {
         let part = self.parts.first().filter(|part| !part.unread.is_empty());
         let (Some(part), Some(Table { layout, .. })) = (part, &self.table) else { return Vec::new() };
+        if select.start.zip(select.end).is_some_and(|(start, end)| start >= end) {
+            return Vec::new();
+        }
         let is_whole = select.start.is_none() && select.end.is_none();
         if !is_whole {
             let times = self.times_needed(layout, &part.unread);
@@ -77,9 +80,9 @@ impl RldReader {
         // If some ranges have not been fetched, opening does not skip blocks of a wrong length. So
         // each row is at the offset that follows from the header.
         let ranges = rows.into_iter().map(|rows| rows.start..rows.end.min(part.rows.end));
-        let bytes = ranges.filter(|rows| rows.start < rows.end).map(|rows| {
-            let block = layout.block_at(rows.start / layout.block_rows);
-            block..layout.row_at(rows.end - 1) + layout.row as u64
+        let bytes = ranges.filter(|rows| rows.start < rows.end).flat_map(|rows| {
+            let first = block_times(layout, rows.start / layout.block_rows);
+            [first, layout.row_at(rows.start)..layout.row_at(rows.end - 1) + layout.row as u64]
         });
         part.unread.missing(bytes)
     }

@@ -98,7 +98,7 @@
     view: () => plots.view(),
     partly: () => log !== null && log.partly,
     pointed: time => { now(time); scene.draw(time); },
-    loaded: () => measure.refresh(),
+    loaded: () => { measure.refresh(); complete().catch(failed); },
     clicked: (time, event) => measure.click(time, event),
     cursors: u => measure.draw(u),
     plots: () => plots.all(), nameOf: (plot, line) => plots.nameOf(plot, line),
@@ -252,7 +252,15 @@
     }), ...problems.slice(0, MAX_PROBLEMS).map(({ code, severity, start, end, message }) => row(`bytes ${start} to ${end}`, severity.replace("_", " "), code, message, severity === "data_lost")));
   };
   const facts = () => {
-    by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
+    by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state.replace("_", " ")].join(" · ");
+  };
+  // More facts are known when the whole log was read.
+  const complete = async () => {
+    if (!log || !log.partly) return;
+    const request = asked, { state, lost, records, partly } = await rovelogRequests.json(`logs/${log.number}`);
+    if (request !== asked) return;
+    Object.assign(log, { state, lost, records, partly });
+    facts();
   };
   // A bag is opened by its index. So damage may be found later, when records are read.
   rovelogRequests.onLoss((number, lost) => { if (log && log.number === number && log.lost !== lost) { log.lost = lost; facts(); } });
