@@ -53,7 +53,11 @@ pub(crate) fn needed(log: &Explore, request: &str) -> Option<Vec<Range<u64>>> {
         _ => return None,
     };
     let needed: Option<Vec<_>> = selections.iter().map(|select| log.log.needed(select)).collect();
-    Some(needed?.concat())
+    let mut needed = needed?.concat();
+    // Several selections may need the same block times.
+    needed.sort_unstable_by_key(|range| (range.start, range.end));
+    needed.dedup();
+    Some(needed)
 }
 
 /// Returns a JSON answer.
