@@ -204,7 +204,8 @@ const rovelogPlots = (place, host) => {
     const { panel, caption } = plot;
     const head = element("b", title(plot));
     if (panel.unit) head.append(" ", element("small", `[${panel.unit}]`));
-    const items = panel.series.flatMap((s, k) => {
+    if (plot.preview) head.append(" ", element("small", "preview", { title: "Only a few samples are drawn until all are read." }));
+    const items = panel.series.map((s, k) => {
       const [colour, dash] = ink().lines[s.pen % 28];
       const button = element("button", null, { "aria-pressed": !plot.off.has(s.label) });
       const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS(svg.namespaceURI, "path");
@@ -220,13 +221,15 @@ const rovelogPlots = (place, host) => {
       });
       const off = element("button", "×", { class: "off", "aria-label": `Remove ${s.label}`, title: "Remove this signal" });
       off.addEventListener("click", () => removeSignal(plot, s.signal));
-      return s.over || plot.signals.length < 2 ? [button] : [button, off];
+      if (s.over || plot.signals.length < 2) return button;
+      const both = element("span", null, { class: "line" });
+      both.append(button, off);
+      return both;
     });
     const close = element("button", "Remove plot", { class: "close", "aria-label": `Remove plot ${title(plot)}` });
     close.addEventListener("click", () => remove(plot));
     const missing = (plot.missing || []).map(([name, why]) => element("span", `${name}: ${why}`, { class: "note" }));
-    const preview = plot.preview ? [element("span", "preview from a few samples", { class: "note" })] : [];
-    caption.replaceChildren(head, ...items, ...missing, ...preview, close);
+    caption.replaceChildren(head, ...items, ...missing, close);
     plot.outputs = [...caption.querySelectorAll("output")];
   };
 

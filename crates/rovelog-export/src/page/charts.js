@@ -130,7 +130,9 @@ const rovelogCharts = setup => {
       const air = max > min ? (max - min) * 0.06 : Math.abs(min) * 0.1 || 1;
       return [min - air, max + air];
     };
-    const labeled = factor => (u, values) => values.map(v => v === null ? "" : number(v, factor));
+    // Longer labels would be cut off.
+    const short = value => Math.abs(value) >= 1e6 ? value.toExponential().replace("e+", "e") : value;
+    const labeled = factor => (u, values) => values.map(v => v === null ? "" : short(number(v, factor)));
     const points = panel.series.reduce((most, s) => Math.max(most, s.t.length), 0);
     return {
       width: own.width, height: panel.lanes ? panel.series.length * 34 + 46 : 220, legend: { show: false }, pxAlign: 0,
