@@ -112,7 +112,7 @@ impl RemoteError {
                  AWS_SKIP_SIGNATURE=true for a public bucket",
             ),
             Self::Redirects { .. } => {
-                Some("name the final address, or use --follow-redirects to follow redirects to other hosts")
+                Some("name the final address, or use --follow-redirects to read from other hosts")
             }
             Self::NotFound => Some("check the address, and whether you have access to the file"),
             Self::Changed => Some("run the command again when no program writes to the file"),
