@@ -26,8 +26,8 @@ impl Found {
     }
 }
 
-/// Checks that an address has no parts that may be secret. [`Found::address`] is stored in lakes and
-/// sent to workers.
+/// Checks that an address has no parts that may be secret. [`Found::address`] is stored in lakes
+/// and sent to workers.
 fn check_secrets(address: &Address) -> Result<(), RemoteError> {
     if address.has_secrets() { Err(RemoteError::SecretAddress) } else { Ok(()) }
 }

@@ -1,10 +1,11 @@
 //! Policy for following HTTP redirects.
 //!
-//! By default, a redirect is followed only to the host and port that the user named, or from HTTP to
-//! HTTPS of this host. If the user allows redirects to other hosts, a server on the internet still
-//! must not redirect to an address that only this machine can reach (server-side request forgery).
-//! For example, the metadata service of a cloud at `169.254.169.254` returns credentials. So the
-//! target of a redirect must not be in a narrower network than the address that the user gave.
+//! By default, a redirect is followed only to the host and port that the user named, or from HTTP
+//! to HTTPS on this host. If the user allows redirects to other hosts, a server on the internet
+//! still must not redirect to an address that only this machine can reach (server-side request
+//! forgery). For example, the metadata service of a cloud at `169.254.169.254` returns credentials.
+//! So the target of a redirect must not be in a narrower network than the address that the user
+//! gave.
 
 use std::net::{IpAddr, Ipv6Addr, ToSocketAddrs as _};
 
