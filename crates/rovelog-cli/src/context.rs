@@ -81,6 +81,9 @@ pub(crate) struct Global {
     /// Remote log: fail instead of downloading more than this, such as 50MB; default: no limit
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_bytes: Option<u64>,
+    /// Remote log: follow redirects of a web server to other hosts, instead of failing
+    #[arg(long, global = true)]
+    pub(crate) follow_redirects: bool,
 }
 
 #[cfg(any(feature = "agents", feature = "view"))]

@@ -39,6 +39,7 @@ impl Remote {
     ) -> Result<(AnyLog, Option<String>), Failure> {
         let mut settings = Options::default();
         settings.max_bytes = context.global.max_bytes;
+        settings.follow_redirects = context.global.follow_redirects;
         let file = RemoteFile::open(&self.address, &settings).map_err(Error::from)?;
         let log = open(&file, context, options, scope)?;
         let moved = file.moved();

@@ -213,6 +213,74 @@ fn secrets_are_not_printed() {
 }
 
 #[test]
+fn queries_are_not_printed() {
+    let folder = folder();
+    let lake = folder.path().join("lake").to_string_lossy().into_owned();
+    for behavior in [Behavior::Ranges, Behavior::Echoes, Behavior::Redirects("127.0.0.1:9"), Behavior::Whole]
+    {
+        let server = Server::start(common::corpus(), behavior);
+        let url = server.url("arrays-of-all-basic-types.ulg?signature=hunter2");
+        let out = server.url("out.ulg?signature=hunter2");
+        for command in [
+            &["info", &*url][..],
+            &["info", "-f", "json", &url],
+            &["check", "-v", &url],
+            &["cat", &url],
+            &["merge", &url, &url, "-o", &out],
+            &["recover", &url, "-o", &out, "--allow-remote-scan"],
+            &["ingest", &url, "-o", &lake, "-f", "ndjson"],
+            &["plot", &url, "none.none"],
+            &["view", &url],
+            &["info", &url.replace("http://127", "http://[127")],
+            &["info", &url.replace("http", "ftp")],
+        ] {
+            let output = run(command);
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(!said.contains("hunter2"), "{behavior:?} {command:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_lake_takes_no_address_with_a_query() {
+    let server = Server::start(common::corpus(), Behavior::Ranges);
+    let folder = folder();
+    let lake = folder.path().join("lake").to_string_lossy().into_owned();
+    let url = server.url("one-topic.ulg");
+    let signed = run(&["ingest", &format!("{url}?signature=x"), "-o", &lake]);
+    assert_eq!(signed.status.code(), Some(2));
+    let said = text(&signed.stderr);
+    assert!(said.contains("the address has a user, a password or a query"), "{said}");
+    let limited = run(&["ingest", &url, "-o", &lake, "--max-bytes", "1"]);
+    assert!(text(&limited.stderr).contains("--max-bytes does not apply to ingest"));
+    assert_eq!(run(&["ingest", &url, "-o", &lake]).status.code(), Some(0));
+}
+
+#[test]
+fn a_redirect_to_another_host_asks_for_consent() {
+    let target = Server::start(common::corpus(), Behavior::Ranges);
+    let host = target.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let server = Server::start(common::corpus(), Behavior::Redirects(host.leak()));
+    let url = server.url("one-topic.ulg");
+    let output = run(&["info", &url]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("redirects to another host") && said.contains("--follow-redirects"), "{said}");
+    assert_eq!(target.served().requests, 0);
+    assert_eq!(json(&["info", "-f", "json", &url, "--follow-redirects"])["format"], "ulog");
+}
+
+#[test]
+fn the_first_request_is_within_the_limit() {
+    let server = Server::start(common::corpus(), Behavior::Ranges);
+    let url = server.url("arrays-of-all-basic-types.ulg");
+    let output = run(&["info", &url, "--max-bytes", "100"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("only 100 are allowed"), "{}", text(&output.stderr));
+    assert!(server.served().bytes <= 100);
+}
+
+#[test]
 fn an_output_is_uploaded_to_a_server() {
     let server = Server::start(common::corpus(), Behavior::Ranges);
     let url = server.url("out.ndjson");

@@ -1,9 +1,12 @@
 //! Responses that contain the values of signals in a time range: reduced to the width of a screen,
 //! or as measures such as the mean.
 
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
 
-use rovelog::Select;
+use rovelog::core::internal::cancel;
+use rovelog::{Select, TopicId};
 use rovelog_export::plot::{self, Measures, Overview, Picture, Series, Theme, Wanted as Argument};
 use rovelog_export::signal::{NoSignal, Signal, Signals, numeric_fields};
 use rovelog_export::statistics::Number;
@@ -153,24 +156,39 @@ fn named(explore: &Explore, wanted: &Wanted) -> Result<Vec<Result<Signal, String
     if wanted.signals.len() > MAX_SIGNALS {
         return Err(format!("more than {MAX_SIGNALS} signals in one request"));
     }
+    let mut known = HashMap::new();
     let signals = wanted.signals.iter().map(|(topic, field)| {
         if topic.is_empty() {
             let error =
                 |error: NoSignal| format!("{error}; {}", error.next).trim_end_matches("; ").to_owned();
             return Ok(Signals::new(&*explore.log).one(field).map_err(error));
         }
-        signal(explore, topic, field).map(Ok)
+        signal(explore, topic, field, &mut known).map(Ok)
     });
     signals.collect()
 }
 
 /// Returns the signal for a field, which is a field of the log or a derived field. The name of the
 /// field is not parsed as an expression, because names of fields may look like expressions.
-fn signal(explore: &Explore, name: &str, field: &str) -> Result<Signal, String> {
+///
+/// `known` has the fields of the topics of earlier signals. A topic may have tens of thousands of
+/// fields, so they are not listed again for each signal.
+fn signal(
+    explore: &Explore,
+    name: &str,
+    field: &str,
+    known: &mut HashMap<TopicId, HashSet<String>>,
+) -> Result<Signal, String> {
     let plain = || Signal::of(name, field);
     let Some(topic) = explore.log.topic(name) else { return Ok(plain()) };
-    let fields = numeric_fields(&*explore.log, topic.get()).map_err(|error| error.to_string())?;
-    if fields.iter().any(|known| known == field) {
+    let fields = match known.entry(topic.id) {
+        Entry::Occupied(fields) => fields.into_mut(),
+        Entry::Vacant(entry) => {
+            let fields = numeric_fields(&*explore.log, topic.get()).map_err(|error| error.to_string())?;
+            entry.insert(fields.into_iter().collect())
+        }
+    };
+    if fields.contains(field) {
         return Ok(plain());
     }
     let signals = Signals::among(&*explore.log, &[topic.get()]);
@@ -206,7 +224,12 @@ fn overviews(explore: &Explore, signals: &[Signal]) -> Result<Vec<Option<Arc<Ove
     let missing: Vec<Signal> =
         signals.iter().filter(|signal| of(&known, signal).is_none()).cloned().collect();
     if !missing.is_empty() {
-        let made = Overview::read(&*explore.log, &missing).map_err(|error| error.to_string())?;
+        // The request may have been canceled while it waited for the lock.
+        cancel::check().map_err(|error| error.to_string())?;
+        // Once started, the overviews are completed and cached, because the next request of a page
+        // that scrolls needs them, too.
+        let made = cancel::with_flag(None, || Overview::read(&*explore.log, &missing));
+        let made = made.map_err(|error| error.to_string())?;
         known.extend(made.into_iter().flatten().map(Arc::new));
     }
     let found = signals.iter().map(|signal| of(&known, signal)).collect();

@@ -26,6 +26,7 @@ const REPLACEMENTS: &[(&str, &str)] = &[
     ("--full writes", "full=True writes"),
     ("--blobs writes", "blobs=True writes"),
     ("(--max-unpacked 8GiB)", "(open(.., max_unpacked=8 << 30))"),
+    ("use --follow-redirects", "use storage_options={\"follow_redirects\": \"true\"}"),
     ("or lower --dpi", "or give a smaller size"),
     ("--time-base boot", "time_base=\"boot\""),
     ("--time-base utc", "time_base=\"utc\""),

@@ -103,6 +103,9 @@ pub(crate) fn at_address(
 ) -> Result<(RemoteFile, String)> {
     let address = Address::parse(address)?;
     let mut options = Options::default();
+    let (redirects, storage): (Vec<_>, _) =
+        storage.into_iter().partition(|(key, _)| key.eq_ignore_ascii_case("follow_redirects"));
+    options.follow_redirects = redirects.iter().any(|(_, value)| value.eq_ignore_ascii_case("true"));
     (options.storage, options.max_bytes) = (storage, max_bytes);
     Ok((RemoteFile::open(&address, &options)?, address.to_string()))
 }

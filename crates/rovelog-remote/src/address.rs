@@ -42,6 +42,13 @@ impl Address {
         self.url.path().rsplit('/').next().unwrap_or_default()
     }
 
+    /// Returns true if the address has a query, a password, or the user of a web server. In an
+    /// address of Azure, the user is the name of the container.
+    pub(crate) fn has_secrets(&self) -> bool {
+        let has_user = matches!(self.url.scheme(), "http" | "https") && !self.url.username().is_empty();
+        self.is_signed() || has_user || self.url.password().is_some()
+    }
+
     /// Returns true if the address has a query. The query of a presigned URL contains the
     /// credentials.
     pub(crate) fn is_signed(&self) -> bool {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rovelog_core::{Error, ErrorKind};
 
+use crate::redirect::Refused;
+
 /// An error that occurred while reading, listing or writing remote files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,6 +39,9 @@ pub enum RemoteError {
     /// The address is a folder of a web server, which cannot be listed.
     #[error("the address is a folder on a web server, and such folders cannot be listed")]
     NoLists,
+    /// The address has a user, a password or a query, and would be stored.
+    #[error("the address has a user, a password or a query, and such an address cannot be stored in a lake")]
+    SecretAddress,
     /// The server does not support range requests.
     #[error("the server does not support range requests, so only the whole file can be read")]
     NoRanges,
@@ -68,6 +73,12 @@ pub enum RemoteError {
         /// Maximum number of bytes that the user allows.
         limit: u64,
     },
+    /// The server redirects the request, and the redirect is not followed.
+    #[error("cannot read from the server: {why}")]
+    Redirects {
+        /// Description of the redirect.
+        why: String,
+    },
     /// The output file already exists, and the caller did not request to replace it.
     #[error("the output file already exists")]
     Exists,
@@ -92,11 +103,17 @@ impl RemoteError {
             Self::BadAddress | Self::UnknownScheme { .. } => {
                 Some("use an address that starts with s3://, gs://, az://, https:// or http://")
             }
+            Self::SecretAddress => {
+                Some("set credentials as environment variables, or download the log first")
+            }
             Self::NoFile | Self::NoLists => Some("name each file by its full address"),
             Self::Denied | Self::BadOptions { .. } => Some(
                 "set the credentials as environment variables, such as AWS_ACCESS_KEY_ID, or \
                  AWS_SKIP_SIGNATURE=true for a public bucket",
             ),
+            Self::Redirects { .. } => {
+                Some("name the final address, or use --follow-redirects to read from other hosts")
+            }
             Self::NotFound => Some("check the address, and whether you have access to the file"),
             Self::Changed => Some("run the command again when no program writes to the file"),
             Self::Stalled { .. } | Self::Short { .. } | Self::Failed { .. } => {
@@ -113,6 +130,7 @@ impl RemoteError {
             | Self::UnknownScheme { .. }
             | Self::NoFile
             | Self::NoLists
+            | Self::SecretAddress
             | Self::BadOptions { .. } => ErrorKind::InvalidArgument,
             Self::NoRanges => ErrorKind::PartlyRead,
             Self::TooMany { .. } => ErrorKind::LimitExceeded,
@@ -135,7 +153,13 @@ impl From<object_store::Error> for RemoteError {
             Store::Precondition { .. } => Self::Changed,
             Store::AlreadyExists { .. } => Self::Exists,
             Store::NotSupported { .. } => Self::NoRanges,
-            other => Self::Failed { why: innermost(&other) },
+            other => {
+                let cause = innermost(&other);
+                match cause.downcast_ref() {
+                    Some(Refused(why)) => Self::Redirects { why: why.clone() },
+                    None => Self::Failed { why: shown(cause) },
+                }
+            }
         }
     }
 }
@@ -157,13 +181,17 @@ impl From<RemoteError> for Error {
     }
 }
 
+/// Returns the innermost error, which is the original cause.
+fn innermost<'e>(mut error: &'e (dyn StdError + 'static)) -> &'e (dyn StdError + 'static) {
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error
+}
+
 /// Returns the text of the innermost error. The outer errors contain the address, which may be
 /// secret.
-fn innermost(error: &(dyn StdError + 'static)) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
+fn shown(cause: &dyn StdError) -> String {
     let text = cause.to_string();
     // Only the HTTP status is shown. Some servers repeat the address in the body of an error
     // response.

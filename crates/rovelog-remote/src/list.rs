@@ -26,11 +26,19 @@ impl Found {
     }
 }
 
+/// Checks that an address has no parts that may be secret. [`Found::address`] is stored in lakes
+/// and sent to workers.
+fn check_secrets(address: &Address) -> Result<(), RemoteError> {
+    if address.has_secrets() { Err(RemoteError::SecretAddress) } else { Ok(()) }
+}
+
 /// Queries the size and modification time of a file with a single request.
 ///
 /// # Errors
-/// Returns an error if the server cannot be reached, refuses the request, or has no such file.
+/// Returns an error if the address has a user, a password or a query, if the server cannot be
+/// reached, if it refuses the request, or if it has no such file.
 pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> {
+    check_secrets(address)?;
     let (store, path) = store(address, options)?;
     let meta = runtime()?.block_on(store_response(options.timeout, store.head(&path)))?;
     Ok(Found::new(address.url.as_str().to_owned(), &meta))
@@ -40,14 +48,15 @@ pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> 
 /// no particular order.
 ///
 /// # Errors
-/// Returns an error if the server cannot be reached, denies access, or is a web server. Web servers
-/// have no request that lists files.
+/// Returns an error if the address has a user, a password or a query, or if the server cannot be
+/// reached, denies access, or is a web server. Web servers have no request that lists files.
 pub fn list(folder: &str, options: &Options) -> Result<Vec<Found>, RemoteError> {
     let url = Url::parse(folder).map_err(|_| RemoteError::BadAddress)?;
     if matches!(url.scheme(), "http" | "https") {
         return Err(RemoteError::NoLists);
     }
     let address = Address::from_url(url)?;
+    check_secrets(&address)?;
     let (store, path) = store(&address, options)?;
     let mut found = Vec::new();
     runtime()?.block_on(async {

@@ -1,15 +1,16 @@
 //! Policy for following HTTP redirects.
 //!
-//! Download pages redirect to other hosts, so redirects between public hosts are followed. But a
-//! server on the internet must not redirect to an address that only this machine can reach
-//! (server-side request forgery). For example, the metadata service of a cloud at `169.254.169.254`
-//! returns credentials. So the target of a redirect must not be in a narrower network than the
-//! address that the user gave.
+//! By default, a redirect is followed only to the host and port that the user named, or from HTTP
+//! to HTTPS on this host. If the user allows redirects to other hosts, a server on the internet
+//! still must not redirect to an address that only this machine can reach (server-side request
+//! forgery). For example, the metadata service of a cloud at `169.254.169.254` returns credentials.
+//! So the target of a redirect must not be in a narrower network than the address that the user
+//! gave.
 
 use std::net::{IpAddr, Ipv6Addr, ToSocketAddrs as _};
 
 use reqwest::redirect::Policy;
-use url::{Host, Url};
+use url::{Host, Position, Url};
 
 /// Maximum number of redirects that are followed for one request.
 const MAX_REDIRECTS: usize = 10;
@@ -27,21 +28,38 @@ enum Reach {
     Link,
 }
 
-/// Returns a policy that follows a redirect under two conditions: the target is not in a narrower
-/// network than the original address, and the redirect does not lead from HTTPS to HTTP.
-pub(crate) fn policy() -> Policy {
-    Policy::custom(|attempt| {
-        let from = attempt.previous().first().unwrap_or_else(|| attempt.url());
+/// A redirect that is not followed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Refused(pub(crate) String);
+
+/// Returns a policy for redirects. If `to_other_hosts` is false, only redirects within the original
+/// host and port are followed. Redirects from HTTPS to HTTP or to a narrower network than that of
+/// the original address are never followed.
+pub(crate) fn policy(to_other_hosts: bool) -> Policy {
+    Policy::custom(move |attempt| {
+        let (from, to) = (attempt.previous().first().unwrap_or_else(|| attempt.url()), attempt.url());
+        // `port` is `None` for the standard port of the scheme. So the standard ports of HTTP and
+        // HTTPS count as the same port.
+        let is_same_host = from.host() == to.host() && from.port() == to.port();
         let refused = if attempt.previous().len() > MAX_REDIRECTS {
-            "the server redirects too often"
-        } else if from.scheme() == "https" && attempt.url().scheme() != "https" {
-            "the server redirects from https to another scheme"
-        } else if reach(attempt.url()) > reach(from) {
-            "the server redirects to this machine or a private network"
+            "the server redirects too often".to_owned()
+        } else if from.scheme() == "https" && to.scheme() != "https" {
+            "the server redirects from https to another scheme".to_owned()
+        } else if is_same_host {
+            return attempt.follow();
+        } else if !to_other_hosts {
+            // The path and the query of the target may contain secrets, so they are not shown.
+            format!(
+                "the server redirects to another host, {}",
+                &to[Position::BeforeHost..Position::AfterPort]
+            )
+        } else if reach(to) > reach(from) {
+            "the server redirects to this machine or a private network".to_owned()
         } else {
             return attempt.follow();
         };
-        attempt.error(refused)
+        attempt.error(Refused(refused))
     })
 }
 

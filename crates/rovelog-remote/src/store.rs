@@ -30,6 +30,8 @@ pub struct Options {
     pub timeout: Duration,
     /// Maximum number of bytes to download for each file. `None` means that there is no limit.
     pub max_bytes: Option<u64>,
+    /// True to follow redirects of a web server to other hosts.
+    pub follow_redirects: bool,
     /// Credentials and settings of the store. They have the names that [`object_store`] uses, such
     /// as `aws_region`. They override the environment variables.
     pub storage: Vec<(String, String)>,
@@ -37,7 +39,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), max_bytes: None, storage: Vec::new() }
+        let timeout = Duration::from_secs(30);
+        Self { timeout, max_bytes: None, follow_redirects: false, storage: Vec::new() }
     }
 }
 
@@ -102,7 +105,8 @@ fn web_store(address: &Address, options: &Options) -> Result<Arc<dyn ObjectStore
         query: url.query().map(Arc::from),
         authorization: user.map(|user| format!("Basic {}", STANDARD.encode(user)).into()),
     };
-    let connector = Connector { secrets, timeout: options.timeout };
+    let connector =
+        Connector { secrets, timeout: options.timeout, follow_redirects: options.follow_redirects };
     // `set_username` and `set_password` fail only if the URL has no host. Such a URL cannot contain
     // a user or a password.
     let _ = url.set_username("");
@@ -174,6 +178,8 @@ struct Connector {
     secrets: Secrets,
     /// Maximum time to establish a connection to the server.
     timeout: Duration,
+    /// True to follow redirects to other hosts.
+    follow_redirects: bool,
 }
 
 /// An HTTP client that adds the secret parts of the address to each request.
@@ -192,7 +198,7 @@ impl HttpConnector for Connector {
             .connect_timeout(self.timeout)
             .https_only(!is_set(ClientConfigKey::AllowHttp))
             .danger_accept_invalid_certs(is_set(ClientConfigKey::AllowInvalidCertificates))
-            .redirect(redirect::policy());
+            .redirect(redirect::policy(self.follow_redirects));
         let failed = |error: reqwest::Error| object_store::Error::Generic {
             store: "HTTP",
             source: Box::new(error.without_url()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rovelog_core::ErrorKind;
 use rovelog_core::internal::partial::{END, Ranges as _};
-use rovelog_remote::{Address, Options, RemoteError, RemoteFile, upload};
+use rovelog_remote::{Address, Options, RemoteError, RemoteFile, head, upload};
 use rovelog_testing::{Behavior, Served, Server};
 use tempfile::TempDir;
 
@@ -167,15 +167,41 @@ fn messages_do_not_contain_the_body_of_an_error() {
 }
 
 #[test]
-fn a_redirect_to_a_narrower_network_is_refused() {
-    let (server, folder) = served(Behavior::Redirects("169.254.169.254"));
-    let error = open(&server, &impatient()).unwrap_err();
+fn redirects_to_other_hosts_are_followed_only_on_request() {
+    let (target, _target_folder) = served(Behavior::Ranges);
+    let host = target.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let (server, _folder) = served(Behavior::Redirects(host.clone().leak()));
+    // Another port counts as another host.
+    let address = Address::parse(&format!("{}?signature=hunter2", server.url("log.bin"))).unwrap();
+    let error = RemoteFile::open(&address, &Options::default()).unwrap_err();
+    assert!(matches!(error, RemoteError::Redirects { .. }), "{error:?}");
+    let expected = format!("cannot read from the server: the server redirects to another host, {host}");
+    assert_eq!(error.to_string(), expected);
+    assert_eq!((server.served().requests, target.served().requests), (1, 0));
+    let mut options = Options::default();
+    options.follow_redirects = true;
+    assert_eq!(open(&server, &options).unwrap().size(), SIZE as u64);
+    // Even on request, a redirect to a narrower network is refused.
+    let (server, _folder) = served(Behavior::Redirects("169.254.169.254"));
+    let error = open(&server, &options).unwrap_err();
     assert!(error.to_string().contains("redirects to this machine or a private network"), "{error}");
-    // A redirect from this machine to a second server on this machine is followed.
-    let other = Server::start(folder.path(), Behavior::Ranges);
-    let host = other.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
-    let (server, _folder) = served(Behavior::Redirects(host.leak()));
+}
+
+#[test]
+fn redirects_within_a_host_are_followed() {
+    let (server, folder) = served(Behavior::Moved);
+    let error = open(&server, &Options::default()).unwrap_err();
+    assert!(matches!(error, RemoteError::NotFound), "{error:?}");
+    fs::rename(folder.path().join("log.bin"), folder.path().join("moved.bin")).unwrap();
     assert_eq!(open(&server, &Options::default()).unwrap().size(), SIZE as u64);
+}
+
+#[test]
+fn addresses_with_secrets_are_not_listed() {
+    for url in ["https://h/log.ulg?signature=x", "https://me:secret@h/log.ulg", "https://token@h/log.ulg"] {
+        let error = head(&Address::parse(url).unwrap(), &Options::default()).unwrap_err();
+        assert!(matches!(error, RemoteError::SecretAddress), "{error:?}");
+    }
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub enum Behavior {
     Echoes,
     /// The server redirects every request to this host. The host may have a port.
     Redirects(&'static str),
+    /// The server redirects every request to `moved.bin` on the same host.
+    Moved,
     /// The server requires a user name and a password.
     Private,
 }
@@ -179,9 +181,13 @@ fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
             (&mut &*connection).write_all((head + path).as_bytes())?;
             continue;
         }
-        if let Behavior::Redirects(host) = shared.behavior {
-            let head =
-                format!("HTTP/1.1 302 Found\r\nLocation: http://{host}{path}\r\nContent-Length: 0\r\n\r\n");
+        let location = match shared.behavior {
+            Behavior::Redirects(host) => Some(format!("http://{host}{path}")),
+            Behavior::Moved if name != "moved.bin" => Some("/moved.bin".to_owned()),
+            _ => None,
+        };
+        if let Some(location) = location {
+            let head = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
             (&mut &*connection).write_all(head.as_bytes())?;
             continue;
         }

@@ -7,6 +7,7 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -18,10 +19,12 @@ use axum::routing::{MethodRouter, get};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rovelog::core::internal::cancel;
 use rovelog_explore::page;
 use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+use tokio_io_timeout::TimeoutStream;
 
 use crate::logs::Logs;
 
@@ -33,9 +36,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// Maximum number of requests that can read logs at the same time.
 const WORKERS: usize = 4;
 
-/// Maximum time for receiving the header of a request. It also limits the time that a connection
-/// may be idle between two requests.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time for receiving the header of a request, and maximum time in which a client reads no
+/// byte of a response. The first limit includes the time that a connection is idle between two
+/// requests.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The script that passes the requests of the page to this server.
 const SOURCE: &str = include_str!("../assets/source.js");
@@ -77,14 +81,17 @@ pub(crate) fn run(
     })
 }
 
-/// Responds to the requests of a connection with HTTP/1. If the header of a request is not received
-/// in time, the connection is closed, so that idle connections do not accumulate.
+/// Responds to the requests of a connection with HTTP/1. If the client is idle for too long, the
+/// connection is closed, so that idle connections do not accumulate.
 async fn connection(stream: TcpStream, router: Router) {
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    server.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(TIMEOUT));
+    let stream = TokioIo::new(Box::pin(stream));
     // An error means that the client violated the protocol or closed the connection, for example
     // because the user has left the page.
-    let _ = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).await;
+    let _ = server.serve_connection(stream, TowerToHyperService::new(router)).await;
 }
 
 /// Returns the routes of the server. All of them start with the token.
@@ -140,13 +147,18 @@ fn refused(shared: &Shared, headers: &HeaderMap) -> Option<&'static str> {
     (!matches!(site, "none" | "same-origin")).then_some("this server answers only requests from its own page")
 }
 
-/// A task that waits for a thread or runs on a thread. If the request is canceled before the task
-/// has started, the task is never started.
-struct Waiting<T>(JoinHandle<T>);
+/// A task that waits for a thread or runs on a thread. Dropping the `Task`, for example because the
+/// client has closed the connection, cancels the task. If it has not started yet, it never starts.
+struct Task<T> {
+    handle: JoinHandle<T>,
+    /// Becomes true when the task is canceled.
+    is_canceled: Arc<AtomicBool>,
+}
 
-impl<T> Drop for Waiting<T> {
+impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        self.0.abort();
+        self.is_canceled.store(true, Ordering::Relaxed);
+        self.handle.abort();
     }
 }
 
@@ -159,8 +171,11 @@ where
 {
     let failed =
         |status, error: String| (status, JSON, json!({ "error": error }).to_string()).into_response();
-    let mut waiting = Waiting(tokio::task::spawn_blocking(run));
-    match (&mut waiting.0).await {
+    let is_canceled = Arc::new(AtomicBool::new(false));
+    let flag = Some(Arc::clone(&is_canceled));
+    let handle = tokio::task::spawn_blocking(move || cancel::with_flag(flag, run));
+    let mut task = Task { handle, is_canceled };
+    match (&mut task.handle).await {
         Ok(Ok(answer)) => answer.into_response(),
         Ok(Err(error)) => failed(StatusCode::UNPROCESSABLE_ENTITY, error),
         Err(_) => failed(
@@ -212,16 +227,53 @@ async fn respond(shared: Arc<Shared>, log: usize, request: String) -> Response {
 mod tests {
     use std::sync::mpsc;
 
+    use rovelog::{ReadOptions, Select};
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::runtime::{Builder, Runtime};
+
     use super::*;
+
+    /// Returns a runtime with a single thread for tasks that read logs.
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap()
+    }
+
+    fn corpus(name: &str) -> String {
+        rovelog_testing::root().join("corpus").join(name).to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn idle_connections_are_closed() {
+        let logs = Logs::find(&[corpus("ulog/one-topic.ulg")], ReadOptions::default(), None).unwrap();
+        let hosts = [String::from("127.0.0.1:1"), String::new()];
+        let large = get(|| async { vec![0_u8; 64 << 20] });
+        let router =
+            router(Arc::new(Shared { logs, arguments: Vec::new(), hosts }), "token").route("/large", large);
+        // While all tasks wait, the paused clock advances to the next timeout. It may also advance
+        // while bytes are on their way, so the limit below is generous.
+        let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            for request in [
+                "",
+                "GET /token/logs HTTP/1.1\r\nHost:",
+                "GET /token/logs HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n",
+                "GET /large HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n",
+            ] {
+                let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+                client.write_all(request.as_bytes()).await.unwrap();
+                let (stream, _) = listener.accept().await.unwrap();
+                let started = tokio::time::Instant::now();
+                tokio::time::timeout(10 * TIMEOUT, connection(stream, router.clone())).await.unwrap();
+                assert!(started.elapsed() >= TIMEOUT, "{request}");
+                drop(client);
+            }
+        });
+    }
 
     #[test]
     fn work_of_a_closed_request_is_not_started() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(1)
-            .build()
-            .unwrap();
-        let ran = runtime.block_on(async {
+        let ran = runtime().block_on(async {
             let (release, released) = mpsc::channel::<()>();
             let (note, ran) = mpsc::channel();
             let job = |name: &'static str| {
@@ -248,5 +300,30 @@ mod tests {
             ran.try_iter().collect::<Vec<_>>()
         });
         assert_eq!(ran, ["open"]);
+    }
+
+    #[test]
+    fn work_of_a_closed_request_ends() {
+        let log = rovelog::open(corpus("ulog/one-topic.ulg")).unwrap();
+        let (note, notes) = mpsc::channel();
+        runtime().block_on(async {
+            // This work only ends if its request is closed.
+            let closed = tokio::spawn(work(move || {
+                loop {
+                    for batch in log.batches(&Select::all()) {
+                        let read = batch.map(drop).map_err(|error| error.to_string());
+                        note.send(read.clone()).unwrap();
+                        if let Err(error) = read {
+                            return Err::<&str, _>(error);
+                        }
+                    }
+                }
+            }));
+            tokio::task::yield_now().await;
+            notes.recv().unwrap().unwrap();
+            closed.abort();
+            tokio::task::yield_now().await;
+            while notes.recv_timeout(Duration::from_secs(30)).unwrap().is_ok() {}
+        });
     }
 }

@@ -2,8 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rovelog_view::{View, ViewOptions};
 
@@ -225,6 +226,45 @@ fn a_loss_found_while_reading_is_reported() {
         "{headers}"
     );
     assert!(summary(&server)["lost"].as_str().unwrap().contains("1762 records"));
+}
+
+/// Writes a ULog with one topic, which has an array of `fields` floats.
+fn wide_log(path: &Path, fields: usize) {
+    let message = |kind: u8, body: &[u8]| {
+        let len = u16::try_from(body.len()).unwrap().to_le_bytes();
+        [&len[..], &[kind], body].concat()
+    };
+    let format = format!("wide:uint64_t timestamp;float[{fields}] a;");
+    let mut log = [&b"ULog\x01\x12\x35\x01"[..], &[0; 8]].concat();
+    log.extend(message(b'F', format.as_bytes()));
+    log.extend(message(b'A', b"\0\0\0wide"));
+    for time in 1..4_u64 {
+        let row = [&[0; 2], &time.to_le_bytes()[..], &vec![0; 4 * fields]].concat();
+        log.extend(message(b'D', &row));
+    }
+    std::fs::write(path, log).unwrap();
+}
+
+#[test]
+fn signals_of_a_topic_with_many_fields_are_fast() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.ulg");
+    wide_log(&path, 16_000);
+    let server = start(&[path.to_str().unwrap()]);
+    let time = |signals: usize| {
+        let names = (0..signals).map(|i| format!("topic=wide&field=a%5B{i}%5D&"));
+        let request = format!("logs/0/signals?{}width=100", names.collect::<String>());
+        let ask = |_| {
+            let start = Instant::now();
+            let (status, answer) = server.get(&request);
+            assert_eq!(status, 200, "{}", text(&answer));
+            start.elapsed()
+        };
+        (0..3).map(ask).min().unwrap()
+    };
+    let (one, many) = (time(1), time(200));
+    // The fields of the topic are listed once, and not for each signal.
+    assert!(many < 50 * one, "1 signal: {one:?}, 200 signals: {many:?}");
 }
 
 #[test]

@@ -123,6 +123,8 @@ fn refuse_reader_options(global: &Global) -> Result<(), Failure> {
         ("--time-base", global.time.time_base.is_some()),
         ("--text-encoding", global.text_encoding.is_some()),
         ("--max-unpacked", global.max_unpacked.is_some()),
+        ("--max-bytes", global.max_bytes.is_some()),
+        ("--follow-redirects", global.follow_redirects),
     ];
     given.iter().find(|(_, is_given)| *is_given).map_or(Ok(()), |(name, _)| {
         Err(Failure::usage(format!("{name} does not apply to ingest")).next(format!("leave {name} out")))

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "arrow")]
 pub mod buffer;
+pub mod cancel;
 #[cfg(feature = "arrow")]
 pub mod columns;
 pub mod edit;

@@ -9,6 +9,8 @@ use std::ops::Deref;
 use serde_core::de::DeserializeOwned;
 
 use self::backend::Backend;
+#[cfg(feature = "arrow")]
+use crate::internal::cancel::cancelable;
 use crate::internal::layout::{EscapedTexts, TypedReader};
 use crate::internal::partial::Unread;
 use crate::{
@@ -168,7 +170,7 @@ pub trait LogReader: Backend {
                 let error = arrow_schema::ArrowError::from_external_error(Box::new(error));
                 Box::new(std::iter::once(Err(error)))
             }
-            None => self.read_batches(select),
+            None => Box::new(cancelable(self.read_batches(select))),
         }
     }
 
@@ -366,7 +368,11 @@ impl<'a> TopicRef<'a> {
     pub fn columns(self, select: &Select) -> Result<Batches<'a>> {
         match refused(self.log, select) {
             Some(error) => Err(error),
-            None => self.log.read_columns(self.topic.id, select),
+            None => {
+                let batches = self.log.read_columns(self.topic.id, select)?;
+                let schema = batches.schema();
+                Ok(Box::new(arrow_array::RecordBatchIterator::new(cancelable(batches), schema)))
+            }
         }
     }
 
