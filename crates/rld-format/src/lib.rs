@@ -298,10 +298,12 @@ impl LogReader for RldReader {
     }
 
     fn recover(&self, out: &mut dyn std::io::Write, _: &RecoverOptions) -> Result<Recovery> {
+        self.check_memory()?;
         Ok(edit::recover(self, out)?.with_packing(self.info.size, &self.diagnostics))
     }
 
     fn slice(&self, select: &Select, out: &mut dyn std::io::Write) -> Result<Sliced> {
+        self.check_memory()?;
         Ok(edit::slice(self, select, out)?)
     }
 }

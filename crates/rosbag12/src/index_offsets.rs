@@ -32,6 +32,9 @@ pub(crate) struct IndexOffsets {
     first_places: Vec<u64>,
     /// Start offset and result of the last search for a valid record at an indexed offset.
     last: Option<(u64, u64)>,
+    /// True if memory was not sufficient for the offsets. The bag must then not be opened, because
+    /// records inside payloads could be taken for records of the bag.
+    pub(crate) lacks_memory: bool,
 }
 
 impl IndexOffsets {
@@ -56,6 +59,9 @@ impl IndexOffsets {
             };
             let Header::Index(index) = header else { return None };
             let entries = IndexEntry::all_of(window.slice(data_at, behind).ok().flatten()?);
+            if offsets.places.try_reserve(entries.len()).is_err() {
+                return Some(Self { lacks_memory: true, ..Self::default() });
+            }
             let place = |pos: u64| offset.saturating_add(pos);
             let places = entries.iter().map(|entry| place(entry.pos.get()));
             // One damaged entry is tolerated. Two damaged entries in a row mean that bytes of the

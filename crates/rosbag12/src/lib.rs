@@ -290,10 +290,12 @@ impl LogReader for BagReader {
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
+        self.check_memory()?;
         Ok(edit::recover(self, out)?.with_packing(self.bytes.len() as u64, self.diagnostics()))
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
+        self.check_memory()?;
         Ok(edit::slice(self, select, out)?)
     }
 }
@@ -301,6 +303,10 @@ impl LogReader for BagReader {
 impl Backend for BagReader {
     fn as_log(&self) -> &dyn LogReader {
         self
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        v2::buffer_bytes(&self.scanner.content.chunks)
     }
 
     fn read_records<'a>(&'a self, select: &Select) -> Records<'a> {

@@ -80,6 +80,10 @@ impl BagReader {
                 Step::End => break,
             }
         }
+        let mut offsets = scanner.sections.iter().filter_map(|section| section.records.offsets.as_ref());
+        if offsets.any(|offsets| offsets.lacks_memory) {
+            return Err(std::io::Error::from(std::io::ErrorKind::OutOfMemory).into());
+        }
         index.blocks.finish(bytes.len() as u64);
         Ok(Self::of(bytes, scanner, index, options))
     }
@@ -119,12 +123,12 @@ impl BagReader {
             scanner.finish_topics();
         } else {
             scanner = begin()?;
-            let late = scanner.read_all(&bytes, &mut index, options, &[]);
+            let late = scanner.read_all(&bytes, &mut index, options, &[])?;
             // Some messages came before the connection record with their connection id. Scan the
             // bag again with these connection records known from the start.
             if !late.is_empty() {
                 (scanner, index) = (begin()?, Index::default());
-                scanner.read_all(&bytes, &mut index, options, &late);
+                scanner.read_all(&bytes, &mut index, options, &late)?;
             }
         }
         for chunk in &scanner.content.chunks {

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::internal::memory;
+
 /// Result type whose default error is Rovelog's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -94,7 +96,8 @@ impl Error {
     /// read. The operating-system error is stored as the source directly, so that callers can query
     /// its kind.
     pub fn io(format: &'static str, error: std::io::Error) -> Self {
-        Self::new(format, ErrorKind::Io, None, error)
+        let next = (error.kind() == std::io::ErrorKind::OutOfMemory).then_some(memory::NEXT);
+        Self::explained(format, (ErrorKind::Io, None, next), error)
     }
 
     /// Sets the suggested next step.

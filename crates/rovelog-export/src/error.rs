@@ -5,6 +5,7 @@ use std::io;
 use arrow_schema::ArrowError;
 #[cfg(feature = "parquet")]
 use parquet::errors::ParquetError;
+use rovelog::core::internal::memory;
 
 /// Error of an export.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,15 @@ impl From<ParquetError> for ExportError {
             error => Self::Format(error.to_string()),
         }
     }
+}
+
+/// Checks that at least `bytes` bytes of memory can be allocated for the next part of an output.
+///
+/// # Errors
+/// Returns an error if memory is not sufficient. It is an error of the log, because an error of the
+/// output would advise another disk.
+pub(crate) fn check_memory(bytes: usize) -> Result<(), ExportError> {
+    memory::check(bytes).map_err(|error| ExportError::Log(rovelog::Error::io("rovelog", error)))
 }
 
 /// Returns advice for the user, after the operating system refused to write an output file.

@@ -7,9 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rovelog::core::Fields;
 use rovelog::core::internal::layout::{At, KeyCache, Leaf, Visit};
+use rovelog::core::internal::memory;
 use rovelog::core::internal::parallel::{BufferPool, Jobs, in_order};
 use rovelog::{Field, LogReader, Record, Scalar, Select, TopicId};
 
+use crate::error::check_memory;
 use crate::number::Numbers;
 use crate::{ExportError, Loss};
 
@@ -17,6 +19,8 @@ use crate::{ExportError, Loss};
 const MAX_BATCH_RECORDS: usize = 512;
 /// Payload size in bytes of the records in a batch at which the batch ends.
 const MAX_BATCH_BYTES: usize = 256 << 10;
+/// Expected size in bytes of the lines for each byte of payload.
+const JSON_RATIO: usize = 16;
 
 /// Writes the selected records. Returns the number of records that were written. Also returns a
 /// loss for each topic with records that could not be decoded.
@@ -38,6 +42,7 @@ pub fn write(
     let spare: BufferPool<Vec<u8>> = BufferPool::default();
     let mut written = 0;
     let mut undecodable = vec![0u64; log.topics().len()];
+    check_memory(JSON_RATIO * MAX_BATCH_BYTES)?;
     in_order(
         jobs,
         Lines::default,
@@ -110,6 +115,9 @@ pub fn for_each_batch<'a, E: From<rovelog::Error>>(
         bytes += record.payload.len();
         batch.push(record);
         if batch.len() == MAX_BATCH_RECORDS || bytes >= MAX_BATCH_BYTES {
+            if bytes > MAX_BATCH_BYTES {
+                memory::check(JSON_RATIO * bytes).map_err(|error| rovelog::Error::io("rovelog", error))?;
+            }
             push(std::mem::replace(&mut batch, Vec::with_capacity(MAX_BATCH_RECORDS)))?;
             bytes = 0;
         }

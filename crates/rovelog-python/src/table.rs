@@ -8,6 +8,7 @@ use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::ffi::to_schema_pycapsule;
+use rovelog::core::internal::memory::check as check_memory;
 use rovelog::{AnyLog, Result};
 
 use crate::errors::{self, from_arrow};
@@ -89,6 +90,8 @@ pub(crate) fn concat(format: &'static str, batches: impl RecordBatchReader) -> R
             }
         }
     }
+    let bytes = parts.iter().map(RecordBatch::get_array_memory_size).sum();
+    check_memory(bytes).map_err(|error| rovelog::Error::io(format, error))?;
     concat_batches(&schema, &parts).map_err(from_arrow(format))
 }
 

@@ -66,7 +66,8 @@ impl UlogReader {
     /// and topics that cannot be decoded are skipped.
     ///
     /// # Errors
-    /// Returns an error if a column would contain more than 2 GiB of text.
+    /// Returns an error if a column would contain more than 2 GiB of text, or if memory is not
+    /// sufficient.
     pub fn tables(&self, select: &Select) -> Result<Vec<(TopicId, RecordBatch)>, ArrowError> {
         let mut builders = Builders::new(select, None, usize::MAX);
         let unbounded = select.start.is_none() && select.end.is_none() && select.blocks.is_none();
@@ -76,13 +77,15 @@ impl UlogReader {
             for topic in self.topics() {
                 if builders.wants(topic) && topic.count > 0 {
                     let rows = usize::try_from(topic.count).unwrap_or(usize::MAX);
-                    builders.column_for(self.definitions(), topic.id.0, rows);
+                    if let Some(builder) = builders.column_for(self.definitions(), topic.id.0) {
+                        builder.columns.reserve(rows).map_err(no_memory)?;
+                    }
                 }
             }
         }
         let mut batches = ColumnBatches::new(self, builders);
         if unbounded && !self.is_indexed() {
-            batches.scan_first_part();
+            batches.scan_first_part()?;
         }
         batches.collect()
     }
@@ -137,7 +140,7 @@ impl<'a> ColumnBatches<'a> {
 
     /// Converts the rows in the first part of the log, and reserves memory for the rows in the
     /// other parts.
-    fn scan_first_part(&mut self) {
+    fn scan_first_part(&mut self) -> Result<(), ArrowError> {
         let reader = self.reader;
         let part = (reader.bytes.len() / PARTS) as u64;
         while let Pass::Validating(scanner, until) = &mut self.pass
@@ -146,7 +149,7 @@ impl<'a> ColumnBatches<'a> {
         {
             self.builders.copy(&reader.bytes);
         }
-        self.builders.reserve_for_parts(PARTS);
+        self.builders.reserve_for_parts(PARTS)
     }
 }
 
@@ -413,7 +416,7 @@ impl Builders {
         let builder = match self.slots.get_mut(row.series as usize) {
             Some(Slot::Included(builder)) => builder,
             Some(Slot::Excluded) => return,
-            _ => match self.column_for(definitions, row.series, 0) {
+            _ => match self.column_for(definitions, row.series) {
                 Some(builder) => builder,
                 None => return,
             },
@@ -427,20 +430,15 @@ impl Builders {
         }
     }
 
-    /// Creates the columns of a topic, with memory for `rows` rows. Returns `None` if the topic is
-    /// not selected or cannot be decoded.
+    /// Creates the columns of a topic. Returns `None` if the topic is not selected or cannot be
+    /// decoded.
     #[cold]
-    pub(crate) fn column_for(
-        &mut self,
-        definitions: &Definitions,
-        series: u32,
-        rows: usize,
-    ) -> Option<&mut Builder> {
+    pub(crate) fn column_for(&mut self, definitions: &Definitions, series: u32) -> Option<&mut Builder> {
         let topic = &definitions.topics[series as usize];
         let builder = if self.wants(topic) {
             // A topic that cannot be decoded has no rows, so it needs no columns.
             let layout = definitions.row_layout(topic).ok()?;
-            let mut builder = Builder::new(definitions, topic, layout, &self.select, rows);
+            let mut builder = Builder::new(definitions, topic, layout, &self.select);
             if series as usize >= self.moved_from {
                 builder.time_at = None;
             }
@@ -484,13 +482,14 @@ impl Builders {
 
     /// Reserves memory for the rest of the log. The estimate assumes that each of the `parts` parts
     /// of the log contains as many rows as the first part.
-    pub(crate) fn reserve_for_parts(&mut self, parts: usize) {
+    pub(crate) fn reserve_for_parts(&mut self, parts: usize) -> Result<(), ArrowError> {
         for builder in self.included() {
             // Adds a quarter to the estimate, because the parts of a log differ. Memory that is
             // reserved but not used costs nothing, whereas growing a column copies it.
             let rows = builder.columns.rows().saturating_mul(parts);
-            builder.columns.reserve(rows.saturating_add(rows / 4));
+            builder.columns.reserve(rows.saturating_add(rows / 4)).map_err(no_memory)?;
         }
+        Ok(())
     }
 
     /// Creates batches from the rows that remain in the columns.
@@ -507,8 +506,8 @@ impl Builders {
 }
 
 impl Builder {
-    fn new(definitions: &Definitions, topic: &Topic, layout: &Layout, select: &Select, rows: usize) -> Self {
-        let columns = FixedBuilder::with_rows(Arc::new(plan(definitions, topic, layout, select)), rows);
+    fn new(definitions: &Definitions, topic: &Topic, layout: &Layout, select: &Select) -> Self {
+        let columns = FixedBuilder::new(Arc::new(plan(definitions, topic, layout, select)));
         let wide = layout.timestamp.filter(|field| field.width == TimeWidth::U64Micros);
         let time_at = wide.map(|field| field.offset);
         Self { topic: topic.id, columns, starts: Vec::new(), time_at, times: Vec::new() }
@@ -524,6 +523,11 @@ impl Builder {
         self.starts.clear();
         self.times.clear();
     }
+}
+
+/// Converts the error for insufficient memory.
+fn no_memory(error: std::io::Error) -> ArrowError {
+    ArrowError::from_external_error(Box::new(rovelog_core::Error::io(crate::wire::INFO.id, error)))
 }
 
 /// Returns the plan for decoding the selected fields of a topic into columns.

@@ -296,11 +296,13 @@ impl LogReader for UlogReader {
     }
 
     fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> Result<Recovery> {
+        self.check_memory()?;
         let size = self.bytes().len() as u64;
         Ok(edit::recover(self, out, options)?.with_packing(size, self.diagnostics()))
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
+        self.check_memory()?;
         Ok(edit::slice(self, select, out)?)
     }
 }

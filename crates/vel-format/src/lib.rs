@@ -281,10 +281,12 @@ impl LogReader for VelReader {
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
+        self.check_memory()?;
         Ok(edit::recover(self, out)?.with_packing(self.info.size, self.diagnostics()))
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
+        self.check_memory()?;
         Ok(edit::slice(self, select, out)?)
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use rovelog_core::internal::memory;
 use rovelog_core::internal::partial::Unread;
 use rovelog_core::internal::scan::{Scan as _, Window};
 use rovelog_core::{Bytes, Clock, LogInfo, LogReader as _, ReadOptions, Record, Select, Timestamp, Topic};
@@ -107,6 +108,7 @@ impl VelReader {
                         let series = summary.message(&mut scanner, &message, fit);
                         let (topic, seq) = series.unwrap_or((NO_TOPIC, 0));
                         let seq = u32::try_from(seq).unwrap_or(u32::MAX);
+                        entries.try_reserve(1).map_err(std::io::Error::from)?;
                         entries.push(Entry { at, nanos, topic, seq });
                     }
                     Step::End => break,
@@ -114,6 +116,8 @@ impl VelReader {
                 }
             }
         }
+        // The messages are sorted by time.
+        memory::check(2 * size_of::<u32>() * entries.len())?;
         let conclusions = summary.finish(&mut scanner);
         let info = summary.info(&scanner, &conclusions, bytes.len() as u64);
         Ok(Self {

@@ -11,7 +11,7 @@ use super::buffer::{Buffer, DataStatus};
 use super::compression::{Compression, DecompressionLimit, decompress_chunk};
 use super::content::Chunk;
 use super::scan::{ChunkExtent, LengthSource};
-use crate::message::usize_of;
+use crate::message::{MessageRef, usize_of};
 
 /// Maximum number of threads that decompress chunks.
 const THREADS: usize = 2;
@@ -24,8 +24,29 @@ const MAX_QUEUED: usize = 1;
 /// several decompressed chunks of this size would need too much memory.
 const MAX_PARALLEL_BYTES: u64 = 32 << 20;
 
+/// Size in bytes of the memory that a decoder of bzip2 needs. A decoder of LZ4 needs less.
+const DECODER_BYTES: usize = 4 << 20;
+
+/// Highest number of decompressed bytes per stored byte that is expected of a chunk.
+const MAX_COMMON_RATIO: u64 = 64;
+
 /// Maximum number of buffers kept for reuse. The threads never use more buffers at the same time.
 const MAX_BUFFERS: usize = THREADS * (MAX_QUEUED + 1);
+
+/// Returns the size in bytes of the buffers that a loader needs for these chunks, and of the messages
+/// of the largest chunk. A chunk header may state a wrong size, so the size is limited to a common
+/// ratio of compression.
+pub(crate) fn buffer_bytes(chunks: &[Chunk]) -> usize {
+    let stored = |chunk: &Chunk| chunk.extent.end - chunk.extent.data_at;
+    let compressed = chunks.iter().filter(|chunk| !chunk.extent.is_plain());
+    let size = |chunk: &Chunk| u64::from(chunk.extent.size).min(stored(chunk) * MAX_COMMON_RATIO);
+    let largest = compressed.clone().map(size).max().unwrap_or(0);
+    let is_large = compressed.clone().any(|chunk| stored(chunk) > MAX_PARALLEL_BYTES);
+    let buffers = if is_large { 1 } else { MAX_BUFFERS.min(compressed.count()) };
+    let messages = chunks.iter().map(|chunk| chunk.messages.count).max().unwrap_or(0);
+    // A list of messages doubles its capacity when it is full.
+    (usize_of(largest) + DECODER_BYTES) * buffers + 2 * usize_of(messages) * size_of::<MessageRef>()
+}
 
 /// Result of decompressing the data of a chunk.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rovelog_core::internal::scan::{Scan as _, Window};
-use rovelog_core::internal::{ranges, text};
+use rovelog_core::internal::{memory, ranges, text};
 use rovelog_core::{Bytes, Diagnostics};
 
 use super::buffer::DataStatus;
@@ -11,12 +11,13 @@ use super::compression::DecompressionLimit;
 use super::content::{
     Chunk, ConnectionKey, ConnectionRecord, Header as BagHeader, IndexRange, Info, OriginIds, OriginRecord,
 };
-use super::loader::Loader;
+use super::loader::{Loader, buffer_bytes};
 use super::probe::{Probe, probe};
 use super::records::Hints;
 use super::scan::{ChunkExtent, LengthSource, Loss, Step, TopScan};
 use super::wire::{self, ConnectionCount, Header, IndexEntry, VER};
 use crate::diagnostics as rules;
+use crate::error::BagError;
 use crate::index::Index;
 use crate::message::usize_of;
 use crate::options::BagOptions;
@@ -39,7 +40,7 @@ impl Scanner {
         index: &mut Index,
         options: &BagOptions,
         late: &[ConnectionKey],
-    ) -> Vec<ConnectionKey> {
+    ) -> Result<Vec<ConnectionKey>, BagError> {
         let cap = DecompressionLimit::of(&options.read.limits);
         let mut lost: Vec<Loss> = Vec::new();
         // First pass: find all chunks and read the records between them. The index section is
@@ -69,6 +70,7 @@ impl Scanner {
             loss.is_zeros(&bytes[usize_of(loss.at)..usize_of(loss.end)]) && self.is_before_index(*loss)
         });
         // Second pass: decompress the chunks and count their messages.
+        memory::check(buffer_bytes(&self.content.chunks))?;
         let lost = ranges::joined(self.read_chunks(bytes, cap, late, lost));
         let mut skipped: Vec<_> = lost.into_iter().map(|range| (range, true)).collect();
         skipped.extend(lines.into_iter().map(|range| (range, false)));
@@ -91,7 +93,7 @@ impl Scanner {
             let OriginRecord { topic, data, .. } = origin.record.as_ref()?;
             Some(ConnectionKey::new(id.0, &ConnectionRecord { conn: id.1, topic, data, head: &[] }))
         };
-        content.ids.undeclared.iter().filter_map(later).collect()
+        Ok(content.ids.undeclared.iter().filter_map(later).collect())
     }
 
     /// Starts a section, that is, another bag in the same file. The version line at offset 0 starts

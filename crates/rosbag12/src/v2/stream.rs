@@ -2,11 +2,12 @@
 
 use std::io::Read;
 
+use rovelog_core::internal::memory;
 use rovelog_core::internal::scan::{Scan as _, Source};
 
 use super::buffer::Buffer;
 use super::compression::DecompressionLimit;
-use super::loader::LoadResult;
+use super::loader::{LoadResult, buffer_bytes};
 use super::records::{ChunkItem, Hints};
 use super::scan::{ChunkExtent, Loss, Step, TopScan};
 use super::template::Template;
@@ -113,6 +114,8 @@ impl ChunkedStream {
                 Step::Chunk(extent) => {
                     extent.check_built_in()?;
                     scanner.add_chunk(source.window(), extent);
+                    let chunk = scanner.content.chunks.last();
+                    memory::check(buffer_bytes(chunk.map_or(&[], std::slice::from_ref)))?;
                     self.open = Some(self.decompress(scanner, source));
                 }
                 Step::End => {

@@ -358,6 +358,7 @@ impl Write for MemoryBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes = self.bytes.take().filter(|buffer| buffer.len() + bytes.len() <= self.max_len);
         if let Some(buffer) = &mut self.bytes {
+            buffer.try_reserve(bytes.len())?;
             buffer.extend_from_slice(bytes);
         }
         Ok(bytes.len())

@@ -35,24 +35,3 @@ pub fn check() -> Result<()> {
     }
     Ok(())
 }
-
-/// Returns the same batches. They end with an error when the request of this thread is canceled.
-#[cfg(feature = "arrow")]
-pub(crate) fn cancelable<T, B>(mut batches: B) -> impl Iterator<Item = B::Item>
-where
-    B: Iterator<Item = Result<T, arrow_schema::ArrowError>>,
-{
-    let mut has_ended = false;
-    std::iter::from_fn(move || {
-        if has_ended {
-            return None;
-        }
-        match check() {
-            Ok(()) => batches.next(),
-            Err(canceled) => {
-                has_ended = true;
-                Some(Err(arrow_schema::ArrowError::from_external_error(Box::new(canceled))))
-            }
-        }
-    })
-}

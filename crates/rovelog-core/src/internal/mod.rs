@@ -10,6 +10,7 @@ pub mod index;
 pub mod layout;
 pub mod limits;
 pub mod media;
+pub mod memory;
 pub mod names;
 pub mod order;
 pub mod output;

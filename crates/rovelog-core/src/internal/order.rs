@@ -34,6 +34,9 @@ use crate::{Select, Topic};
 /// positions are collected at a time.
 const BATCH_LEN: usize = 1 << 17;
 
+/// Maximum number of positions in memory at a time.
+pub(crate) const MAX_PLACES: usize = 2 * BATCH_LEN;
+
 /// Position of a record, in time and in the file. Positions are ordered by time. Positions with the
 /// same time are ordered by offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

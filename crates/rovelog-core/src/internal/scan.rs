@@ -161,7 +161,7 @@ pub struct Source<R> {
 impl<R: Read> Source<R> {
     /// Creates a source without reading from `input`.
     pub fn new(input: R) -> Self {
-        Self { input, buffer: vec![0; INITIAL_BUFFER_LEN], filled: 0, base: 0, eof: false }
+        Self { input, buffer: Vec::new(), filled: 0, base: 0, eof: false }
     }
 
     /// Returns the pipe from which bytes are read.
@@ -179,7 +179,7 @@ impl<R: Read> Source<R> {
     /// `until` or the pipe ends.
     ///
     /// # Errors
-    /// Returns an error if the pipe cannot be read.
+    /// Returns an error if the pipe cannot be read, or if memory is not sufficient.
     pub fn fill(&mut self, keep_from: u64, until: u64) -> IoResult<()> {
         // A scan may need bytes that start after the window, for example if it skips a long record.
         let keep_from = keep_from.clamp(self.base, self.window().end());
@@ -191,7 +191,9 @@ impl<R: Read> Source<R> {
             if self.filled == self.buffer.len() {
                 // Doubling the buffer keeps the cost of copying proportional to the number of bytes
                 // that were read.
-                self.buffer.resize(2 * self.filled, 0);
+                let len = INITIAL_BUFFER_LEN.max(2 * self.filled);
+                self.buffer.try_reserve_exact(len - self.filled)?;
+                self.buffer.resize(len, 0);
             }
             match self.input.read(&mut self.buffer[self.filled..]) {
                 // After a read of 0 bytes, the pipe is not read again. If the input is a terminal,

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::internal::edit::Edit;
 use crate::internal::layout::EscapedTexts;
 use crate::internal::partial::Unread;
+use crate::internal::{memory, order};
 use crate::reader::Records;
 #[cfg(feature = "arrow")]
 use crate::reader::{Batches, TopicBatches};
@@ -76,6 +77,26 @@ pub trait Backend: Send + Sync {
     /// [`ReadOptions::text_encoding`](crate::ReadOptions::text_encoding) to decode such fields.
     fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
         Vec::new()
+    }
+
+    /// Returns the size in bytes of the buffers that one pass over the records needs, such as
+    /// decompressed blocks of the log. The default implementation returns 0.
+    fn buffer_bytes(&self) -> usize {
+        0
+    }
+
+    /// Checks that the memory for one pass over the records can be allocated.
+    ///
+    /// # Errors
+    /// Returns an error if memory is not sufficient.
+    fn check_memory(&self) -> Result<()> {
+        let log = self.as_log();
+        let records = usize::try_from(log.info().records).unwrap_or(usize::MAX);
+        // Records are sorted by their positions. Merging two sorted halves needs further memory for
+        // one half.
+        let places = records.min(order::MAX_PLACES) * size_of::<order::Place>();
+        memory::check(places + places / 2 + self.buffer_bytes())
+            .map_err(|error| Error::io(log.format().id, error))
     }
 
     /// Returns the byte ranges of the file that were not read, or `None` if the format always needs

@@ -1,6 +1,8 @@
 //! Readers: random access to a log, its topics, and a single pass over a log from a pipe.
 
 pub mod backend;
+#[cfg(feature = "arrow")]
+mod checked;
 
 use std::fmt;
 use std::io::Write;
@@ -10,7 +12,7 @@ use serde_core::de::DeserializeOwned;
 
 use self::backend::Backend;
 #[cfg(feature = "arrow")]
-use crate::internal::cancel::cancelable;
+use self::checked::Checked;
 use crate::internal::layout::{EscapedTexts, TypedReader};
 use crate::internal::partial::Unread;
 use crate::{
@@ -143,7 +145,7 @@ pub trait LogReader: Backend {
     /// # }
     /// ```
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        match refused(self.as_log(), select) {
+        match refused(self.as_log(), select).or_else(|| self.check_memory().err()) {
             Some(error) => Box::new(std::iter::once(Err(error))),
             None => self.read_records(select),
         }
@@ -165,12 +167,12 @@ pub trait LogReader: Backend {
     /// ```
     #[cfg(feature = "arrow")]
     fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
-        match refused(self.as_log(), select) {
+        match refused(self.as_log(), select).or_else(|| self.check_memory().err()) {
             Some(error) => {
                 let error = arrow_schema::ArrowError::from_external_error(Box::new(error));
                 Box::new(std::iter::once(Err(error)))
             }
-            None => Box::new(cancelable(self.read_batches(select))),
+            None => Box::new(Checked::new(self.as_log(), self.read_batches(select))),
         }
     }
 
@@ -366,13 +368,9 @@ impl<'a> TopicRef<'a> {
     /// Returns an error if the records cannot be decoded, or if the format has no columns.
     #[cfg(feature = "arrow")]
     pub fn columns(self, select: &Select) -> Result<Batches<'a>> {
-        match refused(self.log, select) {
+        match refused(self.log, select).or_else(|| self.log.check_memory().err()) {
             Some(error) => Err(error),
-            None => {
-                let batches = self.log.read_columns(self.topic.id, select)?;
-                let schema = batches.schema();
-                Ok(Box::new(arrow_array::RecordBatchIterator::new(cancelable(batches), schema)))
-            }
+            None => Ok(Box::new(Checked::new(self.log, self.log.read_columns(self.topic.id, select)?))),
         }
     }
 

@@ -13,6 +13,7 @@ use zstd::bulk::Compressor;
 
 use super::options::McapCompression;
 use crate::ExportError;
+use crate::error::check_memory;
 
 /// Size in bytes of the messages at which a chunk is full. A chunk of about 1 MB compresses well.
 /// Larger chunks would make seeking slower, because viewers have to decompress whole chunks.
@@ -149,6 +150,8 @@ impl Packer {
     /// Compresses a chunk.
     pub(super) fn pack(&mut self, chunk: Chunk, buffers: &Buffers) -> Result<Packed, ExportError> {
         let records = chunk.records;
+        // The index, the compressed records, and the state of the compressor.
+        check_memory(3 * records.len())?;
         let MessageIndex { data: index, channels, times } = message_index(&records, buffers.take());
         let (message_start_time, message_end_time) = times.unwrap_or((0, 0));
         let uncompressed_size = records.len() as u64;

@@ -15,6 +15,10 @@ use binrw::{BinWrite, Endian};
 
 use super::chunk::{Buffers, Chunk, IndexedChannel, Packed};
 use crate::ExportError;
+use crate::error::check_memory;
+
+/// Size in bytes of the memory that is checked before a chunk is filled.
+const NEXT_CHUNK_BYTES: usize = 4 << 20;
 
 /// A part of the MCAP file that has not been compressed yet.
 pub(super) enum Part {
@@ -138,6 +142,9 @@ impl<'p> Messages<'p> {
     }
 
     fn end_chunk(&mut self) -> Result<(), ExportError> {
+        // The buffer of a chunk grows without an error while messages are encoded, so memory for the
+        // next chunk is checked before.
+        check_memory(NEXT_CHUNK_BYTES)?;
         if self.chunk.is_empty() {
             return Ok(());
         }

@@ -9,6 +9,7 @@ use arrow_select::concat::concat_batches;
 use super::convert::BatchConverter;
 use super::options::Kind;
 use super::sink::{Job, Out, Sink};
+use crate::error::check_memory;
 use crate::{ExportError, Loss};
 
 /// Maximum number of rows in a batch of the file.
@@ -43,6 +44,8 @@ impl<'w> Ipc<'w> {
         if self.rows == 0 {
             return Ok(());
         }
+        // The merged batch and its compressed columns.
+        check_memory(3 * self.bytes)?;
         let batch = concat_batches(self.converter.schema(), &self.held)?;
         self.held.clear();
         (self.rows, self.bytes) = (0, 0);

@@ -21,6 +21,7 @@ use parquet::schema::types::ColumnPath;
 use super::convert::BatchConverter;
 use super::options::Kind;
 use super::sink::{Job, Out, Sink};
+use crate::error::check_memory;
 use crate::{ExportError, Loss};
 
 /// Number of rows at which a row group is written.
@@ -206,6 +207,8 @@ fn paths(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
 
 impl Sink for Parquet<'_> {
     fn write(&mut self, mut batches: Vec<RecordBatch>) -> Result<(), ExportError> {
+        // The encoder needs memory for the levels and the encoded values of all columns.
+        check_memory(3 * batches.iter().map(RecordBatch::get_array_memory_size).sum::<usize>())?;
         for batch in &mut batches {
             *batch = self.converter.convert(batch)?;
         }

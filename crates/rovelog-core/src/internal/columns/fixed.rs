@@ -18,6 +18,7 @@
 //! The column `e` is a list of 2 structs, which are assembled from the leaves `e.a` and `e.ok`.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use arrow_array::types::Int64Type;
@@ -32,6 +33,7 @@ use super::copy::{self, GROUP};
 use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
 use crate::internal::buffer::ReusableBuffer;
 use crate::internal::layout::{Element, Layout, Len, Slot, TextDecoder};
+use crate::internal::memory;
 use crate::internal::text::up_to_nul;
 use crate::internal::wire::U64Le;
 use crate::{Scalar, Select};
@@ -226,32 +228,34 @@ enum Store {
 impl FixedBuilder {
     /// Creates a builder without rows.
     pub fn new(plan: Arc<Plan>) -> Self {
-        Self::with_rows(plan, 0)
-    }
-
-    /// Creates a builder with capacity for `rows` rows. Use it to avoid reallocation if all rows
-    /// are collected in one batch.
-    pub fn with_rows(plan: Arc<Plan>, rows: usize) -> Self {
         let store = |leaf: &Leaf| match leaf.kind {
-            LeafKind::Number(_) => {
-                Store::Number(ReusableBuffer::with_bytes(rows * leaf.offsets.len() * leaf.run))
-            }
-            LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(rows * leaf.offsets.len() * leaf.run)),
+            LeafKind::Number(_) => Store::Number(ReusableBuffer::with_bytes(0)),
+            LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(0)),
             LeafKind::Text(_) => Store::Text { offsets: vec![0], bytes: Vec::new() },
         };
         let stores = plan.leaves.iter().map(store).collect();
-        let times = ReusableBuffer::with_bytes(rows * size_of::<i64>());
+        let times = ReusableBuffer::with_bytes(0);
         Self { plan, times, timed: Vec::new(), stores, rows: 0 }
     }
 
-    /// Increases the capacity to `rows` rows in total.
-    pub fn reserve(&mut self, rows: usize) {
+    /// Increases the capacity to `rows` rows in total. Use it to avoid reallocation if all rows are
+    /// collected in one batch.
+    ///
+    /// # Errors
+    /// Returns an error if memory is not sufficient.
+    pub fn reserve(&mut self, rows: usize) -> io::Result<()> {
+        let row_bytes: usize = self.plan.leaves.iter().map(|leaf| leaf.offsets.len() * leaf.run).sum();
+        memory::check(rows.saturating_mul(row_bytes + size_of::<i64>()))?;
         for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
-            if let Store::Number(buffer) = store {
-                buffer.reserve(rows * leaf.offsets.len() * leaf.run);
+            let len = rows * leaf.offsets.len() * leaf.run;
+            match store {
+                Store::Number(buffer) => buffer.reserve(len),
+                Store::Bool(bits) => bits.reserve(len),
+                Store::Text { .. } => {}
             }
         }
         self.times.reserve(rows * size_of::<i64>());
+        Ok(())
     }
 
     /// Returns the number of rows that have been appended.

@@ -1,0 +1,98 @@
+//! Record batches that are built only if their memory is available and their request was not
+//! canceled.
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use crate::internal::{cancel, memory};
+use crate::{Error, LogReader, Result, TopicId};
+
+/// Number of times that the values of a batch may be in memory, for example while a column grows or
+/// while the batch is encoded.
+const COPIES: usize = 4;
+
+/// Size in bytes of the batches between two checks. A check for each batch would be too slow for
+/// small batches.
+const CHECK_BYTES: usize = 8 << 20;
+
+/// Iterator over record batches. Before a batch is built, it checks that the request of this thread
+/// was not canceled, and that the memory for the next batches can be allocated.
+///
+/// For example, if all batches have 1 MiB, each check is for 8 MiB. The next check is made after 5
+/// batches, because 3 MiB are then less than four times the largest batch.
+pub(super) struct Checked<I> {
+    batches: I,
+    /// Identifier of the log's format.
+    format: &'static str,
+    /// Size in bytes of the log.
+    log_bytes: usize,
+    /// Size in bytes of the largest batch so far.
+    largest: usize,
+    /// Number of bytes that were checked and are not used by batches yet.
+    left: usize,
+    /// True if a check has failed. No more batches are returned.
+    has_failed: bool,
+}
+
+/// Item of an iterator over batches.
+pub(super) trait HasBatch {
+    fn batch(&self) -> &RecordBatch;
+}
+
+impl HasBatch for RecordBatch {
+    fn batch(&self) -> &RecordBatch {
+        self
+    }
+}
+
+impl HasBatch for (TopicId, RecordBatch) {
+    fn batch(&self) -> &RecordBatch {
+        &self.1
+    }
+}
+
+impl<I> Checked<I> {
+    /// Wraps the batches of a log.
+    pub(super) fn new(log: &dyn LogReader, batches: I) -> Self {
+        let log_bytes = usize::try_from(log.info().size).unwrap_or(usize::MAX);
+        Self { batches, format: log.format().id, log_bytes, largest: 0, left: 0, has_failed: false }
+    }
+
+    fn check(&mut self) -> Result<()> {
+        cancel::check()?;
+        let needed = COPIES * self.largest;
+        if self.left > needed {
+            return Ok(());
+        }
+        // The batches of a small log do not need much more memory than the log.
+        self.left = needed.max(CHECK_BYTES.min(self.log_bytes.saturating_mul(COPIES)));
+        memory::check(self.left).map_err(|error| Error::io(self.format, error))
+    }
+}
+
+impl<T: HasBatch, I: Iterator<Item = Result<T, ArrowError>>> Iterator for Checked<I> {
+    type Item = Result<T, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        if let Err(error) = self.check() {
+            self.has_failed = true;
+            return Some(Err(ArrowError::from_external_error(Box::new(error))));
+        }
+        let item = self.batches.next()?;
+        if let Ok(item) = &item {
+            let bytes = item.batch().get_array_memory_size();
+            self.largest = self.largest.max(bytes);
+            self.left = self.left.saturating_sub(bytes);
+        }
+        Some(item)
+    }
+}
+
+impl<I: RecordBatchReader> RecordBatchReader for Checked<I> {
+    fn schema(&self) -> SchemaRef {
+        self.batches.schema()
+    }
+}
