@@ -322,7 +322,10 @@ fn bytes_lost_among_rows_of_zeros_lose_a_few_rows() {
         let found: Vec<_> = log.diagnostics().list().iter().map(|note| &note.message).collect();
         // All rows are equal, so rows are kept as long as their bytes are in the file.
         let (rows, kept) = (log.rows() - 19 * 400, (1600 - missing as u64) / 4);
-        assert!(rows + 16 >= kept && rows <= kept, "{missing} bytes of block {block}: {rows} rows, {found:?}");
+        assert!(
+            rows + missing as u64 / 2 + 16 >= kept && rows <= kept,
+            "{missing} bytes of block {block}: {rows} rows, {found:?}"
+        );
     }
 }
 

@@ -83,12 +83,13 @@ impl LeftOut {
     /// them.
     pub(crate) fn text(&self, row: u64) -> String {
         let there = self.range.end - self.range.start;
-        let wrong = match there.checked_sub(self.expected) {
-            None => format!("{} too short", count(self.expected - there, "byte")),
-            Some(more) => format!("{} too long", count(more, "byte")),
+        let why = match there.checked_sub(self.expected) {
+            None => format!("the block is {} too short", count(self.expected - there, "byte")),
+            Some(0) => "bytes are missing or were added near them".to_owned(),
+            Some(more) => format!("the block is {} too long", count(more, "byte")),
         };
         let are = if self.rows == 1 { "is" } else { "are" };
-        format!("{} before row {row} {are} lost, because the block is {wrong}", count(self.rows, "row"))
+        format!("{} before row {row} {are} lost, because {why}", count(self.rows, "row"))
     }
 }
 
