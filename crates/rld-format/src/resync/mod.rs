@@ -3,9 +3,8 @@
 //!
 //! Rows have no marks. But each block starts with the times of two clocks, and blocks have a known
 //! length and duration. If there are no valid block times at the offset where the next block should
-//! start, block times are searched for near this offset. The block before them is left out as a
-//! whole. The file does not show which of its bytes are missing, so the later rows of the block
-//! would be read wrongly.
+//! start, block times are searched for near this offset. The blocks before them are damaged. Their
+//! intact rows are kept if their values confirm their offsets (rule D39), and the rest is left out.
 //!
 //! The reader and the stream both call [`BlockScan::next`] with a window of bytes, so they make the
 //! same decisions.
@@ -102,8 +101,8 @@ impl LeftOut {
 //     offset 421    valid times 20 ms after the candidate: they confirm it
 //
 // `next` returns `LeftOut` with the 109 bytes from 200 to 309 and the 20 rows of block 1, then the
-// block at 309. The rows before the missing bytes are intact, but they are lost, too. Nothing in
-// the file shows how many of them there are.
+// block at 309. In blocks of at least 64 rows, the rows before and after the missing bytes would be
+// returned as well.
 //
 // A candidate needs confirmation because bytes of rows can look like times. If the block at 309
 // were the last block that the header counts, no other block could confirm it, and no confirmation
@@ -130,10 +129,6 @@ pub(crate) struct BlockScan {
     /// Times of the first block that was not left out.
     first: Option<BlockTimes>,
     resync: Resync,
-    /// Number of binary channels.
-    binary: usize,
-    /// Parts of damaged blocks that were already found, in file order.
-    parts: VecDeque<Step>,
 }
 
 /// State of the searches for blocks after bytes that are missing or were added.
@@ -150,11 +145,22 @@ struct Resync {
     /// Possible blocks whose times continue those of `reference`, but that no later block has
     /// confirmed yet.
     candidates: Vec<TimedBlock>,
+    /// Number of binary channels.
+    binary: usize,
+    /// Parts of damaged blocks that were already found, in file order.
+    parts: VecDeque<Step>,
 }
 
 impl Resync {
     fn new() -> Self {
-        Self { reference: None, budget: INITIAL_BUDGET, searched_until: 0, candidates: Vec::new() }
+        Self {
+            reference: None,
+            budget: INITIAL_BUDGET,
+            searched_until: 0,
+            candidates: Vec::new(),
+            binary: 0,
+            parts: VecDeque::new(),
+        }
     }
 
     /// Adds the offsets that may be searched for `bytes` bytes that were read.
@@ -164,7 +170,7 @@ impl Resync {
 
     /// Sets the block with which later block times are compared.
     fn set_reference(&mut self, block: TimedBlock) {
-        *self = Self { reference: Some(block), budget: self.budget, ..Self::new() };
+        *self = Self { reference: Some(block), budget: self.budget, binary: self.binary, ..Self::new() };
     }
 }
 
@@ -194,9 +200,7 @@ impl BlockScan {
             before: 0,
             run: BlockRun::from(at),
             first: None,
-            resync: Resync::new(),
-            binary: file.header.lead_in.binary_count.get().into(),
-            parts: VecDeque::new(),
+            resync: Resync { binary: file.header.lead_in.binary_count.get().into(), ..Resync::new() },
         }
     }
 
@@ -211,7 +215,7 @@ impl BlockScan {
     /// # Errors
     /// Returns an error if more bytes are needed to decide. The state does not change in this case.
     pub(crate) fn next(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        if let Some(part) = self.parts.pop_front() {
+        if let Some(part) = self.resync.parts.pop_front() {
             return Ok(part);
         }
         let rows = self.limit.saturating_sub(self.before).min(self.layout.block_rows);
@@ -230,7 +234,7 @@ impl BlockScan {
             self.at = left_out.range.end;
             self.before += left_out.rows;
             self.run = BlockRun { at: self.at, before: self.before, left_out: self.run.left_out + lost };
-            self.parts = parts;
+            self.resync.parts = parts;
             return self.next(window);
         }
         let at = self.at;
@@ -352,7 +356,7 @@ impl BlockScan {
             bytes: window.slice(range.start, range.end)?.unwrap_or_default(),
             expected: *expected,
             rows: usize::try_from(*rows).unwrap_or(0),
-            binary: self.binary,
+            binary: self.resync.binary,
             reference: window.slice(reference.start.min(reference.end), reference.end)?.unwrap_or_default(),
             is_last,
         };
@@ -380,7 +384,7 @@ impl BlockScan {
                 let most = u128::from(period.unsigned_abs() / 4);
                 stored_at == range.start || off(BlockTimes::realtime).max(off(BlockTimes::monotonic)) < most
             };
-            parts.push(&self.layout, &intact, stored.filter(is_near).is_some(), times);
+            parts.push(&self.layout, &intact, stored.as_ref().is_some_and(is_near), times);
         }
         Ok(Some(parts.finish()))
     }
