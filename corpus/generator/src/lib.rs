@@ -227,14 +227,14 @@ mod tests {
     /// letter.
     const RULES: &[(&str, &[(char, u32)])] = &[
         ("ulog", &[('D', 42), ('U', 6)]),
-        ("rld", &[('D', 38)]),
+        ("rld", &[('D', 39)]),
         ("rosbag", &[('B', 30), ('C', 4), ('M', 14), ('D', 8), ('V', 3), ('K', 26)]),
         ("vel", &[('D', 38)]),
     ];
 
     /// Rules without a case, because they are about more subscriptions, bytes or variants than a
     /// small file can have. Tests in the crates cover them.
-    const RULES_WITHOUT_CASE: &[&str] = &["ulog D38", "rld D36", "rosbag D6"];
+    const RULES_WITHOUT_CASE: &[&str] = &["ulog D38", "rld D36", "rld D39", "rosbag D6"];
 
     /// Codes without a case, because they require a large file, several files, or other options.
     const WITHOUT_CASE: &[&str] = &[

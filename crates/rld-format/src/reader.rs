@@ -16,7 +16,7 @@ use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::state;
 use crate::validate::Validated;
-use crate::wire::{BlockTimes, Header};
+use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, Header};
 
 /// An opened RLD log. Opening reads the header and the times of each block. Rows are decoded only
 /// when they are requested.
@@ -56,29 +56,75 @@ pub struct Part {
 }
 
 /// Rows of a file in consecutive blocks, without missing or added bytes between the blocks. An
-/// undamaged file has one segment. After each range of skipped blocks, another segment starts.
+/// undamaged file has one segment. After each range of skipped bytes, another segment starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// Index of the file in the list of the log's files.
     pub(crate) part: usize,
-    /// Offset of the segment's first block from the start of the file.
+    /// Offset of the segment's first byte from the start of the file.
     pub(crate) at: u64,
     /// Number of the segment's first row, counted from the start of the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
+    /// Times of the first row, if the segment has only some rows of one block, and not the times of
+    /// this block.
+    pub(crate) times: Option<BlockTimes>,
+}
+
+/// A block in a segment.
+#[derive(Clone, Debug)]
+pub(crate) struct SegmentBlock {
+    /// Range of the block in the file.
+    pub(crate) range: Range<u64>,
+    /// Number of the block's first row, counted from the start of the log.
+    pub(crate) row: u64,
+    /// Whether the block starts with its times.
+    pub(crate) is_timed: bool,
 }
 
 impl Segment {
     /// Returns the offset of a row from the start of the file. The row number is counted from the
     /// start of the log.
     pub(crate) fn row_at(&self, layout: &Layout, row: u64) -> u64 {
-        self.at + layout.row_from(row - self.row)
+        self.at + layout.row_from(row - self.row) - self.missing_len()
     }
 
     /// Returns the offset of a block from the start of the file. The block number is counted from
     /// the start of the segment.
     pub(crate) fn block_at(&self, layout: &Layout, block: u64) -> u64 {
         self.at + block * layout.block
+    }
+
+    /// Returns the times of a block. The block number is counted from the start of the segment.
+    pub(crate) fn block_times<'a>(
+        &'a self,
+        layout: &Layout,
+        file: &'a [u8],
+        block: u64,
+    ) -> Option<&'a BlockTimes> {
+        self.times.as_ref().or_else(|| times_at(file, self.block_at(layout, block)))
+    }
+
+    /// Returns the blocks of the segment.
+    pub(crate) fn blocks<'a>(&'a self, layout: &'a Layout) -> impl Iterator<Item = SegmentBlock> + use<'a> {
+        (0..layout.blocks(self.rows)).map(move |block| {
+            let before = block * layout.block_rows;
+            let rows = layout.block_rows.min(self.rows - before);
+            let (at, len) = (self.block_at(layout, block), BLOCK_TIMES_LEN + rows * layout.row as u64);
+            let range = at..at + len - self.missing_len();
+            SegmentBlock { range, row: self.row + before, is_timed: self.times.is_none() }
+        })
+    }
+
+    /// Returns the range of the segment in the file.
+    pub(crate) fn range(&self, layout: &Layout) -> Range<u64> {
+        let len = u64::try_from(layout.body(self.rows)).unwrap_or_default();
+        self.at..(self.at + len).saturating_sub(self.missing_len())
+    }
+
+    /// Returns the size in bytes of the block times that are missing at the start of the segment.
+    fn missing_len(&self) -> u64 {
+        if self.times.is_some() { BLOCK_TIMES_LEN } else { 0 }
     }
 }
 
@@ -198,14 +244,14 @@ impl RldReader {
     }
 
     /// Returns the stored times of all blocks. Each item also has the number of the block's first
-    /// row.
+    /// row. If the start of a block is damaged, its other rows form a block whose times are computed.
     pub fn block_times(&self) -> impl Iterator<Item = (u64, &BlockTimes)> {
         self.segments.iter().flat_map(move |segment| {
             let layout = self.table.as_ref().map(|table| &table.layout);
             let blocks = layout.map_or(0, |layout| layout.blocks(segment.rows));
             (0..blocks).filter_map(move |block| {
                 let layout = layout?;
-                let times = times_at(&self.parts[segment.part].bytes, segment.block_at(layout, block))?;
+                let times = segment.block_times(layout, &self.parts[segment.part].bytes, block)?;
                 Some((segment.row + block * layout.block_rows, times))
             })
         })

@@ -1,6 +1,8 @@
 //! Opening of a log. The files of the log are validated one after the other, and their block times
 //! are tracked.
 
+use std::ops::Range;
+
 use rovelog_core::format::Companion;
 use rovelog_core::internal::partial::Unread;
 use rovelog_core::internal::scan::Window;
@@ -16,7 +18,7 @@ use crate::reader::{Part, RldReader, Segment};
 use crate::resync::{BlockScan, Step};
 use crate::state::{self, ReadResult};
 use crate::validate::{Validated, validate};
-use crate::wire::BLOCK_TIMES_LEN;
+use crate::wire::{BLOCK_TIMES_LEN, BlockTimes};
 
 /// Validates the header of a complete file in memory.
 pub(crate) fn validate_file(bytes: &[u8]) -> Result<Validated, RldError> {
@@ -240,33 +242,45 @@ impl LogOpener {
     /// Adds the blocks of a file. Returns the run of blocks that contains the last block.
     fn add_blocks(&mut self, part: &Part, own: &Validated) -> BlockRun {
         let mut block_scan = BlockScan::new(own, part.unread.is_empty());
-        let (number, at, row) = (self.scan.part, block_scan.run().at, self.scan.topic.count);
-        let mut segment = Segment { part: number, at, row, rows: 0 };
         let window = Window::whole(&part.bytes);
         loop {
             match block_scan.next(window).unwrap_or(Step::End) {
                 Step::Block { at, rows } => {
                     self.add_block(part, at, rows);
-                    segment.rows += rows;
+                    self.extend_segment(at, rows);
                     self.scan.topic.count += rows;
                 }
-                Step::LeftOut(blocks) => {
-                    self.scan.leave_out(&blocks);
-                    self.segments.push(segment);
+                Step::Rows { at, rows, times } => {
+                    self.add_timed_block(part, at..at, rows, &times);
                     let row = self.scan.topic.count;
-                    segment = Segment { at: blocks.range.end, row, rows: 0, ..segment };
+                    self.segments.push(Segment { part: self.scan.part, at, row, rows, times: Some(times) });
+                    self.scan.topic.count += rows;
                 }
+                Step::LeftOut(blocks) => self.scan.leave_out(&blocks),
                 Step::End => break,
             }
         }
-        self.segments.push(segment);
-        self.segments.retain(|segment| segment.rows > 0);
         block_scan.run()
+    }
+
+    /// Adds the `rows` rows of the block at offset `at` to the last segment. If the block does not
+    /// follow the last segment directly, a new segment starts.
+    fn extend_segment(&mut self, at: u64, rows: u64) {
+        let (part, row) = (self.scan.part, self.scan.topic.count);
+        let Some(layout) = self.scan.table.as_ref().map(|table| &table.layout) else { return };
+        let follows = |last: &Segment| {
+            let full = last.rows.is_multiple_of(layout.block_rows) && last.times.is_none();
+            full && last.part == part && last.range(layout).end == at
+        };
+        match self.segments.last_mut().filter(|last| follows(last)) {
+            Some(last) => last.rows += rows,
+            None if rows > 0 => self.segments.push(Segment { part, at, row, rows, times: None }),
+            None => {}
+        }
     }
 
     /// Adds a block of `rows` rows at offset `at` from the start of the file.
     fn add_block(&mut self, part: &Part, at: u64, rows: u64) {
-        let Some(row_len) = self.scan.table.as_ref().map(|table| table.layout.row as u64) else { return };
         let Some(block_times) = times_at(&part.bytes, at) else { return };
         if part.unread.touches(&(at..at + BLOCK_TIMES_LEN)) {
             self.scan.tracker.skip_unread(rows);
@@ -276,10 +290,17 @@ impl LogOpener {
             }
             return;
         }
+        self.add_timed_block(part, at..at + BLOCK_TIMES_LEN, rows, block_times);
+    }
+
+    /// Adds a block of `rows` rows. `times_range` is the range of its times in the file, or an empty
+    /// range if the times are not stored there. The first row follows this range.
+    fn add_timed_block(&mut self, part: &Part, times_range: Range<u64>, rows: u64, block_times: &BlockTimes) {
+        let Some(row_len) = self.scan.table.as_ref().map(|table| table.layout.row as u64) else { return };
         let first = self.scan.topic.count;
-        let change = self.scan.add_block(at, block_times, rows);
+        let change = self.scan.add_block(times_range.start, block_times, rows);
         for row in first..(first + rows).min(self.scan.row_checks.until) {
-            let at = at + BLOCK_TIMES_LEN + (row - first) * row_len;
+            let at = times_range.end + (row - first) * row_len;
             if part.unread.touches(&(at..at + row_len)) {
                 self.scan.skip_unread_rows();
                 break;

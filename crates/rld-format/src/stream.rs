@@ -133,6 +133,12 @@ impl<R: Read> RldStream<R> {
                     self.block()?;
                     return Ok(true);
                 }
+                Step::Rows { at, rows, times } => {
+                    self.left = rows;
+                    self.scan.add_block(at, &times, rows);
+                    self.block_times = Some(times);
+                    return Ok(true);
+                }
                 Step::LeftOut(blocks) => {
                     self.scan.leave_out(&blocks);
                     self.input.at = blocks.range.end;
@@ -156,10 +162,9 @@ impl<R: Read> RldStream<R> {
     /// Reads the times of the next block.
     fn block(&mut self) -> Result<(), RldError> {
         let Some(block_times) = self.input.block_times(0)? else { return Ok(()) };
-        // The last block may have fewer rows than a full block. This is only known at the end of
-        // the block, and the times of its rows do not depend on it.
-        let rows = u64::from(self.header().lead_in.data_block_size.get());
-        self.scan.add_block(self.input.at, &block_times, rows);
+        // The last block may have fewer rows. This is only known at the end of the block, and the
+        // times of its rows do not depend on it.
+        self.scan.add_block(self.input.at, &block_times, self.left);
         self.block_times = Some(block_times);
         self.input.at += BLOCK_TIMES_LEN;
         Ok(())

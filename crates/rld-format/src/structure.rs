@@ -7,10 +7,13 @@ use zerocopy::FromBytes as _;
 
 use crate::reader::RldReader;
 use crate::row::{Row, Table};
-use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, ChannelRecord};
+use crate::wire::{BlockTimes, ChannelRecord};
 
 /// Kind of a block, which consists of its times and its rows.
 const BLOCK: &str = "block";
+
+/// Kind of the rows of a block whose start is damaged.
+const ROWS: &str = "rows";
 
 /// Kind of the header of a file.
 const FILE_HEADER: &str = "file header";
@@ -37,11 +40,10 @@ fn regions(log: &RldReader, base: u64, topic: TopicId) -> impl Iterator<Item = R
         let segments = log.segments.iter().filter(move |segment| segment.part == number);
         let layouts = segments.filter_map(|segment| Some((segment, &log.table.as_ref()?.layout)));
         let blocks = layouts.flat_map(move |(segment, layout)| {
-            (0..layout.blocks(segment.rows)).map(move |block| {
-                let (at, before) = (base + segment.block_at(layout, block), block * layout.block_rows);
-                let rows = layout.block_rows.min(segment.rows - before);
-                let block = Region::new(BLOCK, at..at + BLOCK_TIMES_LEN + rows * layout.row as u64);
-                block.of_topic(topic, log.times.rows.timestamp(segment.row + before))
+            segment.blocks(layout).map(move |block| {
+                let kind = if block.is_timed { BLOCK } else { ROWS };
+                let region = Region::new(kind, base + block.range.start..base + block.range.end);
+                region.of_topic(topic, log.times.rows.timestamp(block.row))
             })
         });
         std::iter::once(header).chain(blocks)
@@ -71,16 +73,22 @@ fn show(log: &RldReader, region: &Region, base: u64, fields: &mut FieldList) {
         }
         (BLOCK, Ok((times, rows)), Some(table)) => {
             times.show("BlockTimes", fields);
-            fields.section = "Channel Data";
-            let (len, text) =
-                (table.layout.row.max(1), count((rows.len() / table.layout.row.max(1)) as u64, "row"));
-            fields.elements("rows", rows.len(), len, text, |index, fields| {
-                let Some(row) = rows.chunks_exact(len).nth(index) else { return };
-                fields.group(&format!("[{index}]"), "Channel Data", |fields| show_row(row, table, fields));
-            });
+            show_rows(rows, table, fields);
         }
+        (ROWS, _, Some(table)) => show_rows(bytes, table, fields),
         _ => fields.raw(bytes),
     }
+}
+
+/// Adds the rows of a block.
+fn show_rows(rows: &[u8], table: &Table, fields: &mut FieldList) {
+    fields.section = "Channel Data";
+    let len = table.layout.row.max(1);
+    let text = count((rows.len() / len) as u64, "row");
+    fields.elements("rows", rows.len(), len, text, |index, fields| {
+        let Some(row) = rows.chunks_exact(len).nth(index) else { return };
+        fields.group(&format!("[{index}]"), "Channel Data", |fields| show_row(row, table, fields));
+    });
 }
 
 /// Adds the words of bits and the values of a row.

@@ -18,9 +18,9 @@ use zerocopy::FromBytes;
 
 use crate::clock::{ClockChange, is_plausible, span};
 use crate::error::RldError;
-use crate::layout::times_at;
 use crate::log_scan::AMBIENT;
-use crate::reader::{Part, RldReader};
+use crate::reader::{Part, RldReader, Segment};
+use crate::resync::grain;
 use crate::wire::{BlockTimes, Header};
 use crate::writer::{RldWriter, Written, set_counts};
 
@@ -31,7 +31,7 @@ impl RldReader {
         let layout = &self.table.as_ref()?.layout;
         let segment = self.segment_of(row)?;
         let block = (row - segment.row) / layout.block_rows;
-        let times = times_at(&self.parts[segment.part].bytes, segment.block_at(layout, block))?;
+        let times = segment.block_times(layout, &self.parts[segment.part].bytes, block)?;
         Some((segment.row + block * layout.block_rows, *times))
     }
 
@@ -98,12 +98,25 @@ impl RldReader {
         self.write_blocks(&split.blocks, &[], out)
     }
 
+    /// Returns the number of rows in the blocks of a new file. It is that of the log, unless some
+    /// blocks of the log have lost rows. Only the last block of a file can be short, so the new file
+    /// then has smaller blocks.
+    fn new_block_rows(&self) -> u64 {
+        let size = self.table.as_ref().map_or(1, |table| table.layout.block_rows.max(1));
+        let is_short = |pair: &[Segment]| pair[0].part == pair[1].part && !pair[0].rows.is_multiple_of(size);
+        if !self.segments.windows(2).any(is_short) {
+            return size;
+        }
+        let period = span(size, self.header().lead_in.sample_rate.get());
+        i64::try_from(period).map_or(size, |period| grain(size, period))
+    }
+
     /// Splits rows into those that can be written to one file and those that cannot. A gap must not
     /// be inside a block, and only the last block of a file can be short. So the rows of a short
     /// block before a gap cannot be written.
     fn split_for_one_file(&self, rows: Range<u64>) -> FileRows {
         let mut divided = FileRows { blocks: Vec::new(), short: Vec::new() };
-        let size = self.table.as_ref().map_or(1, |table| table.layout.block_rows.max(1));
+        let size = self.new_block_rows();
         let mut from = rows.start;
         for gap in self.gaps_inside(rows.start + 1..rows.end) {
             let short = (gap - from) % size;
@@ -127,7 +140,9 @@ impl RldReader {
         out: impl Write,
     ) -> Result<Written, RldError> {
         let table = self.table()?;
-        let header = self.clean_header(ranges.iter().map(|rows| rows.end - rows.start).sum())?;
+        let mut header = self.clean_header(0)?;
+        header.lead_in.data_block_size = U32Le::new(u32::try_from(self.new_block_rows()).unwrap_or(u32::MAX));
+        set_counts(&mut header, ranges.iter().map(|rows| rows.end - rows.start).sum())?;
         let mut writer = RldWriter::new(out, header)?;
         // Number of bytes to drop from each row. They are the extra word that a bug of the logger
         // wrote (rule D28 of docs/formats/rld.md).
@@ -172,7 +187,7 @@ impl RldReader {
     /// Returns the number of rows whose UTC time is wrong in a new file. If the clock was set at a
     /// row inside a block of the new file, the block's later rows get UTC from before this step.
     fn rows_before_step(&self, rows: &Range<u64>) -> u64 {
-        let size = self.table.as_ref().map_or(1, |table| table.layout.block_rows.max(1));
+        let size = self.new_block_rows();
         let steps = self.times.blocks.list.iter().filter(|block| block.change.step() != 0);
         let inside = steps.filter(|block| rows.start < block.row && block.row < rows.end);
         let early = |row: u64| row.next_multiple_of(size).min(rows.end - rows.start) - row;

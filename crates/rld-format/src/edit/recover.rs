@@ -95,9 +95,10 @@ fn lost(log: &RldReader) -> Vec<Range<u64>> {
     for (number, part) in log.parts.iter().enumerate() {
         let mut end = part.base + part.header.size();
         while let Some(segment) = segments.next_if(|segment| segment.part == number) {
-            let body = log.table.as_ref().map_or(0, |table| table.layout.body(segment.rows));
-            lost.push(end..part.base + segment.at);
-            end = part.base + segment.at + u64::try_from(body).unwrap_or_default();
+            let Some(table) = &log.table else { continue };
+            let range = segment.range(&table.layout);
+            lost.push(end..part.base + range.start);
+            end = part.base + range.end;
         }
         lost.push(end..part.base + part.bytes.len() as u64);
     }

@@ -26,8 +26,8 @@ pub(crate) fn rewrite(log: &RldReader, edit: &mut Edit<'_>, out: &mut dyn Write)
     }
     if let Some(table) = &log.table {
         for segment in log.segments.iter().filter(|segment| segment.part == 0) {
-            for block in 0..table.layout.blocks(segment.rows) {
-                if let Some(times) = times_at(&file.bytes, segment.block_at(&table.layout, block)) {
+            for block in segment.blocks(&table.layout).filter(|block| block.is_timed) {
+                if let Some(times) = times_at(&file.bytes, block.range.start) {
                     patcher.edit_slice(edit, Part::Time(1), times.realtime_sec.as_bytes())?;
                 }
             }

@@ -3,13 +3,16 @@
 //!
 //! Rows have no marks. But each block starts with the times of two clocks, and blocks have a known
 //! length and duration. If there are no valid block times at the offset where the next block should
-//! start, block times are searched for near this offset. The block before them is left out as a
-//! whole. The file does not show which of its bytes are missing, so the later rows of the block
-//! would be read wrongly.
+//! start, block times are searched for near this offset. The blocks before them are damaged. Their
+//! intact rows are kept if their values confirm their offsets (rule D39), and the rest is left out.
 //!
 //! The reader and the stream both call [`BlockScan::next`] with a window of bytes, so they make the
 //! same decisions.
 
+mod parts;
+mod realign;
+
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use rovelog_core::internal::scan::{NeedMore, Window};
@@ -20,6 +23,9 @@ use crate::clock::{blocks_between, follows, is_plausible, span};
 use crate::layout::{BlockRun, Layout};
 use crate::validate::Validated;
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes};
+use parts::Parts;
+pub(crate) use parts::grain;
+use realign::{DamagedBlocks, intact_rows};
 
 /// Maximum number of missing or added bytes after which the search can still find the next block:
 /// 16 pages of 4 KiB.
@@ -28,6 +34,13 @@ pub(crate) const MAX_SHIFT: u64 = 64 << 10;
 /// Maximum length in bytes of blocks that are checked for missing bytes. A stream has to buffer a
 /// few blocks for this check. Blocks of the logger are shorter: one second at 64 kSPS takes 2.6 MB.
 const MAX_CHECKED_BLOCK_LEN: u64 = 4 << 20;
+
+/// Maximum number of consecutive damaged blocks in which intact rows are searched for.
+const MAX_BLOCKS: u64 = 3;
+
+/// Minimum number of rows in blocks in which intact rows are searched for. In smaller blocks, too few
+/// rows show how much values usually change, and less is lost if the block is left out.
+const MIN_BLOCK_ROWS: u64 = 64;
 
 /// Number of offsets that may be searched for block times at the start of a file.
 const INITIAL_BUDGET: u64 = 1 << 20;
@@ -45,13 +58,17 @@ pub(crate) enum Step {
     /// A block at offset `at` with `rows` rows. If the window ends within the block, `rows` is an
     /// upper bound.
     Block { at: u64, rows: u64 },
-    /// Consecutive blocks that are left out, because their total length is too short or too long.
+    /// Intact rows of a damaged block, without the block times. The first row is at offset `at` and
+    /// has the times `times`, which are computed from those of another block.
+    Rows { at: u64, rows: u64, times: BlockTimes },
+    /// Bytes of consecutive blocks that are left out, because the total length of the blocks is too
+    /// short or too long.
     LeftOut(LeftOut),
     /// The end of the blocks. Other bytes may follow.
     End,
 }
 
-/// Consecutive blocks that are left out, because bytes are missing or were added.
+/// Bytes of consecutive blocks that are left out, because bytes are missing or were added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     pub(crate) range: Range<u64>,
@@ -61,16 +78,17 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Returns the message that reports the left-out blocks. `row` is the number of the first row
-    /// after them.
+    /// Returns the message that reports the left-out rows. `row` is the number of the first row after
+    /// them.
     pub(crate) fn text(&self, row: u64) -> String {
         let there = self.range.end - self.range.start;
-        let wrong = match there.checked_sub(self.expected) {
-            None => format!("{} too short", count(self.expected - there, "byte")),
-            Some(more) => format!("{} too long", count(more, "byte")),
+        let why = match there.checked_sub(self.expected) {
+            None => format!("the block is {} too short", count(self.expected - there, "byte")),
+            Some(0) => "bytes are missing or were added near them".to_owned(),
+            Some(more) => format!("the block is {} too long", count(more, "byte")),
         };
         let are = if self.rows == 1 { "is" } else { "are" };
-        format!("{} before row {row} {are} lost, because the block is {wrong}", count(self.rows, "row"))
+        format!("{} before row {row} {are} lost, because {why}", count(self.rows, "row"))
     }
 }
 
@@ -83,8 +101,8 @@ impl LeftOut {
 //     offset 421    valid times 20 ms after the candidate: they confirm it
 //
 // `next` returns `LeftOut` with the 109 bytes from 200 to 309 and the 20 rows of block 1, then the
-// block at 309. The rows before the missing bytes are intact, but they are lost, too. Nothing in
-// the file shows how many of them there are.
+// block at 309. In blocks of at least 64 rows, the rows before and after the missing bytes would be
+// returned as well.
 //
 // A candidate needs confirmation because bytes of rows can look like times. If the block at 309
 // were the last block that the header counts, no other block could confirm it, and no confirmation
@@ -127,11 +145,22 @@ struct Resync {
     /// Possible blocks whose times continue those of `reference`, but that no later block has
     /// confirmed yet.
     candidates: Vec<TimedBlock>,
+    /// Number of binary channels.
+    binary: usize,
+    /// Parts of damaged blocks that were already found, in file order.
+    parts: VecDeque<Step>,
 }
 
 impl Resync {
     fn new() -> Self {
-        Self { reference: None, budget: INITIAL_BUDGET, searched_until: 0, candidates: Vec::new() }
+        Self {
+            reference: None,
+            budget: INITIAL_BUDGET,
+            searched_until: 0,
+            candidates: Vec::new(),
+            binary: 0,
+            parts: VecDeque::new(),
+        }
     }
 
     /// Adds the offsets that may be searched for `bytes` bytes that were read.
@@ -141,7 +170,7 @@ impl Resync {
 
     /// Sets the block with which later block times are compared.
     fn set_reference(&mut self, block: TimedBlock) {
-        *self = Self { reference: Some(block), budget: self.budget, ..Self::new() };
+        *self = Self { reference: Some(block), budget: self.budget, binary: self.binary, ..Self::new() };
     }
 }
 
@@ -171,7 +200,7 @@ impl BlockScan {
             before: 0,
             run: BlockRun::from(at),
             first: None,
-            resync: Resync::new(),
+            resync: Resync { binary: file.header.lead_in.binary_count.get().into(), ..Resync::new() },
         }
     }
 
@@ -186,6 +215,9 @@ impl BlockScan {
     /// # Errors
     /// Returns an error if more bytes are needed to decide. The state does not change in this case.
     pub(crate) fn next(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        if let Some(part) = self.resync.parts.pop_front() {
+            return Ok(part);
+        }
         let rows = self.limit.saturating_sub(self.before).min(self.layout.block_rows);
         let smallest = BLOCK_TIMES_LEN + self.layout.row as u64;
         if rows == 0 || window.slice(self.at, self.at + smallest)?.is_none() {
@@ -194,13 +226,16 @@ impl BlockScan {
         if let Some(period) = self.period
             && self.counted.is_none_or(|counted| self.before < counted)
             && let Some(left_out) = self.check(window, period)?
+            && let Some(parts) = self.divide(window, &left_out, period)?
         {
+            let lost = |part: &Step| if let Step::LeftOut(part) = part { part.rows } else { 0 };
+            let lost: u64 = parts.iter().map(lost).sum();
             self.resync.add_budget(left_out.range.end - left_out.range.start);
             self.at = left_out.range.end;
             self.before += left_out.rows;
-            self.run =
-                BlockRun { at: self.at, before: self.before, left_out: self.run.left_out + left_out.rows };
-            return Ok(Step::LeftOut(left_out));
+            self.run = BlockRun { at: self.at, before: self.before, left_out: self.run.left_out + lost };
+            self.resync.parts = parts;
+            return self.next(window);
         }
         let at = self.at;
         let bytes = window.end() - at - BLOCK_TIMES_LEN;
@@ -242,7 +277,7 @@ impl BlockScan {
             }
             return Ok(None);
         }
-        let Some(resumed) = self.search(window, own, period)? else { return Ok(None) };
+        let Some(resumed) = self.search(window, own, period)? else { return self.check_last(window) };
         // If the second block of a recovered log does not follow the first block, the rows may have
         // an extra word (rule D28 of docs/formats/rld.md). In this case, no bytes are missing or
         // added.
@@ -260,12 +295,19 @@ impl BlockScan {
         }))
     }
 
-    /// Checks the last block, which has no block after it. If blocks were left out before, and the
-    /// rest of the file does not have the length that the header implies, returns the rest as
-    /// blocks to leave out.
+    /// Checks the last block, which has no block after it. If the rest of the file does not have the
+    /// length that the header implies, and blocks were left out before or the values of rows show
+    /// that the block is not only cut off, returns the rest as blocks to leave out.
     fn check_last(&self, window: Window<'_>) -> Result<Option<LeftOut>, NeedMore> {
-        let Some(counted) = self.counted.filter(|_| self.run.left_out > 0) else { return Ok(None) };
+        let Some(counted) = self.counted else { return Ok(None) };
         let rows = counted - self.before;
+        let is_known = self.run.left_out > 0;
+        // If more blocks are missing, the file is cut off.
+        let is_searched =
+            rows <= MAX_BLOCKS * self.layout.block_rows && self.layout.block_rows >= MIN_BLOCK_ROWS;
+        if !is_known && !is_searched {
+            return Ok(None);
+        }
         let Ok(expected) = u64::try_from(self.layout.body(rows)) else { return Ok(None) };
         let end = self.at.saturating_add(expected);
         // If much more data follows, the block is read, so that a stream need not wait for the end
@@ -285,7 +327,66 @@ impl BlockScan {
         if own.zip(times).is_some_and(|(own, times)| follows(own, times)) {
             return Ok(None);
         }
+        if !is_known && end.saturating_sub(window.end()) > MAX_SHIFT {
+            return Ok(None);
+        }
         Ok(Some(LeftOut { range: self.at..window.end(), expected, rows }))
+    }
+
+    /// Divides damaged blocks into intact rows and the bytes between them. Returns `None` if the
+    /// blocks are at the end of the file, and are not known to be damaged.
+    fn divide(
+        &self,
+        window: Window<'_>,
+        damaged: &LeftOut,
+        period: i64,
+    ) -> Result<Option<VecDeque<Step>>, NeedMore> {
+        let LeftOut { range, expected, rows } = damaged;
+        let block_count = rows.div_ceil(self.layout.block_rows);
+        let valid = |at: u64| Ok(window.view::<BlockTimes>(at)?.filter(|times| is_plausible(times)).copied());
+        let (own, next) = (valid(range.start)?, valid(range.end)?);
+        // The times of all rows are counted from the block times after the damage, or before it.
+        let anchor = next.map(|times| (*rows, times)).or(own.map(|times| (0, times)));
+        let is_searched = block_count <= MAX_BLOCKS && self.layout.block_rows >= MIN_BLOCK_ROWS;
+        let anchor = anchor.filter(|_| is_searched);
+        let is_last = next.is_none();
+        let reference = range.end + BLOCK_TIMES_LEN..window.end().min(range.end + self.layout.block);
+        let blocks = DamagedBlocks {
+            layout: &self.layout,
+            bytes: window.slice(range.start, range.end)?.unwrap_or_default(),
+            expected: *expected,
+            rows: usize::try_from(*rows).unwrap_or(0),
+            binary: self.resync.binary,
+            reference: window.slice(reference.start.min(reference.end), reference.end)?.unwrap_or_default(),
+            is_last,
+        };
+        let mut parts = Parts::new(damaged);
+        // No later block times are found, or no later block fits into the file.
+        let is_end = self.resync.searched_until > range.start
+            || block_count == 1
+            || range.end - range.start < self.layout.block + BLOCK_TIMES_LEN;
+        let is_known = !is_last || self.run.left_out > 0 && is_end;
+        let Some((anchor, intact)) = anchor.zip(intact_rows(&blocks, is_known)) else {
+            return Ok(is_known.then(|| parts.finish()));
+        };
+        let grain = grain(self.layout.block_rows, period);
+        for intact in intact.iter().flat_map(|intact| intact.in_blocks(&self.layout, grain, *rows)) {
+            let after = |row: u64| i128::from(row) * i128::from(period) / i128::from(self.layout.block_rows);
+            let since = after(intact.first) - after(anchor.0);
+            let counted = BlockTimes::new(anchor.1.realtime() + since, anchor.1.monotonic() + since);
+            let Some(times) = counted else { continue };
+            // Block times before the rows are kept if they are valid.
+            let stored_at = (range.start + intact.at).saturating_sub(BLOCK_TIMES_LEN);
+            let is_first = intact.first.is_multiple_of(self.layout.block_rows);
+            let stored = if is_first && stored_at >= parts.at { valid(stored_at)? } else { None };
+            let is_near = |stored: &BlockTimes| {
+                let off = |clock: fn(&BlockTimes) -> i128| (clock(stored) - clock(&times)).unsigned_abs();
+                let most = u128::from(period.unsigned_abs() / 4);
+                stored_at == range.start || off(BlockTimes::realtime).max(off(BlockTimes::monotonic)) < most
+            };
+            parts.push(&self.layout, &intact, stored.as_ref().is_some_and(is_near), times);
+        }
+        Ok(Some(parts.finish()))
     }
 
     /// Returns whether `blocks` blocks follow `first` without missing or added bytes, and with the
