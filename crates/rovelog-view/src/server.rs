@@ -308,14 +308,12 @@ mod tests {
         let (note, notes) = mpsc::channel();
         runtime().block_on(async {
             // This work only ends if its request is closed.
-            let closed = tokio::spawn(work(move || {
+            let closed = tokio::spawn(work(move || -> Result<&'static str, String> {
                 loop {
                     for batch in log.batches(&Select::all()) {
                         let read = batch.map(drop).map_err(|error| error.to_string());
                         note.send(read.clone()).unwrap();
-                        if let Err(error) = read {
-                            return Err::<&str, _>(error);
-                        }
+                        read?;
                     }
                 }
             }));

@@ -371,6 +371,7 @@ impl<'a> Search<'a> {
         }
         found.iter().filter_map(|(rows, shift)| self.smooth(rows, *shift)).collect()
     }
+
     /// Returns those rows of a shift whose values change smoothly, as far as they follow the start or
     /// the end of the blocks. Behind a place where values change too much, rows may have another
     /// shift, because more bytes are missing and others were added.

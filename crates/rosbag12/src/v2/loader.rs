@@ -24,8 +24,8 @@ const MAX_QUEUED: usize = 1;
 /// several decompressed chunks of this size would need too much memory.
 const MAX_PARALLEL_BYTES: u64 = 32 << 20;
 
-/// Size in bytes of the memory that a decoder of bzip2 needs. A decoder of LZ4 needs less.
-const DECODER_BYTES: usize = 4 << 20;
+/// Size in bytes of the memory that a decoder of bzip2 needs. A decoder of LZ4 needs little.
+const BZ2_DECODER_BYTES: usize = 4 << 20;
 
 /// Highest number of decompressed bytes per stored byte that is expected of a chunk.
 const MAX_COMMON_RATIO: u64 = 64;
@@ -41,11 +41,13 @@ pub(crate) fn buffer_bytes(chunks: &[Chunk]) -> usize {
     let compressed = chunks.iter().filter(|chunk| !chunk.extent.is_plain());
     let size = |chunk: &Chunk| u64::from(chunk.extent.size).min(stored(chunk) * MAX_COMMON_RATIO);
     let largest = compressed.clone().map(size).max().unwrap_or(0);
+    let has_bz2 = compressed.clone().any(|chunk| chunk.extent.compression == Some(Compression::Bz2));
+    let decoder = if has_bz2 { BZ2_DECODER_BYTES } else { 0 };
     let is_large = compressed.clone().any(|chunk| stored(chunk) > MAX_PARALLEL_BYTES);
     let buffers = if is_large { 1 } else { MAX_BUFFERS.min(compressed.count()) };
     let messages = chunks.iter().map(|chunk| chunk.messages.count).max().unwrap_or(0);
     // A list of messages doubles its capacity when it is full.
-    (usize_of(largest) + DECODER_BYTES) * buffers + 2 * usize_of(messages) * size_of::<MessageRef>()
+    (usize_of(largest) + decoder) * buffers + 2 * usize_of(messages) * size_of::<MessageRef>()
 }
 
 /// Result of decompressing the data of a chunk.
