@@ -14,7 +14,7 @@ use rovelog::core::internal::partial::Ranges as _;
 use rovelog::{AnyLog, Bytes, Error, ErrorKind, ReadOptions, Result, Select};
 use rovelog_explore::Explore;
 
-use crate::file::HostFile;
+use crate::file::{HostFile, MAX_SMALL, read_small};
 use crate::requests::{Reply, answer, answer_without_log};
 
 #[link(wasm_import_module = "host")]
@@ -140,7 +140,7 @@ fn open(request: &[u8], whole: bool) -> Result<(Explore, Option<HostFile>), Stri
         [] => return Err("the list of files is empty".to_owned()),
         [(name, size)] => {
             let (log, file) = open_file(*size, whole).map_err(text)?;
-            (log, name, Some(file).filter(|file| !file.unread().is_empty()))
+            (log, name, file.filter(|file| !file.unread().is_empty()))
         }
         [(name, _), ..] => (open_parts(&files).map_err(text)?, name, None),
     };
@@ -168,12 +168,17 @@ fn enlarge_memory(size: u64) {
 
 /// Opens a log that is a single file. If `whole` is false and the log has an index, only the parts
 /// that its summary needs are read.
-fn open_file(size: u64, whole: bool) -> Result<(AnyLog, HostFile)> {
+fn open_file(size: u64, whole: bool) -> Result<(AnyLog, Option<HostFile>)> {
+    if whole && size <= MAX_SMALL {
+        let bytes = read_small(0, size)?;
+        enlarge_memory(size);
+        return Ok((rovelog::from_bytes(bytes, &ReadOptions::default())?, None));
+    }
     let file = HostFile::new(0, size)?;
     if whole || !rovelog::outline(&file, None)? {
         file.fetch_all()?;
     }
-    Ok((open_read(&file)?, file))
+    Ok((open_read(&file)?, Some(file)))
 }
 
 /// Opens a log with what was read of its file. If this is not sufficient, the whole file is read.

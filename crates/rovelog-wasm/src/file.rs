@@ -21,6 +21,23 @@ unsafe extern "C" {
     fn read(file: u32, at: f64, into: *mut u8, len: usize) -> i32;
 }
 
+/// Maximum size in bytes of a file that [`read_small`] reads.
+pub(crate) const MAX_SMALL: u64 = 16 << 20;
+
+/// Reads a small file as a whole. Unlike the memory of a [`HostFile`], its memory is freed and used
+/// again, so that an instance of the module can read many small logs.
+pub(crate) fn read_small(number: u32, size: u64) -> Result<Bytes> {
+    let mut bytes = vec![0; usize::try_from(size.min(MAX_SMALL)).unwrap_or_default()];
+    // SAFETY: the memory has this size.
+    let done = unsafe { read(number, 0.0, bytes.as_mut_ptr(), bytes.len()) };
+    if usize::try_from(done) == Ok(bytes.len()) { Ok(bytes.into()) } else { Err(unreadable(0)) }
+}
+
+fn unreadable(at: u64) -> Error {
+    let why = "the file cannot be read; it may have been changed or removed";
+    Error::new("rovelog", ErrorKind::Io, Some(at), why)
+}
+
 /// A file that is partly in memory. Its memory is reserved when it is opened. Pages of it that
 /// are never written take no memory of the machine.
 pub(crate) struct HostFile {
@@ -88,8 +105,7 @@ impl Ranges for HostFile {
                 // memory exists, by the contract of `bytes`.
                 let done = unsafe { read(self.number, start as f64, self.memory.add(at), len) };
                 if usize::try_from(done) != Ok(len) {
-                    let why = "the file cannot be read; it may have been changed or removed";
-                    return Err(Error::new("rovelog", ErrorKind::Io, Some(start), why));
+                    return Err(unreadable(start));
                 }
                 self.fetched.borrow_mut().push(start..start + len as u64);
                 start += len as u64;

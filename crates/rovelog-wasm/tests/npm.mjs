@@ -126,15 +126,25 @@ for (const path of folders.flatMap(walk).filter(path => /\.(ulg|bag)$/.test(path
   total.values += values;
   compared.push([path, read, total]);
 }
-for (const [path, read, total] of compared) {
-  const started = performance.now();
-  await read(path);
-  const middle = performance.now();
-  const log = await open(path);
-  log.tables();
-  log.close();
-  total.other += middle - started;
-  total.ours += performance.now() - middle;
+// The speed is that of code that the engine has optimized, as in a program that reads many logs.
+const ROUNDS = 5;
+const fastest = new Map(compared.map(([path]) => [path, [Infinity, Infinity]]));
+for (let round = 0; round < ROUNDS; round++) {
+  for (const [path, read] of compared) {
+    const started = performance.now();
+    await read(path);
+    const middle = performance.now();
+    const log = await open(path);
+    log.tables();
+    log.close();
+    const times = [middle - started, performance.now() - middle];
+    fastest.set(path, fastest.get(path).map((time, k) => Math.min(time, times[k])));
+  }
+}
+for (const [path, , total] of compared) {
+  const [other, ours] = fastest.get(path);
+  total.other += other;
+  total.ours += ours;
 }
 for (const [kind, total] of Object.entries(totals)) {
   const { logs, refused, topics, values, ours, other } = total;
