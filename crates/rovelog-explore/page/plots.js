@@ -1,8 +1,9 @@
 "use strict";
 // Plots with their signals, the loaded data, and the visible time range. `host` provides charts,
-// the shown log and the overlaid log (`logs`), whether the log is only partly read (`partly`), the full
-// time range (`full`), the format of times (`clock`), a function that draws cursors (`cursors`), and
-// callbacks for changes (`changed`), loaded data (`loaded`) and clicks (`clicked`).
+// the shown log and the overlaid log (`logs`), whether plots can show a preview of the log
+// (`hasPreview`), the full time range (`full`), the format of times (`clock`), a function that draws
+// cursors (`cursors`), and callbacks for changes (`changed`), loaded data (`loaded`) and clicks
+// (`clicked`).
 const rovelogPlots = (place, host) => {
   const plots = [];
   let view = [0, 1], cursor = null, active = null, busy = false, timer = 0, marks = [];
@@ -53,8 +54,8 @@ const rovelogPlots = (place, host) => {
 
   const width = () => Math.max(place.clientWidth - 70, 300);
   // Loads the visible time range and an equal range on both sides, at three times the screen width.
-  // So short moves need no request. Of a log that is only partly read, a preview is drawn first.
-  const load = async (plot, preview = !plot.panel && host.partly()) => {
+  // So short moves need no request. If the log has a preview, it is drawn first.
+  const load = async (plot, preview = !plot.panel && host.hasPreview()) => {
     if (spectrumOf(plot)) return picture(plot);
     const [a, b] = view, span = b - a, full = host.full();
     const range = [Math.max(a - span, full[0]), Math.min(b + span, full[1])];

@@ -96,7 +96,7 @@
     full: () => log ? [0, log.seconds] : [0, 1],
     logs: () => !log ? [] : [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
     view: () => plots.view(),
-    partly: () => log !== null && log.partly,
+    hasPreview: () => log !== null && log.partly && log.preview,
     pointed: time => { now(time); scene.draw(time); },
     loaded: () => { measure.refresh(); complete().catch(failed); },
     clicked: (time, event) => measure.click(time, event),
@@ -346,13 +346,13 @@
   prefersDark.addEventListener("change", () => { plots.redraw(); if (log) bandNames(); scene.draw(null); });
   addEventListener("hashchange", route);
   const load = () => {
-    const address = location.hash, known = new Map(rows.map(row => [row.name, row]));
+    const address = location.hash, request = asked, known = new Map(rows.map(row => [row.name, row]));
     return rovelogRequests.json("logs", null).then(found => {
       start = found;
       rows = start.logs.map(([name, bytes, time]) => ({ ...known.get(name), name, bytes, time }));
       // In the meantime, the page may have changed the address to that of the log that it still shows.
       clearTimeout(saving);
-      if (location.hash !== address) history.replaceState(null, "", address || "#");
+      if (request === asked && location.hash !== address) history.replaceState(null, "", address || "#");
       applied = null;
       return route();
     }).catch(failed);

@@ -87,7 +87,7 @@ impl Explore {
     /// | `image?topic=T&at=2.5`, `cloud?topic=T&at=2.5` | the image or the points at a time |
     ///
     /// A request may name several signals. With `preview=1`, their values are those of a few records
-    /// at places that are spread evenly over the log. If `topic` is empty, `field` is an expression. Times are
+    /// at places that are spread evenly over the time range. If `topic` is empty, `field` is an expression. Times are
     /// in seconds since the start of the log. Facts are JSON. Numbers are sent as JSON text followed
     /// by arrays of 64-bit floats.
     ///

@@ -47,7 +47,7 @@ pub(crate) fn parts(explore: &Explore, wanted: &Wanted) -> Result<Vec<u8>, Strin
     let named = named(explore, wanted)?;
     let signals: Vec<Signal> = named.iter().flatten().cloned().collect();
     let overviews = if wanted.is_preview {
-        let sample = Overview::sample(&*explore.log, &signals, &samples(explore));
+        let sample = Overview::sample(&*explore.log, &signals, &samples(explore, wanted));
         sample.map_err(|error| error.to_string())?.into_iter().map(|found| found.map(Arc::new)).collect()
     } else {
         overviews(explore, &signals)?
@@ -73,19 +73,23 @@ pub(crate) fn parts(explore: &Explore, wanted: &Wanted) -> Result<Vec<u8>, Strin
 /// Returns what must be read of the log for the values of the requested signals.
 pub(crate) fn selections(explore: &Explore, wanted: &Wanted) -> Result<Vec<Select>, String> {
     if wanted.is_preview {
-        return Ok(samples(explore));
+        return Ok(samples(explore, wanted));
     }
     let named = named(explore, wanted)?;
     let topics = named.iter().flatten().flat_map(Signal::topics);
     Ok(vec![Select::topics(topics)])
 }
 
-/// Returns selections of a few records each, at places that are spread evenly over the log.
-fn samples(explore: &Explore) -> Vec<Select> {
-    let (start, end) = explore.span;
+/// Returns selections of a few records each, at places that are spread evenly over the requested
+/// time range.
+fn samples(explore: &Explore, wanted: &Wanted) -> Vec<Select> {
+    let (first, last) = explore.span;
+    let (start, end) = span(explore, wanted);
+    let (start, end) = (start.clamp(first, last), end.clamp(first, last));
     let step = (end.saturating_sub(start) / PREVIEW_PLACES).max(1);
     let records = i64::try_from(explore.log.info().records).unwrap_or(i64::MAX).max(1);
-    let length = (step / (records / PREVIEW_PLACES / PREVIEW_RECORDS).max(1)).max(1);
+    let period = last.saturating_sub(first) / records;
+    let length = period.saturating_mul(PREVIEW_RECORDS).clamp(1, step);
     let sample = |place| {
         let from = start.saturating_add(place * step);
         Select::all().between(Some(from), Some(from.saturating_add(length)))

@@ -81,6 +81,7 @@ pub(crate) fn log(explore: &Explore) -> Result<Value, Error> {
             names.push(&band.name);
         }
     }
+    let is_partly = !log.unread().is_none_or(Unread::is_empty);
     let number = |name: &str| names.iter().position(|known| *known == name);
     let shown: Vec<_> =
         bands.iter().map(|band| json!([band.span.0, band.span.1, number(&band.name), band.name])).collect();
@@ -99,7 +100,9 @@ pub(crate) fn log(explore: &Explore) -> Result<Value, Error> {
         "bands": shown,
         "topics": topics,
         "start": initial_plots(log)?,
-        "partly": !log.unread().is_none_or(Unread::is_empty),
+        "partly": is_partly,
+        // Bags are compressed in chunks, so that a preview would read nearly all of them.
+        "preview": is_partly && matches!(log, AnyLog::Rld(_)),
     }))
 }
 

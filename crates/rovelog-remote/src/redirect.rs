@@ -39,12 +39,13 @@ pub(crate) struct Refused(pub(crate) String);
 pub(crate) fn policy(to_other_hosts: bool) -> Policy {
     Policy::custom(move |attempt| {
         let (from, to) = (attempt.previous().first().unwrap_or_else(|| attempt.url()), attempt.url());
+        let last = attempt.previous().last().unwrap_or(from);
         // `port` is `None` for the standard port of the scheme. So the standard ports of HTTP and
         // HTTPS count as the same port.
         let is_same_host = from.host() == to.host() && from.port() == to.port();
         let refused = if attempt.previous().len() > MAX_REDIRECTS {
             "the server redirects too often".to_owned()
-        } else if from.scheme() == "https" && to.scheme() != "https" {
+        } else if last.scheme() == "https" && to.scheme() != "https" {
             "the server redirects from https to another scheme".to_owned()
         } else if is_same_host {
             return attempt.follow();

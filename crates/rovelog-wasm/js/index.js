@@ -139,6 +139,8 @@ export class Log {
   close() {
     const instance = this.#instance;
     this.#instance = null;
-    if (instance && !instance.failure && instance.exports.memory.buffer.byteLength <= MAX_SPARE_BYTES) spare = instance;
+    if (!instance || instance.failure || instance.exports.memory.buffer.byteLength > MAX_SPARE_BYTES) return;
+    instance.close();
+    spare = instance;
   }
 }

@@ -37,6 +37,12 @@ export class Instance {
     return this;
   }
 
+  // Closes the log, so that another one can be opened.
+  close() {
+    this.files = [];
+    this.exports.rovelog_close();
+  }
+
   // Answers a request. Returns its media type, its bytes, and a note about missing data or null.
   answer(request) {
     return this.call("rovelog_answer", request);

@@ -1,6 +1,6 @@
 //! The functions that JavaScript calls.
 //!
-//! An instance of the module has one log. JavaScript writes the text of a request to the address
+//! An instance of the module has at most one open log. JavaScript writes the text of a request to the address
 //! that [`rovelog_request`] returns, and calls [`rovelog_open`] or [`rovelog_answer`], which return
 //! the address of a [`RawReply`]. The reply is valid until the next call.
 //!
@@ -44,6 +44,8 @@ struct State {
     log: Option<Explore>,
     /// The file of the log, if only the parts of it are read that requests need.
     partly_read: Option<HostFile>,
+    /// Why more of the log could not be read. The log then cannot be used any more.
+    failure: Option<String>,
     /// The last reply, and its raw form, which points into it.
     reply: Reply,
     raw: Option<RawReply>,
@@ -79,7 +81,7 @@ pub(crate) extern "C" fn rovelog_open(whole: u32) -> *const RawReply {
         unsafe { panicked(text.as_ptr(), text.len()) };
     }));
     STATE.with_borrow_mut(|state| {
-        (state.log, state.partly_read) = (None, None);
+        (state.log, state.partly_read, state.failure) = (None, None, None);
         let opened = open(&state.request, whole != 0);
         let opened = opened.map(|(log, partly_read)| {
             (state.log, state.partly_read) = (Some(log), partly_read);
@@ -87,6 +89,12 @@ pub(crate) extern "C" fn rovelog_open(whole: u32) -> *const RawReply {
         });
         state.reply(opened)
     })
+}
+
+/// Closes the log, so that its memory can be used for another one.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn rovelog_close() {
+    STATE.with_borrow_mut(|state| *state = State::default());
 }
 
 /// Answers a request for the open log, or a request that concerns no log.
@@ -105,12 +113,15 @@ pub(crate) extern "C" fn rovelog_answer() -> *const RawReply {
 impl State {
     /// Answers a request. If the log is partly read, the parts that the request needs are read first.
     fn answer(&mut self, request: &str) -> Result<Reply, String> {
-        let Some(log) = self.log.take() else { return answer_without_log(request) };
-        let log = match &self.partly_read {
-            Some(file) => self.log.insert(read_needed(log, file, request)?),
-            None => self.log.insert(log),
-        };
-        answer(log, request)
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let Some(mut log) = self.log.take() else { return answer_without_log(request) };
+        if let Some(file) = &self.partly_read {
+            let read = read_needed(log, file, request);
+            log = read.inspect_err(|error| self.failure = Some(error.clone()))?;
+        }
+        answer(self.log.insert(log), request)
     }
 
     /// Stores a reply, and returns the address of its raw form.
@@ -139,16 +150,16 @@ fn open(request: &[u8], whole: bool) -> Result<(Explore, Option<HostFile>), Stri
     let (log, name, file) = match &files[..] {
         [] => return Err("the list of files is empty".to_owned()),
         [(name, size)] => {
-            let (log, file) = open_file(*size, whole).map_err(text)?;
+            let (log, file) = open_file(*size, whole).map_err(|error| text(&error))?;
             (log, name, file.filter(|file| !file.unread().is_empty()))
         }
-        [(name, _), ..] => (open_parts(&files).map_err(text)?, name, None),
+        [(name, _), ..] => (open_parts(&files).map_err(|error| text(&error))?, name, None),
     };
     Ok((Explore::new(log, &**name, &**name), file))
 }
 
 /// Returns the text of an error for the user.
-fn text(error: Error) -> String {
+fn text(error: &Error) -> String {
     match &error.next {
         Some(next) => format!("{error}; {next}"),
         None => error.to_string(),
@@ -204,14 +215,14 @@ fn open_read(file: &HostFile) -> Result<AnyLog> {
 /// Reads the parts of a file that a request needs, and returns the log with them.
 fn read_needed(mut log: Explore, file: &HostFile, request: &str) -> Result<Explore, String> {
     loop {
-        let needed = log.needed(request).unwrap_or_else(|| vec![0..file.size()]);
+        let needed = log.needed(request).unwrap_or_else(|| file.unread().ranges().to_vec());
         if needed.is_empty() {
             return Ok(log);
         }
         let name = log.name().to_owned();
         drop(log);
-        file.fetch(&needed).map_err(text)?;
-        log = Explore::new(open_read(file).map_err(text)?, &*name, &*name);
+        file.fetch(&needed).map_err(|error| text(&error))?;
+        log = Explore::new(open_read(file).map_err(|error| text(&error))?, &*name, &*name);
     }
 }
 

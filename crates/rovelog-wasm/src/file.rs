@@ -43,8 +43,8 @@ fn unreadable(at: u64) -> Error {
 pub(crate) struct HostFile {
     number: u32,
     size: usize,
-    /// Memory of `size` bytes, which are zeros if they were not read. It is never freed: JavaScript
-    /// drops the memory of WebAssembly as a whole when the log is closed.
+    /// Memory of `size` bytes, which are zeros if they were not read. It is never freed.
+    /// JavaScript drops the memory of WebAssembly as a whole, together with its instance.
     memory: *mut u8,
     /// Byte ranges that were read, in the order in which they were read.
     fetched: RefCell<Vec<Range<u64>>>,
@@ -76,7 +76,7 @@ impl HostFile {
 
     /// Reads what was not read yet.
     pub(crate) fn fetch_all(&self) -> Result<()> {
-        self.fetch(&[0..self.size as u64])
+        self.fetch(std::slice::from_ref(&(0..self.size as u64)))
     }
 
     /// Returns the bytes of the file.

@@ -273,15 +273,16 @@ impl Tracker {
         let full = span(self.block_rows, self.rate);
         let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
         // Block times are accurate to half a millisecond at best. This limits the tolerance for
-        // blocks of only a few rows. If rows of a block are left out, they last longer than this.
-        let (tolerance, most) = match self.between {
+        // blocks of only a few rows. If rows were left out, the gap lasts at least 2 ms, so a delay of
+        // more than 1 ms is a gap.
+        let (tolerance, max_tolerance) = match self.between {
             Skipped::LeftOut => (full / 2, 1_000_000),
             Skipped::Nothing | Skipped::Passed => ((full / 2).max(1_000_000), i128::MAX),
         };
         let step = (i128::from(realtime) - i128::from(before.realtime))
             - (i128::from(monotonic) - i128::from(before.monotonic));
         let narrow = |step: i128| i64::try_from(step).unwrap_or_default();
-        if late > tolerance.min(most) {
+        if late > tolerance.min(max_tolerance) {
             let blocks = (2 * late + full) / (2 * full.max(1));
             // During the gap, the operating system may have adjusted the rate of the clock. So the
             // two clocks may differ by up to 500 ppm of the gap.

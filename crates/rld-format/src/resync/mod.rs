@@ -277,7 +277,11 @@ impl BlockScan {
             }
             return Ok(None);
         }
-        let Some(resumed) = self.search(window, own, period)? else { return self.check_last(window) };
+        let Some(resumed) = self.search(window, own, period)? else {
+            let rest = self.counted.map_or(u64::MAX, |counted| counted - self.before);
+            let is_near_end = rest <= MAX_BLOCKS * self.layout.block_rows;
+            return if is_near_end { self.check_last(window) } else { Ok(None) };
+        };
         // If the second block of a recovered log does not follow the first block, the rows may have
         // an extra word (rule D28 of docs/formats/rld.md). In this case, no bytes are missing or
         // added.
@@ -348,7 +352,6 @@ impl BlockScan {
         // The times of all rows are counted from the block times after the damage, or before it.
         let anchor = next.map(|times| (*rows, times)).or(own.map(|times| (0, times)));
         let is_searched = block_count <= MAX_BLOCKS && self.layout.block_rows >= MIN_BLOCK_ROWS;
-        let anchor = anchor.filter(|_| is_searched);
         let is_last = next.is_none();
         let reference = range.end + BLOCK_TIMES_LEN..window.end().min(range.end + self.layout.block);
         let blocks = DamagedBlocks {
@@ -366,9 +369,11 @@ impl BlockScan {
             || block_count == 1
             || range.end - range.start < self.layout.block + BLOCK_TIMES_LEN;
         let is_known = !is_last || self.run.left_out > 0 && is_end;
-        let Some((anchor, intact)) = anchor.zip(intact_rows(&blocks, is_known)) else {
-            return Ok(is_known.then(|| parts.finish()));
+        let found = match anchor.filter(|_| is_searched) {
+            Some(anchor) => intact_rows(&blocks, is_known).map(|intact| (anchor, intact)),
+            None => None,
         };
+        let Some((anchor, intact)) = found else { return Ok(is_known.then(|| parts.finish())) };
         let grain = grain(self.layout.block_rows, period);
         for intact in intact.iter().flat_map(|intact| intact.in_blocks(&self.layout, grain, *rows)) {
             let after = |row: u64| i128::from(row) * i128::from(period) / i128::from(self.layout.block_rows);

@@ -10,6 +10,8 @@
 //! changes between its rows. A row is intact if all paths of nearly the lowest cost agree on its
 //! bytes.
 
+use std::ops::Range;
+
 use crate::layout::{Layout, Slot, value};
 use crate::wire::BLOCK_TIMES_LEN;
 
@@ -35,6 +37,9 @@ const CUT_MARGIN: u32 = 8 * MAX_JUMP;
 
 /// Number of consecutive rows that are left out together if their values change too much.
 const CHECKED_ROWS: u64 = 8;
+
+/// Maximum number of rows times shifts for which costs are computed. They need 8 bytes each.
+const MAX_CELLS: usize = 4 << 20;
 
 /// Cost of a path that does not exist. It is so small that sums do not overflow.
 const IMPOSSIBLE: u32 = u32::MAX / 8;
@@ -168,28 +173,35 @@ struct Search<'a> {
     before: Vec<u32>,
     /// For each row and shift, the lowest cost of the path after this row.
     behind: Vec<u32>,
-    /// For each row, whether a possible path changes the shift at this row.
-    is_switch: Vec<bool>,
+    /// For each row, the number of possible changes of the shift that start at this row, less the
+    /// number of those that end before it.
+    switch_edges: Vec<i32>,
 }
 
 /// Returns the intact rows of damaged blocks in ascending order. If `is_known` is false, it is not
 /// known that the blocks are damaged, and `None` is returned if they may only be cut off.
 pub(super) fn intact_rows(blocks: &DamagedBlocks<'_>, is_known: bool) -> Option<Vec<IntactRows>> {
     let missing = blocks.expected.cast_signed() - (blocks.bytes.len() as u64).cast_signed();
-    let shifts = shifts(missing, blocks.layout.row);
-    let cells = blocks.rows * shifts.len();
+    let mut shifts = shifts(missing, blocks.layout.row);
+    if blocks.rows.saturating_mul(shifts.len()) > MAX_CELLS {
+        shifts = [shifts.first(), shifts.last()].into_iter().flatten().copied().collect();
+    }
+    let cells = blocks.rows.saturating_mul(shifts.len());
     let mut search = Search {
         usual: Usual { words: Vec::new(), changes: Vec::new() },
-        before: vec![IMPOSSIBLE; cells],
-        behind: vec![IMPOSSIBLE; cells],
-        is_switch: vec![false; blocks.rows],
+        before: Vec::new(),
+        behind: Vec::new(),
+        switch_edges: Vec::new(),
         blocks,
         shifts,
     };
-    let groups = search.groups();
+    let groups = if cells > MAX_CELLS { Vec::new() } else { search.groups() };
     if groups.is_empty() {
         return is_known.then(Vec::new);
     }
+    search.before = vec![IMPOSSIBLE; cells];
+    search.behind = vec![IMPOSSIBLE; cells];
+    search.switch_edges = vec![0; blocks.rows + 1];
     search.usual = Usual::of(blocks, &groups);
     search.go_forward();
     let ends = search.ends();
@@ -307,7 +319,7 @@ impl<'a> Search<'a> {
         for (cell, cost) in ends {
             self.behind[*cell] = self.behind[*cell].min(*cost);
             if *cost > 0 && self.before[*cell] + cost <= best + MARGIN {
-                self.is_switch[cell / self.shifts.len() + 1..].fill(true);
+                self.mark_switch(cell / self.shifts.len() + 1..self.blocks.rows);
             }
         }
         for index in (0..self.blocks.rows).rev() {
@@ -330,7 +342,7 @@ impl<'a> Search<'a> {
                         let switched = switched + self.jump((index, from), (next, to));
                         cost = cost.min(switched);
                         if switched + self.before[cell] <= best + MARGIN {
-                            self.is_switch[index + 1..next].fill(true);
+                            self.mark_switch(index + 1..next);
                         }
                     }
                 }
@@ -340,18 +352,27 @@ impl<'a> Search<'a> {
         for to in 1..self.shifts.len() {
             let rows = self.damaged(0, to);
             if rows < self.blocks.rows && SWITCH + self.behind[self.cell(rows, to)] <= best + MARGIN {
-                self.is_switch[..rows].fill(true);
+                self.mark_switch(0..rows);
             }
         }
+    }
+
+    /// Marks rows at which a possible path changes its shift. All ranges are marked in constant time,
+    /// because they may be long and overlap.
+    fn mark_switch(&mut self, rows: Range<usize>) {
+        self.switch_edges[rows.start] += 1;
+        self.switch_edges[rows.end] -= 1;
     }
 
     /// Returns the rows on whose bytes all possible paths agree.
     fn agreed(&self, best: u32) -> Vec<IntactRows> {
         let all = 0..self.shifts.len();
         let mut found: Vec<(IntactRows, usize)> = Vec::new();
-        // Offset at which the last intact row ends.
-        let mut end = 0;
+        // Offset at which the last intact row ends, and the number of possible changes of the shift
+        // at a row.
+        let (mut end, mut switches) = (0, 0);
         for index in 0..self.blocks.rows {
+            switches += self.switch_edges[index];
             let cost = |shift: &usize| {
                 let cell = self.cell(index, *shift);
                 self.before[cell] + self.behind[cell]
@@ -359,7 +380,7 @@ impl<'a> Search<'a> {
             let Some(shift) = all.clone().min_by_key(cost) else { continue };
             let Some((row, at)) = self.row(index, shift).zip(self.offset(index, shift)) else { continue };
             let is_equal = |shift: usize| self.row(index, shift) == Some(row);
-            let is_possible = |shift: &usize| self.is_switch[index] || cost(shift) <= best + MARGIN;
+            let is_possible = |shift: &usize| switches > 0 || cost(shift) <= best + MARGIN;
             if at < end || !all.clone().filter(is_possible).all(is_equal) {
                 continue;
             }

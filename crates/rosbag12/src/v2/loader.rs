@@ -47,7 +47,8 @@ pub(crate) fn buffer_bytes(chunks: &[Chunk]) -> usize {
     let buffers = if is_large { 1 } else { MAX_BUFFERS.min(compressed.count()) };
     let messages = chunks.iter().map(|chunk| chunk.messages.count).max().unwrap_or(0);
     // A list of messages doubles its capacity when it is full.
-    (usize_of(largest) + decoder) * buffers + 2 * usize_of(messages) * size_of::<MessageRef>()
+    let messages = usize_of(messages).saturating_mul(2 * size_of::<MessageRef>());
+    usize_of(largest).saturating_add(decoder).saturating_mul(buffers).saturating_add(messages)
 }
 
 /// Result of decompressing the data of a chunk.

@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         })?;
         return save(page, path, args.out, context);
     }
-    if args.logs.iter().any(|log| rovelog::is_address(log)) {
+    if args.logs.iter().any(rovelog::is_address) {
         // The address is not printed, because it may contain secrets.
         return Err(Failure::usage("rovelog view reads only logs on this machine")
             .next("copy the log to this machine first, or plot it with rovelog plot FILE SIGNAL"));

@@ -18,8 +18,8 @@ const CHECK_BYTES: usize = 8 << 20;
 /// Iterator over record batches. Before a batch is built, it checks that the request of this thread
 /// was not canceled, and that the memory for the next batches can be allocated.
 ///
-/// For example, if all batches have 1 MiB, each check is for 8 MiB. The next check is made after 5
-/// batches, because 3 MiB are then less than four times the largest batch.
+/// For example, if all batches have 1 MiB, each check is for 8 MiB. The next check is made after 4
+/// batches, because the remaining 4 MiB are not more than four times the largest batch.
 pub(super) struct Checked<I> {
     batches: I,
     /// Identifier of the log's format.
