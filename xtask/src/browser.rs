@@ -33,9 +33,9 @@ fn path(program: &OsString) -> PathBuf {
     found.unwrap_or_else(|| program.into())
 }
 
-/// Returns the command that runs a Python script, or `None` if there is no browser. The script gets
-/// two paths as its first arguments: that of the browser and that of `rovelog`. If `rovelog` is not
-/// a path but a name, the program is in the Python environment of the script.
+/// Returns the command that runs a Python script, or `None` if there is no browser. The first two
+/// arguments of the script are the paths of the browser and of the program `rovelog`. If `rovelog`
+/// is a file name without a folder, the program of the script's Python environment is used.
 pub(crate) fn script(script: &Path, rovelog: &Path) -> Result<Option<Command>> {
     let Some(chromium) = chromium() else { return Ok(None) };
     let (python, _) = package::development("browser", PACKAGES)?;

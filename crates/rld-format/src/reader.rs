@@ -95,7 +95,8 @@ impl Segment {
         self.at + block * layout.block
     }
 
-    /// Returns the times of a block. The block number is counted from the start of the segment.
+    /// Returns the times of block `block` of the segment, counted from 0. They are stored in the file,
+    /// or computed if the start of the block is damaged.
     pub(crate) fn block_times<'a>(
         &'a self,
         layout: &Layout,

@@ -133,6 +133,17 @@ fn read(bytes: &Bytes, known: &RowTimes, what: &str) -> DamagedRows {
     DamagedRows { log, rows, invented }
 }
 
+/// Returns a log in which the byte at offset `at` is lost, or else doubled.
+fn with_byte_changed(log: &[u8], at: usize, lose: bool) -> Bytes {
+    let mut bytes = log.to_vec();
+    if lose {
+        bytes.remove(at);
+    } else {
+        bytes.insert(at, bytes[at]);
+    }
+    bytes.into()
+}
+
 #[test]
 fn a_lost_or_doubled_byte_loses_its_block() {
     let whole = log(6);
@@ -141,14 +152,8 @@ fn a_lost_or_doubled_byte_loses_its_block() {
     let header = usize::try_from(layout.header).expect("small");
     for at in header..whole.len() {
         for lose in [true, false] {
-            let mut bytes = whole.to_vec();
-            if lose {
-                bytes.remove(at);
-            } else {
-                bytes.insert(at, bytes[at]);
-            }
             let what = format!("byte {at}, lost {lose}");
-            let found = read(&bytes.into(), &known, &what);
+            let found = read(&with_byte_changed(&whole, at, lose), &known, &what);
             let block = (at as u64 - layout.header) / layout.block;
             // The last block looks like a truncated block, so damage in it is not detected.
             if block == 5 {
@@ -176,14 +181,8 @@ fn a_lost_or_doubled_byte_loses_a_few_rows() {
     let header = usize::try_from(layout.header).expect("small");
     for at in (header..usize::try_from(layout.block_at(4)).expect("small")).step_by(41) {
         for lose in [true, false] {
-            let mut bytes = whole.to_vec();
-            if lose {
-                bytes.remove(at);
-            } else {
-                bytes.insert(at, bytes[at]);
-            }
             let what = format!("byte {at}, lost {lose}");
-            let found = read(&bytes.into(), &known, &what);
+            let found = read(&with_byte_changed(&whole, at, lose), &known, &what);
             assert!(found.invented.is_empty(), "{what}: {:?}", found.log.diagnostics().list());
             assert!(found.rows.is_sorted() && found.rows.len() >= 407 - 16, "{what}: {}", found.rows.len());
             assert_eq!(found.log.info().lost.missing_records + found.log.rows(), 407, "{what}");
@@ -320,7 +319,7 @@ fn bytes_lost_among_rows_of_zeros_lose_a_few_rows() {
         bytes.drain(at..at + missing);
         let log = open(&bytes.into());
         let found: Vec<_> = log.diagnostics().list().iter().map(|note| &note.message).collect();
-        // All rows are equal, so rows are kept as long as their bytes are in the file.
+        // All rows are equal, so their bytes do not show which rows are missing.
         let (rows, kept) = (log.rows() - 19 * 400, (1600 - missing as u64) / 4);
         assert!(
             rows + missing as u64 / 2 + 16 >= kept && rows <= kept,

@@ -47,20 +47,20 @@ struct Limited;
 static PRINTS_TRACE: AtomicBool = AtomicBool::new(false);
 /// Size in bytes of all large allocations in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
-/// Maximum of `USED`.
+/// Maximum value of `USED`, at which allocations fail.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// Number of large allocations since counting started.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Values of `USED` after the first of these allocations.
 static SIZES: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
 
-/// Returns the part of an allocation of `size` bytes that is counted.
+/// Returns the number of bytes that an allocation adds to `USED`. Small allocations add nothing.
 fn counted(size: usize) -> usize {
     if size < LARGE { 0 } else { size }
 }
 
-/// Adds an allocation of `size` bytes that replaces an allocation of `old` bytes. Returns false if
-/// it must fail.
+/// Counts an allocation of `size` bytes that replaces one of `old` bytes. Returns false if the
+/// allocation exceeds the limit and must fail.
 fn add(size: usize, old: usize) -> bool {
     let (size, old) = (counted(size), counted(old));
     if size <= old {

@@ -35,8 +35,8 @@ fn check_secrets(address: &Address) -> Result<(), RemoteError> {
 /// Queries the size and modification time of a file with a single request.
 ///
 /// # Errors
-/// Returns an error if the address has a user, a password or a query, if the server cannot be
-/// reached, if it refuses the request, or if it has no such file.
+/// Returns an error in these cases: the address has a user, a password or a query. The server cannot
+/// be reached, refuses the request, or has no such file.
 pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> {
     check_secrets(address)?;
     let (store, path) = store(address, options)?;
@@ -48,8 +48,8 @@ pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> 
 /// no particular order.
 ///
 /// # Errors
-/// Returns an error if the address has a user, a password or a query, or if the server cannot be
-/// reached, denies access, or is a web server. Web servers have no request that lists files.
+/// Returns an error in these cases: the address has a user, a password or a query. The server cannot
+/// be reached or denies access. The address is that of a web server, which cannot list files.
 pub fn list(folder: &str, options: &Options) -> Result<Vec<Found>, RemoteError> {
     let url = Url::parse(folder).map_err(|_| RemoteError::BadAddress)?;
     if matches!(url.scheme(), "http" | "https") {

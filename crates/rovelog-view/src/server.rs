@@ -249,8 +249,8 @@ mod tests {
         let large = get(|| async { vec![0_u8; 64 << 20] });
         let router =
             router(Arc::new(Shared { logs, arguments: Vec::new(), hosts }), "token").route("/large", large);
-        // While all tasks wait, the paused clock advances to the next timeout. It may also advance
-        // while bytes are on their way, so the limit below is generous.
+        // If all tasks wait, Tokio advances the paused clock to the next timeout. The clock may also
+        // advance while a connection still transfers bytes, so the test allows 10 times the timeout.
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

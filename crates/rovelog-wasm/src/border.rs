@@ -198,7 +198,7 @@ fn open_read(file: &HostFile) -> Result<AnyLog> {
     if !unread.is_empty() {
         let mut options = ReadOptions::default();
         options.unread = unread;
-        // SAFETY: the log is dropped before more of the file is read, here and by the callers.
+        // SAFETY: this function and its callers drop the log before they read more of the file.
         match rovelog::from_bytes(unsafe { file.bytes() }, &options) {
             // Without an index, the numbers of records would only be those of the parts.
             Ok(log) if log.needed(&Select::all()).is_none() => {}

@@ -78,8 +78,7 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Returns the message that reports the left-out rows. `row` is the number of the first row after
-    /// them.
+    /// Returns the diagnostic message for the left-out rows. `row` is the number of the next row.
     pub(crate) fn text(&self, row: u64) -> String {
         let there = self.range.end - self.range.start;
         let why = match there.checked_sub(self.expected) {
@@ -337,8 +336,8 @@ impl BlockScan {
         Ok(Some(LeftOut { range: self.at..window.end(), expected, rows }))
     }
 
-    /// Divides damaged blocks into intact rows and the bytes between them. Returns `None` if the
-    /// blocks are at the end of the file, and are not known to be damaged.
+    /// Separates the intact rows of damaged blocks from the bytes between these rows. Returns `None`
+    /// if the blocks are at the end of the file and may only be cut off.
     fn divide(
         &self,
         window: Window<'_>,
@@ -380,7 +379,7 @@ impl BlockScan {
             let since = after(intact.first) - after(anchor.0);
             let counted = BlockTimes::new(anchor.1.realtime() + since, anchor.1.monotonic() + since);
             let Some(times) = counted else { continue };
-            // Block times before the rows are kept if they are valid.
+            // Valid block times directly before the first row of a block are read with its rows.
             let stored_at = (range.start + intact.at).saturating_sub(BLOCK_TIMES_LEN);
             let is_first = intact.first.is_multiple_of(self.layout.block_rows);
             let stored = if is_first && stored_at >= parts.at { valid(stored_at)? } else { None };

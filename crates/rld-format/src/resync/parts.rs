@@ -7,8 +7,8 @@ use super::{LeftOut, Step};
 use crate::layout::Layout;
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes};
 
-/// Minimum duration of [`grain`] rows in nanoseconds. A gap of this duration is recognized in a
-/// recovered log, although block times are up to half a millisecond late.
+/// Minimum duration of [`grain`] rows in nanoseconds. Block times can be half a millisecond late, so
+/// shorter gaps in a recovered log would not be recognized.
 const MIN_GRAIN: i64 = 2_000_000;
 
 /// Returns the number of rows of which intact rows in a damaged block are a multiple. `period` is the
@@ -42,14 +42,15 @@ impl IntactRows {
 
 /// Parts of damaged blocks, which are added in file order.
 pub(super) struct Parts<'a> {
-    pub(super) damaged: &'a LeftOut,
-    pub(super) steps: VecDeque<Step>,
-    /// Offset in the file at which the last part ends.
+    damaged: &'a LeftOut,
+    steps: VecDeque<Step>,
+    /// End of the last part, as an offset in the file.
     pub(super) at: u64,
-    /// Offset at which the last part would end in intact blocks, from the start of the blocks.
-    pub(super) intact_at: u64,
+    /// End of the last part if no bytes were missing or added, as an offset from the start of the
+    /// blocks.
+    intact_at: u64,
     /// Number of rows before the end of the last part.
-    pub(super) row: u64,
+    row: u64,
 }
 
 impl<'a> Parts<'a> {
