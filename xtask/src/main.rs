@@ -95,6 +95,11 @@ const TASKS: &[Task] = &[
     task("soak", reliability::soak, "measure one process that reads 1000 to 10 000 logs [FACTOR]"),
     task("fuzz", fuzz::command, "run the fuzz targets and renew fuzz/seeds [--minutes N] [TARGET...]"),
     task(
+        "coverage",
+        fuzz::coverage::command,
+        "count the lines that the fuzz targets reach; needs cargo-llvm-cov",
+    ),
+    task(
         "bench",
         bench::command,
         "compare the speed with other readers: ulog|rld|rosbag|vel|export|export-own|python [LOG], flat FORMAT",

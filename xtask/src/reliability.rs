@@ -30,6 +30,7 @@ impl Page {
     pub(crate) const HOSTILE_LOGS: Self = Self { file: "hostile-logs.md", task: "hostile" };
     pub(crate) const MANY_LOGS: Self = Self { file: "many-logs.md", task: "soak" };
     pub(crate) const FUZZING: Self = Self { file: "fuzzing.md", task: "fuzz" };
+    pub(crate) const COVERAGE: Self = Self { file: "fuzzing.md", task: "coverage" };
 
     fn path(self) -> PathBuf {
         root().join("docs/internals/reliability").join(self.file)

@@ -231,27 +231,17 @@ fn params(source: &Source<'_>) -> Result<Vec<RecordBatch>, String> {
     let texts = |of: &dyn Fn(&Parameter) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(rows.iter().map(of)))
     };
+    // Parameters have at most 32 bits, so `as_f64` keeps all digits.
     let columns = [
         ("name", text(&rows, |row| Some(&row.name))),
-        ("value", numbers(&|row| number(&row.value))),
+        ("value", numbers(&|row| row.value.as_f64())),
         ("text", texts(&|row| shown(&row.value))),
         ("t_ns", integer(&rows, |row| row.t_ns)),
         ("time", time(source, &rows, |row| row.t_ns)),
-        ("system_default", numbers(&|row| number(row.system_default.as_ref()?))),
-        ("setup_default", numbers(&|row| number(row.setup_default.as_ref()?))),
+        ("system_default", numbers(&|row| row.system_default.as_ref()?.as_f64())),
+        ("setup_default", numbers(&|row| row.setup_default.as_ref()?.as_f64())),
     ];
     table(source, rows.len(), columns)
-}
-
-/// Returns the number in a value. Parameters have at most 32 bits, so no digit is lost.
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(value, _) => Some(*value as f64),
-        Value::UInt(value, _) => Some(*value as f64),
-        Value::F32(value) => Some((*value).into()),
-        Value::F64(value) => Some(*value),
-        _ => None,
-    }
 }
 
 /// Returns a value as text, with the fewest digits that convert back to the same value.

@@ -2,10 +2,10 @@
 //! metadata.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use arrow_array::Int64Array;
+use rovelog::core::internal::text::hex;
 use rovelog::core::internal::topic::instance;
 use rovelog::{Clock, LogInfo, LogReader, Topic, UtcOffset, Value};
 use sha2::{Digest as _, Sha256};
@@ -206,11 +206,7 @@ pub fn sha256(mut input: impl Read) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-    let mut digits = String::new();
-    for byte in hash.finalize() {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    Ok(digits)
+    Ok(hex(&hash.finalize(), ""))
 }
 
 #[cfg(test)]

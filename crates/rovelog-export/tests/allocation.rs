@@ -21,6 +21,8 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
 
 use rovelog::core::internal::parallel::Jobs;
 use rovelog::{AnyLog, Bytes, ReadOptions, RecoverOptions, Select, Topic};
@@ -256,6 +258,18 @@ fn act(action: Action, log: &AnyLog, out: &mut Hashed) -> Result<(), String> {
     Ok(())
 }
 
+/// Waits until the threads of earlier runs, which decompress chunks of bags, have freed their memory.
+/// Returns the memory that is still in use.
+fn wait_for_threads(expected: usize) -> usize {
+    for _ in 0..1000 {
+        if USED.load(SeqCst) <= expected {
+            break;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    USED.load(SeqCst)
+}
+
 /// Runs a scenario without a limit, and then with limits up to `highest`, in descending order.
 /// Prints each limit before the run.
 fn run_all(scenario: &str, highest: usize) {
@@ -265,14 +279,14 @@ fn run_all(scenario: &str, highest: usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     std::fs::write(&path, &bytes).unwrap();
-    // A first run allocates memory that is used until the process ends.
+    // A first run allocates memory that is used until the process ends. Its threads end soon.
     let _ = run(action, &bytes, &path);
+    thread::sleep(Duration::from_millis(50));
     let start = USED.load(SeqCst);
     COUNT.store(0, SeqCst);
     let expected = run(action, &bytes, &path);
     let count = COUNT.load(SeqCst).min(SIZES.len());
     assert!(expected.is_ok(), "{scenario}: {expected:?}");
-    // A thread that still runs may free memory of the first run.
     let sizes = SIZES[..count].iter().filter_map(|size| size.load(SeqCst).checked_sub(start + 1));
     let limits: Vec<usize> = sizes.collect::<BTreeSet<_>>().into_iter().rev().collect();
     println!("\nallocations {count}");
@@ -280,7 +294,7 @@ fn run_all(scenario: &str, highest: usize) {
     for limit in limits.into_iter().step_by(step).filter(|limit| *limit <= highest) {
         println!("limit {limit}");
         io::stdout().flush().unwrap();
-        LIMIT.store(USED.load(SeqCst) + limit, SeqCst);
+        LIMIT.store(wait_for_threads(start) + limit, SeqCst);
         let outcome = run(action, &bytes, &path);
         LIMIT.store(usize::MAX, SeqCst);
         match outcome {
@@ -334,8 +348,8 @@ struct Tally {
     same: usize,
     /// Number of runs that returned an error.
     errors: usize,
-    /// For each run that ended the process, the scenario, the limit, and the functions that
-    /// requested the memory.
+    /// For each run that ended the process, the scenario, the limit, the errors that it printed, and
+    /// the functions that requested the memory.
     aborts: Vec<String>,
 }
 
@@ -357,7 +371,7 @@ impl Tally {
             let last = lines.iter().rev().find_map(|line| line.strip_prefix("limit "));
             let last: usize = last.unwrap_or_else(|| panic!("{scenario}: {stderr}")).parse().unwrap();
             let (_, trace) = start(scenario, last, true);
-            self.aborts.push(format!("{scenario}, limit {last}: {:?}", functions(&trace)));
+            self.aborts.push(format!("{scenario}, limit {last}: {stderr} {:?}", functions(&trace)));
             highest = last - 1;
         }
     }

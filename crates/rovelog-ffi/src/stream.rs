@@ -48,9 +48,11 @@ impl TopicStream {
     /// Returns the next batch, or `None` at the end. Returns an error at the end if reading the log
     /// found damage that was unknown when the log was opened.
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let batch = self.batches.with_dependent_mut(|_, batches| batches.next()).transpose()?;
+        let next = self.batches.with_dependent_mut(|_, batches| batches.next());
         let external = |error: Error| ArrowError::from_external_error(Box::new(error));
+        // If the file was truncated, this is also the cause of a decoding error.
         self.watch.check().map_err(external)?;
+        let batch = next.transpose()?;
         if batch.is_none() {
             let log = self.batches.borrow_owner();
             let lost = log.losses();

@@ -5,21 +5,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use arrow_select::concat::concat_batches;
+use arrow_schema::{DataType, Field, Schema};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use rovelog::core::internal::columns::TIME_COLUMN;
-use rovelog::{Result, Select, Topic, UtcKnot, UtcOffset};
-use rovelog_export::ExportError;
+use rovelog::{Select, Topic, UtcKnot, UtcOffset};
 use rovelog_export::signal::{
     self, Base, Condition, JoinOptions, Method, NoSignal, Signal, Signals, Stream, join,
 };
 use rovelog_export::table::free_name;
 
-use crate::errors::{self, ExceptionBuilder, from_arrow, from_export};
+use crate::errors::{ExceptionBuilder, from_arrow, from_export};
 use crate::reader::{Reader, Window};
-use crate::table::Table;
+use crate::table::{Table, concat_all};
 
 /// Returns the Python exception for a signal that does not exist.
 pub(crate) fn not_found(reader: &Reader, py: Python<'_>, error: NoSignal) -> PyErr {
@@ -27,22 +25,6 @@ pub(crate) fn not_found(reader: &Reader, py: Python<'_>, error: NoSignal) -> PyE
         .in_format(reader.log.format().id, reader.origin.path());
     let raise = if error.next.is_empty() { raise } else { raise.next(error.next) };
     raise.raise(py)
-}
-
-/// Concatenates batches. Checks for operating system signals, such as Ctrl-C, after each batch.
-fn concat_checked(
-    format: &'static str,
-    schema: &SchemaRef,
-    batches: impl Iterator<Item = std::result::Result<RecordBatch, ExportError>>,
-) -> Result<RecordBatch> {
-    let mut all = Vec::new();
-    for batch in batches {
-        all.push(batch.map_err(from_export(format))?);
-        if let Some(raised) = errors::pending_signal() {
-            return Err(errors::from_signal(raised));
-        }
-    }
-    concat_batches(schema, &all).map_err(from_arrow(format))
 }
 
 /// Parses a duration such as `1.5s`. Returns nanoseconds, or `None` if the text is not a duration.
@@ -125,7 +107,7 @@ pub(crate) fn signal_join(
         let joined = join(&***log, Base::Times(times), &topics, &Select::all(), (options, &[]));
         let joined = joined.map_err(from_export(format))?;
         let schema = Arc::clone(joined.schema());
-        concat_checked(format, &schema, joined)
+        concat_all(format, &schema, joined.map(|batch| batch.map_err(from_export(format))))
     })?;
     Ok(Table { batch })
 }
@@ -158,12 +140,12 @@ pub(crate) fn signal_values(
         let all: Vec<&Signal> = signals.iter().collect();
         let stream = Stream::new(&***log, &all, &window.limit(Select::all())).map_err(from_export(format))?;
         let batches = stream.map(|item| {
-            let (times, values) = item?;
+            let (times, values) = item.map_err(from_export(format))?;
             let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(times))];
             columns.extend(values.into_iter().map(|values| Arc::new(Float64Array::from(values)) as ArrayRef));
-            Ok(RecordBatch::try_new(Arc::clone(&schema), columns)?)
+            RecordBatch::try_new(Arc::clone(&schema), columns).map_err(from_arrow(format))
         });
-        let batch = concat_checked(format, &schema, batches)?;
+        let batch = concat_all(format, &schema, batches)?;
         // The projection adds the column `time` to the table.
         reader.projection(None, None).apply(&batch).map_err(from_arrow(format))
     })?;

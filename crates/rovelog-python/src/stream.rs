@@ -133,9 +133,6 @@ impl TopicStream {
                 self.ended = true;
             }
         }
-        // Another library may read the stream without calling Python code. So the check for a
-        // truncated file must be here.
-        self.watch.check().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         let next = self.coalescer.next_completed_batch();
         if next.is_none() && std::mem::take(&mut self.fails_on_loss) {
             let loss = self.batches.with_dependent(|log, _| new_loss(log));
@@ -149,7 +146,13 @@ impl Iterator for TopicStream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.advance().transpose()
+        let next = self.advance();
+        // Another library may read the stream without calling Python code. So the check for a
+        // truncated file must be here. A truncated file is also the cause of a decoding error.
+        if let Err(error) = self.watch.check() {
+            return Some(Err(ArrowError::ExternalError(Box::new(error))));
+        }
+        next.transpose()
     }
 }
 

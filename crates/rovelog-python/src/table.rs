@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -76,9 +76,19 @@ impl Table {
 /// Concatenates the batches of a log in the format `format`.
 pub(crate) fn concat(format: &'static str, batches: impl RecordBatchReader) -> Result<RecordBatch> {
     let schema = batches.schema();
+    concat_all(format, &schema, batches.map(|batch| batch.map_err(from_arrow(format))))
+}
+
+/// Concatenates batches. Checks for operating system signals, such as Ctrl-C, between batches, and
+/// whether there is enough memory.
+pub(crate) fn concat_all(
+    format: &'static str,
+    schema: &SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+) -> Result<RecordBatch> {
     let (mut parts, mut bytes_since_check) = (Vec::new(), 0);
     for batch in batches {
-        let batch = batch.map_err(from_arrow(format))?;
+        let batch = batch?;
         bytes_since_check += batch.get_array_memory_size();
         parts.push(batch);
         // A check for signals acquires the GIL. This would be too slow after each of thousands of
@@ -92,7 +102,7 @@ pub(crate) fn concat(format: &'static str, batches: impl RecordBatchReader) -> R
     }
     let bytes = parts.iter().map(RecordBatch::get_array_memory_size).sum();
     check_memory(bytes).map_err(|error| rovelog::Error::io(format, error))?;
-    concat_batches(&schema, &parts).map_err(from_arrow(format))
+    concat_batches(schema, &parts).map_err(from_arrow(format))
 }
 
 type BoxedBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;

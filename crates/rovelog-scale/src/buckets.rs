@@ -2,12 +2,12 @@
 //! worker also gets them from its own environment, because the split that describes its work
 //! contains no credentials.
 
-use std::fs::File;
 use std::path::Path;
 
 use glob::{MatchOptions, Pattern};
-use rovelog::{AnyLog, Error};
-use rovelog_remote::{Address, Found, Options, RemoteError, RemoteFile, head, list};
+use rovelog::Error;
+pub(crate) use rovelog_remote::RemoteFile;
+use rovelog_remote::{Address, Found, Options, RemoteError, head, list};
 
 use crate::ScaleError;
 use crate::log_file::{LogFile, is_further_part, is_log};
@@ -48,22 +48,10 @@ pub(crate) fn current(uri: &str) -> Result<LogFile, ScaleError> {
     found.map(log).map_err(|error| ScaleError::log(uri)(error.into()))
 }
 
-/// Opens the log at a URL. The whole log is fetched, even if only a part of it is read, because
-/// rows are numbered from the start of the log.
-pub(crate) fn open(file: &LogFile) -> Result<AnyLog, ScaleError> {
-    let remote = fetch(&file.uri)?;
-    rovelog::open(remote.path()).map_err(ScaleError::log(&file.uri))
-}
-
-/// Fetches the log at a URL, and opens the fetched file to read its bytes.
-pub(crate) fn bytes(file: &LogFile) -> Result<File, ScaleError> {
-    let opened = File::open(fetch(&file.uri)?.path());
-    opened.map_err(|error| ScaleError::log(&file.uri)(Error::io("rovelog", error)))
-}
-
-/// Fetches all bytes of a log. The local copy of the log exists as long as the returned value
-/// exists or the copy is open.
-fn fetch(uri: &str) -> Result<RemoteFile, ScaleError> {
+/// Fetches all bytes of the log at a URL, even if only a part of it is read, because rows are
+/// numbered from the start of the log. The local copy of the log exists as long as the returned
+/// value exists or the copy is open.
+pub(crate) fn fetch(uri: &str) -> Result<RemoteFile, ScaleError> {
     let fetch = Address::parse(uri).and_then(|address| {
         let remote = RemoteFile::open(&address, &Options::default())?;
         remote.fetch_all(|_| ())?;

@@ -1,9 +1,7 @@
 //! Replacement for `buckets.rs` in builds without the feature `remote`. Every function returns an
 //! error.
 
-use std::fs::File;
-
-use rovelog::AnyLog;
+use std::path::Path;
 
 use crate::ScaleError;
 use crate::log_file::LogFile;
@@ -20,10 +18,15 @@ pub(crate) fn current(_: &str) -> Result<LogFile, ScaleError> {
     refused()
 }
 
-pub(crate) fn open(_: &LogFile) -> Result<AnyLog, ScaleError> {
-    refused()
+/// A remote file, which does not exist in this build.
+pub(crate) enum RemoteFile {}
+
+impl RemoteFile {
+    pub(crate) fn path(&self) -> &Path {
+        match *self {}
+    }
 }
 
-pub(crate) fn bytes(_: &LogFile) -> Result<File, ScaleError> {
+pub(crate) fn fetch(_: &str) -> Result<RemoteFile, ScaleError> {
     refused()
 }

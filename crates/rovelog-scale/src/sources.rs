@@ -45,15 +45,21 @@ impl LogFile {
         if now == *self { Ok(()) } else { Err(ScaleError::Changed { uri: self.uri.clone() }) }
     }
 
+    /// Returns the file, or the fetched copy of a file at a URL.
+    fn local(&self) -> Result<Local<'_>, ScaleError> {
+        Ok(if is_address(&self.uri) {
+            Local::Copy(buckets::fetch(&self.uri)?)
+        } else {
+            Local::File(Path::new(&self.uri))
+        })
+    }
+
     /// Returns a reader of the file's bytes.
     ///
     /// # Errors
     /// Returns an error if the file cannot be opened or fetched.
     pub fn bytes(&self) -> Result<Box<dyn Read>, ScaleError> {
-        if is_address(&self.uri) {
-            return Ok(Box::new(buckets::bytes(self)?));
-        }
-        rovelog::source(&self.uri).map_err(ScaleError::log(&self.uri))
+        rovelog::source(self.local()?.path()).map_err(ScaleError::log(&self.uri))
     }
 
     /// Opens the log. If the log is at a URL, it is fetched first.
@@ -62,17 +68,30 @@ impl LogFile {
     /// Returns an error if the file has changed since it was found, or cannot be read as a log.
     pub fn open(&self) -> Result<AnyLog, ScaleError> {
         self.verify()?;
-        if is_address(&self.uri) {
-            return buckets::open(self);
-        }
         // `read_all` is set, because the numbers of rows and records are stored in the lake. If the
         // log were opened by its index, wrong numbers in the index would be stored. If the file is
         // shortened while it is read, the missing bytes are read as zeros, and `verify` finds the
         // change.
         let mut options = ReadOptions::default();
         options.read_all = true;
-        let opened = rovelog::open_watched(&self.uri, None, &options);
+        let opened = rovelog::open_watched(self.local()?.path(), None, &options);
         opened.map(|(log, _)| log).map_err(ScaleError::log(&self.uri))
+    }
+}
+
+/// A file that can be opened by its path.
+enum Local<'a> {
+    File(&'a Path),
+    /// Copy of a remote file, which is deleted when this value is dropped.
+    Copy(buckets::RemoteFile),
+}
+
+impl Local<'_> {
+    fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Copy(copy) => copy.path(),
+        }
     }
 }
 

@@ -188,17 +188,8 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
             Arc::new(values.collect::<Int8Array>())
         }
         (Boolean, Int16 | Int32 | Int64 | Float32 | Float64) => widened(&widened(array, &Int8)?, to)?,
-        (Int8, Int16) => cast!(Int8Type => Int16Type as i16),
-        (Int8, Int32) => cast!(Int8Type => Int32Type as i32),
-        (Int8, Int64) => cast!(Int8Type => Int64Type as i64),
-        (Int16, Int32) => cast!(Int16Type => Int32Type as i32),
-        (Int16, Int64) => cast!(Int16Type => Int64Type as i64),
-        (Int32, Int64) => cast!(Int32Type => Int64Type as i64),
-        (Int8, Float32) => cast!(Int8Type => Float32Type as f32),
-        (Int16, Float32) => cast!(Int16Type => Float32Type as f32),
-        (Int8, Float64) => cast!(Int8Type => Float64Type as f64),
-        (Int16, Float64) => cast!(Int16Type => Float64Type as f64),
         (Int32, Float64) => cast!(Int32Type => Float64Type as f64),
+        (Int16, Float32) => cast!(Int16Type => Float32Type as f32),
         (Int64, Float64) => {
             #[expect(clippy::cast_precision_loss, reason = "the rule rounds integers above 2^53")]
             let values = array.as_primitive::<Int64Type>().unary::<_, Float64Type>(|value| value as f64);
@@ -209,15 +200,18 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
             let values = array.as_primitive::<UInt64Type>().unary::<_, Float64Type>(|value| value as f64);
             Arc::new(values)
         }
-        (UInt8, UInt16) => cast!(UInt8Type => UInt16Type as u16),
-        (UInt8, UInt32) => cast!(UInt8Type => UInt32Type as u32),
-        (UInt8, UInt64) => cast!(UInt8Type => UInt64Type as u64),
-        (UInt16, UInt32) => cast!(UInt16Type => UInt32Type as u32),
-        (UInt16, UInt64) => cast!(UInt16Type => UInt64Type as u64),
+        // All other types are widened step by step. Each step keeps the values.
+        (UInt8, UInt16 | UInt32 | UInt64) => widened(&cast!(UInt8Type => UInt16Type as u16), to)?,
+        (UInt16, UInt32 | UInt64) => widened(&cast!(UInt16Type => UInt32Type as u32), to)?,
         (UInt32, UInt64) => cast!(UInt32Type => UInt64Type as u64),
         (UInt8, _) => widened(&cast!(UInt8Type => Int16Type as i16), to)?,
         (UInt16, _) => widened(&cast!(UInt16Type => Int32Type as i32), to)?,
         (UInt32, _) => widened(&cast!(UInt32Type => Int64Type as i64), to)?,
+        (Int8, Int16 | Int32 | Int64 | Float32 | Float64) => {
+            widened(&cast!(Int8Type => Int16Type as i16), to)?
+        }
+        (Int16, Int32 | Int64 | Float64) => widened(&cast!(Int16Type => Int32Type as i32), to)?,
+        (Int32, Int64) => cast!(Int32Type => Int64Type as i64),
         (FixedSizeList(element, size), List(_)) => {
             let list = array.as_fixed_size_list();
             let offsets = OffsetBuffer::from_lengths(vec![usize::try_from(*size).ok()?; list.len()]);

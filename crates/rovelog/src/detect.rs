@@ -1,11 +1,10 @@
 //! Detection of the kind of a file from its first bytes. Logs are detected, and also other files
 //! that are often mistaken for logs.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use rovelog_core::format::{PROBE_LEN, Probe};
-use rovelog_core::internal::text::count;
+use rovelog_core::internal::text::{count, hex};
 use rovelog_core::{Error, ErrorKind, FormatInfo, Result};
 
 use crate::FORMATS;
@@ -212,10 +211,7 @@ fn is_text(head: &[u8]) -> bool {
 /// returns an error that states its kind.
 pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
     let error = |kind, message: String| Error::new("rovelog", kind, Some(0), message);
-    let mut hex = String::new();
-    for byte in head.iter().take(4) {
-        let _ = write!(hex, "{}{byte:02x}", if hex.is_empty() { "" } else { " " });
-    }
+    let start = hex(&head[..head.len().min(4)], " ");
     Err(match detect(head) {
         Detection::Format(format) => return Ok(format.id),
         Detection::Cut(format, bytes) => error(
@@ -234,12 +230,12 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
         .with_next(sign.next),
         Detection::Foreign(sign) if sign.next == DECRYPT => error(
             ErrorKind::NotThisFormat,
-            format!("the file is {}, which cannot be read directly (first bytes {hex})", sign.what),
+            format!("the file is {}, which cannot be read directly (first bytes {start})", sign.what),
         )
         .with_next(sign.next),
         Detection::Foreign(sign) => error(
             ErrorKind::NotThisFormat,
-            format!("the file is not a supported log, but {} (first bytes {hex})", sign.what),
+            format!("the file is not a supported log, but {} (first bytes {start})", sign.what),
         )
         .with_next(sign.next),
         Detection::Zeros => {
@@ -257,7 +253,7 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
             .with_next("copy the log again from where it was recorded"),
         Detection::Unknown => {
             let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
-            error(ErrorKind::NotThisFormat, format!("the log format is unknown (first bytes {hex})"))
+            error(ErrorKind::NotThisFormat, format!("the log format is unknown (first bytes {start})"))
                 .with_next(format!(
                     "use a log in one of the formats {}; if only its first bytes are damaged, use \
                      --input-format",

@@ -6,6 +6,7 @@
 //! checks and debug assertions are enabled. The command `cargo +nightly fuzz run TARGET` also uses
 //! the address sanitizer.
 
+pub(crate) mod coverage;
 mod figures;
 mod seeds;
 

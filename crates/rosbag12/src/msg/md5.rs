@@ -1,8 +1,7 @@
 //! The two kinds of md5 sums that identify a message definition in ROS (section 6.4 of
 //! docs/formats/rosbag.md).
 
-use std::fmt::Write as _;
-
+use rovelog_core::internal::text::hex;
 use rovelog_core::internal::wire::U32Le;
 use zerocopy::FromBytes;
 
@@ -39,11 +38,8 @@ impl SumMatch {
 }
 
 /// Returns the md5 sum of `text` as hexadecimal digits.
-fn hex(text: &[u8]) -> String {
-    md5(text).iter().fold(String::with_capacity(32), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+fn digits(text: &[u8]) -> String {
+    hex(&md5(text), "")
 }
 
 /// Computes an MD5 hash (RFC 1321). The function is short, and a crate for MD5 would add seven
@@ -95,7 +91,7 @@ impl Types {
                 None => format!("{} {}", field.spelled(), field.name),
             });
             let lines: Vec<_> = constants.chain(fields).collect();
-            sums.push(hex(lines.join("\n").trim().as_bytes()));
+            sums.push(digits(lines.join("\n").trim().as_bytes()));
         }
         sums.into_iter().map(Sum).collect()
     }
@@ -105,7 +101,7 @@ impl Types {
     pub fn sum_v1(&self) -> Sum {
         let nested = self.in_text_order.iter().map(|index| &self.list[*index]);
         let texts: Vec<&[u8]> = self.list.last().into_iter().chain(nested).map(|ty| &*ty.raw).collect();
-        Sum(hex(&texts.concat()))
+        Sum(digits(&texts.concat()))
     }
 
     /// Compares this definition with the md5 sum `sum` from a bag. `text` is the full text of the
@@ -125,7 +121,7 @@ impl Types {
 fn sum_of_text(text: &[u8]) -> Sum {
     let full = FullText::split(text);
     let texts: Vec<&[u8]> = full.sections.iter().map(|(_, text)| *text).collect();
-    Sum(hex(&[full.root, &texts.concat()].concat()))
+    Sum(digits(&[full.root, &texts.concat()].concat()))
 }
 
 #[cfg(test)]
@@ -138,14 +134,14 @@ mod tests {
 
     #[test]
     fn md5_matches_the_examples_in_the_rfc() {
-        let digits = "1234567890".repeat(8);
+        let numbers = "1234567890".repeat(8);
         for (text, sum) in [
             ("a", "0cc175b9c0f1b6a831c399e269772661"),
             ("message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
             ("abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b"),
-            (&digits, "57edf4a22be3c955ac49da2e2107b67a"),
+            (&numbers, "57edf4a22be3c955ac49da2e2107b67a"),
         ] {
-            assert_eq!(hex(text.as_bytes()), sum, "{text}");
+            assert_eq!(digits(text.as_bytes()), sum, "{text}");
         }
     }
 

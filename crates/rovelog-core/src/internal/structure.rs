@@ -12,7 +12,7 @@ use std::sync::Arc;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::layout::{Element, Layout, Len, scalar_value};
-use super::text::count;
+use super::text::{count, hex};
 use crate::Value;
 
 /// Maximum number of characters in a value.
@@ -293,11 +293,6 @@ pub fn bytes_text(bytes: &[u8]) -> String {
         return hex(first, " ");
     }
     format!("{text:?}")
-}
-
-/// Returns bytes in hexadecimal, with the text `between` between two bytes.
-fn hex(bytes: &[u8], between: &str) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between)
 }
 
 /// Shortens a value to [`MAX_TEXT`] characters.

@@ -19,6 +19,11 @@ pub fn count<N: Copy + Display + PartialEq + From<u8>>(n: N, noun: &str) -> Stri
     }
 }
 
+/// Returns bytes in hexadecimal, with the text `between` between two bytes.
+pub fn hex(bytes: &[u8], between: &str) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between)
+}
+
 /// Returns the bytes before the first NUL, or all bytes if there is no NUL.
 pub fn up_to_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len())]

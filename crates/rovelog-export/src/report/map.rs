@@ -46,41 +46,77 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
         }
         return;
     };
-    let points = || line.segments.iter().flat_map(|segment| &segment.points);
-    let (Some(first), Some(last)) = (points().next(), points().last()) else { return };
-    let middle =
-        f64::midpoint(fold(points(), f64::min, |p| p.latitude), fold(points(), f64::max, |p| p.latitude));
-    // A degree of longitude becomes shorter towards the poles. The map is small, so the length of a
-    // degree in the middle of the map is used everywhere.
-    let shrink = middle.to_radians().cos().max(0.01);
-    let east = |point: &TrackPoint| point.longitude * shrink * DEGREE;
-    let north = |point: &TrackPoint| point.latitude * DEGREE;
-    let (west, right) = (fold(points(), f64::min, east), fold(points(), f64::max, east));
-    let (south, top) = (fold(points(), f64::min, north), fold(points(), f64::max, north));
-    // The map is as wide and as high as the track, within limits.
-    let metres = (right - west).max(top - south).max(1.0);
-    let scale = ((MAX_SIZE.0 - 2.0 * MARGIN) / (right - west).max(metres / 100.0))
-        .min((MAX_SIZE.1 - 2.0 * MARGIN - SCALE_HEIGHT) / (top - south).max(metres / 100.0));
-    let width = ((right - west) * scale + 2.0 * MARGIN).max(MIN_SIZE.0).round();
-    let height = ((top - south) * scale + 2.0 * MARGIN + SCALE_HEIGHT).max(MIN_SIZE.1).round();
-    let place = |point: &TrackPoint| {
-        let x = width / 2.0 + (east(point) - f64::midpoint(west, right)) * scale;
-        let y = (height - SCALE_HEIGHT) / 2.0 - (north(point) - f64::midpoint(south, top)) * scale;
-        (x, y)
-    };
+    let points: Vec<_> = line.segments.iter().flat_map(|segment| &segment.points).collect();
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
+    let map = Map::around(&points);
     page.section("track", "Track", &format!("Track ({})", escape(&line.source)));
     let _ = page.write_str(undecodable.as_deref().unwrap_or_default());
+    let Map { width, height, .. } = map;
     let _ = writeln!(
         page,
         "<svg class=\"picture\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          role=\"img\" aria-label=\"track\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"var(--soft)\"/>"
     );
     for segment in &line.segments {
-        let _ =
-            write!(page, "<polyline fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"1.5\" points=\"");
+        map.polyline(&segment.points, page);
+    }
+    for (point, color, name) in [(first, "#009e73", "start"), (last, "#d55e00", "end")] {
+        let (x, y) = map.place(point);
+        let _ = writeln!(
+            page,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{color}\"><title>{name}: {:.7}, {:.7}</title></circle>",
+            point.latitude, point.longitude
+        );
+    }
+    map.bar(page);
+}
+
+/// Size of the map, and the mapping of positions to pixels.
+#[derive(Clone, Copy)]
+struct Map {
+    /// Width and height in pixels.
+    width: f64,
+    height: f64,
+    /// Pixels per meter.
+    scale: f64,
+    /// Length in meters of a degree of longitude.
+    degree_east: f64,
+    /// Longitude and latitude of the center in meters.
+    center: (f64, f64),
+}
+
+impl Map {
+    /// Returns a map that is as wide and as high as the track, within limits.
+    fn around(points: &[&TrackPoint]) -> Self {
+        let (south, north) = range(points, |point| point.latitude);
+        // A degree of longitude becomes shorter towards the poles. The map is small, so the length
+        // of a degree in the middle of the map is used everywhere.
+        let degree_east = f64::midpoint(south, north).to_radians().cos().max(0.01) * DEGREE;
+        let (south, north) = (south * DEGREE, north * DEGREE);
+        let (west, east) = range(points, |point| point.longitude * degree_east);
+        // The shorter side has at least a hundredth of the longer side.
+        let least = (east - west).max(north - south).max(1.0) / 100.0;
+        let scale = ((MAX_SIZE.0 - 2.0 * MARGIN) / (east - west).max(least))
+            .min((MAX_SIZE.1 - 2.0 * MARGIN - SCALE_HEIGHT) / (north - south).max(least));
+        let width = ((east - west) * scale + 2.0 * MARGIN).max(MIN_SIZE.0).round();
+        let height = ((north - south) * scale + 2.0 * MARGIN + SCALE_HEIGHT).max(MIN_SIZE.1).round();
+        let center = (f64::midpoint(west, east), f64::midpoint(south, north));
+        Self { width, height, scale, degree_east, center }
+    }
+
+    /// Returns the place of a position in pixels from the upper left corner.
+    fn place(&self, point: &TrackPoint) -> (f64, f64) {
+        let x = self.width / 2.0 + (point.longitude * self.degree_east - self.center.0) * self.scale;
+        let middle = (self.height - SCALE_HEIGHT) / 2.0;
+        (x, middle - (point.latitude * DEGREE - self.center.1) * self.scale)
+    }
+
+    /// Writes a path through the points.
+    fn polyline(&self, points: &[TrackPoint], page: &mut Page) {
+        page.push_str("<polyline fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"1.5\" points=\"");
         let mut before = (f64::NAN, f64::NAN);
-        for point in &segment.points {
-            let (x, y) = place(point);
+        for point in points {
+            let (x, y) = self.place(point);
             // A point within half a pixel of the previous point would only make the page larger.
             if (x - before.0).abs() < 0.5 && (y - before.1).abs() < 0.5 {
                 continue;
@@ -90,33 +126,25 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
         }
         page.push_str("\"/>\n");
     }
-    for (point, color, name) in [(first, "#009e73", "start"), (last, "#d55e00", "end")] {
-        let (x, y) = place(point);
+
+    /// Writes the bar that shows the scale of the map, and ends the picture.
+    fn bar(&self, page: &mut Page) {
+        let bar = round_length((self.width - 2.0 * MARGIN) / self.scale / 4.0);
         let _ = writeln!(
             page,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{color}\"><title>{name}: {:.7}, {:.7}</title></circle>",
-            point.latitude, point.longitude
+            "<path d=\"M{MARGIN},{y} h{:.1}\" stroke=\"var(--text)\" stroke-width=\"2\"/>\
+             <text fill=\"var(--text)\" x=\"{MARGIN}\" y=\"{}\" font-size=\"12\">{bar} m, north is up</text>\n</svg>",
+            bar * self.scale,
+            self.height - 14.0,
+            y = self.height - 8.0,
         );
     }
-    let bar = round_length((width - 2.0 * MARGIN) / scale / 4.0);
-    let _ = writeln!(
-        page,
-        "<path d=\"M{MARGIN},{y} h{:.1}\" stroke=\"var(--text)\" stroke-width=\"2\"/>\
-         <text fill=\"var(--text)\" x=\"{MARGIN}\" y=\"{}\" font-size=\"12\">{bar} m, north is up</text>\n</svg>",
-        bar * scale,
-        height - 14.0,
-        y = height - 8.0,
-    );
 }
 
-/// Combines one value of all points with the function `pick`. For example, the value is the
-/// latitude, and `pick` is the minimum.
-fn fold<'a>(
-    points: impl Iterator<Item = &'a TrackPoint>,
-    pick: fn(f64, f64) -> f64,
-    of: impl Fn(&TrackPoint) -> f64,
-) -> f64 {
-    points.map(of).reduce(pick).unwrap_or(0.0)
+/// Returns the lowest and the highest value of all points.
+fn range(points: &[&TrackPoint], of: impl Fn(&TrackPoint) -> f64) -> (f64, f64) {
+    let values = points.iter().map(|point| of(point));
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
 /// Returns the largest length of the form 1, 2 or 5 times a power of ten that is at most `length`.

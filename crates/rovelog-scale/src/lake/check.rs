@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use rovelog_export::sha256;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use super::layout::{Lake, Lock, files_below, remove_if_there};
 use super::logs::{TableFile, from_parquet};
-use super::member::hex;
 use super::tables::is_name;
 use crate::ScaleError;
 
@@ -189,16 +188,8 @@ fn compare_hash(path: &Path, file: &TableFile) -> Result<(), String> {
                 .to_owned(),
         );
     };
-    let mut hash = Sha256::new();
-    let mut source = File::open(path).map_err(|error| error.to_string())?;
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match source.read(&mut buffer).map_err(|error| error.to_string())? {
-            0 => break,
-            count => hash.update(&buffer[..count]),
-        }
-    }
-    if hex(&hash.finalize()) == *expected {
+    let hash = File::open(path).and_then(sha256).map_err(|error| error.to_string())?;
+    if hash == *expected {
         return Ok(());
     }
     Err("the content has changed since it was added; to restore the file, remove it and ingest again"

@@ -10,10 +10,9 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
+use rovelog::core::internal::text::hex;
 use rovelog_export::table::{HeldBatches, RowGroups};
 use sha2::{Digest as _, Sha256};
-
-use super::member::hex;
 
 /// A file that is only open while a row group is written. A pack can have more tables than the
 /// operating system allows open files.
@@ -114,6 +113,6 @@ impl RowGroupWriter {
         let file = written.open()?;
         file.sync_all()?;
         let bytes = file.metadata()?.len();
-        Ok(FinishedFile { bytes, sha256: hex(&written.hash.finalize_reset()) })
+        Ok(FinishedFile { bytes, sha256: hex(&written.hash.finalize_reset(), "") })
     }
 }

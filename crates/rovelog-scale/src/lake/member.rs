@@ -1,8 +1,7 @@
 //! Packs. A pack consists of logs that are added to a lake together. Its id is a hash of the
 //! content of the logs.
 
-use std::fmt::Write as _;
-
+use rovelog::core::internal::text::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -56,15 +55,5 @@ pub(crate) fn short_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
-    hex(&hash.finalize()[..8])
-}
-
-/// Returns bytes as hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut digits = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a string does not fail.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
+    hex(&hash.finalize()[..8], "")
 }

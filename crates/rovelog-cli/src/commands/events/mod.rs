@@ -5,10 +5,10 @@ mod args;
 mod conditions;
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io::Write as _;
 
 use rovelog::AnyLog;
+use rovelog::core::internal::text::hex;
 use rovelog::ulog_format::px4::{self, Change, Entry, Event};
 use serde::Serialize;
 
@@ -142,16 +142,9 @@ fn doc<'a>(line: &'a Change<Entry>, times: &Times) -> EventDoc<'a> {
         name: words.map(|words| words.name.as_str()),
         group: words.map(|words| words.group.as_str()),
         sequence: event.map(|event| event.sequence),
-        arguments: event.map(|event| hex(&event.arguments)),
+        arguments: event.map(|event| hex(&event.arguments, "")),
         offset: line.offset,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Prints one event of the autopilot as text, for example:

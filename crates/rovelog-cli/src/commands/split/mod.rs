@@ -6,13 +6,13 @@ mod plan;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use rovelog::Select;
+use rovelog::FormatInfo;
 use serde::Serialize;
 
 use crate::compression::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
-use crate::input::LogArg;
+use crate::input::{Input, LogArg};
 use crate::machine::Count;
 use crate::outfile::{OutArgs, OutFolder};
 use crate::text::{count, escape, parse_size, short};
@@ -79,35 +79,53 @@ struct Document {
     parts: Vec<PartDoc>,
 }
 
+/// Paths of the parts.
+struct Names<'a> {
+    args: &'a Args,
+    format: &'static FormatInfo,
+    /// Name of the log without its extension.
+    stem: String,
+}
+
+impl<'a> Names<'a> {
+    fn new(args: &'a Args, input: &Input, format: &'static FormatInfo) -> Self {
+        let stem = if input.is_stdin() { None } else { input.path.file_stem() };
+        let stem = stem.map_or_else(|| "part".into(), |stem| stem.to_string_lossy().into_owned());
+        Self { args, format, stem }
+    }
+
+    /// In some formats, a recording may consist of several files. Returns the name under which a
+    /// reader of the file before looks for the file with this number.
+    fn joined(&self, number: usize) -> Option<PathBuf> {
+        let files = self.format.files.filter(|_| !self.args.by_topic)?;
+        let name = format!("{}.{}", self.stem, self.format.extensions[0]);
+        Some(self.args.output.join((files.part)(&name, number)))
+    }
+
+    fn path(&self, number: usize, part: &str) -> PathBuf {
+        let own = || format!("{}_{part}.{}", short(&self.stem), self.format.extensions[0]);
+        self.joined(number).unwrap_or_else(|| self.args.output.join(own()))
+    }
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let mut log = input.open(context)?;
     args.chunks.apply(&mut log, &input)?;
     let here = |failure: Failure| failure.at(&input.path);
-    let stem = if input.is_stdin() { None } else { input.path.file_stem() };
-    let stem = stem.map_or_else(|| "part".into(), |stem| stem.to_string_lossy().into_owned());
     let parts = match (args.every, args.size) {
         (Some(every), _) => plan::by_time(&*log, every).map_err(here)?,
         (_, Some(size)) => plan::by_size(&*log, size).map_err(here)?,
         _ if args.at_restart => plan::at_restart(input.ulog(&log)?),
         _ => plan::by_topic(&*log),
     };
-    let extension = log.format().extensions[0];
-    // In some formats, a recording may consist of several files. Then each new file gets the name
-    // under which a reader of the previous file looks for the next one.
-    let joined = |number: usize| {
-        let name = format!("{stem}.{extension}");
-        let files = log.format().files.filter(|_| !args.by_topic)?;
-        Some(args.output.join((files.part)(&name, number)))
-    };
-    let path = |number: usize, name: &str| {
-        joined(number).unwrap_or_else(|| args.output.join(format!("{}_{name}.{extension}", short(&stem))))
-    };
+    let names = Names::new(args, &input, log.format());
     // All paths are checked before the first file is written. If one of the files exists, the
     // folder remains unchanged.
-    let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
-    if let Some(path) = paths.chain(joined(parts.len())).find(|path| !args.out.force && path.exists()) {
+    let paths = parts.iter().enumerate().map(|(number, part)| names.path(number, &part.name));
+    let mut paths = paths.chain(names.joined(parts.len()));
+    if let Some(path) = paths.find(|path| !args.out.force && path.exists()) {
         return Err(Failure::usage("the output file for a part already exists")
             .next("name another folder, or use --force to replace existing parts")
             .at(&path));
@@ -120,7 +138,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     for Part { name, content } in &parts {
         // If a part of the log has no records, no file is written for it. The number in the next
         // name is therefore the number of files written so far, and not the index of the part.
-        let path = path(docs.len(), name);
+        let path = names.path(docs.len(), name);
         let mut file = folder.file(&path, &inputs)?;
         let mut counting = context.progress.counting(&mut file);
         let report = match content {
@@ -137,17 +155,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             file: path.to_string_lossy().into_owned(),
             records: Count(report.records),
             bytes: Count(report.bytes),
-            topic: match content {
-                Content::Selection(Select { topics: Some(topics), .. }) => {
-                    topics.iter().next().map(str::to_owned)
-                }
-                _ => None,
-            },
+            topic: content.topic(),
         });
     }
     // Readers look for a file with the name of the next part. If such a file existed, they would
     // treat it as a part of this log.
-    if let Some(path) = joined(docs.len()).filter(|path| path.exists()) {
+    if let Some(path) = names.joined(docs.len()).filter(|path| path.exists()) {
         return Err(Failure::usage(
             "the output folder contains a part of another log, which would later be read as a part of this \
              log",

@@ -28,6 +28,14 @@ pub(super) enum Content {
     Session(Session),
 }
 
+impl Content {
+    /// Returns the topic if all records are of one topic.
+    pub(super) fn topic(&self) -> Option<String> {
+        let Self::Selection(Select { topics: Some(topics), .. }) = self else { return None };
+        topics.iter().next().map(str::to_owned)
+    }
+}
+
 /// Divides a log into parts at the times `bounds`. The first part has no start and the last part
 /// has no end. So they also contain records whose times are far outside the time range of the log.
 fn between(bounds: &[i64]) -> Vec<Part> {

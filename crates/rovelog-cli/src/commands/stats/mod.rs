@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use rovelog::rld_format::RldReader;
-use rovelog::{AnyLog, LogReader as _, Select, Topic};
+use rovelog::{AnyLog, LogReader, Select, Topic};
 use rovelog_export::plot::{has_prefixes, significant, with_prefix};
 use rovelog_export::statistics::{LogStatistics, Number, short};
 use serde::{Serialize, Serializer};
@@ -147,30 +147,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             (Box::new(std::iter::once(section)), result)
         }
     };
-    // All sections have the same fields. The names given by the user are therefore checked against
-    // the first section only.
-    let mut sections = sections.peekable();
-    let mut derived = Vec::new();
-    match sections.peek() {
-        Some(first) if args.power.is_asked() => {
-            args.fields.require_matches_in(&derived::names(first)).map_err(here)?;
-        }
-        Some(first) => {
-            derived = derived::lines(&args.fields, first, &*log, &topics, window).map_err(here)?;
-        }
-        None => context.note(&format!("there are no rows to show, because {}", args.power.missing_rows())),
-    }
-    let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
-    let sections: Sections<'_> = Box::new(sections.map(|mut section| {
-        section
-            .fields
-            .retain(|line| picked.contains(&*line.topic) && args.fields.selects(&line.topic, &line.field));
-        // Derived fields are computed for the whole time window and added to the first section
-        // only. `append` leaves the list `derived` empty, so that nothing is added to the next
-        // sections.
-        section.fields.append(&mut derived);
-        section
-    }));
+    let sections = selected(args, &*log, &topics, window, sections, context).map_err(here)?;
     let out = context.out();
     let health = || early.map_or_else(|| health(paces), Ok);
     match format {
@@ -196,6 +173,37 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     }
     let lost = context.notices.losses(&losses);
     Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
+}
+
+/// Selects the fields of the sections, and adds the derived fields to the first section.
+fn selected<'s>(
+    args: &'s Args,
+    log: &dyn LogReader,
+    topics: &[&'s Topic],
+    window: Window,
+    sections: Sections<'s>,
+    context: &Context,
+) -> Result<Sections<'s>, Failure> {
+    // All sections have the same fields. The names given by the user are therefore checked against
+    // the first section only.
+    let mut sections = sections.peekable();
+    let mut derived = Vec::new();
+    match sections.peek() {
+        Some(first) if args.power.is_asked() => args.fields.require_matches_in(&derived::names(first))?,
+        Some(first) => derived = derived::lines(&args.fields, first, log, topics, window)?,
+        None => context.note(&format!("there are no rows to show, because {}", args.power.missing_rows())),
+    }
+    let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
+    Ok(Box::new(sections.map(move |mut section| {
+        section
+            .fields
+            .retain(|line| picked.contains(&*line.topic) && args.fields.selects(&line.topic, &line.field));
+        // Derived fields are computed for the whole time window and added to the first section
+        // only. `append` leaves the list `derived` empty, so that nothing is added to the next
+        // sections.
+        section.fields.append(&mut derived);
+        section
+    })))
 }
 
 /// Computes the statistics of a power log. Returns the sections of its rows, and the statistics of
