@@ -113,51 +113,37 @@ impl RldError {
 impl RldError {
     fn meaning(&self) -> Meaning {
         match self {
-            Self::NotRld => (
-                ErrorKind::NotThisFormat,
-                Some(0),
-                Some(
-                    "look for another copy of the log; this file may also be an RLD file with a badly \
-                     damaged header",
-                ),
+            Self::NotRld => ErrorKind::NotThisFormat.at(0).hint(
+                "look for another copy of the log; this file may also be an RLD file with a badly \
+                 damaged header",
             ),
-            Self::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
+            Self::NotCalibration { .. } => ErrorKind::NotThisFormat.at(0),
             Self::HeaderCut { len, .. } => {
-                (ErrorKind::Truncated, Some(*len), Some("copy the log again from the logger"))
+                ErrorKind::Truncated.at(*len).hint("copy the log again from the logger")
             }
-            Self::UnknownVersion { .. } => (
-                ErrorKind::Unsupported,
-                Some(4),
-                Some(
-                    "update rovelog; if the latest version cannot read the log, report it to the authors of \
-                     rovelog",
-                ),
+            Self::UnknownVersion { .. } => ErrorKind::Unsupported.at(4).hint(
+                "update rovelog; if the latest version cannot read the log, report it to the authors of \
+                 rovelog",
             ),
-            Self::HeaderTooLarge { .. } => (
-                ErrorKind::LimitExceeded,
-                Some(48),
-                Some("copy the log again, because its header is damaged"),
-            ),
+            Self::HeaderTooLarge { .. } => {
+                ErrorKind::LimitExceeded.at(48).hint("copy the log again, because its header is damaged")
+            }
             Self::NoLayout { .. } => {
-                (ErrorKind::Malformed, None, Some("list the problems of the header: rovelog check FILE"))
+                ErrorKind::Malformed.hint("list the problems of the header: rovelog check FILE")
             }
             Self::NoChannel { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("list the channels: rovelog schema FILE"))
+                ErrorKind::InvalidArgument.hint("list the channels: rovelog schema FILE")
             }
             Self::NotAPower { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("list the channels of the log: rovelog schema FILE"))
+                ErrorKind::InvalidArgument.hint("list the channels of the log: rovelog schema FILE")
             }
-            Self::NotAPart { .. } => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some(
-                    "name the files of one split recording, or recordings of one logger with equal channels",
-                ),
+            Self::NotAPart { .. } => ErrorKind::InvalidArgument.hint(
+                "name the files of one split recording, or recordings of one logger with equal channels",
             ),
             Self::Refused { .. } | Self::NotWritable { .. } | Self::BadCsv { .. } => {
-                (ErrorKind::InvalidArgument, None, None)
+                ErrorKind::InvalidArgument.into()
             }
-            Self::Io(_) => (ErrorKind::Io, None, None),
+            Self::Io(_) => ErrorKind::Io.into(),
         }
     }
 }

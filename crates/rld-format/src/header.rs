@@ -8,7 +8,7 @@ use zerocopy::FromBytes;
 
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::schema::{Notes, is_plausible};
+use crate::schema::{Note, Notes, is_plausible};
 use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
 /// Number of bytes by which version 3 of the logger overstated the length of the comment. This is
@@ -64,60 +64,20 @@ pub(crate) fn read(
         return Ok(Err(NeedMore(longest)));
     }
     let binary = usize::from(lead_in.binary_count.get());
-    let wrapped = field != size && field == size % (1 << 16);
     // The overstated comment length can occur together with a damaged header length.
     let excess = |len: u32| len.checked_sub(COMMENT_EXCESS).filter(|_| version.number == 3);
     let as_stated = fits(size).then_some(stated);
     let comment_lens = [as_stated, by_field, by_field.and_then(excess), as_stated.and_then(excess)];
-    let mut first = None;
-    for (reading, comment_len) in comment_lens.into_iter().enumerate().filter(|(_, len)| len.is_some()) {
-        let Ok(header) = Header::from_bytes(head, comment_len) else { continue };
+    let readings = comment_lens.into_iter().enumerate().filter_map(|(reading, comment_len)| {
+        let header = Header::from_bytes(head, Some(comment_len?)).ok()?;
         let plausible = is_plausible(&header.channels, binary, version);
-        if plausible || first.is_none() {
-            let found = (reading, ReadHeader { header, plausible, notes: Notes::new() });
-            if plausible {
-                first = Some(found);
-                break;
-            }
-            first = Some(found);
-        }
-    }
-    let Some((reading, mut understood)) = first else {
+        Some((reading, ReadHeader { header, plausible, notes: Notes::new() }))
+    });
+    // This is the first plausible reading. If no reading is plausible, it is the first one.
+    let Some((reading, mut understood)) = readings.min_by_key(|(_, found)| !found.plausible) else {
         return Err(RldError::HeaderCut { len: len.unwrap_or(head.len() as u64), header: size });
     };
-    let notes = &mut understood.notes;
-    match reading {
-        0 if wrapped => notes.push((
-            &rules::HEADER_LENGTH,
-            field_range!(0, LeadIn, header_length),
-            format!(
-                "the header has {size} bytes, but its length field states {field}; the correct length is used"
-            ),
-        )),
-        0 if field != size => {
-            let text = format!(
-                "the header length field states {field} bytes, but the comment and channels need {size}, \
-                 which is used"
-            );
-            notes.push((&rules::HEADER_LENGTH, field_range!(0, LeadIn, header_length), text));
-        }
-        1 => {
-            let text = format!(
-                "the comment length of {} contradicts the header length of {field} bytes, which is used",
-                count(stated, "byte")
-            );
-            notes.push((&rules::HEADER_LENGTH, field_range!(0, LeadIn, comment_length), text));
-        }
-        2 | 3 => notes.push((
-            &rules::COMMENT_EXCESS,
-            field_range!(0, LeadIn, comment_length),
-            format!(
-                "the comment has {}, but its length field states {stated}; the correct length is used",
-                count(understood.header.comment.len(), "byte")
-            ),
-        )),
-        _ => {}
-    }
+    understood.notes.extend(length_note(reading, lead_in, understood.header.comment.len()));
     if !understood.plausible {
         let table = LEAD_IN_LEN + understood.header.comment.len() as u64;
         let text =
@@ -160,6 +120,49 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
                 .to_owned(),
         ));
     }
+}
+
+/// Returns the diagnostic for length fields that contradict each other. `reading` is the number of
+/// the reading in the list of [`read`], and `comment_len` is the length of its comment.
+fn length_note(reading: usize, lead_in: &LeadIn, comment_len: usize) -> Option<Note> {
+    let stated = lead_in.comment_length.get();
+    let (size, field) = (lead_in.header_size(), u64::from(lead_in.header_length.get()));
+    let header_length = field_range!(0, LeadIn, header_length);
+    let comment_length = field_range!(0, LeadIn, comment_length);
+    Some(match reading {
+        0 if field == size => return None,
+        0 if field == size % (1 << 16) => (
+            &rules::HEADER_LENGTH,
+            header_length,
+            format!(
+                "the header has {size} bytes, but its length field states {field}; the correct length is used"
+            ),
+        ),
+        0 => (
+            &rules::HEADER_LENGTH,
+            header_length,
+            format!(
+                "the header length field states {field} bytes, but the comment and channels need {size}, \
+                 which is used"
+            ),
+        ),
+        1 => (
+            &rules::HEADER_LENGTH,
+            comment_length,
+            format!(
+                "the comment length of {} contradicts the header length of {field} bytes, which is used",
+                count(stated, "byte")
+            ),
+        ),
+        _ => (
+            &rules::COMMENT_EXCESS,
+            comment_length,
+            format!(
+                "the comment has {}, but its length field states {stated}; the correct length is used",
+                count(comment_len, "byte")
+            ),
+        ),
+    })
 }
 
 /// Returns the file version. If the magic number is damaged, the version can only be determined

@@ -57,8 +57,11 @@ impl Channel {
     }
 }
 
-/// Diagnostics to report, each with its rule, byte range and message.
-pub(crate) type Notes = Vec<(&'static Rule, Range<u64>, String)>;
+/// A diagnostic to report, with its rule, byte range and message.
+pub(crate) type Note = (&'static Rule, Range<u64>, String);
+
+/// Diagnostics to report.
+pub(crate) type Notes = Vec<Note>;
 
 /// Returns whether a known writer could have written this channel table. Names must be printable
 /// and units known. Exponents, links and sizes must have values that loggers use.
@@ -98,88 +101,48 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
     for (i, record) in header.channels.iter().enumerate() {
         let range = at + i as u64 * CHANNEL_LEN..at + (i as u64 + 1) * CHANNEL_LEN;
         let mut note = |rule, text: String| notes.push((rule, range.clone(), text));
-        let mut name = record.name_text();
-        if !is_printable(&record.name) {
-            note(
-                &rules::NAME_CORRUPT,
-                format!(
-                    "the name {name:?} of channel {i} had bytes that are not printable ASCII, which were \
-                     replaced"
-                ),
-            );
-        }
-        if name == "BME280_preas" {
-            note(
-                &rules::NAME_ALIAS,
-                format!("the misspelled name BME280_preas of channel {i} is corrected to BME280_press"),
-            );
-            "BME280_press".clone_into(&mut name);
-        }
-        let unique = names.assign(&name);
-        if unique != name {
-            note(
-                &rules::NAME_REPEATED,
-                format!(
-                    "channel {i} has the same name as an earlier channel, {name:?}, and is renamed to \
-                     {unique:?}"
-                ),
-            );
-            name = unique;
-        }
+        // Messages number channels in the same way as links in the file, which count from 0 or from
+        // 1.
+        let number = |index: usize| index + usize::from(version.link_base);
+        let name = unique_name(record, number(i), &mut names, &mut note);
+        let subject = format!("channel {} ({name})", number(i));
         let is_binary = i < binary;
         let unit = Unit::of(record.unit.get(), version.unit_zero_is_unitless);
         if let Unit::Other(code) = unit {
             note(
                 &rules::UNKNOWN_UNIT,
-                format!(
-                    "channel {i} ({name}) has the unknown unit code {code}, which is shown instead of a unit"
-                ),
+                format!("{subject} has the unknown unit code {code}, which is shown instead of a unit"),
             );
         } else if unit.is_binary() != is_binary {
             let kind = if is_binary { "binary" } else { "analog" };
             note(
                 &rules::KIND_MISMATCH,
                 format!(
-                    "channel {i} ({name}) has the unit {unit}, but is read as {kind}, because it is among \
-                     the {kind} channels"
+                    "{subject} has the unit {unit}, but is read as {kind}, because it is among the {kind} \
+                     channels"
                 ),
             );
         }
-        // Messages number channels in the same way as links in the file, which count from 0 or from
-        // 1.
-        let number = |index: usize| index + usize::from(version.link_base);
-        let subject = format!("channel {} ({name})", number(i));
-        let valid = match link(record, header.channels.len(), version) {
+        let (valid, wrong) = match link(record, header.channels.len(), version) {
             Ok(Some(target)) if target >= binary => {
-                note(
-                    &rules::BAD_LINK,
-                    format!(
-                        "{subject} links to channel {}, which is not binary, so all its values count as \
-                         valid",
-                        number(target)
-                    ),
-                );
-                None
+                (None, Some(format!("{}, which is not binary", number(target))))
             }
-            Err(raw) => {
-                note(
-                    &rules::BAD_LINK,
-                    format!(
-                        "{subject} links to channel {raw}, which does not exist, so all its values count as \
-                         valid"
-                    ),
-                );
-                None
-            }
-            Ok(target) => target,
+            Ok(target) => (target, None),
+            Err(raw) => (None, Some(format!("{raw}, which does not exist"))),
         };
+        if let Some(wrong) = wrong {
+            note(
+                &rules::BAD_LINK,
+                format!("{subject} links to channel {wrong}, so all its values count as valid"),
+            );
+        }
         let scale = if is_binary { 0 } else { record.scale.get() };
         if Scale::new(scale).is_none() {
             note(
                 &rules::SCALE_REFUSED,
                 format!(
-                    "channel {i} ({name}) has the unsupported scale 10^{scale}, so its values are returned \
-                     as unscaled integers"
+                    "{subject} has the unsupported scale 10^{scale}, so its values are returned as unscaled \
+                     integers"
                 ),
             );
         }
@@ -187,6 +150,44 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         list.push(Channel { name: name.into(), unit, scale, size, valid, is_binary });
     }
     list
+}
+
+/// Returns the name of a channel, which is printable and differs from the names of all channels
+/// before it. `note` gets a diagnostic for each change.
+fn unique_name(
+    record: &ChannelRecord,
+    number: usize,
+    names: &mut UniqueNames,
+    note: &mut impl FnMut(&'static Rule, String),
+) -> String {
+    let mut name = record.name_text();
+    if !is_printable(&record.name) {
+        note(
+            &rules::NAME_CORRUPT,
+            format!(
+                "the name {name:?} of channel {number} had bytes that are not printable ASCII, which were \
+                 replaced"
+            ),
+        );
+    }
+    if name == "BME280_preas" {
+        note(
+            &rules::NAME_ALIAS,
+            format!("the misspelled name BME280_preas of channel {number} is corrected to BME280_press"),
+        );
+        "BME280_press".clone_into(&mut name);
+    }
+    let unique = names.assign(&name);
+    if unique != name {
+        note(
+            &rules::NAME_REPEATED,
+            format!(
+                "channel {number} has the same name as an earlier channel, {name:?}, and is renamed to \
+                 {unique:?}"
+            ),
+        );
+    }
+    unique
 }
 
 /// Returns whether these are the channels of an ambient file. Such a file has only sensor channels,

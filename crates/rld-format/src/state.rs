@@ -1,6 +1,7 @@
 //! The summary of a log, and the details of `info` that only RLD logs have.
 
 use rovelog_core::internal::text::count;
+use rovelog_core::time::Seconds;
 use rovelog_core::{Detail, Diagnostics, LogInfo, Rule, State, Value};
 
 use crate::clock::{ClockReport, Gaps, TRUE_SECOND};
@@ -63,71 +64,26 @@ pub(crate) fn true_rate(rate: u16) -> f64 {
 
 fn details(result: &ReadResult<'_>) -> Vec<Detail> {
     let LogScan { validated, topic, tracker, .. } = result.scan;
-    let (lead_in, rows, blocks) = (&validated.header.lead_in, topic.count, tracker.blocks);
-    let mut details = Vec::new();
+    let lead_in = &validated.header.lead_in;
     let rate = lead_in.sample_rate.get();
-    details.push(Detail::new(
-        "rate",
-        format!("{rate} nominal, {:.2} true", true_rate(rate)),
-        Value::record([
-            ("nominal_hz", Value::UInt(rate.into(), 16)),
-            ("true_hz", Value::F64(true_rate(rate))),
-            ("period_ns_numerator", Value::count(TRUE_SECOND.unsigned_abs())),
-            ("period_ns_denominator", Value::count(rate.into())),
-        ]),
-    ));
-    let size = u64::from(lead_in.data_block_size.get());
-    let last = result.last_rows;
-    // True if all blocks but the last are full. In a split recording, blocks in the middle can be
-    // short, because each part can end with a short block.
-    let full = rows - last == blocks.saturating_sub(1).saturating_mul(size);
-    let text = match blocks {
-        0 => "none".to_owned(),
-        n if !full => format!("{n} of at most {size}, last {last}"),
-        n if last == size => format!("{n} x {size}"),
-        n => format!("{n} x {size}, last {last}"),
-    };
-    details.push(Detail::new(
-        "blocks",
-        text,
-        Value::record([
-            ("count", Value::count(blocks)),
-            ("rows", Value::count(size)),
-            ("last_rows", Value::count(last)),
-        ]),
-    ));
-    // Charge and energy are sums over rows, and each row lasts one true sampling period. This
-    // detail is the total duration of these periods.
-    let measured = crate::clock::span(rows, rate);
-    if let (Ok(measured), true) = (i64::try_from(measured), rate > 0 && rows > 0) {
-        let seconds = rovelog_core::time::Seconds;
-        let row = i64::try_from(crate::clock::span(1, rate)).unwrap_or(i64::MAX);
-        details.push(Detail::new(
-            "measured",
-            format!("{} s, {rows} rows of {} s", seconds(measured), seconds(row)),
-            Value::record([("duration_ns", Value::Int(measured, 64))]),
-        ));
-    }
+    let mut details = vec![sample_rate(rate), block_sizes(result)];
+    details.extend(measured(topic.count, rate));
     let Gaps { count: gaps, nanos } = tracker.gaps;
-    let gap_text = match gaps {
-        _ if !result.is_whole => "not checked".to_owned(),
-        0 => "none".to_owned(),
-        n => format!(
-            "{n}, {} s missing",
-            rovelog_core::time::Seconds(i64::try_from(nanos).unwrap_or(i64::MAX))
-        ),
-    };
     if result.parts > 1 {
         let how = if gaps == 0 { "gap-free" } else { "with gaps" };
-        details.push(Detail::new(
-            "parts",
-            format!("{}, {how}", result.parts),
-            Value::count(result.parts as u64),
-        ));
+        let text = format!("{}, {how}", result.parts);
+        details.push(Detail::new("parts", text, Value::count(result.parts as u64)));
     }
-    let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
-    let gaps = Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]);
-    details.push(Detail::new("gaps", gap_text, if result.is_whole { gaps } else { Value::Null }));
+    let missing = i64::try_from(nanos).unwrap_or(i64::MAX);
+    details.push(match gaps {
+        _ if !result.is_whole => Detail::new("gaps", "not checked".to_owned(), Value::Null),
+        count => {
+            let text = format!("{count}, {} s missing", Seconds(missing));
+            let value =
+                Value::record([("count", Value::count(count)), ("missing_ns", Value::Int(missing, 64))]);
+            Detail::new("gaps", if count == 0 { "none".to_owned() } else { text }, value)
+        }
+    });
     details.push(channels(validated));
     let comment = validated.header.comment_text();
     let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
@@ -145,6 +101,48 @@ fn details(result: &ReadResult<'_>) -> Vec<Detail> {
     details.push(Detail::hidden("software", Value::Text(validated.version.software.to_owned())));
     details.extend(result.report.filter(|_| result.is_whole).map(|report| clock(report, true_rate(rate))));
     details
+}
+
+fn sample_rate(rate: u16) -> Detail {
+    Detail::new(
+        "rate",
+        format!("{rate} nominal, {:.2} true", true_rate(rate)),
+        Value::record([
+            ("nominal_hz", Value::UInt(rate.into(), 16)),
+            ("true_hz", Value::F64(true_rate(rate))),
+            ("period_ns_numerator", Value::count(TRUE_SECOND.unsigned_abs())),
+            ("period_ns_denominator", Value::count(rate.into())),
+        ]),
+    )
+}
+
+fn block_sizes(result: &ReadResult<'_>) -> Detail {
+    let LogScan { validated, topic, tracker, .. } = result.scan;
+    let (blocks, last) = (tracker.blocks, result.last_rows);
+    let size = u64::from(validated.header.lead_in.data_block_size.get());
+    // True if all blocks but the last are full. In a split recording, blocks in the middle can be
+    // short, because each part can end with a short block.
+    let full = topic.count - last == blocks.saturating_sub(1).saturating_mul(size);
+    let text = match blocks {
+        0 => "none".to_owned(),
+        n if !full => format!("{n} of at most {size}, last {last}"),
+        n if last == size => format!("{n} x {size}"),
+        n => format!("{n} x {size}, last {last}"),
+    };
+    let numbers = [("count", blocks), ("rows", size), ("last_rows", last)];
+    Detail::new("blocks", text, Value::record(numbers.map(|(name, number)| (name, Value::count(number)))))
+}
+
+/// Returns the duration over which charge and energy are summed. They are sums over rows, and each
+/// row lasts one true sampling period.
+fn measured(rows: u64, rate: u16) -> Option<Detail> {
+    if rate == 0 || rows == 0 {
+        return None;
+    }
+    let measured = i64::try_from(crate::clock::span(rows, rate)).ok()?;
+    let row = i64::try_from(crate::clock::span(1, rate)).unwrap_or(i64::MAX);
+    let text = format!("{} s, {rows} rows of {} s", Seconds(measured), Seconds(row));
+    Some(Detail::new("measured", text, Value::record([("duration_ns", Value::Int(measured, 64))])))
 }
 
 fn channels(validated: &Validated) -> Detail {

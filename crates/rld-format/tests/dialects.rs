@@ -107,6 +107,26 @@ fn csv_is_imported_as_an_equal_log() {
     assert!(equal >= 40 && said >= 40, "{equal} equal, {said} said");
 }
 
+/// A spreadsheet may remove the zeros at the end of a block time.
+#[test]
+fn block_times_without_zeros_at_their_ends_are_equal() {
+    let log = readable().map(|(_, log)| log).find(|log| log.rows() > 0).expect("a corpus log");
+    let mut csv = Vec::new();
+    log.write_logger_csv(CsvStyle::Nanoseconds, &mut csv).expect("memory takes it");
+    let csv = String::from_utf8(csv).expect("text");
+    let times = |csv: &str| {
+        let log = open(&import(csv.as_bytes(), 0).expect("the logger's CSV").bytes.into());
+        log.block_times().map(|(_, times)| times.realtime()).collect::<Vec<_>>()
+    };
+    let cut = csv.lines().map(|line| match line.split_once(',') {
+        Some((time, rest)) if time.contains('.') => format!("{},{rest}\n", time.trim_end_matches('0')),
+        _ => format!("{line}\n"),
+    });
+    let cut: String = cut.collect();
+    assert!(cut.len() < csv.len(), "a block time ends with a zero");
+    assert_eq!(times(&cut), times(&csv));
+}
+
 /// The CSV contains the file version and the scale of a channel without a unit, so both are
 /// restored.
 #[test]

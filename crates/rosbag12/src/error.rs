@@ -109,67 +109,44 @@ pub enum BagError {
 impl BagError {
     fn meaning(&self) -> Meaning {
         match self {
-            Self::NotBag => (
-                ErrorKind::NotThisFormat,
-                Some(0),
-                Some(
-                    "look for another copy of the bag; if it is older than V1.0, it has no version line \
-                     and can be read with `open_v0` of the library",
-                ),
+            Self::NotBag => ErrorKind::NotThisFormat.at(0).hint(
+                "look for another copy of the bag; if it is older than V1.0, it has no version line \
+                 and can be read with `open_v0` of the library",
             ),
             Self::VersionLineCut { len } => {
-                (ErrorKind::Truncated, Some(*len), Some("copy the bag again from its source"))
+                ErrorKind::Truncated.at(*len).hint("copy the bag again from its source")
             }
-            Self::BadVersionLine => (
-                ErrorKind::Malformed,
-                Some(0),
-                Some(
-                    "check the first 16 bytes of the file; a V1.2 bag starts with #ROSRECORD V1.2 and a \
-                     line feed",
-                ),
+            Self::BadVersionLine => ErrorKind::Malformed.at(0).hint(
+                "check the first 16 bytes of the file; a V1.2 bag starts with #ROSRECORD V1.2 and a \
+                 line feed",
             ),
-            Self::OtherVersion { .. } => (
-                ErrorKind::Unsupported,
-                Some(0),
-                Some(
-                    "check whether the version line at the start of the file is damaged; no tool for this \
-                     version is known",
-                ),
+            Self::OtherVersion { .. } => ErrorKind::Unsupported.at(0).hint(
+                "check whether the version line at the start of the file is damaged; no tool for this \
+                 version is known",
             ),
-            Self::CompressionNotBuiltIn { at, .. } => (
-                ErrorKind::Unsupported,
-                Some(*at),
-                Some("build the crate rosbag12 with its feature `compressed`, which is on by default"),
-            ),
-            Self::PartlyRead => (ErrorKind::PartlyRead, None, None),
+            Self::CompressionNotBuiltIn { at, .. } => ErrorKind::Unsupported
+                .at(*at)
+                .hint("build the crate rosbag12 with its feature `compressed`, which is on by default"),
+            Self::PartlyRead => ErrorKind::PartlyRead.into(),
             Self::RecordTooLarge { at, .. } => {
-                (ErrorKind::LimitExceeded, Some(*at), Some("save the data to a file, and open this file"))
+                ErrorKind::LimitExceeded.at(*at).hint("save the data to a file, and open this file")
             }
             Self::NoSuchTopic { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("list the topics of the bag with `topics`"))
+                ErrorKind::InvalidArgument.hint("list the topics of the bag with `topics`")
             }
-            Self::Undecodable { .. } | Self::NoDefinition { .. } => (
-                ErrorKind::Malformed,
-                None,
-                Some(
-                    "give the message definition of this type as a layout, or read the messages as raw bytes",
-                ),
+            Self::Undecodable { .. } | Self::NoDefinition { .. } => ErrorKind::Malformed.hint(
+                "give the message definition of this type as a layout, or read the messages as raw bytes",
             ),
-            Self::Payload { .. } => (ErrorKind::Malformed, None, None),
-            Self::BadRecord { .. } => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some("for the rules, see docs/formats/rosbag.md, section 7"),
-            ),
+            Self::Payload { .. } => ErrorKind::Malformed.into(),
+            Self::BadRecord { .. } => {
+                ErrorKind::InvalidArgument.hint("for the rules, see docs/formats/rosbag.md, section 7")
+            }
             Self::Clocks(_) => {
-                (ErrorKind::InvalidArgument, None, Some("if the logs share a clock, use --time-base boot"))
+                ErrorKind::InvalidArgument.hint("if the logs share a clock, use --time-base boot")
             }
-            Self::MixedVersions => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some("first convert the older bags to V2.0: rovelog export FILE -o new.bag"),
-            ),
-            Self::Io(_) => (ErrorKind::Io, None, None),
+            Self::MixedVersions => ErrorKind::InvalidArgument
+                .hint("first convert the older bags to V2.0: rovelog export FILE -o new.bag"),
+            Self::Io(_) => ErrorKind::Io.into(),
         }
     }
 }

@@ -92,7 +92,7 @@ impl Scan for Scanner {
         if self.line.version != Version::V1_2 {
             return self.old_step(window);
         }
-        if let Some(line) = version::at(window, at)? {
+        if let Some(line) = version::at(window, at, Version::V1_2)? {
             return Ok(self.begin_section(at, line.len));
         }
         if let Some(step) = self.raw_padding(window)? {
@@ -340,17 +340,8 @@ impl Scanner {
             Header::Definition(definition) => self.define(&definition, at, data.len(), end),
             Header::BagHeader(header) => {
                 let section = self.sections.last_mut().expect("there is always a section");
-                if at != section.first_record {
-                    self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
-                        format!(
-                            "the bag header follows the record at byte {} instead of being the first record; \
-                             it is read, but the ROS tools do not find it",
-                            section.first_record
-                        )
-                    });
-                }
-                section.index_pos = Some(header.index_pos.get());
-                section.bag_header_at = Some(at..record.data_at);
+                let index_pos = header.index_pos.get();
+                section.set_bag_header(at..end, record.data_at, index_pos, &mut self.diagnostics);
                 if data.is_empty() {
                     self.position.last = LastRecord::BareBagHeader { at };
                 }

@@ -5,6 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use rovelog_core::Diagnostics;
+
+use crate::diagnostics as rules;
 use crate::index_offsets::IndexOffsets;
 use crate::tables::Tally;
 use crate::wire::IndexEntry;
@@ -136,6 +139,27 @@ impl Section {
             bag_header_at: None,
             records: IndexRecords::default(),
         }
+    }
+
+    /// Stores the content of the bag header `record`, whose header fields end at `data_at`.
+    pub(crate) fn set_bag_header(
+        &mut self,
+        record: Range<u64>,
+        data_at: u64,
+        index_pos: u64,
+        diagnostics: &mut Diagnostics,
+    ) {
+        if record.start != self.first_record {
+            diagnostics.push(&rules::BAG_HEADER_LATE, record.clone(), || {
+                format!(
+                    "the bag header follows the record at byte {} instead of being the first record; it is \
+                     read, but the ROS tools do not find it",
+                    self.first_record
+                )
+            });
+        }
+        self.index_pos = Some(index_pos);
+        self.bag_header_at = Some(record.start..data_at);
     }
 
     /// Compares the index with the messages, by topic. `messages` has the count and checksum of the

@@ -13,7 +13,7 @@ use rovelog_core::internal::wire::U32Le;
 use zerocopy::FromBytes;
 
 use crate::headers::Fields;
-use crate::version;
+use crate::version::{self, Version};
 use crate::wire::{self, Header, IndexEntry, MAX_FIELDS, RecordStart};
 
 /// Maximum size in bytes of a record header. Recorders never write headers of this size.
@@ -137,7 +137,7 @@ pub(crate) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if window.eof && at >= window.end() {
         return Ok(at == window.end());
     }
-    Ok(!matches!(head(window, at)?, Probe::Bad(_)) || version::at(window, at)?.is_some())
+    Ok(!matches!(head(window, at)?, Probe::Bad(_)) || version::at(window, at, Version::V1_2)?.is_some())
 }
 
 /// Returns whether the bytes at offset `at` are the first bytes of a version line.
@@ -163,7 +163,7 @@ pub(crate) fn may_start(window: Window<'_>, at: u64, longest: u32) -> Result<boo
 /// that reading can resume there after damage.
 fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if is_version_prefix(window, at)? {
-        return Ok(version::at(window, at)?.is_some());
+        return Ok(version::at(window, at, Version::V1_2)?.is_some());
     }
     if !may_start(window, at, MAX_HEADER)? {
         return Ok(false);
@@ -211,7 +211,7 @@ pub(crate) fn crossing_chain(window: Window<'_>, from: u64, end: u64) -> Result<
     while let Some(found) = search.run(window, end)? {
         let mut at = found;
         loop {
-            let behind = match version::at(window, at)? {
+            let behind = match version::at(window, at, Version::V1_2)? {
                 Some(line) => at + line.len,
                 None => match probe(window, at)? {
                     Probe::Good(found) => found.end,

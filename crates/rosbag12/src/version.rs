@@ -89,14 +89,14 @@ pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
     Ok(VersionLine { version, text, len, crlf, is_damaged: false })
 }
 
-/// Returns the V1.2 version line at offset `at`. Such a line starts another section, that is,
+/// Returns the line of this version at offset `at`. Such a line starts another section, that is,
 /// another bag in the file.
-pub(crate) fn at(window: Window<'_>, at: u64) -> Result<Option<VersionLine>, NeedMore> {
-    if window.slice(at, at + PREFIX.len() as u64)? != Some(PREFIX) {
+pub(crate) fn at(window: Window<'_>, at: u64, version: Version) -> Result<Option<VersionLine>, NeedMore> {
+    if window.upto(at, PREFIX.len() as u64)? != PREFIX {
         return Ok(None);
     }
     let head = window.upto(at, LINE_MAX as u64)?;
-    Ok(parse(head).ok().filter(|line| line.version == Version::V1_2))
+    Ok(parse(head).ok().filter(|line| line.version == version))
 }
 
 #[cfg(test)]

@@ -215,7 +215,7 @@ impl<'a> Report<'a> {
     }
 
     /// Writes all topics as CSV.
-    pub(crate) fn csv(&self, out: Out) -> Result<(), Failure> {
+    pub(crate) fn csv(&self, mut out: Out) -> Result<(), Failure> {
         let head = [
             "topic",
             "count",

@@ -195,24 +195,34 @@ impl Input {
     }
 
     /// Returns the paths of all files that are read for this log. They include its companion files
-    /// and the files with declared types. The output must not overwrite any of them.
+    /// and the files with declared types and messages. The output must not overwrite any of them.
     pub(crate) fn files(&self, context: &Context) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone()];
         if !self.is_stdin() {
             files.extend(rovelog::companions(&self.path, input_format(context)));
         }
         files.extend(context.global.types.clone());
+        files.extend(context.global.msgs.clone());
         files
+    }
+
+    /// Returns the file name of the log without its extension, or `None` for stdin.
+    pub(crate) fn stem(&self) -> Option<String> {
+        let stem = if self.is_stdin() { None } else { self.path.file_stem() };
+        stem.map(|stem| stem.to_string_lossy().into_owned())
+    }
+
+    /// Returns the file name of the log, or `stdin`.
+    pub(crate) fn title(&self) -> String {
+        let name = if self.is_stdin() { None } else { self.path.file_name() };
+        name.map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
     /// Suggests a file name for an output made from this log, for use in messages. For example, the
     /// name for `what` = `part` is `flight.part.ulg`.
     pub(crate) fn name_for(&self, what: &str) -> String {
-        let (stem, extension) = (self.path.file_stem(), self.path.extension());
-        match stem.zip(extension).filter(|_| !self.is_stdin()) {
-            Some((stem, extension)) => {
-                format!("{}.{what}.{}", stem.to_string_lossy(), extension.to_string_lossy())
-            }
+        match self.stem().zip(self.path.extension()) {
+            Some((stem, extension)) => format!("{stem}.{what}.{}", extension.to_string_lossy()),
             None => format!("{what}.log"),
         }
     }

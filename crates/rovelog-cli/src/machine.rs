@@ -159,19 +159,6 @@ impl<'a> ProblemDoc<'a> {
             message: &problem.message,
         }
     }
-
-    /// Returns the values of the CSV row for this problem.
-    pub(crate) fn cells(self) -> [String; 6] {
-        let Self { code, name, severity, start, end, message } = self;
-        [
-            code.to_owned(),
-            name.to_owned(),
-            severity.to_owned(),
-            start.to_string(),
-            end.to_string(),
-            message.to_owned(),
-        ]
-    }
 }
 
 /// Properties that only logs of one format have, as a JSON object. The keys keep their order.

@@ -7,6 +7,10 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+use crate::context::Format;
 use crate::failure::{Failure, OutputError};
 use crate::parts::Parts;
 use crate::progress::Progress;
@@ -48,7 +52,7 @@ impl Out {
     }
 
     /// Writes `document` as JSON. It is indented on a terminal, and on one line otherwise.
-    pub(crate) fn json(&mut self, document: &(impl serde::Serialize + ?Sized)) -> io::Result<()> {
+    pub(crate) fn json(&mut self, document: &(impl Serialize + ?Sized)) -> io::Result<()> {
         if self.terminal {
             return Ok(serde_json::to_writer_pretty(self, document)?);
         }
@@ -56,7 +60,7 @@ impl Out {
     }
 
     /// Writes `document` as JSON, followed by a line break, and flushes the output.
-    pub(crate) fn document(&mut self, document: &(impl serde::Serialize + ?Sized)) -> io::Result<()> {
+    pub(crate) fn document(&mut self, document: &(impl Serialize + ?Sized)) -> io::Result<()> {
         self.json(document)?;
         self.write_all(b"\n")?;
         self.flush()
@@ -64,7 +68,7 @@ impl Out {
 
     /// Writes the JSON documents of several logs as an array. If the command reads a single log,
     /// its document is written without an array.
-    pub(crate) fn documents(&mut self, documents: &[impl serde::Serialize], inputs: usize) -> io::Result<()> {
+    pub(crate) fn documents(&mut self, documents: &[impl Serialize], inputs: usize) -> io::Result<()> {
         match documents {
             [] if inputs == 1 => Ok(()),
             [document] if inputs == 1 => self.document(document),
@@ -74,18 +78,35 @@ impl Out {
 
     /// Writes `object` as one line of NDJSON. If the command reads several logs, the name of the
     /// log is inserted as the first key.
-    pub(crate) fn line(&mut self, object: &impl serde::Serialize) -> io::Result<()> {
+    pub(crate) fn line(&mut self, object: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(object)?;
         if let Some(file) = self.parts.key() {
             text.insert_str(1, &file);
         }
         text.push('\n');
-        self.write_all(text.as_bytes())
+        self.write_all(text.as_bytes())?;
+        self.end_record()
+    }
+
+    /// Writes the `rows` of the log `file` as NDJSON, or as one JSON document whose key `key` contains
+    /// the rows.
+    pub(crate) fn list<T: Serialize>(
+        &mut self,
+        format: Format,
+        (schema, key): (&str, &str),
+        file: &str,
+        rows: impl IntoIterator<Item = T>,
+    ) -> io::Result<()> {
+        let mut rows = rows.into_iter();
+        if format == Format::Ndjson {
+            return rows.try_for_each(|row| self.line(&row));
+        }
+        self.document(&ListDoc { schema, file, key, rows: rows.collect::<Vec<T>>() })
     }
 
     /// Writes `document` as one line of NDJSON. The name of the log is not inserted, because the
     /// document already contains it.
-    pub(crate) fn document_line(&mut self, document: &impl serde::Serialize) -> io::Result<()> {
+    pub(crate) fn document_line(&mut self, document: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut *self, document)?;
         self.write_all(b"\n")
     }
@@ -93,21 +114,42 @@ impl Out {
     /// Writes a table as CSV. If the command reads several logs, the name of the log becomes the
     /// first column.
     pub(crate) fn csv<const N: usize>(
-        self,
+        &mut self,
         head: [&str; N],
-        rows: impl IntoIterator<Item = [String; N]>,
+        rows: impl IntoIterator<Item = impl Serialize>,
     ) -> Result<(), Failure> {
         let parts = Arc::clone(&self.parts);
         let name = parts.name();
-        let name = name.as_deref();
-        let mut csv = csv::Writer::from_writer(self);
+        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(self);
         if parts.needs_header(&head)? {
-            csv.write_record(name.map(|_| "file").into_iter().chain(head))?;
+            csv.write_record(name.as_ref().map(|_| "file").into_iter().chain(head))?;
         }
         for row in rows {
-            csv.write_record(name.into_iter().chain(row.iter().map(String::as_str)))?;
+            match &name {
+                Some(name) => csv.serialize((name, row))?,
+                None => csv.serialize(row)?,
+            }
         }
         Ok(csv.flush()?)
+    }
+}
+
+/// JSON document that contains a list.
+struct ListDoc<'a, T> {
+    schema: &'a str,
+    file: &'a str,
+    /// Key of the list.
+    key: &'a str,
+    rows: Vec<T>,
+}
+
+impl<T: Serialize> Serialize for ListDoc<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("schema", self.schema)?;
+        map.serialize_entry("file", self.file)?;
+        map.serialize_entry(self.key, &self.rows)?;
+        map.end()
     }
 }
 

@@ -79,10 +79,12 @@ fn no_file_given_by_an_option_is_overwritten() {
     let types = "message CompassM 100\n  float heading deg\n";
     fs::write(place.path("db.xml"), &calibration).unwrap();
     fs::write(place.path("own.types"), types).unwrap();
+    fs::write(place.path("own.msg"), "int32 x\n").unwrap();
     for line in [
         "export velodyne-hdl64-s2.vel -o db.xml --to mcap --calibration db.xml --force",
         "slice own-type.vel -o own.types --types own.types --force",
         "recover own-type.vel -o own.types --types own.types --force",
+        "recover own-type.vel -o own.msg --msgs own.msg --force",
     ] {
         let output = place.run(line);
         let said = String::from_utf8(output.stderr).unwrap();

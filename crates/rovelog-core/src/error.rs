@@ -51,10 +51,50 @@ impl ErrorKind {
     }
 }
 
-/// Summary of a format crate's error, for callers that do not need the details of this error. The
-/// fields are the coarse kind, the offset of the byte that caused the error, and the next step for
-/// the user.
-pub type Meaning = (ErrorKind, Option<u64>, Option<&'static str>);
+/// Summary of a format crate's error, for callers that do not need the details of this error.
+///
+/// ```
+/// use rovelog_core::ErrorKind;
+/// use rovelog_core::error::Meaning;
+///
+/// let meaning: Meaning = ErrorKind::Truncated.at(12).hint("copy the log again");
+/// assert_eq!((meaning.offset, meaning.next), (Some(12), Some("copy the log again")));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Meaning {
+    /// Coarse kind of the error.
+    pub kind: ErrorKind,
+    /// Offset of the byte that caused the error.
+    pub offset: Option<u64>,
+    /// Next step for the user.
+    pub next: Option<&'static str>,
+}
+
+impl Meaning {
+    /// Sets the next step for the user.
+    #[must_use]
+    pub fn hint(self, next: &'static str) -> Self {
+        Self { next: Some(next), ..self }
+    }
+}
+
+impl From<ErrorKind> for Meaning {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, offset: None, next: None }
+    }
+}
+
+impl ErrorKind {
+    /// Returns the meaning of an error that the byte at `offset` caused.
+    pub fn at(self, offset: u64) -> Meaning {
+        Meaning { offset: Some(offset), ..self.into() }
+    }
+
+    /// Returns the meaning of an error for which the user can take the step `next`.
+    pub fn hint(self, next: &'static str) -> Meaning {
+        Meaning::from(self).hint(next)
+    }
+}
 
 /// An error with its format, the file offset that caused it, and a next step for the user.
 #[derive(Debug)]
@@ -86,7 +126,7 @@ impl Error {
     /// Creates an error from a format crate's error and its meaning.
     pub fn explained(
         format: &'static str,
-        (kind, offset, next): Meaning,
+        Meaning { kind, offset, next }: Meaning,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         Self { next: next.map(Cow::Borrowed), ..Self::new(format, kind, offset, source) }
@@ -97,7 +137,7 @@ impl Error {
     /// its kind.
     pub fn io(format: &'static str, error: std::io::Error) -> Self {
         let next = (error.kind() == std::io::ErrorKind::OutOfMemory).then_some(memory::NEXT);
-        Self::explained(format, (ErrorKind::Io, None, next), error)
+        Self::explained(format, Meaning { next, ..ErrorKind::Io.into() }, error)
     }
 
     /// Sets the suggested next step.

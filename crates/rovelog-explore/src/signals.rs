@@ -125,18 +125,15 @@ pub(crate) fn measures(explore: &Explore, wanted: &Wanted) -> Result<Value, Stri
 /// Returns a spectrum such as `psd(gyro_rad[0])` in a time range as SVG. It is the first of the
 /// requested signals.
 pub(crate) fn spectrum(explore: &Explore, wanted: &Wanted, theme: Theme) -> Result<Vec<u8>, String> {
-    let (span, width) = (span(explore, wanted), wanted.width);
+    let (span, width) = (span(explore, wanted), wanted.width.clamp(300, MAX_WIDTH));
     let (_, text) = wanted.signals.first().ok_or("no signal")?;
     let wanted = Argument::new(&Signals::new(&*explore.log), text).map_err(|error| error.to_string())?;
     let plot = plot::draw(&*explore.log, &[wanted], span, width).map_err(|error| error.to_string())?;
     if plot.panels.is_empty() {
         return Err("the signal has too few samples in this time range for a spectrum".to_owned());
     }
-    let width = u32::try_from(width.clamp(300, MAX_WIDTH)).unwrap_or(u32::MAX);
-    let mut drawn = Vec::new();
-    let picture = Picture { width, height: None, dpi: 96, theme };
-    plot::svg(&plot, &picture, &mut drawn).map_err(|error| error.to_string())?;
-    Ok(drawn)
+    let width = u32::try_from(width).unwrap_or(u32::MAX);
+    Ok(plot::svg(&plot, &Picture { width, height: None, dpi: 96, theme }).into_bytes())
 }
 
 /// Returns an array with the error of each signal that has one, and the next value of `next` for

@@ -151,13 +151,16 @@ fn initial_plots(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     }
     let mut plots = Vec::new();
     for (type_name, names) in BY_TYPE {
+        if plots.len() == MAX_PLOTS {
+            break;
+        }
         let Some(topic) = topics.iter().find(|topic| topic.type_name == *type_name) else { continue };
         let is_wanted = |field: &String| {
             names.iter().any(|name| field == name || (name.ends_with(['.', '[']) && field.starts_with(name)))
         };
         let fields = numeric_fields(&**log, topic)?.into_iter().chain(derived_fields(&**log, topic)?);
         let fields: Vec<_> = fields.filter(is_wanted).collect();
-        if !fields.is_empty() && plots.len() < MAX_PLOTS {
+        if !fields.is_empty() {
             plots.push(plot(topic, &fields[..fields.len().min(MAX_PLOT_SIGNALS)]));
         }
     }

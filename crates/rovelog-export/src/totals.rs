@@ -206,7 +206,8 @@ fn battery(log: &UlogReader, topic: &Topic) -> Result<Vec<Total>, ExportError> {
                 let step = step as f64 / 1e9;
                 seconds += step;
                 charge += amperes * step;
-                energy += amperes * f64::midpoint(volts, now[0]) * step;
+                let volts = f64::midpoint(volts, now[0]);
+                energy += if volts.is_finite() { amperes * volts * step } else { 0.0 };
             }
         }
         last = Some((time, now));

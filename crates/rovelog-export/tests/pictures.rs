@@ -129,15 +129,9 @@ fn ramp() -> Plot {
 
 const PICTURE: Picture = Picture { width: 600, height: None, dpi: 96, theme: Theme::Light };
 
-fn svg(plot: &Plot, picture: &Picture) -> String {
-    let mut svg = Vec::new();
-    plot::svg(plot, picture, &mut svg).unwrap();
-    String::from_utf8(svg).unwrap()
-}
-
 #[test]
 fn svg_has_texts_and_lines() {
-    let svg = svg(&ramp(), &PICTURE);
+    let svg = plot::svg(&ramp(), &PICTURE);
     let document = roxmltree::Document::parse(&svg).unwrap();
     let texts: Vec<_> = document.descendants().filter_map(|node| node.text()).collect();
     for text in ["a & b", "t.x", "[V]", "s since the start", "100"] {
@@ -154,7 +148,7 @@ fn legends_name_each_line_with_its_own_stroke() {
     let line = |i: u32| Series::new(format!("field {i}"), vec![(0.0, f64::from(i)), (1.0, f64::from(i))]);
     let plot = Plot::new("", Panel::by_unit("t", (0..40).map(line).collect()), (0.0, 1.0), "s");
     assert!(plot.panels.len() > 1 && plot.panels.iter().all(|panel| panel.series.len() <= 12));
-    let svg = svg(&plot, &PICTURE);
+    let svg = plot::svg(&plot, &PICTURE);
     let document = roxmltree::Document::parse(&svg).unwrap();
     let stroke = |node: roxmltree::Node<'_, '_>| {
         let dashes = node.attribute("stroke-dasharray").unwrap_or("").to_owned();
@@ -193,7 +187,7 @@ fn flight_modes_are_named_and_states_have_corners() {
         Band { span: (60.5, 100.0), name: "Land".to_owned() },
     ];
     for theme in [Theme::Light, Theme::Dark] {
-        let svg = svg(&plot, &Picture { theme, ..PICTURE });
+        let svg = plot::svg(&plot, &Picture { theme, ..PICTURE });
         // The band of the short flight mode is too narrow for its name, so the name must be in the
         // legend.
         for name in [">Mission &lt;1&gt;<", ">Return<", ">Land<", ">2021-04-21<", ">2021-04-22<", ">UTC<"] {

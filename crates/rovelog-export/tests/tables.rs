@@ -299,6 +299,39 @@ fn flat_columns_for_spark_have_no_nested_and_no_unsigned_64_bit_types() {
     assert_eq!(lost > 0, !losses.is_empty(), "{losses:?}");
 }
 
+/// Returns whether a column contains a type that Spark cannot read.
+fn has_type_unknown_to_spark(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::UInt64 | DataType::Duration(_) => true,
+        DataType::Timestamp(unit, _) => *unit == arrow_schema::TimeUnit::Nanosecond,
+        DataType::List(item) | DataType::FixedSizeList(item, _) => {
+            has_type_unknown_to_spark(item.data_type())
+        }
+        DataType::Struct(fields) => fields.iter().any(|field| has_type_unknown_to_spark(field.data_type())),
+        _ => false,
+    }
+}
+
+#[test]
+fn nested_columns_for_spark_have_only_types_that_it_reads() {
+    let mut options = TableOptions::default();
+    options.spark = true;
+    let mut nested = 0;
+    for (name, log) in logs() {
+        let plain = written(&log, Kind::Parquet, &TableOptions::default(), &Select::all()).0;
+        let tables = written(&log, Kind::Parquet, &options, &Select::all()).0;
+        for (plain, table) in plain.into_iter().zip(tables) {
+            let (plain, table) = (read_parquet(plain), read_parquet(table));
+            assert_eq!(plain.num_rows(), table.num_rows(), "{name}");
+            for field in table.schema().fields() {
+                assert!(!has_type_unknown_to_spark(field.data_type()), "{name}: {field}");
+                nested += usize::from(field.data_type().is_nested());
+            }
+        }
+    }
+    assert!(nested > 10);
+}
+
 #[test]
 fn columns_with_the_same_name_are_renamed() {
     for (name, log) in

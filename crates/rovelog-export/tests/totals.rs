@@ -129,9 +129,7 @@ fn the_spectrum_of_a_sine_has_one_peak() {
     // A spectrogram has the same time axis as the signal, so they can be in one plot.
     let both = draw(&["spectrogram(V1)", "V1"]).unwrap();
     assert!(!both.shows_frequencies() && both.panels.len() == 2);
-    let mut svg = Vec::new();
-    plot::svg(&both, &Picture { width: 800, height: None, dpi: 96, theme: Theme::Light }, &mut svg).unwrap();
-    let svg = String::from_utf8(svg).unwrap();
+    let svg = plot::svg(&both, &Picture { width: 800, height: None, dpi: 96, theme: Theme::Light });
     assert!(
         svg.contains("spectrogram(samples.V1)") && svg.contains("fill=\"#fde725\""),
         "no cell of the highest density"

@@ -51,8 +51,5 @@ pub(crate) fn plot_svg(
         plot.bands = report::bands(log, span);
     }
     let theme = if is_dark { Theme::Dark } else { Theme::Light };
-    let mut svg = Vec::new();
-    let picture = Picture { width, height: None, dpi: 96, theme };
-    plot::svg(&plot, &picture, &mut svg).map_err(|error| refused(&error.to_string()))?;
-    Ok(String::from_utf8_lossy(&svg).into_owned())
+    Ok(plot::svg(&plot, &Picture { width, height: None, dpi: 96, theme }))
 }

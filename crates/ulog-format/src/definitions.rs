@@ -401,36 +401,9 @@ impl Definitions {
             });
         }
         let shape = self.shapes.get(msg_id);
-        if shape.flags & RowShape::UNKNOWN == 0 {
-            let known = &mut self.subscriptions[shape.series as usize];
-            let topic = &self.topics[shape.series as usize];
-            let same_name = topic.type_name == type_name && known.multi_id == multi_id;
-            // If the same topic is subscribed again after an 'R' message, its rows are not reported
-            // as data after an unsubscription.
-            known.unsubscribed = !same_name && known.unsubscribed;
-            // Some writers repeat a subscription. The topic then continues, but only if no type
-            // that the topic uses was redefined (rules D18 and D19 of docs/formats/ulog.md).
-            let same_format = known.format.as_ref() == self.formats.text(type_name);
-            if same_name
-                && same_format
-                && self.formats.has_same_layout(type_name, &known.layout, &self.limits)
-            {
-                notes.push(&rules::SUBSCRIPTION_REPEATED, range, || {
-                    format!(
-                        "topic {} is subscribed again with the same id {msg_id}; its records stay in one \
-                         topic",
-                        topic.name
-                    )
-                });
-                return;
-            }
-            notes.push(&rules::MSG_ID_REUSED, range.clone(), || {
-                format!(
-                    "id {msg_id} was used for topic {}, but data after this subscription belongs to \
-                     {type_name}/{multi_id}",
-                    topic.name
-                )
-            });
+        let is_known = shape.flags & RowShape::UNKNOWN == 0;
+        if is_known && self.is_repeated(&range, shape.series, (type_name, multi_id), msg_id, notes) {
+            return;
         }
         if self.topics.len() >= MAX_SUBSCRIPTIONS {
             notes.push(&rules::TOO_MANY_SUBSCRIPTIONS, range.clone(), || {
@@ -439,7 +412,7 @@ impl Definitions {
                      lost from here on"
                 )
             });
-            if shape.flags & RowShape::UNKNOWN == 0 {
+            if is_known {
                 self.vacated.push((range.start, shape.series));
                 self.shapes.put(msg_id, RowShape::VACANT);
             }
@@ -477,6 +450,45 @@ impl Definitions {
         };
         self.shapes.set(series, type_name, &subscription);
         self.subscriptions.push(subscription);
+    }
+
+    /// Returns whether a subscription of the format and instance `name` repeats the subscription of
+    /// the topic `series`, which has the same id. Some writers repeat a subscription. The topic then
+    /// continues, but only if no type that the topic uses was redefined (rules D18 and D19 of
+    /// docs/formats/ulog.md).
+    fn is_repeated(
+        &mut self,
+        range: &std::ops::Range<u64>,
+        series: u32,
+        name: (&str, u8),
+        msg_id: u16,
+        notes: &mut Diagnostics,
+    ) -> bool {
+        let (type_name, multi_id) = name;
+        let known = &mut self.subscriptions[series as usize];
+        let topic = &self.topics[series as usize];
+        let same_name = topic.type_name == type_name && known.multi_id == multi_id;
+        // If the same topic is subscribed again after an 'R' message, its rows are not reported as
+        // data after an unsubscription.
+        known.unsubscribed = !same_name && known.unsubscribed;
+        let same_format = known.format.as_ref() == self.formats.text(type_name);
+        if same_name && same_format && self.formats.has_same_layout(type_name, &known.layout, &self.limits) {
+            notes.push(&rules::SUBSCRIPTION_REPEATED, range.clone(), || {
+                format!(
+                    "topic {} is subscribed again with the same id {msg_id}; its records stay in one topic",
+                    topic.name
+                )
+            });
+            return true;
+        }
+        notes.push(&rules::MSG_ID_REUSED, range.clone(), || {
+            format!(
+                "id {msg_id} was used for topic {}, but data after this subscription belongs to \
+                 {type_name}/{multi_id}",
+                topic.name
+            )
+        });
+        false
     }
 
     /// Reports a timestamp after the year 2262. Only the first such timestamp of a topic is

@@ -192,103 +192,63 @@ impl UlogError {
     /// Returns the kind of the error, its offset in the file, and advice for the user.
     fn meaning(&self) -> Meaning {
         match self {
-            Self::NotUlog => (
-                ErrorKind::NotThisFormat,
-                Some(0),
-                Some(
-                    "if only the start of the file is damaged, repair it: rovelog recover FILE \
-                     --input-format ulog -o OUT",
-                ),
+            Self::NotUlog => ErrorKind::NotThisFormat.at(0).hint(
+                "if only the start of the file is damaged, repair it: rovelog recover FILE \
+                 --input-format ulog -o OUT",
             ),
-            Self::NoMessages { .. } => (
-                ErrorKind::NotThisFormat,
-                Some(0),
-                Some("look for another copy of the log; if it has another format, leave out --input-format"),
-            ),
+            Self::NoMessages { .. } => ErrorKind::NotThisFormat
+                .at(0)
+                .hint("look for another copy of the log; if it has another format, leave out --input-format"),
             Self::HeaderCut { len } => {
-                (ErrorKind::Truncated, Some(*len), Some("copy the log again from its source"))
+                ErrorKind::Truncated.at(*len).hint("copy the log again from its source")
             }
-            Self::IncompatibleFlags { at, .. } => (
-                ErrorKind::Unsupported,
-                Some(*at),
-                Some(
-                    "update rovelog; if the latest version cannot read the log, report it to the authors of \
-                     rovelog",
-                ),
+            Self::IncompatibleFlags { at, .. } => ErrorKind::Unsupported.at(*at).hint(
+                "update rovelog; if the latest version cannot read the log, report it to the authors of \
+                 rovelog",
             ),
-            Self::Encrypted { .. } => (
-                ErrorKind::Unsupported,
-                Some(0),
-                Some("first decrypt the file with the private key of its owner"),
-            ),
+            Self::Encrypted { .. } => {
+                ErrorKind::Unsupported.at(0).hint("first decrypt the file with the private key of its owner")
+            }
             Self::NoSuchTopic { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("list the topics of the log with `topics`"))
+                ErrorKind::InvalidArgument.hint("list the topics of the log with `topics`")
             }
-            Self::Undecodable { .. } | Self::RowSize { .. } => (ErrorKind::Malformed, None, None),
-            Self::BadFormat { .. } => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some("for valid formats, see 'F' messages in docs/formats/ulog.md"),
+            Self::Undecodable { .. } | Self::RowSize { .. } => ErrorKind::Malformed.into(),
+            Self::BadFormat { .. } => {
+                ErrorKind::InvalidArgument.hint("for valid formats, see 'F' messages in docs/formats/ulog.md")
+            }
+            Self::BadSubscription { .. } => ErrorKind::InvalidArgument.hint(
+                "define a format that starts with `uint64_t timestamp`, and subscribe each instance once",
             ),
-            Self::BadSubscription { .. } => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some(
-                    "define a format that starts with `uint64_t timestamp`, and subscribe each instance once",
-                ),
-            ),
-            Self::DefinitionsClosed { .. } => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some("write definitions before the first subscription, row or text"),
-            ),
+            Self::DefinitionsClosed { .. } => ErrorKind::InvalidArgument
+                .hint("write definitions before the first subscription, row or text"),
             Self::NotSubscribed { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("subscribe the topic with this writer first"))
+                ErrorKind::InvalidArgument.hint("subscribe the topic with this writer first")
             }
             Self::BadValue { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("give every field of the format a value of its type"))
+                ErrorKind::InvalidArgument.hint("give every field of the format a value of its type")
             }
-            Self::BadKey { .. } => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some("use a new name that consists of printable characters without spaces"),
-            ),
-            Self::TooLong { .. } => (
-                ErrorKind::LimitExceeded,
-                None,
-                Some("split the value into several parts, as `multi_info` does"),
-            ),
-            Self::BadMessage { .. } => (ErrorKind::InvalidArgument, None, None),
-            Self::CannotAppend { .. } => (
-                ErrorKind::Unsupported,
-                None,
-                Some("recover the log first; the recovered log has room for new appended data"),
-            ),
+            Self::BadKey { .. } => ErrorKind::InvalidArgument
+                .hint("use a new name that consists of printable characters without spaces"),
+            Self::TooLong { .. } => {
+                ErrorKind::LimitExceeded.hint("split the value into several parts, as `multi_info` does")
+            }
+            Self::BadMessage { .. } => ErrorKind::InvalidArgument.into(),
+            Self::CannotAppend { .. } => ErrorKind::Unsupported
+                .hint("recover the log first; the recovered log has room for new appended data"),
             Self::TimesWouldMove { .. } => {
-                (ErrorKind::Unsupported, None, Some("select only a time range or only topics, not both"))
+                ErrorKind::Unsupported.hint("select only a time range or only topics, not both")
             }
-            Self::ClockUnknown { .. } => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some("if all logs were recorded after the same boot, use --time-base boot"),
-            ),
-            Self::SeveralSessions { .. } => (
-                ErrorKind::Unsupported,
-                None,
-                Some("separate the recordings first: rovelog split FILE --at-restart -o DIR"),
-            ),
+            Self::ClockUnknown { .. } => ErrorKind::InvalidArgument
+                .hint("if all logs were recorded after the same boot, use --time-base boot"),
+            Self::SeveralSessions { .. } => ErrorKind::Unsupported
+                .hint("separate the recordings first: rovelog split FILE --at-restart -o DIR"),
             Self::ClocksDiffer { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("align the logs by UTC with --time-base utc"))
+                ErrorKind::InvalidArgument.hint("align the logs by UTC with --time-base utc")
             }
-            Self::FormatsDiffer { .. } => (
-                ErrorKind::Unsupported,
-                None,
-                Some("first slice the logs to topics that have the same definition in all logs"),
-            ),
-            Self::NoInstanceLeft { .. } => {
-                (ErrorKind::LimitExceeded, None, Some("merge fewer logs or fewer topics"))
-            }
-            Self::Io(_) => (ErrorKind::Io, None, None),
+            Self::FormatsDiffer { .. } => ErrorKind::Unsupported
+                .hint("first slice the logs to topics that have the same definition in all logs"),
+            Self::NoInstanceLeft { .. } => ErrorKind::LimitExceeded.hint("merge fewer logs or fewer topics"),
+            Self::Io(_) => ErrorKind::Io.into(),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use rovelog_core::internal::layout::Layout;
 use rovelog_core::internal::text::count;
-use rovelog_core::{Diagnostics, Scalar, Topic, UtcOffset};
+use rovelog_core::{Clock, Diagnostics, Scalar, Timestamp, Topic, UtcOffset};
 
 use crate::diagnostics as rules;
 use crate::row::{Place, Row};
@@ -169,14 +169,17 @@ impl GpsClock {
             let Some(first) = series.first_old else { continue };
             notes.push(&rules::GPS_DATE, first.at..first.at + HEADER_LEN, || {
                 let utc = first.micros.saturating_add_unsigned(first.time);
-                let date = |micros: i64| Date(micros.div_euclid(86_400_000_000));
+                let date = |micros: i64| {
+                    let utc = Timestamp::new(micros.saturating_mul(1000), Clock::Unix).to_utc();
+                    utc.map_or_else(String::new, |utc| utc.date_naive().to_string())
+                };
                 format!(
                     "{} of {} before 2012 (first {}) are not used for UTC, because the week number of the \
                      receiver rolled over; the first date plus 1024 weeks is {}",
                     count(series.old, "date"),
                     name(series),
                     date(utc),
-                    date(utc + ROLLOVER),
+                    date(utc.saturating_add(ROLLOVER)),
                 )
             });
         }
@@ -219,30 +222,6 @@ fn jumps(fixes: &[Fix]) -> impl Iterator<Item = (Fix, i64)> + '_ {
 
 /// Period in microseconds after which the week number of GPS starts again at 0.
 const ROLLOVER: i64 = 1024 * 7 * 86_400_000_000;
-
-/// A date as the number of days since 1970-01-01.
-struct Date(i64);
-
-impl std::fmt::Display for Date {
-    /// Writes the date in the proleptic Gregorian calendar.
-    ///
-    /// The calculation divides time into cycles of 400 years (146 097 days). A year starts in
-    /// March, so that a leap day is the last day of a year. For 1970-01-01, `days` is 719 468. The
-    /// number of the cycle (`era`) is 4, the day within the cycle is 135 080, and the year within
-    /// the cycle is 369. The result is 4 × 400 + 369 + 1 = 1970, because January is counted as the
-    /// end of the previous year.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let days = self.0 + 719_468;
-        let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-        let of_year = day - (365 * year + year / 4 - year / 100);
-        let month = (5 * of_year + 2) / 153;
-        let of_month = of_year - (153 * month + 2) / 5 + 1;
-        let month = if month < 10 { month + 3 } else { month - 9 };
-        let year = year + era * 400 + i64::from(month <= 2);
-        write!(f, "{year:04}-{month:02}-{of_month:02}")
-    }
-}
 
 /// Returns the UTC offset according to the first rule among U1 to U3 of docs/formats/ulog.md that
 /// applies.
@@ -304,16 +283,6 @@ mod tests {
         assert_eq!(found(&[0, 0, 0, 300_000, 0, 0, 0]), []);
         // A single late GPS fix is not a jump.
         assert_eq!(found(&[0, 0, 0, 2 * second, 0, 0, 0]), []);
-    }
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        let date = |days| Date(days).to_string();
-        assert_eq!(
-            (date(0), date(-1), date(11_016)),
-            ("1970-01-01".into(), "1969-12-31".into(), "2000-02-29".into())
-        );
-        assert_eq!((date(19_675), date(19_723)), ("2023-11-14".into(), "2024-01-01".into()));
     }
 
     #[test]

@@ -19,9 +19,9 @@ pub(crate) struct Entries {
     list: Vec<Entry>,
     /// Indices of the messages in time order. `None` if the messages are in time order in the file.
     by_time: Option<Vec<u32>>,
-    /// Indices of the messages of each topic, which are used for columns.
+    /// For each topic, the indices of its messages in file order, which are used for columns.
     #[cfg(feature = "arrow")]
-    by_topic: std::sync::OnceLock<ByTopic>,
+    by_topic: std::sync::OnceLock<Vec<Vec<u32>>>,
 }
 
 impl Deref for Entries {
@@ -60,7 +60,16 @@ impl Entries {
     /// topics.
     #[cfg(feature = "arrow")]
     pub(crate) fn of_topic(&self, topic: u32, topics: usize) -> &[u32] {
-        self.by_topic.get_or_init(|| ByTopic::new(self, topics)).of(topic)
+        let by_topic = self.by_topic.get_or_init(|| {
+            let mut places = vec![Vec::new(); topics];
+            for (place, entry) in (0..).zip(&self.list) {
+                if let Some(places) = places.get_mut(entry.topic as usize) {
+                    places.push(place);
+                }
+            }
+            places
+        });
+        by_topic.get(topic as usize).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the index of the last message before the time `start` for each wanted topic. The
@@ -77,44 +86,6 @@ impl Entries {
         let mut places: Vec<_> = last.into_values().collect();
         places.sort_unstable_by_key(|place| (self[*place].nanos, *place));
         places
-    }
-}
-
-/// Indices of messages, grouped by topic. The indices of each topic are in file order.
-#[cfg(feature = "arrow")]
-#[derive(Debug)]
-struct ByTopic {
-    /// For each topic, the position in `places` at which its indices start. The last element is the
-    /// length of `places`.
-    starts: Vec<usize>,
-    places: Vec<u32>,
-}
-
-#[cfg(feature = "arrow")]
-impl ByTopic {
-    fn new(entries: &[Entry], topics: usize) -> Self {
-        let mut starts = vec![0; topics + 1];
-        let topic = |entry: &Entry| Some(entry.topic as usize).filter(|topic| *topic < topics);
-        for topic in entries.iter().filter_map(topic) {
-            starts[topic + 1] += 1;
-        }
-        for topic in 0..topics {
-            starts[topic + 1] += starts[topic];
-        }
-        let (mut next, mut places) = (starts.clone(), vec![0; starts[topics]]);
-        for (place, entry) in (0..).zip(entries) {
-            if let Some(topic) = topic(entry) {
-                places[next[topic]] = place;
-                next[topic] += 1;
-            }
-        }
-        Self { starts, places }
-    }
-
-    fn of(&self, topic: u32) -> &[u32] {
-        let topic = topic as usize;
-        let range = self.starts.get(topic).zip(self.starts.get(topic + 1));
-        range.map_or(&[], |(start, end)| &self.places[*start..*end])
     }
 }
 

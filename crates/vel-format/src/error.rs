@@ -131,58 +131,39 @@ pub enum VelError {
 
 impl VelError {
     fn meaning(&self) -> Meaning {
-        use ErrorKind as Kind;
         match self {
-            Self::NotVel => (
-                Kind::NotThisFormat,
-                Some(0),
-                Some(
-                    "if only the first bytes are damaged, repair the file: rovelog recover FILE \
-                     --input-format vel -o OUT",
-                ),
+            Self::NotVel => ErrorKind::NotThisFormat.at(0).hint(
+                "if only the first bytes are damaged, repair the file: rovelog recover FILE \
+                 --input-format vel -o OUT",
             ),
             Self::HeaderCut { len } => {
-                (Kind::Truncated, Some(*len), Some("copy the log again from its source"))
+                ErrorKind::Truncated.at(*len).hint("copy the log again from its source")
             }
-            Self::BadPayload { .. } => (Kind::Malformed, None, None),
-            Self::Undescribed { .. } => (
-                Kind::Unsupported,
-                None,
-                Some("declare the fields of the type (see docs/formats/vel.md, \"Own message types\")"),
-            ),
+            Self::BadPayload { .. } => ErrorKind::Malformed.into(),
+            Self::Undescribed { .. } => ErrorKind::Unsupported
+                .hint("declare the fields of the type (see docs/formats/vel.md, \"Own message types\")"),
             Self::NotAscii { .. } => {
-                (Kind::InvalidArgument, None, Some("use only ASCII letters and digits in the name"))
+                ErrorKind::InvalidArgument.hint("use only ASCII letters and digits in the name")
             }
-            Self::BadDeclaration { .. } => (
-                Kind::InvalidArgument,
-                None,
-                Some("write `message NAME VERSION`, then one `TYPE NAME` per line (see docs/formats/vel.md)"),
+            Self::BadDeclaration { .. } => ErrorKind::InvalidArgument.hint(
+                "write `message NAME VERSION`, then one `TYPE NAME` per line (see docs/formats/vel.md)",
             ),
-            Self::BadCalibration { .. } | Self::CalibrationSize { .. } => (
-                Kind::InvalidArgument,
-                None,
-                Some("use the db.xml file that came with the sensor, or a YAML file converted from it"),
-            ),
+            Self::BadCalibration { .. } | Self::CalibrationSize { .. } => ErrorKind::InvalidArgument
+                .hint("use the db.xml file that came with the sensor, or a YAML file converted from it"),
             Self::NoCalibration => {
-                (Kind::Unsupported, None, Some("use the db.xml file that came with the sensor"))
+                ErrorKind::Unsupported.hint("use the db.xml file that came with the sensor")
             }
-            Self::UnknownModel { .. } => (Kind::Unsupported, None, Some("name the model, such as VLP-16")),
-            Self::BadImage { at, .. } => (Kind::Malformed, Some(*at), None),
-            Self::ImageTooLarge { at, .. } => (Kind::LimitExceeded, Some(*at), None),
-            Self::TooLong { .. } => (Kind::LimitExceeded, None, None),
-            Self::BadValue { .. } => (Kind::InvalidArgument, None, None),
-            Self::CannotMerge { .. } => (
-                Kind::InvalidArgument,
-                None,
-                Some(
-                    "align the logs by UTC with --time-base utc or, if they share a clock, use --time-base \
-                     boot",
-                ),
+            Self::UnknownModel { .. } => ErrorKind::Unsupported.hint("name the model, such as VLP-16"),
+            Self::BadImage { at, .. } => ErrorKind::Malformed.at(*at),
+            Self::ImageTooLarge { at, .. } => ErrorKind::LimitExceeded.at(*at),
+            Self::TooLong { .. } => ErrorKind::LimitExceeded.into(),
+            Self::BadValue { .. } => ErrorKind::InvalidArgument.into(),
+            Self::CannotMerge { .. } => ErrorKind::InvalidArgument.hint(
+                "align the logs by UTC with --time-base utc or, if they share a clock, use --time-base \
+                 boot",
             ),
-            Self::SizesAmbiguous { .. } => {
-                (Kind::Unsupported, None, Some("select more messages or more topics"))
-            }
-            Self::Io(_) => (Kind::Io, None, None),
+            Self::SizesAmbiguous { .. } => ErrorKind::Unsupported.hint("select more messages or more topics"),
+            Self::Io(_) => ErrorKind::Io.into(),
         }
     }
 }

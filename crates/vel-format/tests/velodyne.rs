@@ -299,14 +299,50 @@ fn standing_still(seconds: u32) -> Vec<u8> {
             let end = [&(number * 1327).to_le_bytes()[..], &[0x37, 0x22]].concat();
             [block.repeat(12), end].concat()
         });
-        let data = [20_u32.to_le_bytes().to_vec(), packets.collect()].concat();
-        let millis = 1000.0 + f64::from(first) * 1.327;
-        let size = u32::try_from(17 + data.len()).expect("small");
-        let head = [&size.to_le_bytes()[..], &[0x49], &0x3112b_i32.to_le_bytes(), &100_i32.to_le_bytes()];
-        [&head.concat()[..], &millis.to_le_bytes(), &data].concat()
+        message_of(&packets.collect::<Vec<_>>(), 20, 1000.0 + f64::from(first) * 1.327)
     };
     let messages = (0..seconds * 753 / 20).flat_map(|number| message(20 * number));
-    b"\xa4VEL\x01\0\x01\0\0\0\0\0".iter().copied().chain(messages).collect()
+    SIGNATURE.iter().copied().chain(messages).collect()
+}
+
+const SIGNATURE: &[u8] = b"\xa4VEL\x01\0\x01\0\0\0\0\0";
+
+/// Returns a message with Velodyne packets.
+fn message_of(packets: &[u8], count: u32, millis: f64) -> Vec<u8> {
+    let data = [&count.to_le_bytes()[..], packets].concat();
+    let size = u32::try_from(17 + data.len()).expect("small");
+    let head = [&size.to_le_bytes()[..], &[0x49], &0x3112b_i32.to_le_bytes(), &100_i32.to_le_bytes()];
+    [&head.concat()[..], &millis.to_le_bytes(), &data].concat()
+}
+
+/// In dual return mode, four blocks of an HDL-64E belong to one firing. A new revolution starts only
+/// between two firings, even if the azimuth passes the cut between two blocks of a firing.
+#[test]
+fn a_revolution_starts_between_two_firings() {
+    let mut packets = [0, 1, 2].map(|number| packet(288 * number, (0x39, 0xA1)));
+    for (number, block) in (0_u16..).zip(packets.iter_mut().flat_map(|packet| &mut packet.blocks)) {
+        // Block 22 of all blocks is the first behind the cut, and belongs to the firing of 20 to 23.
+        block.azimuth = rovelog_core::internal::wire::U16Le::new((36_000 - 2_150 + 100 * number) % 36_000);
+        block.flag = rovelog_core::internal::wire::U16Le::new([0xEEFF, 0xDDFF][usize::from(number % 2)]);
+        for shot in &mut block.returns {
+            shot.distance = rovelog_core::internal::wire::U16Le::new(1000);
+        }
+    }
+    let reader = open(
+        &[SIGNATURE, &message_of(zerocopy::IntoBytes::as_bytes(&packets[..]), 3, 1000.0)].concat().into(),
+    );
+    let sensor = Sensor::named(Model::Hdl64S3, ReturnMode::Dual);
+    let laser =
+        |id: i32| format!("<item><px><id_>{id}</id_><vertCorrection_>{id}</vertCorrection_></px></item>");
+    let xml = format!("<DB><points_>{}</points_></DB>", (0..64).map(laser).collect::<String>());
+    let calibration = Calibration::parse(&xml).unwrap();
+    let mut revolutions =
+        reader.revolutions(Some(&sensor), Some(&calibration), PointOptions::default(), 0).unwrap();
+    let mut blocks = Vec::new();
+    while let Some(revolution) = revolutions.next() {
+        blocks.push(revolution.points.len() as f64 / 32.0);
+    }
+    assert_eq!(blocks, [24.0, 12.0]);
 }
 
 /// A sensor that does not turn has no revolutions. So its points are returned in parts of one

@@ -7,6 +7,7 @@ use rovelog_core::internal::text::count;
 
 use crate::clock::span;
 use crate::error::RldError;
+use crate::layout::Layout;
 use crate::unit::{MAX_SCALE, Unit};
 use crate::wire::{BlockTimes, Version};
 use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
@@ -83,45 +84,21 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             header
         }
     };
-    let layout = RldWriter::new(Vec::new(), blank.clone())?.layout().clone();
-    let binary = usize::from(blank.lead_in.binary_count.get());
+    let row_reader = RowReader {
+        layout: RldWriter::new(Vec::new(), blank.clone())?.layout().clone(),
+        binary: usize::from(blank.lead_in.binary_count.get()),
+        columns: titles.len() + 1,
+        zone,
+        rate: spec.rate,
+    };
     let mut blocks: Vec<Block> = Vec::new();
+    let mut has_dates = false;
     while let Some(line) = first.take().map_or_else(|| lines.next(), |line| Ok(Some(line)))? {
-        let refuse = |why: String| RldError::BadCsv { line: lines.number, why };
-        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        if cells.len() != titles.len() + 1 {
-            return Err(refuse(format!(
-                "the line has {} cells, but the header has {}",
-                cells.len(),
-                titles.len() + 1
-            )));
-        }
-        // Only the first row of a block has a block time.
-        if !cells[0].is_empty() {
-            let realtime = match (block_time(cells[0]), date(cells[0], zone)) {
-                (Some(realtime), _) => realtime,
-                (None, Some(seconds)) => {
-                    if blocks.is_empty() {
-                        remarks.push(WHOLE_SECONDS_REMARK.to_owned());
-                    }
-                    time_of_date(seconds, blocks.last(), spec.rate)
-                }
-                (None, None) => return Err(refuse(format!("{:?} is not a block time", cells[0]))),
-            };
-            blocks.push(Block { realtime, rows: Vec::new(), count: 0 });
-        }
-        let Some(block) = blocks.last_mut() else {
-            return Err(refuse("the row comes before the first block time".to_owned()));
-        };
-        let number =
-            |cell: &str| cell.parse::<i64>().map_err(|_| refuse(format!("{cell:?} is not an integer")));
-        let mut words = vec![0u32; layout.words];
-        for (i, cell) in cells[1..=binary].iter().enumerate() {
-            words[i / 32] |= u32::from(number(cell)? != 0) << (i % 32);
-        }
-        let values = cells[1 + binary..].iter().map(|cell| number(cell)).collect::<Result<Vec<_>, _>>()?;
-        encode_row(&layout, &words, &values, &mut block.rows).map_err(|error| refuse(error.to_string()))?;
-        block.count += 1;
+        has_dates |=
+            row_reader.add(&line, &mut blocks).map_err(|why| RldError::BadCsv { line: lines.number, why })?;
+    }
+    if has_dates {
+        remarks.push(WHOLE_SECONDS_REMARK.to_owned());
     }
     let rows: u64 = blocks.iter().map(|block| block.count).sum();
     // The size of blocks is determined from their block times, because the block size in the header
@@ -263,6 +240,54 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
     }
 }
 
+/// Reads the rows of the CSV.
+struct RowReader {
+    layout: Layout,
+    /// Number of binary channels.
+    binary: usize,
+    /// Number of cells of each line.
+    columns: usize,
+    /// Offset of the time zone from UTC in seconds.
+    zone: i32,
+    /// Rows per second.
+    rate: u16,
+}
+
+impl RowReader {
+    /// Adds the row in a line to the last block, or to a new block if the line has a block time.
+    /// Returns true if the block time is a date. Returns an error as text if the line is not a row.
+    fn add(&self, line: &str, blocks: &mut Vec<Block>) -> Result<bool, String> {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        if cells.len() != self.columns {
+            return Err(format!("the line has {} cells, but the header has {}", cells.len(), self.columns));
+        }
+        let mut is_date = false;
+        // Only the first row of a block has a block time.
+        if !cells[0].is_empty() {
+            let realtime = match (block_time(cells[0]), date(cells[0], self.zone)) {
+                (Some(realtime), _) => realtime,
+                (None, Some(seconds)) => {
+                    is_date = true;
+                    time_of_date(seconds, blocks.last(), self.rate)
+                }
+                (None, None) => return Err(format!("{:?} is not a block time", cells[0])),
+            };
+            blocks.push(Block { realtime, rows: Vec::new(), count: 0 });
+        }
+        let block = blocks.last_mut().ok_or("the row comes before the first block time")?;
+        let number = |cell: &str| cell.parse::<i64>().map_err(|_| format!("{cell:?} is not an integer"));
+        let mut words = vec![0u32; self.layout.words];
+        for (i, cell) in cells[1..=self.binary].iter().enumerate() {
+            words[i / 32] |= u32::from(number(cell)? != 0) << (i % 32);
+        }
+        let values =
+            cells[1 + self.binary..].iter().map(|cell| number(cell)).collect::<Result<Vec<_>, _>>()?;
+        encode_row(&self.layout, &words, &values, &mut block.rows).map_err(|error| error.to_string())?;
+        block.count += 1;
+        Ok(is_date)
+    }
+}
+
 /// Parses a date such as `Tue Nov 14 22:13:20 2023` in the logger's time zone. Returns seconds of
 /// Unix time.
 fn date(text: &str, zone: i32) -> Option<i64> {
@@ -281,11 +306,11 @@ fn time_of_date(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
 }
 
 /// Parses a block time such as `1700000000.496480000`. A bug of the logger produces times such as
-/// `1700000000.-02520000`, which are parsed, too.
+/// `1700000000.-02520000`, which are parsed, too. A spreadsheet may have removed zeros from the end.
 fn block_time(text: &str) -> Option<i128> {
-    let (sec, nsec) = text.split_once('.')?;
-    let (sec, nsec): (i64, i64) = (sec.parse().ok()?, nsec.parse().ok()?);
-    Some(i128::from(sec) * 1_000_000_000 + i128::from(nsec))
+    let (sec, fraction) = text.split_once('.')?;
+    let (sec, nsec): (i64, i64) = (sec.parse().ok()?, format!("{fraction:0<9}").parse().ok()?);
+    Some(i128::from(sec) * i128::from(SECOND) + i128::from(nsec))
 }
 
 /// Derives the channels from the titles of the columns. A channel is binary if it has the name of a

@@ -364,17 +364,18 @@ impl BagReader {
         let mut scan = ChunkScan::default();
         while let Some(loaded) = loader.load() {
             let chunk = &chunks[loaded.number];
-            let (start, end) = (chunk.extent.data_at, chunk.extent.end);
-            let lost = chunk.lost_ranges.iter();
-            let lost = lost.map(|lost| lost.end.min(end).saturating_sub(lost.start.max(start)));
-            let stored = end - start - lost.sum::<u64>();
+            let is_plain = chunk.extent.is_plain();
+            // The lost ranges are in the decompressed data, so the lost bytes of a compressed chunk
+            // have no size in the file.
+            let lost =
+                if is_plain { chunk.lost_ranges.iter().map(|lost| lost.end - lost.start).sum() } else { 0 };
+            let stored = (chunk.extent.end - chunk.extent.data_at).saturating_sub(lost);
             let mut messages: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
             scan.visit(self, &loaded, |message| {
                 let (count, bytes) = messages.entry(message.connection).or_default();
                 *count += 1;
                 *bytes += message.end() - message.at;
             });
-            let is_plain = chunk.extent.is_plain();
             let kind = if is_plain { "message" } else { "compressed message" };
             let unpacked = if is_plain { stored } else { loaded.result.len as u64 };
             let mut left = stored;

@@ -8,7 +8,7 @@ use rovelog_core::internal::scan::Window;
 use rovelog_core::internal::text::count;
 
 use super::compression::Compression;
-use super::content::{Content, IndexMatch, IndexRange, Origin};
+use super::content::{Chunk, Content, IndexMatch, IndexRange, Origin};
 use super::probe::{Probe, probe};
 use super::scan::ChunkExtent;
 use super::wire::{Header, IndexEntry};
@@ -16,6 +16,17 @@ use crate::scan::Scanner;
 use crate::sections::{IndexState, IndexTopic};
 use crate::tables::Tally;
 use crate::wire::is_list_of;
+
+/// Describes the differences between a chunk and its records in the index.
+fn chunk_faults(chunk: &Chunk) -> impl Iterator<Item = String> {
+    let (index, at) = (&chunk.index, chunk.extent.at);
+    let fault = |of: IndexMatch, what: &str| match of {
+        IndexMatch::Exact => None,
+        IndexMatch::Differs => Some(format!("the {what} of the chunk at byte {at} differs")),
+        IndexMatch::Absent => Some(format!("the chunk at byte {at} has no {what}")),
+    };
+    fault(index.data_match, "index data").into_iter().chain(fault(index.info_match, "chunk info"))
+}
 
 impl Scanner {
     /// Compares the index of each section (each bag in the file) with the chunks of the section,
@@ -48,23 +59,7 @@ impl Scanner {
                     why.push(format!("connection {} is missing from the index", origin.id));
                 }
             }
-            for chunk in chunks {
-                let at = chunk.extent.at;
-                match chunk.index.data_match {
-                    IndexMatch::Exact => {}
-                    IndexMatch::Differs => {
-                        why.push(format!("the index data of the chunk at byte {at} differs"));
-                    }
-                    IndexMatch::Absent => why.push(format!("the chunk at byte {at} has no index data")),
-                }
-                match chunk.index.info_match {
-                    IndexMatch::Exact => {}
-                    IndexMatch::Differs => {
-                        why.push(format!("the chunk info of the chunk at byte {at} differs"));
-                    }
-                    IndexMatch::Absent => why.push(format!("the chunk at byte {at} has no chunk info")),
-                }
-            }
+            why.extend(chunks.iter().flat_map(chunk_faults));
             if infos != chunks.len() {
                 why.push(format!(
                     "the index has {} for {}",

@@ -43,12 +43,24 @@ pub(crate) fn buffer_bytes(chunks: &[Chunk]) -> usize {
     let largest = compressed.clone().map(size).max().unwrap_or(0);
     let has_bz2 = compressed.clone().any(|chunk| chunk.extent.compression == Some(Compression::Bz2));
     let decoder = if has_bz2 { BZ2_DECODER_BYTES } else { 0 };
-    let is_large = compressed.clone().any(|chunk| stored(chunk) > MAX_PARALLEL_BYTES);
-    let buffers = if is_large { 1 } else { MAX_BUFFERS.min(compressed.count()) };
+    let threads = threads(compressed.map(|chunk| &chunk.extent));
+    // The caller reads one chunk while the threads decompress others.
+    let buffers = threads * (MAX_QUEUED + 1) + 1;
     let messages = chunks.iter().map(|chunk| chunk.messages.count).max().unwrap_or(0);
-    // A list of messages doubles its capacity when it is full.
+    // Buffers and lists of messages double their capacity when they are full.
+    let largest = usize_of(largest).saturating_mul(2);
     let messages = usize_of(messages).saturating_mul(2 * size_of::<MessageRef>());
-    usize_of(largest).saturating_add(decoder).saturating_mul(buffers).saturating_add(messages)
+    largest.saturating_mul(buffers).saturating_add(decoder * threads.max(1)).saturating_add(messages)
+}
+
+/// Returns the number of threads that decompress these chunks. No thread is started for a single
+/// chunk, on a single processor, or if a chunk is large.
+fn threads<'a>(chunks: impl Iterator<Item = &'a ChunkExtent>) -> usize {
+    let stored = chunks.map(|chunk| chunk.end - chunk.data_at);
+    let (count, largest) = stored.fold((0, 0), |(count, largest), bytes| (count + 1, bytes.max(largest)));
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let threads = processors.min(THREADS).min(count);
+    if threads < 2 || largest > MAX_PARALLEL_BYTES { 0 } else { threads }
 }
 
 /// Result of decompressing the data of a chunk.
@@ -177,15 +189,9 @@ impl Loader {
         Self { shared, receivers: Vec::new(), next: 0, decompressed: None }
     }
 
-    /// Starts the threads. No thread is started for a single chunk or on a single processor.
     fn start_threads(&mut self) {
-        let jobs = || self.shared.jobs.iter().filter(|job| job.is_compressed());
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        let threads = processors.min(THREADS).min(jobs().count());
-        let is_large = |job: &Job| job.extent.end - job.extent.data_at > MAX_PARALLEL_BYTES;
-        if threads < 2 || jobs().any(is_large) {
-            return;
-        }
+        let jobs = self.shared.jobs.iter().filter(|job| job.is_compressed());
+        let threads = threads(jobs.map(|job| &job.extent));
         for first in 0..threads {
             let (shared, (sender, receiver)) = (Arc::clone(&self.shared), sync_channel(MAX_QUEUED));
             let work = move || {

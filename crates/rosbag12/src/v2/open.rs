@@ -12,7 +12,7 @@ use super::content::{
     Chunk, ConnectionKey, ConnectionRecord, Header as BagHeader, IndexRange, Info, OriginIds, OriginRecord,
 };
 use super::loader::{Loader, buffer_bytes};
-use super::probe::{Probe, probe};
+use super::probe::{Probe, ProbedRecord, probe};
 use super::records::Hints;
 use super::scan::{ChunkExtent, LengthSource, Loss, Step, TopScan};
 use super::wire::{self, ConnectionCount, Header, IndexEntry, VER};
@@ -191,85 +191,93 @@ impl Scanner {
         let op = found.header.op();
         self.ops[usize::from(op)] += 1;
         self.report_head(at..found.data_at, found.duplicates, found.corrected_op);
-        let section = self.sections.last_mut().expect("there is always a section");
-        let content = &mut self.content;
         match found.header {
-            Header::BagHeader(header) => {
-                if at != section.first_record {
-                    self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
-                        format!(
-                            "the bag header follows the record at byte {} instead of being the first record; \
-                             it is read, but the ROS tools do not find it",
-                            section.first_record
-                        )
-                    });
-                }
-                section.index_pos = Some(header.index_pos.get());
-                section.bag_header_at = Some(at..found.data_at);
-                let words = |bytes: Option<&[u8]>| {
-                    rovelog_core::internal::text::escape_bytes(bytes.unwrap_or_default())
-                };
-                let encryption = header.encryptor.filter(|name| !name.is_empty() && *name != NO_ENCRYPTOR);
-                let encryption = encryption.map(|name| (words(Some(name)), words(header.gpg_user)));
-                content.encryption.extend(encryption.map(|names| (content.position.section, names)));
-                content.header = Some(BagHeader {
-                    conn_count: header.conn_count.get(),
-                    chunk_count: header.chunk_count.get(),
-                });
-            }
-            Header::IndexData(record) => {
-                let entries = list_len::<IndexEntry>(record.count.get());
-                if u64::from(found.data_len) != entries || record.ver.get() != VER {
-                    self.diagnostics.push(&rules::INDEX_LENGTH, at..end, || {
-                        let (count, stored) = (record.count.get(), found.data_len);
-                        format!(
-                            "the index data has version {} and {count} entries in {stored} bytes, which do \
-                             not match; no message is lost",
-                            record.ver.get()
-                        )
-                    });
-                }
-                // Index data follow their chunk. Index data right after a version line are ignored,
-                // because the section has no chunk yet.
-                let section = content.position.section;
-                if let Some(chunk) = content.chunks.last_mut().filter(|chunk| chunk.section == section) {
-                    let (conn, data_at) = (record.conn.get(), found.data_at);
-                    chunk.index.ranges.push(IndexRange { conn, data_at, end });
-                    if !content.is_by_index {
-                        let tally = chunk.index.tallies.entry(conn).or_default();
-                        for entry in IndexEntry::all_of(data) {
-                            let (sec, nsec) = (entry.time.sec.get(), entry.time.nsec.get());
-                            tally.add(sec, nsec, entry.offset.get().into());
-                        }
-                    }
-                }
-            }
-            Header::ChunkInfo(info) => {
-                section.records.first_at.get_or_insert(at);
-                let key = (content.position.section, info.chunk_pos.get());
-                content.info_at_offset.insert(key, content.infos.len());
-                let entries = ConnectionCount::all_of(data).iter();
-                let mut counts: Vec<_> =
-                    entries.map(|entry| (entry.conn.get(), entry.count.get().into())).collect();
-                counts.sort_unstable();
-                let span = (info.start_time.nanos(), info.end_time.nanos());
-                content.infos.push(Info { section: key.0, span, counts });
-            }
+            Header::BagHeader(header) => self.add_bag_header(&header, at..end, found.data_at),
+            Header::IndexData(record) => self.add_index_data(&record, &found, data, at..end),
+            Header::ChunkInfo(info) => self.add_chunk_info(&info, data, at),
             Header::Connection(record) => {
-                section.records.first_at.get_or_insert(at);
-                let conn = record.conn.get();
-                content.ids.indexed.insert((content.position.section, conn));
                 let head = window.slice(at, found.data_at).ok().flatten().unwrap_or_default();
-                let record = ConnectionRecord { conn, topic: record.topic, data, head };
-                self.declare_for_section(&record, at);
+                let record = ConnectionRecord { conn: record.conn.get(), topic: record.topic, data, head };
+                self.add_connection(&record, at);
             }
             Header::Message(_) | Header::Chunk(_) | Header::Unknown(_) => {
-                content.unknown_records.push(at..end);
+                self.content.unknown_records.push(at..end);
                 self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || {
                     format!("a record with the unknown type (op) {op} is skipped")
                 });
             }
         }
+    }
+
+    fn add_bag_header(&mut self, header: &wire::BagHeader<'_>, record: Range<u64>, data_at: u64) {
+        let section = self.sections.last_mut().expect("there is always a section");
+        section.set_bag_header(record, data_at, header.index_pos.get(), &mut self.diagnostics);
+        let words = |bytes: Option<&[u8]>| text::escape_bytes(bytes.unwrap_or_default());
+        let encryption = header.encryptor.filter(|name| !name.is_empty() && *name != NO_ENCRYPTOR);
+        let encryption = encryption.map(|name| (words(Some(name)), words(header.gpg_user)));
+        let content = &mut self.content;
+        content.encryption.extend(encryption.map(|names| (content.position.section, names)));
+        content.header =
+            Some(BagHeader { conn_count: header.conn_count.get(), chunk_count: header.chunk_count.get() });
+    }
+
+    fn add_index_data(
+        &mut self,
+        record: &wire::IndexData<'_>,
+        found: &ProbedRecord<'_>,
+        data: &[u8],
+        range: Range<u64>,
+    ) {
+        let entries = list_len::<IndexEntry>(record.count.get());
+        if u64::from(found.data_len) != entries || record.ver.get() != VER {
+            self.diagnostics.push(&rules::INDEX_LENGTH, range.clone(), || {
+                let (count, stored) = (record.count.get(), found.data_len);
+                format!(
+                    "the index data has version {} and {count} entries in {stored} bytes, which do not match; \
+                     no message is lost",
+                    record.ver.get()
+                )
+            });
+        }
+        // Index data follow their chunk. Index data right after a version line are ignored, because
+        // the section has no chunk yet.
+        let content = &mut self.content;
+        let section = content.position.section;
+        if let Some(chunk) = content.chunks.last_mut().filter(|chunk| chunk.section == section) {
+            let (conn, data_at) = (record.conn.get(), found.data_at);
+            chunk.index.ranges.push(IndexRange { conn, data_at, end: range.end });
+            if !content.is_by_index {
+                let tally = chunk.index.tallies.entry(conn).or_default();
+                for entry in IndexEntry::all_of(data) {
+                    let (sec, nsec) = (entry.time.sec.get(), entry.time.nsec.get());
+                    tally.add(sec, nsec, entry.offset.get().into());
+                }
+            }
+        }
+    }
+
+    fn add_chunk_info(&mut self, info: &wire::ChunkInfo<'_>, data: &[u8], at: u64) {
+        self.add_index_record(at);
+        let content = &mut self.content;
+        let key = (content.position.section, info.chunk_pos.get());
+        content.info_at_offset.insert(key, content.infos.len());
+        let entries = ConnectionCount::all_of(data).iter();
+        let mut counts: Vec<_> = entries.map(|entry| (entry.conn.get(), entry.count.get().into())).collect();
+        counts.sort_unstable();
+        let span = (info.start_time.nanos(), info.end_time.nanos());
+        content.infos.push(Info { section: key.0, span, counts });
+    }
+
+    fn add_connection(&mut self, record: &ConnectionRecord<'_>, at: u64) {
+        self.add_index_record(at);
+        self.content.ids.indexed.insert((self.content.position.section, record.conn));
+        self.declare_for_section(record, at);
+    }
+
+    /// Stores the offset of a record of the index, if it is the first of its section.
+    fn add_index_record(&mut self, at: u64) {
+        let section = self.sections.last_mut().expect("there is always a section");
+        section.records.first_at.get_or_insert(at);
     }
 
     /// Declares the connection id of a connection record for the whole section, unless an earlier

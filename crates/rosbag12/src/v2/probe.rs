@@ -6,7 +6,7 @@ use rovelog_core::internal::wire::U32Le;
 use super::wire::{Chunk, Header, IndexEntry};
 use crate::headers::Fields;
 use crate::validate::{LEN, MAX_HEADER, MAX_NAME_LEN, MORE_THAN_OP, is_beginning, may_start};
-use crate::version::{self, Version};
+use crate::version::{self, Version, VersionLine};
 use crate::wire::list_len;
 
 /// Maximum size in bytes of a record header that a search for the next record accepts. Recorders
@@ -95,16 +95,12 @@ fn ends(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if !window.has(at)? {
         return Ok(at == window.end());
     }
-    is_line(window, at)
+    Ok(line(window, at)?.is_some())
 }
 
-/// Returns whether a version line of a V2.0 bag starts at offset `at`.
-pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
-    if window.upto(at, version::PREFIX.len() as u64)? != version::PREFIX {
-        return Ok(false);
-    }
-    let head = window.upto(at, version::LINE_MAX as u64)?;
-    Ok(version::parse(head).is_ok_and(|line| line.version == Version::V2_0))
+/// Returns the version line of a V2.0 bag at offset `at`.
+pub(super) fn line(window: Window<'_>, at: u64) -> Result<Option<VersionLine>, NeedMore> {
+    version::at(window, at, Version::V2_0)
 }
 
 /// Returns the offset of the first record of a file whose version line is damaged. `head` are the
@@ -113,8 +109,7 @@ pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
 pub(crate) fn first_record(head: &[u8]) -> Option<u64> {
     let window = Window::whole(head);
     (0..head.len() as u64).find_map(|at| {
-        if is_line(window, at) == Ok(true) {
-            let line = version::parse(&head[usize::try_from(at).ok()?..]).ok()?;
+        if let Ok(Some(line)) = line(window, at) {
             return Some(at + line.len);
         }
         if !matches!(may_start(window, at, MAX_SEARCHED_HEADER), Ok(true)) {
@@ -147,7 +142,7 @@ pub(super) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
 /// at this record after damage. The bytes after the record must be valid too. For a chunk, a valid
 /// head is enough, because the chunk length may be missing.
 pub(super) fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
-    if is_line(window, at)? {
+    if line(window, at)?.is_some() {
         return Ok(true);
     }
     if !may_start(window, at, MAX_SEARCHED_HEADER)? {

@@ -12,13 +12,12 @@ use rovelog_core::internal::scan::{NeedMore, Scan, Window};
 
 use super::buffer::{Buffer, DataStatus};
 use super::compression::{Compression, DecompressionLimit, decompress};
-use super::probe::{Probe, ProbedRecord, follows, follows_top, is_line, probe, starts};
+use super::probe::{Probe, ProbedRecord, follows, follows_top, line, probe, starts};
 use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::sections::MAX_SECTIONS;
 use crate::validate::Search;
-use crate::version;
 use crate::wire::{is_list_of, list_len};
 
 /// Source from which the length of a chunk was determined.
@@ -187,9 +186,8 @@ impl TopScan {
         if !window.has(at)? {
             return Ok(Step::End);
         }
-        if is_line(window, at)? {
-            let head = window.upto(at, version::LINE_MAX as u64)?;
-            let end = at + version::parse(head).map_or(1, |line| line.len);
+        if let Some(line) = line(window, at)? {
+            let end = at + line.len;
             // The number of sections is limited, because each section needs memory and a malicious
             // file may consist of version lines only.
             if self.sections >= MAX_SECTIONS {
@@ -317,7 +315,7 @@ fn measure(window: Window<'_>, from: u64, claimed: u64) -> Result<u64, NeedMore>
         if !window.has(at)? {
             return Ok(at);
         }
-        if is_line(window, at)? {
+        if line(window, at)?.is_some() {
             return Ok(at);
         }
         let next = match probe(window, at)? {

@@ -102,9 +102,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             Format::Json => out.document(&Document::new(&name, &survey, &times))?,
             Format::Ndjson => out.document_line(&Document::new(&name, &survey, &times))?,
             Format::Csv => {
-                let problems = survey.diagnostics.list().iter();
-                out.csv(PROBLEM, problems.map(|problem| ProblemDoc::new(problem).cells()))?;
-                return Ok(status);
+                out.csv(PROBLEM, survey.diagnostics.list().iter().map(ProblemDoc::new))?;
             }
             _ => text(&mut out, input, &survey, &times, context)?,
         }

@@ -73,12 +73,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         }
         Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => {
-            let rows = docs.map(|doc| {
-                let topic = doc.topic.unwrap_or_default().to_owned();
-                [doc.kind.to_owned(), topic, doc.count.to_string(), doc.bytes.to_string()]
-            });
-            out.csv(["kind", "topic", "count", "bytes"], rows)?;
-            return Ok(Status::Done);
+            out.csv(["kind", "topic", "count", "bytes"], docs)?;
         }
         _ => {
             let whole = log.info().size.max(1);

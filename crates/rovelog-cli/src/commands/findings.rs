@@ -64,14 +64,6 @@ struct FindingDoc<'a> {
     evidence: Vec<EvidenceDoc<'a>>,
 }
 
-/// JSON document with the schema `rovelog.findings/1`, which `rovelog findings -f json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    file: String,
-    findings: Vec<FindingDoc<'a>>,
-}
-
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson])?;
     args.logs.each(context, |input| one(args, input, format, context))
@@ -86,15 +78,9 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     found.retain(|finding| args.severity.is_none_or(|severity| finding.severity >= severity));
     let mut out = context.out();
     match format {
-        Format::Json => {
-            let findings = found.iter().map(|finding| doc(finding, &times)).collect();
-            out.document(&Document { schema: "rovelog.findings/1", file: input.name(), findings })?;
-        }
-        Format::Ndjson => {
-            for finding in &found {
-                out.line(&doc(finding, &times))?;
-                out.end_record()?;
-            }
+        Format::Json | Format::Ndjson => {
+            let findings = found.iter().map(|finding| doc(finding, &times));
+            out.list(format, ("rovelog.findings/1", "findings"), &input.name(), findings)?;
         }
         _ => {
             for finding in &found {

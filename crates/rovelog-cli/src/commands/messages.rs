@@ -108,14 +108,6 @@ fn fold(texts: impl Iterator<Item = Text>) -> Vec<Folded> {
     folded
 }
 
-/// JSON document with the schema `rovelog.messages/1`, which `rovelog messages -f json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    file: String,
-    messages: Vec<Line<'a>>,
-}
-
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     args.logs.each(context, |input| one(args, input, format, context))
@@ -157,8 +149,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         })?,
         Format::Json => {
             let texts: Vec<_> = texts.collect();
-            let messages = texts.iter().map(|text| machine(text, &times, args.fold)).collect();
-            out.document(&Document { schema: "rovelog.messages/1", file: input.name(), messages })?;
+            let messages = texts.iter().map(|text| machine(text, &times, args.fold));
+            out.list(format, ("rovelog.messages/1", "messages"), &input.name(), messages)?;
         }
         Format::Csv => {
             let cells = |folded: &Folded| {
@@ -179,7 +171,6 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             } else {
                 out.csv(["time", "t_ns", "level", "source", "text"], texts.map(|folded| cells(&folded)))?;
             }
-            return Ok(context.notices.end_of_log(log.as_log(), &input.path));
         }
     }
     out.flush()?;

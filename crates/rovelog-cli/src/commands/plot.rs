@@ -319,8 +319,7 @@ fn one(
         let plot = plot::draw(&**log, &wanted, source.span, columns(args, kind));
         (plot.map_err(|error| here(error.into()))?, drawn)
     };
-    let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
-    plot.title = name.into_owned();
+    plot.title = input.title();
     if !plot.shows_frequencies() {
         let clock = times.clock();
         plot.time_label = match times.base {
@@ -367,7 +366,7 @@ fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, contex
         let later = unix.get(number).zip(first).map_or(0, |(unix, first)| unix.saturating_sub(first));
         let zero = source.span.0.saturating_sub(later);
         length = length.max(source.span.1.saturating_sub(zero));
-        let name = path.file_stem().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+        let name = source.input.stem().unwrap_or_else(|| source.input.title());
         let found = source.lines(args, &wanted, zero, columns(args, kind), context)?;
         for (group, mut lines) in groups.iter_mut().zip(found) {
             for line in &mut lines {
@@ -378,8 +377,7 @@ fn overlay(args: &Args, signals: &[String], logs: &[PathBuf], kind: Kind, contex
         status = status.max(source.report_losses(topics_of(&wanted), context));
     }
     let panels = signals.iter().zip(groups).flat_map(|(title, lines)| Panel::overlay(title, lines)).collect();
-    let file_name = |input: &Input| input.path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let names: Vec<_> = inputs.iter().filter_map(file_name).collect();
+    let names: Vec<_> = inputs.iter().map(Input::title).collect();
     let label = if args.window.is_open() {
         "seconds since the start of each log"
     } else {
@@ -428,7 +426,7 @@ fn write(
     let theme = args.theme.unwrap_or_default();
     let picture = Picture { width, height: args.height, dpi: args.dpi.unwrap_or(96), theme };
     match kind {
-        Kind::Svg => plot::svg(&plot, &picture, &mut out)?,
+        Kind::Svg => std::io::Write::write_all(&mut out, plot::svg(&plot, &picture).as_bytes())?,
         Kind::Png => plot::png(&plot, &picture, &mut out)?,
         Kind::Pdf => plot::pdf(&plot, &picture, &mut out)?,
         Kind::Text => {

@@ -46,13 +46,6 @@ struct Kind<'a> {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    file: String,
-    types: Vec<KindDoc<'a>>,
-}
-
-#[derive(Serialize)]
 struct KindDoc<'a> {
     name: &'a str,
     topics: Vec<&'a str>,
@@ -121,11 +114,9 @@ fn one(raw: bool, topics: &[String], input: &Input, format: Format, context: &Co
     });
     match format {
         Format::Text | Format::Qgc | Format::Octave => text(&mut out, &kinds)?,
-        Format::Json => {
-            let types = docs.collect();
-            out.document(&Document { schema: "rovelog.schema/1", file: input.name(), types })?;
+        Format::Json | Format::Ndjson => {
+            out.list(format, ("rovelog.schema/1", "types"), &input.name(), docs)?;
         }
-        Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => {
             let rows = kinds.iter().flat_map(|kind| {
                 rows(kind.schema).into_iter().map(|[name, ty, source, unit, values]| {
@@ -133,7 +124,6 @@ fn one(raw: bool, topics: &[String], input: &Input, format: Format, context: &Co
                 })
             });
             out.csv(["topic_type", "field", "type", "source_type", "unit", "values"], rows)?;
-            return Ok(Status::Done);
         }
     }
     out.flush()?;

@@ -121,7 +121,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             let action = format!("{action:?}").to_lowercase();
             table.row([group.clone(), name.clone(), action, count.to_string()]);
         }
-        table.write(&mut context.out())?;
+        let mut out = context.out();
+        table.write(&mut out)?;
+        out.flush()?;
     }
     let moved = report.count(Action::Moved);
     context.note(&format!("moved {}{}", count(moved, "position"), wrote(written.as_deref())));

@@ -4,7 +4,6 @@ use std::io::Write as _;
 
 use clap::ValueEnum;
 use rovelog::Topic;
-use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
@@ -44,14 +43,6 @@ enum Sort {
     Bytes,
 }
 
-/// JSON document with the schema `rovelog.topics/2`, which `rovelog topics -f json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    file: String,
-    topics: Vec<TopicDoc<'a>>,
-}
-
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     args.logs.each(context, |input| one(args, input, format, context))
@@ -82,29 +73,12 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let docs = topics.iter().map(|topic| TopicDoc::new(topic));
     match format {
         Format::Text | Format::Qgc | Format::Octave => table(&topics).write(&mut out)?,
-        Format::Json => {
-            let topics = docs.collect();
-            out.document(&Document { schema: "rovelog.topics/2", file: input.name(), topics })?;
+        Format::Json | Format::Ndjson => {
+            out.list(format, ("rovelog.topics/2", "topics"), &input.name(), docs)?;
         }
-        Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => {
             let head = ["name", "type", "count", "bytes", "first_ns", "last_ns", "rate_hz"];
-            out.csv(
-                head,
-                docs.map(|doc| {
-                    let rate = doc.rate_hz.map(|rate| format!("{rate:?}"));
-                    [
-                        doc.name.to_owned(),
-                        doc.type_name.to_owned(),
-                        doc.count.to_string(),
-                        doc.bytes.map_or_else(String::new, |bytes| bytes.to_string()),
-                        doc.first_ns.unwrap_or_default(),
-                        doc.last_ns.unwrap_or_default(),
-                        rate.unwrap_or_default(),
-                    ]
-                }),
-            )?;
-            return Ok(Status::Done);
+            out.csv(head, docs)?;
         }
     }
     out.flush()?;

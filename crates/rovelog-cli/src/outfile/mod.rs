@@ -8,6 +8,7 @@
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, OutputError, cannot_write, file_system_failure};
@@ -249,7 +250,8 @@ impl OutFolder {
             };
             let pieces = files.chunks(files.len().div_ceil(16).max(1));
             let threads: Vec<_> = pieces.map(|files| scope.spawn(move || sync(files))).collect();
-            let ended = threads.into_iter().map(|thread| thread.join().unwrap_or(Ok(())));
+            let ended =
+                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
             ended.collect::<io::Result<()>>()
         });
         let parent = self.top.parent().unwrap_or(Path::new(""));

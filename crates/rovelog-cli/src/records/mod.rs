@@ -383,7 +383,9 @@ impl<'a> Renderer<'a> {
         if self.format == Format::Csv || is_json && plan.keep == Keep::All && added.is_empty() {
             return Ok(Some(Content::Encoded(fields, fit)));
         }
-        let Ok(Value::Struct(mut values)) = fields.value() else { return Ok(None) };
+        let Value::Struct(mut values) = fields.value().map_err(|error| error.to_string())? else {
+            return Ok(None);
+        };
         if fit == Fit::Fields && plan.schema.is_some() {
             values.extend(added.iter().cloned());
         }

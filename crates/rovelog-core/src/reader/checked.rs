@@ -28,6 +28,8 @@ pub(super) struct Checked<I> {
     log_bytes: usize,
     /// Size in bytes of the largest batch so far.
     largest: usize,
+    /// Size in bytes of the buffers of the log, which other threads may fill between two checks.
+    buffer_bytes: usize,
     /// Number of bytes that were checked and are not used by batches yet.
     left: usize,
     /// True if a check has failed. No more batches are returned.
@@ -55,7 +57,8 @@ impl<I> Checked<I> {
     /// Wraps the batches of a log.
     pub(super) fn new(log: &dyn LogReader, batches: I) -> Self {
         let log_bytes = usize::try_from(log.info().size).unwrap_or(usize::MAX);
-        Self { batches, format: log.format().id, log_bytes, largest: 0, left: 0, has_failed: false }
+        let (format, buffer_bytes) = (log.format().id, log.buffer_bytes());
+        Self { batches, format, log_bytes, buffer_bytes, largest: 0, left: 0, has_failed: false }
     }
 
     fn check(&mut self) -> Result<()> {
@@ -66,7 +69,7 @@ impl<I> Checked<I> {
         }
         // The batches of a small log do not need much more memory than the log.
         self.left = needed.max(CHECK_BYTES.min(self.log_bytes.saturating_mul(COPIES)));
-        memory::check(self.left).map_err(|error| Error::io(self.format, error))
+        memory::check(self.left + self.buffer_bytes).map_err(|error| Error::io(self.format, error))
     }
 }
 

@@ -75,6 +75,8 @@ fn write_all(
     let buffers = Buffers::default();
     let mut output = Output::new(extras.profile(), &buffers, out)?;
     let mut done = None;
+    // If the compression is not built in, each thread would return this error.
+    Packer::new(options.compression)?;
     in_order(
         options.jobs,
         || Packer::new(options.compression),

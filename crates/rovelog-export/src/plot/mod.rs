@@ -127,12 +127,9 @@ pub fn draw(
     Ok(Plot::new("", panels, (0.0, seconds), "seconds since the start of the plot"))
 }
 
-/// Writes a plot as SVG.
-///
-/// # Errors
-/// Returns an error if writing to the output fails.
-pub fn svg(plot: &Plot, picture: &Picture, mut out: impl Write) -> Result<(), ExportError> {
-    Ok(out.write_all(svg::draw(plot, picture).as_bytes())?)
+/// Returns a plot as SVG.
+pub fn svg(plot: &Plot, picture: &Picture) -> String {
+    svg::draw(plot, picture)
 }
 
 /// Writes a plot as PNG.

@@ -9,8 +9,7 @@
 //! A time range is drawn from the highest level that has at least two blocks per pixel column. If
 //! even the lowest level has fewer blocks in the time range, the values are read from the log.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use rovelog::core::internal::parallel::{Jobs, in_order};
 use rovelog::{LogReader, Select};
 
 use super::model::Panel;
@@ -142,23 +141,19 @@ fn in_parts(log: &dyn LogReader, signals: &[Signal], bytes: u64) -> Result<Vec<P
         }
         collect(log, signals, &select, Pyramid::default)
     };
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let taken = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|part| *part < parts);
-        std::iter::from_fn(taken).map(|part| (part, read(part))).collect::<Vec<_>>()
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(parts);
-    let mut found = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut found = work();
-        for other in others {
-            found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        found
-    });
-    // Threads finish their parts in any order, so the parts are sorted again.
-    found.sort_by_key(|(part, _)| *part);
-    found.into_iter().map(|(_, part)| part).collect()
+    let jobs = if parts == 1 { Jobs::ONE } else { Jobs::all() };
+    let mut found = Vec::new();
+    in_order(
+        jobs,
+        || (),
+        |(), part| read(part),
+        |push| (0..parts).try_for_each(push),
+        |part: Result<Part, ExportError>| {
+            found.push(part?);
+            Ok::<_, ExportError>(())
+        },
+    )?;
+    Ok(found)
 }
 
 /// Joins the overviews of consecutive parts of a log.

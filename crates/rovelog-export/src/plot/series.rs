@@ -195,6 +195,7 @@ pub(crate) struct Reducer {
 impl Reducer {
     pub(crate) fn new((start, end): (i64, i64), width: usize) -> Self {
         let span = end.saturating_sub(start).max(1).unsigned_abs();
+        let width = width.max(1);
         Self { start, step: span / width as u64 + 1, width, columns: Vec::new(), count: 0 }
     }
 

@@ -176,9 +176,7 @@ pub fn plot(plot: &Plot, theme: Option<Theme>, mut out: impl Write) -> Result<()
     let pictures = Plot { title: String::new(), ..of(pictures) };
     if !pictures.panels.is_empty() {
         let picture = Picture { width: 1100, height: None, dpi: 96, theme: theme.unwrap_or_default() };
-        let mut drawn = Vec::new();
-        svg(&pictures, &picture, &mut drawn)?;
-        let _ = writeln!(page, "<div class=\"picture\">{}</div>", String::from_utf8_lossy(&drawn));
+        let _ = writeln!(page, "<div class=\"picture\">{}</div>", svg(&pictures, &picture));
     }
     Ok(out.write_all(page.finish(&plot.title, theme).as_bytes())?)
 }

@@ -50,16 +50,7 @@ pub(super) fn flags(
     let Some(found) = log.topic(topic) else { return Ok(Vec::new()) };
     let fields = numeric_fields(log, found.get())?.into_iter().filter(|field| take(field));
     let fields: Vec<String> = fields.collect();
-    let mut lines: Vec<(bool, Reducer)> =
-        fields.iter().map(|_| (false, Reducer::new(at.times, at.width))).collect();
-    each_row(log, topic, &fields, at, |time, values| {
-        for ((on, reducer), value) in lines.iter_mut().zip(values) {
-            *on |= *value != 0.0;
-            reducer.push(time, f64::from(u8::from(*value != 0.0)));
-        }
-    })?;
-    let found = fields.into_iter().zip(lines).filter(|(_, (on, _))| *on);
-    Ok(found.map(|(field, (_, reducer))| lane(field, &reducer, at)).collect())
+    lanes(log, topic, &fields, fields.iter().map(String::as_str), at, |values, i| values[i] != 0.0)
 }
 
 /// Returns the bits of an integer field as on/off signals, which are drawn as lanes. `names` are
@@ -70,24 +61,33 @@ pub(super) fn bits(
     names: &[&str],
     at: Span,
 ) -> Result<Vec<Series>, ExportError> {
-    let mut lines: Vec<(bool, Reducer)> =
-        names.iter().map(|_| (false, Reducer::new(at.times, at.width))).collect();
-    each_row(log, topic, &[field.to_owned()], at, |time, values| {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small integers")]
-        let word = values[0] as u64;
-        for (i, (on, reducer)) in lines.iter_mut().enumerate() {
-            let set = word >> i & 1 == 1;
-            *on |= set;
-            reducer.push(time, f64::from(u8::from(set)));
-        }
-    })?;
-    let found = names.iter().zip(lines).filter(|(_, (on, _))| *on);
-    Ok(found.map(|(name, (_, reducer))| lane((*name).to_owned(), &reducer, at)).collect())
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small integers")]
+    let is_set = |values: &[f64], bit: usize| values[0] as u64 >> bit & 1 == 1;
+    lanes(log, topic, &[field.to_owned()], names.iter().copied(), at, is_set)
 }
 
-/// Creates an on/off signal, which is drawn as a lane, from reduced values.
-fn lane(name: String, reducer: &Reducer, at: Span) -> Series {
-    let mut series = Series::new(name, reducer.points(at.zero));
-    series.look = Look::Lane;
-    series
+/// Returns on/off signals, which are drawn as lanes. `is_on` is called with the values of `fields` in
+/// a row, and with the number of the signal. Signals that are never on are omitted.
+fn lanes<'a>(
+    log: &dyn LogReader,
+    topic: &str,
+    fields: &[String],
+    names: impl Iterator<Item = &'a str>,
+    at: Span,
+    is_on: impl Fn(&[f64], usize) -> bool,
+) -> Result<Vec<Series>, ExportError> {
+    let mut lines: Vec<_> = names.map(|name| (name, false, Reducer::new(at.times, at.width))).collect();
+    each_row(log, topic, fields, at, |time, values| {
+        for (i, (_, was_on, reducer)) in lines.iter_mut().enumerate() {
+            let is_on = is_on(values, i);
+            *was_on |= is_on;
+            reducer.push(time, f64::from(u8::from(is_on)));
+        }
+    })?;
+    let lane = |(name, _, reducer): (&str, bool, Reducer)| {
+        let mut series = Series::new(name, reducer.points(at.zero));
+        series.look = Look::Lane;
+        series
+    };
+    Ok(lines.into_iter().filter(|(_, was_on, _)| *was_on).map(lane).collect())
 }

@@ -37,9 +37,7 @@ pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<
         let Some(panel) = plot.panels.first_mut() else { continue };
         panel.series.iter_mut().zip(["x", "y", "z"]).for_each(|(line, name)| name.clone_into(&mut line.name));
         let picture = Picture { width: 1100, height: None, dpi: 96, theme: Theme::Light };
-        let mut drawn = Vec::new();
-        svg(&plot, &picture, &mut drawn)?;
-        pictures.push((title, String::from_utf8_lossy(&drawn).into_owned()));
+        pictures.push((title, svg(&plot, &picture)));
     }
     if pictures.is_empty() {
         return Ok(());

@@ -507,7 +507,9 @@ fn shift_date(ranges: [Range<usize>; 3], days: i64, bytes: &mut [u8]) -> bool {
         0
     };
     let Some(new) = text::shift_days(year.saturating_add(century), month, day, days) else { return false };
-    let new = [new.year() - century, new.month().cast_signed(), new.day().cast_signed()];
+    // A year with two digits keeps two digits.
+    let year = if century > 0 { new.year().rem_euclid(100) } else { new.year() };
+    let new = [year, new.month().cast_signed(), new.day().cast_signed()];
     for (range, value) in ranges.into_iter().zip(new) {
         let len = range.len();
         bytes[range].copy_from_slice(&value.to_le_bytes()[..len]);

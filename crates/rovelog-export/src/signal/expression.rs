@@ -117,6 +117,28 @@ pub(super) enum Binary {
     Or,
 }
 
+/// Binary operators with their precedence. If one operator starts with another, the longer operator
+/// comes first, so that `<=` is not read as `<`. The unary operators have the precedences 3 and 7.
+pub(super) const OPERATORS: &[(&str, Binary, u8)] = &[
+    ("||", Binary::Or, 1),
+    ("or", Binary::Or, 1),
+    ("&&", Binary::And, 2),
+    ("and", Binary::And, 2),
+    ("<=", Binary::LessEqual, 4),
+    (">=", Binary::GreaterEqual, 4),
+    ("==", Binary::Equal, 4),
+    ("!=", Binary::NotEqual, 4),
+    ("<", Binary::Less, 4),
+    (">", Binary::Greater, 4),
+    ("+", Binary::Add, 5),
+    ("-", Binary::Sub, 5),
+    ("**", Binary::Pow, 8),
+    ("*", Binary::Mul, 6),
+    ("/", Binary::Div, 6),
+    ("%", Binary::Rem, 6),
+    ("^", Binary::Pow, 8),
+];
+
 impl Binary {
     /// Applies the operator to two values. A comparison with NaN is false, even with `!=`, so that
     /// a missing value never fulfills a condition.
@@ -152,23 +174,9 @@ impl Binary {
         matches!(self, Less | LessEqual | Greater | GreaterEqual | Equal | NotEqual)
     }
 
+    /// Returns the operator as written in expressions.
     fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Sub => "-",
-            Self::Mul => "*",
-            Self::Div => "/",
-            Self::Rem => "%",
-            Self::Pow => "^",
-            Self::Less => "<",
-            Self::LessEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterEqual => ">=",
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-            Self::And => "and",
-            Self::Or => "or",
-        }
+        OPERATORS.iter().find(|(_, operator, _)| *operator == self).map_or("", |(sign, ..)| sign)
     }
 }
 

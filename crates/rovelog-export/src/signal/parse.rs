@@ -4,7 +4,7 @@
 //! quotient. The parser therefore looks up names in the log while it parses. It tries the longest
 //! name first: if the log has a signal `a/b`, that signal is used, otherwise `a` is divided by `b`.
 
-use super::expression::{Arity, Binary, FUNCTIONS, Node, SERIES};
+use super::expression::{Arity, Binary, FUNCTIONS, Node, OPERATORS, SERIES};
 use super::unit::Unit;
 
 /// Maximum nesting depth of an expression. The parser and the evaluation are recursive, so a deeper
@@ -34,28 +34,6 @@ pub(super) struct Parser<'a, 's> {
     series: usize,
     scope: &'s mut dyn Scope,
 }
-
-/// Binary operators with their precedence. If one operator starts with another, the longer operator
-/// comes first, so that `<=` is not read as `<`. The unary operators have the precedences 3 and 7.
-const OPERATORS: &[(&str, Binary, u8)] = &[
-    ("||", Binary::Or, 1),
-    ("or", Binary::Or, 1),
-    ("&&", Binary::And, 2),
-    ("and", Binary::And, 2),
-    ("<=", Binary::LessEqual, 4),
-    (">=", Binary::GreaterEqual, 4),
-    ("==", Binary::Equal, 4),
-    ("!=", Binary::NotEqual, 4),
-    ("<", Binary::Less, 4),
-    (">", Binary::Greater, 4),
-    ("+", Binary::Add, 5),
-    ("-", Binary::Sub, 5),
-    ("**", Binary::Pow, 8),
-    ("*", Binary::Mul, 6),
-    ("/", Binary::Div, 6),
-    ("%", Binary::Rem, 6),
-    ("^", Binary::Pow, 8),
-];
 
 /// Precedence of the operator `not`. It is lower than that of comparisons, so `not a < b` means
 /// `not (a < b)`.

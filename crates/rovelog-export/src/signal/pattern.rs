@@ -69,10 +69,12 @@ pub fn split_list(text: &str) -> impl Iterator<Item = &str> {
 fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
     if let Some(open) = text.find('{') {
         let close = closing(text, open).ok_or_else(|| format!("{text}: a {{ has no closing }}"))?;
-        for choice in split_list(&text[open + 1..close]) {
-            expand(&[&text[..open], choice, &text[close + 1..]].concat(), choices)?;
+        let mut names = split_list(&text[open + 1..close]).peekable();
+        if names.peek().is_none() {
+            return Err(format!("{text}: {{}} contains no names"));
         }
-        return Ok(());
+        return names
+            .try_for_each(|name| expand(&[&text[..open], name, &text[close + 1..]].concat(), choices));
     }
     // Brackets without a range, such as `q[1]`, are part of the name and stay unchanged.
     let range = text.match_indices('[').find_map(|(open, _)| {
@@ -180,6 +182,7 @@ mod tests {
         assert_eq!(found("*.y"), "pos.y");
         assert_eq!(found("*"), "pos.x pos.y q[0] q[1] q[2] qq");
         assert_eq!((found("x"), found("po")), (String::new(), String::new()));
+        assert!(Pattern::new("{}").is_err() && Pattern::new("a.{ , }").is_err());
         assert!(Pattern::new("{a,b").is_err() && Pattern::new("q[3..1]").is_err());
         assert!(Pattern::new("q[0..999999999]").is_err());
         let list: Vec<_> = split_list("q, {a,b}.x,atan2(y,x),").collect();

@@ -13,7 +13,8 @@ use arrow_array::types::{
     DurationNanosecondType, Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type,
 };
 use arrow_array::{
-    Array as _, ArrayRef, Int64Array, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt64Array,
+    Array as _, ArrayRef, FixedSizeListArray, Int64Array, ListArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StructArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
@@ -46,6 +47,8 @@ enum Conversion {
     /// Converts unsigned integers to signed integers. Values that do not fit become null and are
     /// counted.
     Signed,
+    /// Converts the members of a nested column to types that Spark can read.
+    Nested,
 }
 
 /// A column of the table.
@@ -222,6 +225,52 @@ fn apply_conversion(
             *lost_count += (signed.null_count() - array.null_count()) as u64;
             Arc::new(signed)
         }
+        Conversion::Nested => nested_for_spark(array, to, lost_count),
+    }
+}
+
+/// Returns the field of a nested column with a type that Spark can read. Unsigned 64-bit integers,
+/// times and durations become signed integers.
+fn spark_field(field: &Field) -> Field {
+    let inner = |field: &Arc<Field>| Arc::new(spark_field(field));
+    let data_type = match field.data_type() {
+        DataType::UInt64 => return field.clone().with_data_type(DataType::Int64).with_nullable(true),
+        DataType::Timestamp(..) | DataType::Duration(_) => DataType::Int64,
+        DataType::List(item) => DataType::List(inner(item)),
+        DataType::FixedSizeList(item, len) => DataType::FixedSizeList(inner(item), *len),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        other => other.clone(),
+    };
+    field.clone().with_data_type(data_type)
+}
+
+/// Converts a column, or a member of a nested column, to the type `to` of [`spark_field`].
+fn nested_for_spark(array: ArrayRef, to: &DataType, lost_count: &mut u64) -> ArrayRef {
+    let nulls = array.nulls().cloned();
+    match (array.data_type(), to) {
+        (from, to) if from == to => array,
+        (DataType::UInt64, _) => apply_conversion(array, Conversion::Signed, to, lost_count),
+        (DataType::Timestamp(..) | DataType::Duration(_), _) => {
+            apply_conversion(array, Conversion::Integers, to, lost_count)
+        }
+        (DataType::List(_), DataType::List(item)) => {
+            let list = array.as_list::<i32>();
+            let values = nested_for_spark(Arc::clone(list.values()), item.data_type(), lost_count);
+            Arc::new(ListArray::new(Arc::clone(item), list.offsets().clone(), values, nulls))
+        }
+        (DataType::FixedSizeList(..), DataType::FixedSizeList(item, len)) => {
+            let values = Arc::clone(array.as_fixed_size_list().values());
+            let values = nested_for_spark(values, item.data_type(), lost_count);
+            Arc::new(FixedSizeListArray::new(Arc::clone(item), *len, values, nulls))
+        }
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let members = array.as_struct().columns().iter().zip(fields);
+            let member = |(member, field): (&ArrayRef, &Arc<Field>)| {
+                nested_for_spark(Arc::clone(member), field.data_type(), lost_count)
+            };
+            Arc::new(StructArray::new(fields.clone(), members.map(member).collect(), nulls))
+        }
+        _ => array,
     }
 }
 
@@ -290,6 +339,9 @@ impl ColumnBuilder {
             DataType::UInt64 if rules.spark => {
                 let field = field.with_data_type(DataType::Int64).with_nullable(true);
                 self.push(field, source, Conversion::Signed);
+            }
+            ty if rules.spark && ty.is_nested() => {
+                self.push(spark_field(&field), source, Conversion::Nested);
             }
             _ => self.push(field, source, Conversion::None),
         }

@@ -238,18 +238,24 @@ impl Decoder {
         self.before = Some(packet.blocks[0].azimuth.get());
     }
 
+    /// Returns the number of blocks of a firing, which are converted together. In dual return mode, a
+    /// firing has the strongest and the last return of each bank of lasers, and an HDL-64E has two
+    /// banks.
+    pub(super) fn blocks_per_firing(&self) -> usize {
+        match self.mode {
+            ReturnMode::Dual if self.model.is_hdl64() => 4,
+            ReturnMode::Dual => 2,
+            _ => 1,
+        }
+    }
+
     /// Returns the number of the block to convert after `block`. In dual return mode, the two
     /// blocks of a firing are converted together.
     fn next(&self, block: usize) -> usize {
-        match (self.mode, self.model) {
-            (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => {
-                if block % 4 == 1 {
-                    block + 3
-                } else {
-                    block + 1
-                }
-            }
-            (ReturnMode::Dual, _) => block + 2,
+        match self.blocks_per_firing() {
+            // The blocks 0 and 2 are of the upper bank, and 1 and 3 of the lower bank.
+            4 if block % 4 == 1 => block + 3,
+            2 => block + 2,
             _ => block + 1,
         }
     }
@@ -257,9 +263,9 @@ impl Decoder {
     /// In dual return mode, returns the numbers of the blocks with the strongest and the last
     /// return of a firing. Returns `None` in other return modes.
     fn partner(&self, block: usize) -> Option<(usize, usize)> {
-        match (self.mode, self.model) {
-            (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => Some((block, block + 2)),
-            (ReturnMode::Dual, _) => Some((block + 1, block)),
+        match self.blocks_per_firing() {
+            4 => Some((block, block + 2)),
+            2 => Some((block + 1, block)),
             _ => None,
         }
     }

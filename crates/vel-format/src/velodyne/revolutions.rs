@@ -231,7 +231,7 @@ impl Revolutions<'_> {
         let PacketCursor { nanos, offset, packets, packet: number, block, .. } = self.packets;
         let time = self.clock.at(nanos, packets, number);
         if block == 0 {
-            let paused = time.saturating_sub(self.last_time).abs() > MAX_PAUSE;
+            let paused = time.abs_diff(self.last_time) > MAX_PAUSE.unsigned_abs();
             let is_long = |current: &RevolutionStart| {
                 time.saturating_sub(current.nanos) >= LONGEST.0 || self.filled >= LONGEST.1
             };
@@ -243,9 +243,7 @@ impl Revolutions<'_> {
                 return Some(RevolutionStart { partial: true, ..ended });
             }
         }
-        // In dual return mode, two blocks belong to the same firing and must not be separated.
-        let step = if self.decoder.mode() == ReturnMode::Dual { 2 } else { 1 };
-        let end = self.cuts.find(packet, (block..12).step_by(step));
+        let end = self.cuts.find(packet, (block..12).step_by(self.decoder.blocks_per_firing()));
         let current = *self.current.get_or_insert(RevolutionStart { nanos: time, offset, partial: true });
         let since_start = i32::try_from(time.saturating_sub(current.nanos)).unwrap_or(i32::MAX);
         let blocks = block..end.unwrap_or(12);

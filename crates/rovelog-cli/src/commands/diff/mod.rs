@@ -184,14 +184,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     match format {
         Format::Json => out.document(&document)?,
         Format::Ndjson => document.rows().iter().try_for_each(|row| out.line(row))?,
-        Format::Csv => {}
+        Format::Csv => out.csv(Row::HEAD, document.rows())?,
         _ => text(&mut out, &document, !args.fields.is_empty())?,
     }
     out.flush()?;
-    if format == Format::Csv {
-        let rows = document.rows().into_iter().map(Row::cells);
-        out.csv(Row::HEAD, rows)?;
-    }
     let lost = context.notices.end_of_log(log_a.as_log(), &a.path);
     let lost = lost.max(context.notices.end_of_log(log_b.as_log(), &b.path));
     let lost = lost.max(context.notices.losses(&document.losses));

@@ -19,10 +19,4 @@ pub(super) struct Row {
 impl Row {
     /// Columns of the CSV output.
     pub(super) const HEAD: [&'static str; 6] = ["what", "name", "property", "change", "a", "b"];
-
-    pub(super) fn cells(self) -> [String; 6] {
-        let Self { what, name, property, change, a, b } = self;
-        let cell = Option::unwrap_or_default;
-        [what.to_owned(), name, property.to_owned(), change.to_owned(), cell(a), cell(b)]
-    }
 }

@@ -36,14 +36,6 @@ struct EventDoc<'a> {
     offset: u64,
 }
 
-/// JSON document with the schema `rovelog.events/1`, which `rovelog events -f json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    file: String,
-    events: Vec<EventDoc<'a>>,
-}
-
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let conditions: Vec<&str> =
         args.arguments.iter().filter_map(|argument| Args::condition(argument)).collect();
@@ -102,15 +94,9 @@ fn one(args: &Args, input: &Input, log: &AnyLog, format: Format, context: &Conte
                 out.end_record()?;
             }
         }
-        Format::Ndjson => {
-            for line in &lines {
-                out.line(&doc(line, &times))?;
-                out.end_record()?;
-            }
-        }
-        Format::Json => {
-            let events = lines.iter().map(|line| doc(line, &times)).collect();
-            out.document(&Document { schema: "rovelog.events/1", file: input.name(), events })?;
+        Format::Json | Format::Ndjson => {
+            let events = lines.iter().map(|line| doc(line, &times));
+            out.list(format, ("rovelog.events/1", "events"), &input.name(), events)?;
         }
         Format::Csv => {
             let rows = lines.iter().map(|line| {
@@ -122,7 +108,6 @@ fn one(args: &Args, input: &Input, log: &AnyLog, format: Format, context: &Conte
                 [time, t_ns, kind.to_owned(), level.to_owned(), name.to_owned(), text.into_owned()]
             });
             out.csv(["time", "t_ns", "kind", "level", "name", "text"], rows)?;
-            return Ok(context.notices.end_of_log(log.as_log(), &input.path));
         }
     }
     out.flush()?;

@@ -69,7 +69,7 @@ pub(super) fn compare(
         Format::Csv => {
             let rows =
                 pairs.iter().map(|(name, a, b)| [(*name).clone(), shown(a.as_ref()), shown(b.as_ref())]);
-            return out.csv(["name", "a", "b"], rows);
+            out.csv(["name", "a", "b"], rows)?;
         }
     }
     Ok(out.flush()?)

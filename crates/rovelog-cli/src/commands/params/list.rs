@@ -38,14 +38,6 @@ struct ChangeDoc<'a> {
     offset: u64,
 }
 
-/// JSON document with the schema `rovelog.params/1`, which `rovelog params -f json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    file: String,
-    params: Vec<ParamDoc<'a>>,
-}
-
 pub(super) fn list(
     file: &Path,
     params: &BTreeMap<String, Param>,
@@ -54,7 +46,7 @@ pub(super) fn list(
     context: &Context,
 ) -> Result<(), Failure> {
     let mut out = context.out();
-    let mut docs = params.iter().map(|(name, param)| ParamDoc {
+    let docs = params.iter().map(|(name, param)| ParamDoc {
         name,
         type_name: param.value.as_ref().map(type_name),
         value: param.value.as_ref(),
@@ -73,11 +65,9 @@ pub(super) fn list(
     });
     match format {
         Format::Text | Format::Qgc | Format::Octave => text(&mut out, params, times)?,
-        Format::Json => {
-            let file = file.to_string_lossy().into_owned();
-            out.document(&Document { schema: "rovelog.params/1", file, params: docs.collect() })?;
+        Format::Json | Format::Ndjson => {
+            out.list(format, ("rovelog.params/1", "params"), &file.to_string_lossy(), docs)?;
         }
-        Format::Ndjson => docs.try_for_each(|doc| out.line(&doc))?,
         Format::Csv => {
             let head = ["name", "type", "value", "system_default", "setup_default", "last_value"];
             let rows = params.iter().map(|(name, param)| {
@@ -91,7 +81,7 @@ pub(super) fn list(
                     shown(last),
                 ]
             });
-            return out.csv(head, rows);
+            out.csv(head, rows)?;
         }
     }
     Ok(out.flush()?)

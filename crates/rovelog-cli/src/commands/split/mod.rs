@@ -89,9 +89,7 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn new(args: &'a Args, input: &Input, format: &'static FormatInfo) -> Self {
-        let stem = if input.is_stdin() { None } else { input.path.file_stem() };
-        let stem = stem.map_or_else(|| "part".into(), |stem| stem.to_string_lossy().into_owned());
-        Self { args, format, stem }
+        Self { args, format, stem: input.stem().unwrap_or_else(|| "part".to_owned()) }
     }
 
     /// In some formats, a recording may consist of several files. Returns the name under which a

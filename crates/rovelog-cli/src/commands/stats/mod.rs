@@ -257,7 +257,7 @@ fn ndjson(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn csv(out: Out, sections: Sections<'_>) -> Result<(), Failure> {
+fn csv(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
     let head = [
         "section",
         "start",

@@ -158,8 +158,7 @@ fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context:
         if track.is_empty() {
             return Err(here(no_fix_failure("track", &tally, args)));
         }
-        let stem = input.path.file_stem();
-        track.name = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        track.name = input.stem().unwrap_or_default();
         match (target, file) {
             (Target::Map(format), Some((mut out, path))) => {
                 write(&track, format, args, &mut out)?;

@@ -125,7 +125,6 @@ pub(super) fn write(
         Format::Ndjson => {
             for (_, row) in rows {
                 out.line(&row)?;
-                out.end_record()?;
             }
             Ok(std::io::Write::flush(&mut out)?)
         }

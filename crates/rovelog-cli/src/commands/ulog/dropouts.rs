@@ -28,15 +28,6 @@ pub(super) struct Args {
     logs: LogArgs,
 }
 
-/// JSON document with the schema `rovelog.dropouts/2`, which `rovelog ulog dropouts -f json`
-/// prints.
-#[derive(Serialize)]
-struct Document {
-    schema: &'static str,
-    file: String,
-    dropouts: Vec<DropoutDoc>,
-}
-
 #[derive(Serialize)]
 struct DropoutDoc {
     time: Option<String>,
@@ -81,8 +72,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
             offset: Count(dropout.offset),
             topics: losses.iter().filter(|loss| loss.dropout == number).map(loss).collect(),
         });
-        let dropouts = dropouts.collect();
-        out.document(&Document { schema: "rovelog.dropouts/2", file: input.name(), dropouts })?;
+        out.list(format, ("rovelog.dropouts/2", "dropouts"), &input.name(), dropouts)?;
         return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
     for (number, dropout) in dropouts.iter().enumerate() {

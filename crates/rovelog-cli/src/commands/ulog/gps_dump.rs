@@ -2,15 +2,14 @@
 //! receiver exchanged.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use rovelog::ulog_format::px4::gps_dump;
 
 use crate::context::{Context, Format};
+use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
-use crate::outfile::{OutArgs, OutFile};
-use crate::text::count;
+use crate::text::{count, wrote};
 
 const MORE: &str = "\
 The data is written in the protocol of the receiver (UBX, NMEA, RTCM), as logged in the topic \
@@ -26,23 +25,20 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// Output file for the extracted data
-    #[arg(short, long, value_name = "OUT", required = true)]
-    output: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Extract the data sent to the GPS receiver instead of the data received from it
     #[arg(long)]
     to_device: bool,
     /// Number of the GPS receiver, counted from 0; default 0
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     instance: u8,
-    #[command(flatten)]
-    out: OutArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     let input = args.log.input()?;
-    let mut out = OutFile::create(&args.output, &input.files(context), args.out)?;
+    let mut out = args.output.create("receiver.ubx", &input.files(context), context)?;
     let log = input.open(context)?;
     let mut bytes = 0;
     let wanted = gps_dump(input.ulog(&log)?)
@@ -64,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         )
         .at(&input.path));
     }
-    out.finish()?;
-    context.note(&format!("wrote {} to {}", count(bytes, "byte"), args.output.display()));
+    let written = out.finish()?;
+    context.note(&format!("extracted {}{}", count(bytes, "byte"), wrote(written.as_deref())));
     Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }

@@ -10,6 +10,7 @@ use crate::ExportError;
 use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span, States};
 use crate::findings::{Kind, Severity, digits, seconds};
+use crate::provenance::name_and_instance;
 
 /// Test ratio above which EKF2 rejects a measurement. Source: PX4's `EstimatorStatus.msg`, and
 /// flight-review-rs.
@@ -46,8 +47,10 @@ const JUMPS: [[&str; 5]; 4] = [
 
 /// Adds the checks of all instances of the estimator.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) -> Result<(), ExportError> {
-    for (instance, topic) in topics(log, "estimator_status").enumerate() {
-        let used = Rc::new(times_in_use(log, instance as f64)?);
+    for topic in topics(log, "estimator_status") {
+        let (_, instance) = name_and_instance(&topic.name);
+        let instance = instance.and_then(|number| number.parse().ok()).unwrap_or(0.0);
+        let used = Rc::new(times_in_use(log, instance)?);
         for [field, name] in RATIOS {
             let used = Rc::clone(&used);
             let test =
