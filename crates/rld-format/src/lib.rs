@@ -143,6 +143,7 @@
 //! - [`LogReader::recover`] and [`RldWriter`] write new logs. [`csv`] reads
 //!   and writes the logger's CSV, and [`calibration`] reads its calibration files.
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod analysis;
 mod bits;

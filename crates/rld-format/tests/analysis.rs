@@ -151,8 +151,7 @@ fn windows_contain_the_rows_that_start_in_them() {
     let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
     let whole = sums.stats(0..reader.rows());
     let second = 1_000_000_000;
-    let windows: Vec<_> =
-        Windows::new(&mut sums, second, Phase::Start, &times, (reader.rows(), 1000)).collect();
+    let windows: Vec<_> = Windows::new(second, Phase::Start, &times, (reader.rows(), 1000)).collect();
     let mut total = Stats::default();
     let mut next = 0;
     for window in &windows {
@@ -161,15 +160,14 @@ fn windows_contain_the_rows_that_start_in_them() {
         // Row r starts r * 1 003 520 ns after the first row.
         let starts = |row: u64| i128::from(row) * i128::from(TRUE_SECOND) / 1000;
         assert_eq!(starts(window.rows.start) / i128::from(second), i128::from(window.number));
-        total.merge(&window.stats);
+        total.merge(&sums.stats(window.rows.clone()));
     }
     assert_eq!((next, &total), (reader.rows(), &whole));
     assert_eq!(
         windows.iter().map(|window| window.partial).collect::<Vec<_>>(),
         [false, false, false, false, false, true]
     );
-    let clocked: Vec<_> =
-        Windows::new(&mut sums, second, Phase::Clock, &times, (reader.rows(), 1000)).collect();
+    let clocked: Vec<_> = Windows::new(second, Phase::Clock, &times, (reader.rows(), 1000)).collect();
     assert!(clocked[0].partial && clocked[0].rows.end < 997);
     let first = times.time(clocked[1].rows.start).expect("a time");
     assert!(first.rem_euclid(second) < 1_003_520, "{first}");
@@ -188,10 +186,9 @@ fn events_are_joined_across_fewer_rows_than_requested() {
     }
     writer.block(&BlockTimes::new(1, 1).expect("block times"), &rows).expect("memory");
     let reader = open(&writer.finish_in_place().expect("memory").0.into_inner().into());
-    let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
-    let mut events = |join: u64| {
+    let events = |join: u64| {
         let threshold = Threshold::new(3, 3).joined_within(join);
-        Events::of_channel(&reader, &mut sums, 0, threshold).map(|event| event.rows).collect::<Vec<_>>()
+        Events::of_channel(&reader, 0, threshold).collect::<Vec<_>>()
     };
     assert_eq!(events(0), [1..2, 3..5, 7..8, 11..12]);
     assert_eq!(events(1), events(0));
@@ -218,9 +215,8 @@ fn windows_within_a_gap_are_skipped() {
     }
     let reader = open(&writer.finish_in_place().expect("memory").0.into_inner().into());
     let times = reader.times(TimeOptions::default());
-    let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
     let window = i64::try_from(2 * BLOCK).expect("small");
-    let windows = Windows::new(&mut sums, window, Phase::Start, &times, (reader.rows(), 1000));
+    let windows = Windows::new(window, Phase::Start, &times, (reader.rows(), 1000));
     let found: Vec<_> = windows.map(|window| (window.number, window.rows, window.partial)).collect();
     let far = 250_000_000;
     assert_eq!(found, [(0, 0..40, false), (1, 40..60, false), (far, 60..120, true)]);
@@ -232,7 +228,7 @@ fn states_and_events_are_those_of_a_plain_scan() {
     let bit = reader.channel("I2L_valid").expect("a channel");
     let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
     let whole = sums.stats(0..reader.rows());
-    let runs: Vec<_> = StateRuns::new(&reader, &mut sums, &[bit]).collect();
+    let runs: Vec<_> = StateRuns::new(&reader, &[bit]).collect();
     assert!(runs.len() > 50, "{} runs", runs.len());
     let mut total = Stats::default();
     for run in &runs {
@@ -241,7 +237,7 @@ fn states_and_events_are_those_of_a_plain_scan() {
                 .clone()
                 .all(|row| u64::from(reader.row(row).and_then(|r| r.bit(bit)).expect("a bit")) == run.state)
         );
-        total.merge(&run.stats);
+        total.merge(&sums.stats(run.rows.clone()));
     }
     assert_eq!(total, whole);
 
@@ -249,8 +245,7 @@ fn states_and_events_are_those_of_a_plain_scan() {
     let value = |row: u64| reader.row(row).and_then(|row| row.raw(v1)).expect("a value");
     let mean = i64::try_from(whole.channels[v1 - 8].sum / i128::from(whole.rows)).expect("small");
     let threshold = Threshold::new(mean, mean);
-    let events: Vec<_> =
-        Events::of_channel(&reader, &mut sums, v1, threshold).map(|event| event.rows).collect();
+    let events: Vec<_> = Events::of_channel(&reader, v1, threshold).collect();
     let above: u64 = events.iter().map(|rows| rows.end - rows.start).sum();
     assert_eq!(above, (0..reader.rows()).filter(|row| value(*row) >= mean).count() as u64);
     assert!(events.windows(2).all(|pair| pair[0].end < pair[1].start));
@@ -258,8 +253,7 @@ fn states_and_events_are_those_of_a_plain_scan() {
     // If events are joined and have a minimum length, there are fewer events, and only short events
     // are dropped.
     let threshold = Threshold::new(mean, mean).joined_within(50).at_least(20);
-    let joined: Vec<_> =
-        Events::of_channel(&reader, &mut sums, v1, threshold).map(|event| event.rows).collect();
+    let joined: Vec<_> = Events::of_channel(&reader, v1, threshold).collect();
     assert!(joined.len() < events.len());
     assert!(joined.iter().all(|rows| rows.end - rows.start >= 20));
     assert!(joined.windows(2).all(|pair| pair[1].start - pair[0].end >= 50));

@@ -133,6 +133,7 @@
 //! - [`columns`](rovelog_core::TopicRef#method.columns) and `BagReader::batches`: return topics as
 //!   Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "arrow")]
 mod columns;

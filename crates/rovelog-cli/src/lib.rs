@@ -3,6 +3,7 @@
 //! The command line is a library because two programs use it: the binary `rovelog`, and the script
 //! `rovelog` of the Python package. The package also calls the function that compares two logs.
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod args;
 mod commands;

@@ -13,6 +13,7 @@
 //! The format crates, such as `ulog-format`, implement [`LogReader`] and [`LogStream`] with these
 //! types. The facade `rovelog` opens logs of all formats.
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod diagnostic;
 pub mod error;

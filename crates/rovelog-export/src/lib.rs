@@ -29,6 +29,7 @@
 //!
 //! Most exports only use [`rovelog::LogReader`], so they accept logs of any format.
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod bag2;
 pub mod cloud;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rovelog::core::internal::parallel::Jobs;
 use rovelog::rld_format::analysis::{
-    Accumulator, Phase, StateRuns, Stats, StatsOptions, Sums, Windows, currents,
+    Accumulator, Phase, StateRun, StateRuns, Stats, StatsOptions, Sums, Windows, currents,
 };
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
@@ -120,15 +120,7 @@ pub(crate) fn rld_energy<'py>(
     let phase = if clock { Phase::Clock } else { Phase::Start };
     let window = window.map(|nanos| (nanos, phase));
     let selected = log.rows_selected(&range.limit(Select::all()));
-    // The sums over one contiguous range of rows are computed on all processors. Time windows and
-    // states require the rows in order, so their sums are computed on one processor.
-    let sections = reader.run(py, || match (window, &selected[..]) {
-        (None, [rows]) if bits.is_empty() => {
-            let stats = sums.stats_on(Jobs::all(), rows.clone());
-            Ok(vec![Section { window: None, state: None, first: Some(rows.start), stats }])
-        }
-        _ => Ok(sections_of(log, &mut sums, window, &bits, &selected)),
-    })?;
+    let sections = reader.run(py, || Ok(sections_of(log, &mut sums, window, &bits, &selected)))?;
     py.check_signals()?;
     let times = log.record_times();
     let rate = log.header().lead_in.sample_rate.get();
@@ -173,78 +165,51 @@ fn no_power_error(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> Py
 
 /// Returns the sections of the selected rows. There is one section for each time window, for each
 /// state of `bits`, or for each state within each time window.
-fn sections_of<'a>(
-    log: &'a RldReader,
-    sums: &mut Accumulator<'a>,
+fn sections_of(
+    log: &RldReader,
+    sums: &mut Accumulator<'_>,
     window: Option<(i64, Phase)>,
     bits: &[usize],
     selected: &[Range<u64>],
 ) -> Vec<Section> {
     let rows = log.rows();
-    let is_whole_log = matches!(selected, [all] if *all == (0..rows));
-    let Some((nanos, phase)) = window else {
-        if bits.is_empty() {
-            let mut stats = Stats::default();
-            for range in selected {
-                stats.merge(&sums.stats(range.clone()));
-            }
-            let first = selected.first().map(|range| range.start);
-            return vec![Section { window: None, state: None, first, stats }];
+    if window.is_none() && bits.is_empty() {
+        let mut stats = Stats::default();
+        for range in selected {
+            stats.merge(&sums.stats_on(Jobs::all(), range.clone()));
         }
-        // A state may occur many times in a log. The sums of all occurrences are merged.
-        let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
-        if is_whole_log {
-            for run in StateRuns::new(log, sums, bits) {
-                totals.entry(run.state).or_default().merge(&run.stats);
-            }
-        } else {
-            for (state, rows) in selected_runs(log, sums, bits, selected) {
-                totals.entry(state).or_default().merge(&sums.stats(rows));
-            }
-        }
-        let section = |(state, stats)| Section { window: None, state: Some(state), first: None, stats };
-        return totals.into_iter().map(section).collect();
-    };
+        let first = selected.first().map(|range| range.start);
+        return vec![Section { window: None, state: None, first, stats }];
+    }
     let rate = log.header().lead_in.sample_rate.get();
-    let windows = Windows::new(sums, nanos, phase, log.record_times(), (rows, rate));
-    if bits.is_empty() && is_whole_log {
-        let section = |window: rovelog::rld_format::analysis::Window| Section {
-            window: Some(window.number),
-            state: None,
-            first: Some(window.rows.start).filter(|_| !window.rows.is_empty()),
-            stats: window.stats,
-        };
-        return windows.map(section).collect();
+    let windows = window.map(|(nanos, phase)| Windows::new(nanos, phase, log.record_times(), (rows, rate)));
+    let windows = windows.map(|windows| windows.map(|window| (window.number, window.rows)).collect());
+    let runs: Vec<StateRun> = match bits {
+        [] => vec![StateRun { state: 0, rows: 0..rows }],
+        bits => StateRuns::new(log, bits).collect(),
+    };
+    let is_windowed = windows.is_some();
+    let windows: Vec<_> = windows.unwrap_or_else(|| vec![(0, 0..rows)]);
+    let mut sections = states_in_windows(sums, &windows, &selected_runs(runs, selected));
+    for section in &mut sections {
+        if !is_windowed {
+            (section.window, section.first) = (None, None);
+        }
+        section.state = section.state.filter(|_| !bits.is_empty());
     }
-    let windows: Vec<(u64, Range<u64>)> = windows.map(|window| (window.number, window.rows)).collect();
-    if bits.is_empty() {
-        let runs = selected.iter().map(|rows| (0, rows.clone())).collect();
-        let found = states_in_windows(sums, &windows, runs).into_iter();
-        return found.map(|section| Section { state: None, ..section }).collect();
-    }
-    let runs = selected_runs(log, sums, bits, selected);
-    states_in_windows(sums, &windows, runs)
+    sections
 }
 
-/// Returns the periods during which the binary channels do not change, as pairs of state and rows.
-/// Only the selected rows are included.
-fn selected_runs<'a>(
-    log: &'a RldReader,
-    sums: &mut Accumulator<'a>,
-    bits: &[usize],
-    selected: &[Range<u64>],
-) -> Vec<(u64, Range<u64>)> {
-    let mut runs = Vec::new();
-    for run in StateRuns::new(log, sums, bits) {
-        // There are few selected ranges, so each period is compared with all of them.
-        for range in selected {
+/// Returns the parts of the periods that are in the selected rows.
+fn selected_runs(runs: Vec<StateRun>, selected: &[Range<u64>]) -> Vec<StateRun> {
+    // There are few selected ranges, so each period is compared with all of them.
+    let parts = runs.into_iter().flat_map(|run| {
+        selected.iter().map(move |range| {
             let rows = run.rows.start.max(range.start)..run.rows.end.min(range.end);
-            if !rows.is_empty() {
-                runs.push((run.state, rows));
-            }
-        }
-    }
-    runs
+            StateRun { state: run.state, rows }
+        })
+    });
+    parts.filter(|run| !run.rows.is_empty()).collect()
 }
 
 /// Cuts periods with a constant state at the ends of time windows. Then merges the sums of each
@@ -256,11 +221,11 @@ fn selected_runs<'a>(
 fn states_in_windows(
     sums: &mut Accumulator<'_>,
     windows: &[(u64, Range<u64>)],
-    runs: Vec<(u64, Range<u64>)>,
+    runs: &[StateRun],
 ) -> Vec<Section> {
     let mut windows = windows.iter().peekable();
     let mut totals: BTreeMap<(u64, u64), (u64, Stats)> = BTreeMap::new();
-    for (state, rows) in runs {
+    for StateRun { state, rows } in runs {
         let mut from = rows.start;
         while from < rows.end {
             // Skips all windows that end before the remaining rows of the period.
@@ -268,7 +233,7 @@ fn states_in_windows(
             let Some((number, window)) = windows.peek() else { break };
             let end = rows.end.min(window.end);
             let (_, stats) =
-                totals.entry((*number, state)).or_insert_with(|| (window.start, Stats::default()));
+                totals.entry((*number, *state)).or_insert_with(|| (window.start, Stats::default()));
             stats.merge(&sums.stats(from..end));
             from = end;
         }

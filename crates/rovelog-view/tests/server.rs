@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rovelog_view::{View, ViewOptions};
 
@@ -245,26 +245,18 @@ fn wide_log(path: &Path, fields: usize) {
     std::fs::write(path, log).unwrap();
 }
 
+/// The fields of a topic are listed once per request. If they were listed for each signal, this test
+/// would take minutes.
 #[test]
-fn signals_of_a_topic_with_many_fields_are_fast() {
+fn many_signals_of_a_topic_with_many_fields_are_read_by_one_request() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wide.ulg");
     wide_log(&path, 16_000);
     let server = start(&[path.to_str().unwrap()]);
-    let time = |signals: usize| {
-        let names = (0..signals).map(|i| format!("topic=wide&field=a%5B{i}%5D&"));
-        let request = format!("logs/0/signals?{}width=100", names.collect::<String>());
-        let ask = |_| {
-            let start = Instant::now();
-            let (status, answer) = server.get(&request);
-            assert_eq!(status, 200, "{}", text(&answer));
-            start.elapsed()
-        };
-        (0..3).map(ask).min().unwrap()
-    };
-    let (one, many) = (time(1), time(200));
-    // The fields of the topic are listed once, and not for each signal.
-    assert!(many < 50 * one, "1 signal: {one:?}, 200 signals: {many:?}");
+    let names = (0..200).map(|i| format!("topic=wide&field=a%5B{i}%5D&"));
+    let (status, answer) = server.get(&format!("logs/0/signals?{}width=100", names.collect::<String>()));
+    assert_eq!(status, 200, "{}", text(&answer));
+    assert!(!text(&answer).contains("error"), "{}", text(&answer));
 }
 
 #[test]

@@ -108,6 +108,7 @@
 //! - `vel`: VEL multi-sensor logs of the University of Koblenz.
 //! - `calibration`: calibrations of a Velodyne HDL-64E, from its `db.xml`.
 //! - `pixels`: decoded images of VEL logs, with decoders for JPEG and PNG.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "compressed")]
 mod archive;

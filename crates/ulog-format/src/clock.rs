@@ -25,6 +25,12 @@ use crate::wire::number;
 /// nanoseconds.
 pub(crate) const MAX_MICROS: u64 = i64::MAX as u64 / 1000;
 
+/// Converts microseconds to nanoseconds. Times after the year 2262 become the maximum.
+#[inline]
+pub(crate) fn nanos_of(micros: u64) -> i64 {
+    i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000)
+}
+
 /// Computes the times of rows, which must be passed in file order.
 #[derive(Clone, Debug)]
 pub(crate) struct LogClock {
@@ -93,11 +99,9 @@ impl RowMicros {
     /// sorted by the log time `now`, which is in microseconds.
     #[inline]
     pub(crate) fn in_order(self, now: u64) -> i64 {
-        i64::try_from(self.in_order_micros(now)).unwrap_or(i64::MAX).saturating_mul(1000)
+        nanos_of(self.in_order_micros(now))
     }
-}
 
-impl RowMicros {
     /// Returns the time of the row in nanoseconds, or `None` if the row has no valid time.
     #[inline]
     pub(crate) fn nanos(self) -> Option<i64> {

@@ -144,7 +144,7 @@ impl UlogReader {
             let gap = micros.saturating_sub(from);
             let missing = ((gap + period / 2) / period).saturating_sub(1);
             if missing > 0 {
-                let nanos = |micros: u64| i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000);
+                let nanos = crate::clock::nanos_of;
                 let topic = TopicId(row.series);
                 losses.push(DropoutLoss {
                     topic,

@@ -131,6 +131,7 @@
 //! - [`UlogWriter`] writes new logs, copies of logs and appended data.
 //! - `UlogReader::batches` returns topics as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod accept;
 mod clock;

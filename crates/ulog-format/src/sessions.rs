@@ -327,7 +327,7 @@ impl SessionDetector {
 
 /// Formats the time range of a recording.
 fn span(session: &SessionStats) -> String {
-    let seconds = |micros: u64| Seconds(i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000));
+    let seconds = |micros: u64| Seconds(crate::clock::nanos_of(micros));
     match (session.first, session.last) {
         (Some(first), Some(last)) => format!(" from {} s to {} s", seconds(first), seconds(last)),
         _ => String::new(),

@@ -303,7 +303,7 @@ impl Summary {
     /// Returns the time classes ([`Era`]) of the rows of each topic. `start` is the start time of
     /// the log in microseconds.
     pub(crate) fn eras(&self, start: u64, topics: usize) -> Vec<[bool; 3]> {
-        let start = i64::try_from(start).unwrap_or(i64::MAX).saturating_mul(1000);
+        let start = crate::clock::nanos_of(start);
         let of = |stats: &Stats| {
             // A row without a time is sorted by the log time, which can belong to any time class.
             // For example, a log may start at 0 or after the end of its data.
@@ -331,7 +331,7 @@ impl Summary {
         }
         let mut times: Vec<_> = self.stats.iter().map(|stats| stats.times.intervals()).collect();
         times.resize(scanner.definitions.topics.len(), Vec::new());
-        let start = i64::try_from(self.start(scanner)).unwrap_or(i64::MAX).saturating_mul(1000);
+        let start = crate::clock::nanos_of(self.start(scanner));
         // The time range of the data is found by searching for gaps between times. Byte ranges that
         // were not read would cause such gaps.
         let is_whole = scanner.diagnostics.unread() == 0;

@@ -140,6 +140,7 @@
 //! - [`columns`](rovelog_core::TopicRef#method.columns) and `VelReader::point_batches` return
 //!   topics and points as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "arrow")]
 mod columns;

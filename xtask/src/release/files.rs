@@ -24,6 +24,14 @@ const VERSIONS: &[(&str, &str)] = &[
     ("CITATION.cff", "\nversion: @\n"),
     ("packaging/conda/recipe.yaml", "\n  version: \"@\"\n"),
     ("packaging/homebrew/rovelog.rb", "\n  version \"@\"\n"),
+    ("packaging/aur/PKGBUILD", "\npkgver=@\n"),
+    ("packaging/nix/package.nix", "\n  version = \"@\";\n"),
+    ("packaging/scoop/rovelog.json", "\"version\": \"@\""),
+    ("packaging/scoop/rovelog.json", "/v@/rovelog-@-aarch64-pc-windows-msvc.zip"),
+    ("packaging/winget/Rovelog.Rovelog.yaml", "\nPackageVersion: @\n"),
+    ("packaging/winget/Rovelog.Rovelog.installer.yaml", "\nPackageVersion: @\n"),
+    ("packaging/winget/Rovelog.Rovelog.installer.yaml", "/v@/rovelog-@-x86_64-pc-windows-msvc.zip"),
+    ("packaging/winget/Rovelog.Rovelog.locale.en-US.yaml", "\nPackageVersion: @\n"),
     ("docs/guide/install.md", "rovelog-@-x86_64-unknown-linux-musl.tar.gz"),
 ];
 

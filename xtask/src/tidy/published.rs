@@ -27,6 +27,9 @@ pub(super) fn check(root: &Path, packages: &[&Value]) -> Result<Vec<String>> {
         for key in KEYS.iter().filter(|key| is_empty(&package[**key])) {
             lacks(format!("no `{key}` in its manifest"));
         }
+        if package["metadata"]["docs"]["rs"]["all-features"] != true {
+            lacks("no `all-features` for docs.rs in its manifest".to_owned());
+        }
         if package["rust_version"].as_str().is_some_and(|version| !toolchain.starts_with(version)) {
             lacks(format!("its rust-version is not that of rust-toolchain.toml, {toolchain}"));
         }
@@ -74,9 +77,9 @@ mod tests {
             "name": "leftpad", "publish": null, "description": "", "keywords": [], "rust_version": "1.2",
         });
         let found = check(&crate::root(), &[&package]).expect("the workspace can be read");
-        // The 11 violations are six of seven keys, the version, two licenses, an example in the
-        // README, and a program.
-        assert_eq!(found.len(), 11, "{found:#?}");
+        // The 12 violations are six of seven keys, the features for docs.rs, the version, two
+        // licenses, an example in the README, and a program.
+        assert_eq!(found.len(), 12, "{found:#?}");
         let private = serde_json::json!({ "name": "leftpad", "publish": [] });
         assert!(check(&crate::root(), &[&private]).expect("the workspace can be read").is_empty());
     }

@@ -3,9 +3,7 @@
 
 use std::ops::Range;
 
-use super::accumulate::Accumulator;
 use super::currents::{Current, Source};
-use super::stats::Stats;
 use crate::reader::RldReader;
 
 /// Number of rows whose values are read at once.
@@ -46,15 +44,6 @@ impl Threshold {
     }
 }
 
-/// A range of rows in which a signal is above the threshold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// Rows of the event.
-    pub rows: Range<u64>,
-    /// Sums over all signals in the rows of the event.
-    pub stats: Stats,
-}
-
 /// The signal that is compared with the threshold.
 #[derive(Clone, Debug)]
 enum Signal {
@@ -62,11 +51,11 @@ enum Signal {
     Current(Current, u64),
 }
 
-/// Iterator over the events in a log.
+/// Iterator over the events in a log, that is, the ranges of rows in which a signal is above the
+/// threshold.
 #[derive(Debug)]
-pub struct Events<'r, 'a> {
+pub struct Events<'a> {
     reader: &'a RldReader,
-    sums: &'r mut Accumulator<'a>,
     signal: Signal,
     threshold: Threshold,
     /// Number of the next row to compare with the threshold.
@@ -75,36 +64,21 @@ pub struct Events<'r, 'a> {
     buffered: std::vec::IntoIter<Option<i64>>,
 }
 
-impl<'r, 'a> Events<'r, 'a> {
+impl<'a> Events<'a> {
     /// Creates an iterator over the events of an analog channel. The threshold applies to the raw
     /// values of the channel.
-    pub fn of_channel(
-        reader: &'a RldReader,
-        sums: &'r mut Accumulator<'a>,
-        channel: usize,
-        threshold: Threshold,
-    ) -> Self {
-        Self {
-            reader,
-            sums,
-            signal: Signal::Channel(channel),
-            threshold,
-            row: 0,
-            buffered: Vec::new().into_iter(),
-        }
+    pub fn of_channel(reader: &'a RldReader, channel: usize, threshold: Threshold) -> Self {
+        Self::new(reader, Signal::Channel(channel), threshold)
     }
 
     /// Creates an iterator over the events of a merged current. The threshold applies to the values
     /// at the scale of the low channel.
-    pub fn of_current(
-        reader: &'a RldReader,
-        sums: &'r mut Accumulator<'a>,
-        current: &Current,
-        margin: u64,
-        threshold: Threshold,
-    ) -> Self {
-        let signal = Signal::Current(current.clone(), margin);
-        Self { reader, sums, signal, threshold, row: 0, buffered: Vec::new().into_iter() }
+    pub fn of_current(reader: &'a RldReader, current: &Current, margin: u64, threshold: Threshold) -> Self {
+        Self::new(reader, Signal::Current(current.clone(), margin), threshold)
+    }
+
+    fn new(reader: &'a RldReader, signal: Signal, threshold: Threshold) -> Self {
+        Self { reader, signal, threshold, row: 0, buffered: Vec::new().into_iter() }
     }
 
     /// Returns the value of the next row. A row without a value counts as below any threshold.
@@ -158,14 +132,14 @@ impl<'r, 'a> Events<'r, 'a> {
     }
 }
 
-impl Iterator for Events<'_, '_> {
-    type Item = Event;
+impl Iterator for Events<'_> {
+    type Item = Range<u64>;
 
-    fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<Range<u64>> {
         loop {
             let rows = self.range()?;
             if rows.end - rows.start >= self.threshold.min_rows {
-                return Some(Event { stats: self.sums.stats(rows.clone()), rows });
+                return Some(rows);
             }
         }
     }
@@ -179,23 +153,20 @@ pub struct StateRun {
     pub state: u64,
     /// Range of row numbers in which the channels keep these values.
     pub rows: Range<u64>,
-    /// Sums over all signals in these rows.
-    pub stats: Stats,
 }
 
 /// Iterator over the ranges of rows in which the requested binary channels do not change.
 #[derive(Debug)]
-pub struct StateRuns<'r, 'a> {
+pub struct StateRuns<'a> {
     reader: &'a RldReader,
-    sums: &'r mut Accumulator<'a>,
     bits: Vec<usize>,
     row: u64,
 }
 
-impl<'r, 'a> StateRuns<'r, 'a> {
+impl<'a> StateRuns<'a> {
     /// Creates an iterator over the ranges of rows in which up to 64 binary channels do not change.
-    pub fn new(reader: &'a RldReader, sums: &'r mut Accumulator<'a>, bits: &[usize]) -> Self {
-        Self { reader, sums, bits: bits.iter().take(64).copied().collect(), row: 0 }
+    pub fn new(reader: &'a RldReader, bits: &[usize]) -> Self {
+        Self { reader, bits: bits.iter().take(64).copied().collect(), row: 0 }
     }
 
     fn state(&self, row: u64) -> Option<u64> {
@@ -205,7 +176,7 @@ impl<'r, 'a> StateRuns<'r, 'a> {
     }
 }
 
-impl Iterator for StateRuns<'_, '_> {
+impl Iterator for StateRuns<'_> {
     type Item = StateRun;
 
     fn next(&mut self) -> Option<StateRun> {
@@ -215,7 +186,6 @@ impl Iterator for StateRuns<'_, '_> {
         while self.state(self.row) == Some(state) {
             self.row += 1;
         }
-        let rows = start..self.row;
-        Some(StateRun { state, stats: self.sums.stats(rows.clone()), rows })
+        Some(StateRun { state, rows: start..self.row })
     }
 }

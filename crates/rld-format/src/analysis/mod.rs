@@ -18,7 +18,7 @@ pub use accumulate::{Accumulator, PowerTerm, StatsOptions};
 #[cfg(feature = "arrow")]
 pub(crate) use currents::Merger;
 pub use currents::{Current, MARGIN_SETTLED, Source, currents};
-pub use events::{Event, Events, StateRun, StateRuns, Threshold};
+pub use events::{Events, StateRun, StateRuns, Threshold};
 pub use levels::Levels;
 pub use stats::{Stats, Sums};
 pub use windows::{Phase, Window, Windows};

@@ -3,8 +3,6 @@
 
 use std::ops::Range;
 
-use super::accumulate::Accumulator;
-use super::stats::Stats;
 use crate::clock::{Piece, TimeMap};
 
 /// Time at which the first window starts.
@@ -18,7 +16,7 @@ pub enum Phase {
     Clock,
 }
 
-/// A time window, and the sums over its rows.
+/// A time window that contains rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Window {
@@ -28,16 +26,13 @@ pub struct Window {
     pub rows: Range<u64>,
     /// True if the log starts or ends inside this time window, so that the window is incomplete.
     pub partial: bool,
-    /// Sums over the rows in the window.
-    pub stats: Stats,
 }
 
 /// Iterator over the time windows that contain rows. Windows that lie entirely within a gap are
 /// skipped. If a clock was set back, the current window continues until the clock reaches the
 /// window's end again.
 #[derive(Debug)]
-pub struct Windows<'r, 'a> {
-    sums: &'r mut Accumulator<'a>,
+pub struct Windows {
     pieces: Vec<Piece>,
     nanos: i128,
     /// Start time of window 0 in nanoseconds.
@@ -49,17 +44,11 @@ pub struct Windows<'r, 'a> {
     number: u64,
 }
 
-impl<'r, 'a> Windows<'r, 'a> {
+impl Windows {
     /// Creates windows of `nanos` nanoseconds over the first `rows` rows of a log. `times` has the
     /// times of rows. If rows have no times, their times are counted from 0 at the true rate for
     /// `rate`.
-    pub fn new(
-        sums: &'r mut Accumulator<'a>,
-        nanos: i64,
-        phase: Phase,
-        times: &TimeMap,
-        (rows, rate): (u64, u16),
-    ) -> Self {
+    pub fn new(nanos: i64, phase: Phase, times: &TimeMap, (rows, rate): (u64, u16)) -> Self {
         let nanos = i128::from(nanos.max(1));
         let mut pieces = times.pieces.clone();
         if pieces.is_empty() {
@@ -71,7 +60,7 @@ impl<'r, 'a> Windows<'r, 'a> {
             Phase::Clock => (first + i128::from(times.to_unix)).rem_euclid(nanos),
         };
         let start = first - before;
-        Self { sums, pieces, nanos, start, starts_before: before > 0, rows, row: 0, number: 0 }
+        Self { pieces, nanos, start, starts_before: before > 0, rows, row: 0, number: 0 }
     }
 
     /// Returns the straight pieces of the time axis that contain the next row and all later rows.
@@ -106,7 +95,7 @@ impl<'r, 'a> Windows<'r, 'a> {
     }
 }
 
-impl Iterator for Windows<'_, '_> {
+impl Iterator for Windows {
     type Item = Window;
 
     fn next(&mut self) -> Option<Window> {
@@ -120,6 +109,6 @@ impl Iterator for Windows<'_, '_> {
         let rows = self.row..end.min(self.rows).max(self.row + 1);
         let (number, partial) = (self.number, is_cut || self.number == 0 && self.starts_before);
         (self.row, self.number) = (rows.end, number + 1);
-        Some(Window { number, partial, stats: self.sums.stats(rows.clone()), rows })
+        Some(Window { number, rows, partial })
     }
 }

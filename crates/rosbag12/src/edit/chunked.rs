@@ -11,7 +11,7 @@ use rovelog_core::internal::text::count;
 use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
 
 use super::latched_detail;
-use super::lost::{LostMessage, named};
+use super::lost::{self, LostMessage};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::message::usize_of;
@@ -250,11 +250,7 @@ impl BagReader {
         });
         let chunks = Value::table(["offset", "end", "state", "unpacked", "messages", "lost"], chunks);
         let mut details = vec![Detail::hidden("chunks", chunks)];
-        let gone = self.gone();
-        if !gone.is_empty() {
-            let text = format!("{} listed in the index could not be found", count(gone.len(), "message"));
-            details.push(Detail::new("lost_messages", text, named(&gone)));
-        }
+        details.extend(lost::detail(&self.gone()));
         details
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rovelog_core::Value;
-use rovelog_core::internal::text::escape_bytes;
+use rovelog_core::internal::text::{count, escape_bytes};
+use rovelog_core::{Detail, Value};
 
 /// A message that the index lists, but that is not in the bag.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +23,16 @@ const NAMED: usize = 1000;
 /// Maximum total size in bytes of the topic names in the list of lost messages.
 const NAMED_BYTES: usize = 1 << 20;
 
-/// Returns a table of the first lost messages for the report of a recovery.
-pub(super) fn named(lost: &[LostMessage]) -> Value {
+/// Returns the detail of a recovery about lost messages, with a table of the first ones. Returns
+/// `None` if there are none.
+pub(super) fn detail(lost: &[LostMessage]) -> Option<Detail> {
     let mut left = NAMED_BYTES;
     let first = lost.iter().take(NAMED).map_while(|message| {
         left = left.checked_sub(message.topic.len())?;
         let topic = Value::Text(escape_bytes(&message.topic));
         Some([topic, Value::Int(message.nanos, 64), Value::count(message.offset)])
     });
-    Value::table(["topic", "t_ns", "offset"], first)
+    let table = Value::table(["topic", "t_ns", "offset"], first);
+    let text = format!("{} listed in the index could not be found", count(lost.len(), "message"));
+    (!lost.is_empty()).then(|| Detail::new("lost_messages", text, table))
 }

@@ -1,7 +1,6 @@
 //! Recovers all intact messages of a damaged bag, and reports for every byte whether it was
 //! recovered.
 
-use rovelog_core::internal::text::count;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::sync::Arc;
 use rovelog_core::{Detail, LogReader, Recovery, Rule, Value};
 
 use super::chunked;
-use super::lost::{LostMessage, named};
+use super::lost::{self, LostMessage};
 use super::output::Output;
 use crate::diagnostics as rules;
 use crate::error::BagError;
@@ -209,14 +208,7 @@ impl BagReader {
     }
 
     fn recovery_details(&self) -> Vec<Detail> {
-        let mut details = Vec::new();
-        let gone = self.lost_messages();
-        if !gone.is_empty() {
-            let text = format!("{} listed in the index could not be found", count(gone.len(), "message"));
-            details.push(Detail::new("lost_messages", text, named(&gone)));
-        }
-        details.push(self.ledger_detail());
-        details
+        lost::detail(&self.lost_messages()).into_iter().chain([self.ledger_detail()]).collect()
     }
 
     /// Returns the kind of every byte in the bag as a detail for JSON output.

@@ -99,12 +99,17 @@ pub(crate) fn decompress_chunk(
     }
 }
 
+/// Size in bytes of the memory that a decoder of bzip2 needs. A decoder of LZ4 needs little.
+pub(super) const DECODER_BYTES: usize = 4 << 20;
+
 /// Decompression of bzip2 streams.
 #[cfg(feature = "compressed")]
 mod bz2 {
+    use std::alloc::{Layout, handle_alloc_error};
+
     use bzip2::{Decompress, Status};
 
-    use super::{Buffer, DataStatus};
+    use super::{Buffer, DECODER_BYTES, DataStatus};
 
     const MAGIC: &[u8] = b"BZh";
 
@@ -225,6 +230,9 @@ mod bz2 {
                     *output.len() += made;
                     return (DataStatus::Intact, used);
                 }
+                // Intact data must not count as damaged, so the process ends, as it does if a `Vec`
+                // cannot be allocated. Before a bag is read, the memory for decoders was checked.
+                Ok(Status::MemNeeded) => handle_alloc_error(Layout::new::<[u8; DECODER_BYTES]>()),
                 Ok(_) => *output.len() += made,
                 Err(_) => {
                     *output.len() = checked;

@@ -8,7 +8,7 @@ use std::thread;
 use rovelog_core::Bytes;
 
 use super::buffer::{Buffer, DataStatus};
-use super::compression::{Compression, DecompressionLimit, decompress_chunk};
+use super::compression::{Compression, DECODER_BYTES, DecompressionLimit, decompress_chunk};
 use super::content::Chunk;
 use super::scan::{ChunkExtent, LengthSource};
 use crate::message::{MessageRef, usize_of};
@@ -23,9 +23,6 @@ const MAX_QUEUED: usize = 1;
 /// If any chunk has more stored bytes than this, chunks are decompressed one at a time, because
 /// several decompressed chunks of this size would need too much memory.
 const MAX_PARALLEL_BYTES: u64 = 32 << 20;
-
-/// Size in bytes of the memory that a decoder of bzip2 needs. A decoder of LZ4 needs little.
-const BZ2_DECODER_BYTES: usize = 4 << 20;
 
 /// Highest number of decompressed bytes per stored byte that is expected of a chunk.
 const MAX_COMMON_RATIO: u64 = 64;
@@ -42,15 +39,16 @@ pub(crate) fn buffer_bytes(chunks: &[Chunk]) -> usize {
     let size = |chunk: &Chunk| u64::from(chunk.extent.size).min(stored(chunk) * MAX_COMMON_RATIO);
     let largest = compressed.clone().map(size).max().unwrap_or(0);
     let has_bz2 = compressed.clone().any(|chunk| chunk.extent.compression == Some(Compression::Bz2));
-    let decoder = if has_bz2 { BZ2_DECODER_BYTES } else { 0 };
     let threads = threads(compressed.map(|chunk| &chunk.extent));
+    // An encoder, for an output with the same compression, needs the memory of two decoders.
+    let coders = if has_bz2 { (threads.max(1) + 2) * DECODER_BYTES } else { 0 };
     // The caller reads one chunk while the threads decompress others.
     let buffers = threads * (MAX_QUEUED + 1) + 1;
     let messages = chunks.iter().map(|chunk| chunk.messages.count).max().unwrap_or(0);
     // Buffers and lists of messages double their capacity when they are full.
     let largest = usize_of(largest).saturating_mul(2);
     let messages = usize_of(messages).saturating_mul(2 * size_of::<MessageRef>());
-    largest.saturating_mul(buffers).saturating_add(decoder * threads.max(1)).saturating_add(messages)
+    largest.saturating_mul(buffers).saturating_add(coders).saturating_add(messages)
 }
 
 /// Returns the number of threads that decompress these chunks. No thread is started for a single

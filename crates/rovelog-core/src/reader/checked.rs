@@ -5,7 +5,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::internal::{cancel, memory};
-use crate::{Error, LogReader, Result, TopicId};
+use crate::{Error, LogReader, Result};
 
 /// Number of times that the values of a batch may be in memory, for example while a column grows or
 /// while the batch is encoded.
@@ -20,8 +20,10 @@ const CHECK_BYTES: usize = 8 << 20;
 ///
 /// For example, if all batches have 1 MiB, each check is for 8 MiB. The next check is made after 4
 /// batches, because the remaining 4 MiB are not more than four times the largest batch.
-pub(super) struct Checked<I> {
+pub(super) struct Checked<I, T> {
     batches: I,
+    /// Returns the batch of an item.
+    batch: fn(&T) -> &RecordBatch,
     /// Identifier of the log's format.
     format: &'static str,
     /// Size in bytes of the log.
@@ -36,29 +38,12 @@ pub(super) struct Checked<I> {
     has_failed: bool,
 }
 
-/// Item of an iterator over batches.
-pub(super) trait HasBatch {
-    fn batch(&self) -> &RecordBatch;
-}
-
-impl HasBatch for RecordBatch {
-    fn batch(&self) -> &RecordBatch {
-        self
-    }
-}
-
-impl HasBatch for (TopicId, RecordBatch) {
-    fn batch(&self) -> &RecordBatch {
-        &self.1
-    }
-}
-
-impl<I> Checked<I> {
-    /// Wraps the batches of a log.
-    pub(super) fn new(log: &dyn LogReader, batches: I) -> Self {
+impl<I, T> Checked<I, T> {
+    /// Wraps the batches of a log. `batch` returns the batch of an item.
+    pub(super) fn new(log: &dyn LogReader, batches: I, batch: fn(&T) -> &RecordBatch) -> Self {
         let log_bytes = usize::try_from(log.info().size).unwrap_or(usize::MAX);
         let (format, buffer_bytes) = (log.format().id, log.buffer_bytes());
-        Self { batches, format, log_bytes, buffer_bytes, largest: 0, left: 0, has_failed: false }
+        Self { batches, batch, format, log_bytes, buffer_bytes, largest: 0, left: 0, has_failed: false }
     }
 
     fn check(&mut self) -> Result<()> {
@@ -73,7 +58,7 @@ impl<I> Checked<I> {
     }
 }
 
-impl<T: HasBatch, I: Iterator<Item = Result<T, ArrowError>>> Iterator for Checked<I> {
+impl<T, I: Iterator<Item = Result<T, ArrowError>>> Iterator for Checked<I, T> {
     type Item = Result<T, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -86,7 +71,7 @@ impl<T: HasBatch, I: Iterator<Item = Result<T, ArrowError>>> Iterator for Checke
         }
         let item = self.batches.next()?;
         if let Ok(item) = &item {
-            let bytes = item.batch().get_array_memory_size();
+            let bytes = (self.batch)(item).get_array_memory_size();
             self.largest = self.largest.max(bytes);
             self.left = self.left.saturating_sub(bytes);
         }
@@ -94,7 +79,7 @@ impl<T: HasBatch, I: Iterator<Item = Result<T, ArrowError>>> Iterator for Checke
     }
 }
 
-impl<I: RecordBatchReader> RecordBatchReader for Checked<I> {
+impl<I: RecordBatchReader> RecordBatchReader for Checked<I, RecordBatch> {
     fn schema(&self) -> SchemaRef {
         self.batches.schema()
     }

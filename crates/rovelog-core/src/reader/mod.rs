@@ -172,7 +172,7 @@ pub trait LogReader: Backend {
                 let error = arrow_schema::ArrowError::from_external_error(Box::new(error));
                 Box::new(std::iter::once(Err(error)))
             }
-            None => Box::new(Checked::new(self.as_log(), self.read_batches(select))),
+            None => Box::new(Checked::new(self.as_log(), self.read_batches(select), |(_, batch)| batch)),
         }
     }
 
@@ -370,7 +370,10 @@ impl<'a> TopicRef<'a> {
     pub fn columns(self, select: &Select) -> Result<Batches<'a>> {
         match refused(self.log, select).or_else(|| self.log.check_memory().err()) {
             Some(error) => Err(error),
-            None => Ok(Box::new(Checked::new(self.log, self.log.read_columns(self.topic.id, select)?))),
+            None => {
+                let batches = self.log.read_columns(self.topic.id, select)?;
+                Ok(Box::new(Checked::new(self.log, batches, |batch| batch)))
+            }
         }
     }
 

@@ -83,6 +83,9 @@ struct Map {
     degree_east: f64,
     /// Longitude and latitude of the center in meters.
     center: (f64, f64),
+    /// True if the track crosses the antimeridian. Longitudes west of Greenwich then count from 180
+    /// to 360 degrees.
+    crosses: bool,
 }
 
 impl Map {
@@ -93,7 +96,9 @@ impl Map {
         // of a degree in the middle of the map is used everywhere.
         let degree_east = f64::midpoint(south, north).to_radians().cos().max(0.01) * DEGREE;
         let (south, north) = (south * DEGREE, north * DEGREE);
-        let (west, east) = range(points, |point| point.longitude * degree_east);
+        let (west, east) = range(points, |point| point.longitude);
+        let crosses = east - west > 180.0;
+        let (west, east) = range(points, |point| longitude(point, crosses) * degree_east);
         // The shorter side has at least a hundredth of the longer side.
         let least = (east - west).max(north - south).max(1.0) / 100.0;
         let scale = ((MAX_SIZE.0 - 2.0 * MARGIN) / (east - west).max(least))
@@ -101,12 +106,13 @@ impl Map {
         let width = ((east - west) * scale + 2.0 * MARGIN).max(MIN_SIZE.0).round();
         let height = ((north - south) * scale + 2.0 * MARGIN + SCALE_HEIGHT).max(MIN_SIZE.1).round();
         let center = (f64::midpoint(west, east), f64::midpoint(south, north));
-        Self { width, height, scale, degree_east, center }
+        Self { width, height, scale, degree_east, center, crosses }
     }
 
     /// Returns the place of a position in pixels from the upper left corner.
     fn place(&self, point: &TrackPoint) -> (f64, f64) {
-        let x = self.width / 2.0 + (point.longitude * self.degree_east - self.center.0) * self.scale;
+        let east = longitude(point, self.crosses) * self.degree_east - self.center.0;
+        let x = self.width / 2.0 + east * self.scale;
         let middle = (self.height - SCALE_HEIGHT) / 2.0;
         (x, middle - (point.latitude * DEGREE - self.center.1) * self.scale)
     }
@@ -141,6 +147,11 @@ impl Map {
     }
 }
 
+/// Returns the longitude in degrees. If `crosses` is true, it is at least 0.
+fn longitude(point: &TrackPoint, crosses: bool) -> f64 {
+    if crosses { point.longitude.rem_euclid(360.0) } else { point.longitude }
+}
+
 /// Returns the lowest and the highest value of all points.
 fn range(points: &[&TrackPoint], of: impl Fn(&TrackPoint) -> f64) -> (f64, f64) {
     let values = points.iter().map(|point| of(point));
@@ -151,4 +162,20 @@ fn range(points: &[&TrackPoint], of: impl Fn(&TrackPoint) -> f64) -> (f64, f64) 
 fn round_length(length: f64) -> f64 {
     let power = 10f64.powf(length.max(1e-3).log10().floor());
     [5.0, 2.0, 1.0].map(|factor| factor * power).into_iter().find(|round| *round <= length).unwrap_or(power)
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog::{Clock, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn a_track_across_the_antimeridian_has_its_size() {
+        let point = |longitude| TrackPoint::new(Timestamp::new(0, Clock::Boot), 0.0, longitude);
+        let (first, last) = (point(179.999), point(-179.999));
+        let map = Map::around(&[&first, &last]);
+        let meters = (map.place(&last).0 - map.place(&first).0) / map.scale;
+        assert!((meters - 0.002 * DEGREE).abs() < 1e-3, "{meters}");
+    }
 }

@@ -3,7 +3,7 @@
 //! For example, `norm(x, y) > 3` is parsed to
 //!
 //! ```text
-//! Binary(Greater, [Call(Norm, [Field(0), Field(1)]), Number(3)])
+//! Binary(Greater, [Call(norm, [Field(0), Field(1)]), Number(3)])
 //! ```
 //!
 //! [`Rows::values`] evaluates each node for all rows of a batch before it evaluates the next node.
@@ -12,76 +12,9 @@
 
 use arrow_array::Int64Array;
 
+use super::function::Function;
 use super::unit::Unit;
 use crate::meaning;
-
-/// A function whose result only depends on the current row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Function {
-    Abs,
-    Sqrt,
-    Sin,
-    Cos,
-    Tan,
-    Asin,
-    Acos,
-    Atan,
-    Atan2,
-    Exp,
-    Log,
-    Log10,
-    Floor,
-    Ceil,
-    Round,
-    Min,
-    Max,
-    Norm,
-    /// Returns the first argument that is not NaN.
-    Coalesce,
-    Roll,
-    Pitch,
-    Yaw,
-    Deg,
-    Rad,
-}
-
-/// Number of arguments that a function accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arity {
-    Exactly(usize),
-    /// One or more arguments.
-    Any,
-    /// The four components of a quaternion, starting with w.
-    Quaternion,
-}
-
-/// The functions by name, with the number of arguments that each accepts.
-pub(super) const FUNCTIONS: &[(&str, Function, Arity)] = &[
-    ("abs", Function::Abs, Arity::Exactly(1)),
-    ("sqrt", Function::Sqrt, Arity::Exactly(1)),
-    ("sin", Function::Sin, Arity::Exactly(1)),
-    ("cos", Function::Cos, Arity::Exactly(1)),
-    ("tan", Function::Tan, Arity::Exactly(1)),
-    ("asin", Function::Asin, Arity::Exactly(1)),
-    ("acos", Function::Acos, Arity::Exactly(1)),
-    ("atan", Function::Atan, Arity::Exactly(1)),
-    ("atan2", Function::Atan2, Arity::Exactly(2)),
-    ("exp", Function::Exp, Arity::Exactly(1)),
-    ("log", Function::Log, Arity::Exactly(1)),
-    ("log10", Function::Log10, Arity::Exactly(1)),
-    ("floor", Function::Floor, Arity::Exactly(1)),
-    ("ceil", Function::Ceil, Arity::Exactly(1)),
-    ("round", Function::Round, Arity::Exactly(1)),
-    ("min", Function::Min, Arity::Any),
-    ("max", Function::Max, Arity::Any),
-    ("norm", Function::Norm, Arity::Any),
-    ("coalesce", Function::Coalesce, Arity::Any),
-    ("roll", Function::Roll, Arity::Quaternion),
-    ("pitch", Function::Pitch, Arity::Quaternion),
-    ("yaw", Function::Yaw, Arity::Quaternion),
-    ("deg", Function::Deg, Arity::Exactly(1)),
-    ("rad", Function::Rad, Arity::Exactly(1)),
-];
 
 /// A function whose result depends on earlier rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,7 +127,7 @@ pub(super) enum Node {
     Negative(Box<Node>),
     Not(Box<Node>),
     Binary(Binary, Box<[Node; 2]>),
-    Call(Function, Vec<Node>),
+    Call(&'static Function, Vec<Node>),
     /// A conversion of a value to a unit. The text is the unit as written in the expression.
     In(Box<Node>, Unit, String),
     /// A function that depends on earlier rows. The number is the index of its state in the list of
@@ -298,7 +231,7 @@ impl Rows<'_> {
                 let mut row = vec![0.0; all.len()];
                 let rows = (0..self.times.len()).map(|i| {
                     row.iter_mut().zip(&all).for_each(|(cell, values)| *cell = values[i]);
-                    call(*function, &row)
+                    (function.value)(&row)
                 });
                 rows.collect()
             }
@@ -322,53 +255,6 @@ fn map(mut values: Vec<f64>, change: impl Fn(f64) -> f64) -> Vec<f64> {
         *value = change(*value);
     }
     values
-}
-
-/// Computes a function for one row. `row` contains the arguments of the function.
-fn call(function: Function, row: &[f64]) -> f64 {
-    let first = row.first().copied().unwrap_or(f64::NAN);
-    match function {
-        Function::Abs => first.abs(),
-        Function::Sqrt => first.sqrt(),
-        Function::Sin => first.sin(),
-        Function::Cos => first.cos(),
-        Function::Tan => first.tan(),
-        Function::Asin => first.asin(),
-        Function::Acos => first.acos(),
-        Function::Atan => first.atan(),
-        Function::Atan2 => first.atan2(row[1]),
-        Function::Exp => first.exp(),
-        Function::Log => first.ln(),
-        Function::Log10 => first.log10(),
-        Function::Floor => first.floor(),
-        Function::Ceil => first.ceil(),
-        // A number halfway between two integers is rounded to the even integer, as in Python.
-        Function::Round => first.round_ties_even(),
-        // `f64::min` and `f64::max` ignore NaN, so a missing argument does not hide the others.
-        Function::Min => row.iter().copied().fold(f64::NAN, f64::min),
-        Function::Max => row.iter().copied().fold(f64::NAN, f64::max),
-        Function::Norm => row.iter().map(|value| value * value).sum::<f64>().sqrt(),
-        Function::Coalesce => row.iter().copied().find(|value| !value.is_nan()).unwrap_or(f64::NAN),
-        Function::Roll => angles(row)[0],
-        Function::Pitch => angles(row)[1],
-        Function::Yaw => angles(row)[2],
-        Function::Deg => first.to_degrees(),
-        Function::Rad => first.to_radians(),
-    }
-}
-
-/// Converts a quaternion to roll, pitch and yaw in radians. The component w comes first. The
-/// quaternion does not have to be normalized. The rotations are about z, then y, then x, as in
-/// `rovelog::ulog_format::px4::roll_pitch_yaw`.
-fn angles(quaternion: &[f64]) -> [f64; 3] {
-    let length = quaternion.iter().map(|value| value * value).sum::<f64>().sqrt();
-    let [w, x, y, z] = std::array::from_fn(|i| quaternion.get(i).map_or(f64::NAN, |value| value / length));
-    let roll = (2.0 * (w * x + y * z)).atan2(1.0 - 2.0 * (x * x + y * y));
-    // If the nose of the vehicle points straight up, rounding may produce a value above 1, for
-    // which `asin` would return NaN.
-    let pitch = (2.0 * (w * y - z * x)).clamp(-1.0, 1.0).asin();
-    let yaw = (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z));
-    [roll, pitch, yaw]
 }
 
 /// Computes a function that depends on earlier rows for the next row.
@@ -420,7 +306,7 @@ impl Measure {
     }
 
     /// Returns the unit as text for an error message.
-    fn write(self) -> String {
+    pub(super) fn write(self) -> String {
         match self {
             Self::Known(unit) => match unit.text().as_deref() {
                 Some("") => "a number without a unit".to_owned(),
@@ -463,13 +349,13 @@ pub(super) fn measure(node: &Node, fields: &[Option<Unit>]) -> Result<Measure, S
         },
         Node::Call(function, arguments) => {
             let all = arguments.iter().map(of).collect::<Result<Vec<_>, _>>()?;
-            call_measure(*function, &all)?
+            function.measure(&all)?
         }
     })
 }
 
 /// Returns the common unit of two values that are added or compared. `sign` is the operator.
-fn shared(a: Measure, b: Measure, sign: &str) -> Result<Measure, String> {
+pub(super) fn shared(a: Measure, b: Measure, sign: &str) -> Result<Measure, String> {
     match (a, b) {
         (Measure::Known(one), Measure::Known(other)) if !one.is_same(other) => {
             let (a, b) = (a.write(), b.write());
@@ -513,51 +399,6 @@ fn binary_measure(binary: Binary, a: Measure, b: Measure, right: &Node) -> Resul
         _ => {
             shared(a, b, binary.sign())?;
             Measure::Literal
-        }
-    })
-}
-
-/// Returns the unit of the result of a function. `all` are the units of the arguments.
-fn call_measure(function: Function, all: &[Measure]) -> Result<Measure, String> {
-    let first = all.first().copied().unwrap_or(Measure::Unknown);
-    // A number without a unit is accepted as an angle, because a radian is the number 1.
-    let needs = |wanted: Unit, what: &str| match first {
-        Measure::Known(unit) if !unit.is_same(wanted) && !unit.is_same(Unit::NONE) => {
-            Err(format!("{what}, not {}", first.write()))
-        }
-        _ => Ok(()),
-    };
-    let same = || all.iter().try_fold(Measure::Literal, |so_far, one| shared(so_far, *one, "and"));
-    Ok(match function {
-        Function::Abs | Function::Floor | Function::Ceil | Function::Round => first,
-        Function::Sqrt => match first {
-            Measure::Known(unit) => unit.root().map_or(Measure::Unknown, Measure::Known),
-            other => other,
-        },
-        Function::Sin | Function::Cos | Function::Tan => {
-            needs(Unit::RADIAN, "this function needs radians")?;
-            Measure::Known(Unit::NONE)
-        }
-        Function::Atan2 => {
-            same()?;
-            Measure::Known(Unit::RADIAN)
-        }
-        Function::Exp | Function::Log | Function::Log10 => Measure::Unknown,
-        Function::Min | Function::Max | Function::Norm | Function::Coalesce => same()?,
-        Function::Asin
-        | Function::Acos
-        | Function::Atan
-        | Function::Roll
-        | Function::Pitch
-        | Function::Yaw => Measure::Known(Unit::RADIAN),
-        Function::Deg => {
-            needs(Unit::RADIAN, "deg needs radians")?;
-            Unit::parse("°").map_or(Measure::Unknown, Measure::Known)
-        }
-        Function::Rad => {
-            let degrees = Unit::parse("°").unwrap_or(Unit::NONE);
-            needs(degrees, "rad needs degrees")?;
-            Measure::Known(Unit::RADIAN)
         }
     })
 }

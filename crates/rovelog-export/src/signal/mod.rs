@@ -15,6 +15,7 @@ mod derived;
 mod expression;
 mod extend;
 mod find;
+mod function;
 mod join;
 mod parse;
 mod pattern;

@@ -4,7 +4,8 @@
 //! quotient. The parser therefore looks up names in the log while it parses. It tries the longest
 //! name first: if the log has a signal `a/b`, that signal is used, otherwise `a` is divided by `b`.
 
-use super::expression::{Arity, Binary, FUNCTIONS, Node, OPERATORS, SERIES};
+use super::expression::{Binary, Node, OPERATORS, SERIES};
+use super::function::{Arity, FUNCTIONS};
 use super::unit::Unit;
 
 /// Maximum nesting depth of an expression. The parser and the evaluation are recursive, so a deeper
@@ -246,8 +247,9 @@ impl Parser<'_, '_> {
             self.series += 1;
             return Ok(Node::Series(*series, Box::new(node), self.series - 1));
         }
-        let Some((_, function, takes)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) else {
-            let names = FUNCTIONS.iter().map(|(name, ..)| *name).chain(SERIES.iter().map(|(name, _)| *name));
+        let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) else {
+            let names =
+                FUNCTIONS.iter().map(|function| function.name).chain(SERIES.iter().map(|(name, _)| *name));
             let names: Vec<_> = names.collect();
             return Err(format!(
                 "{}: the function {name} is unknown; the functions are {} and in",
@@ -255,19 +257,19 @@ impl Parser<'_, '_> {
                 names.join(", ")
             ));
         };
-        let fits = match takes {
-            Arity::Exactly(count) => arguments.len() == *count,
+        let fits = match function.arity {
+            Arity::Exactly(count) => arguments.len() == count,
             Arity::Any => !arguments.is_empty(),
             Arity::Quaternion => arguments.len() == 4,
         };
-        let what = match takes {
+        let what = match function.arity {
             Arity::Exactly(1) => "one value",
             Arity::Exactly(_) => "two values",
             Arity::Any => "values",
             Arity::Quaternion => "a quaternion: an array of four values, or x, y, z and w",
         };
         if fits {
-            return Ok(Node::Call(*function, arguments));
+            return Ok(Node::Call(function, arguments));
         }
         Err(format!("{}: {name} takes {what}, not {}", self.text, arguments.len()))
     }

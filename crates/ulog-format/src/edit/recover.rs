@@ -154,21 +154,24 @@ fn plan(log: &UlogReader, segments: &[Segment]) -> Plan {
     let mut segments = segments.iter().peekable();
     let headers = log.boundaries().iter().filter(|boundary| boundary.has_header);
     let mut headers = headers.map(|boundary| boundary.at..boundary.first()).peekable();
-    for msg in log.cursor() {
-        let end = msg.end();
-        while segments.next_if(|segment| segment.range.end <= msg.at).is_some() {}
-        let stale = segments.peek().is_some_and(|segment| !segment.in_time_order);
-        while let Some(header) = headers.next_if(|header| header.end <= msg.at) {
+    let len = log.bytes().len() as u64;
+    // After the last message, the rest of the log is handled.
+    for msg in log.cursor().map(Some).chain([None]) {
+        let next = msg.as_ref().map_or(len, |msg| msg.at);
+        while let Some(header) = headers.next_if(|header| header.end <= next) {
             if at < header.start {
                 ranges::push(&mut plan.lost, at..header.start);
             }
             at = header.end;
             ranges::push(&mut plan.kept, header);
         }
-        if at < msg.at {
-            ranges::push(&mut plan.lost, at..msg.at);
+        if at < next {
+            ranges::push(&mut plan.lost, at..next);
         }
-        at = end;
+        let Some(msg) = msg else { break };
+        at = msg.end();
+        while segments.next_if(|segment| segment.range.end <= msg.at).is_some() {}
+        let stale = segments.peek().is_some_and(|segment| !segment.in_time_order);
         // A stale segment may contain the only copy of a definition that later rows need. Only
         // formats and subscriptions are parsed, because parsing all messages would be slow.
         let new = matches!(msg.msg_type, kind::FORMAT | kind::SUBSCRIPTION)
@@ -182,18 +185,7 @@ fn plan(log: &UlogReader, segments: &[Segment]) -> Plan {
         } else {
             &mut plan.kept
         };
-        ranges::push(to, msg.at..end);
-    }
-    for header in headers {
-        if at < header.start {
-            ranges::push(&mut plan.lost, at..header.start);
-        }
-        at = header.end;
-        ranges::push(&mut plan.kept, header);
-    }
-    let len = log.bytes().len() as u64;
-    if at < len {
-        ranges::push(&mut plan.lost, at..len);
+        ranges::push(to, msg.at..at);
     }
     plan
 }

@@ -34,7 +34,7 @@ use rovelog_core::{Detail, LogReader, Select, Sliced, Timestamp, Value};
 use zerocopy::IntoBytes;
 
 use super::guard::UnknownGuard;
-use crate::clock::{LogClock, RowMicros};
+use crate::clock::{LogClock, RowMicros, nanos_of};
 use crate::definitions::RowShape;
 use crate::error::UlogError;
 use crate::index::MessageRef;
@@ -180,17 +180,12 @@ fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, U
             // The flag bits were already written with the header.
             continue;
         }
-        let place = nanos(cursor.clock.now);
+        let place = nanos_of(cursor.clock.now);
         if slice.keeps(&msg, place, &mut ids)? {
             slice.output.copy_message(&msg)?;
         }
     }
     slice.finish()
-}
-
-/// Converts a log time from microseconds to nanoseconds.
-fn nanos(micros: u64) -> i64 {
-    i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000)
 }
 
 fn format_name<'a>(format: &wire::Format<'a>) -> Option<&'a str> {
@@ -490,7 +485,7 @@ impl<'a, W: Write> Slice<'a, W> {
             Message::LoggedString(LoggedString { timestamp, .. })
             | Message::TaggedString(TaggedString { timestamp, .. }) => {
                 let micros = timestamp.saturating_add(self.log.shift_at(msg.at));
-                let inside = self.rows.select.keeps_time(nanos(micros));
+                let inside = self.rows.select.keeps_time(nanos_of(micros));
                 self.report.texts += u64::from(inside);
                 inside
             }

@@ -52,7 +52,7 @@ pub(super) fn plan_topics(logs: &[&UlogReader], shifts: &[u64], align: Align) ->
     // topic of a log with this name and instance, and 1 for the second, such as `t/0#2`.
     let mut places: HashMap<(&str, u8, usize), usize> = HashMap::new();
     for (number, (log, shift)) in logs.iter().zip(shifts).enumerate() {
-        let shift = i64::try_from(*shift).unwrap_or(i64::MAX).saturating_mul(1000);
+        let shift = crate::clock::nanos_of(*shift);
         let mut repeats: HashMap<(&str, u8), usize> = HashMap::new();
         let mut of_log = Vec::new();
         for (topic, subscription) in log.topics().iter().zip(log.definitions().subscriptions()) {

@@ -75,16 +75,6 @@ impl Model {
         matches!(self, Self::Hdl64S1 | Self::Hdl64S2 | Self::Hdl64S3)
     }
 
-    /// Returns the number of lasers of the model.
-    pub const fn lasers(self) -> usize {
-        match self {
-            Self::Hdl64S1 | Self::Hdl64S2 | Self::Hdl64S3 => 64,
-            Self::Hdl32 | Self::Vlp32A | Self::Vlp32C => 32,
-            Self::Vlp16 | Self::PuckHiRes => 16,
-            Self::Vls128 => 128,
-        }
-    }
-
     /// Returns the length in meters of one unit of stored distances.
     pub const fn unit(self) -> f64 {
         match self {

@@ -106,27 +106,25 @@ pub(super) struct Power<'a> {
     log: &'a RldReader,
     sums: Accumulator<'a>,
     builder: LineBuilder,
-    clip: Clip<'a>,
+    clip: Clip,
     jobs: Jobs,
 }
 
-/// The rows within the time window given by `-S` and `-E`, and an accumulator that computes the
-/// statistics of a section for these rows. `None` if the user gave no time window.
-struct Clip<'a>(Option<(Vec<Range<u64>>, Accumulator<'a>)>);
+/// The rows within the time window given by `-S` and `-E`. `None` if the user gave no time window.
+struct Clip(Option<Vec<Range<u64>>>);
 
-impl Clip<'_> {
+impl Clip {
     /// Returns the ranges of `rows` that are within the time window.
     fn parts(&self, rows: &Range<u64>) -> Vec<Range<u64>> {
-        let Some((within, _)) = &self.0 else { return vec![rows.clone()] };
+        let Some(within) = &self.0 else { return vec![rows.clone()] };
         let parts = within.iter().map(|window| rows.start.max(window.start)..rows.end.min(window.end));
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// Restricts a section to the time window and computes its statistics again. Returns `None` if
-    /// the whole section is outside of the time window.
-    fn part(&mut self, rows: Range<u64>, stats: Stats) -> Option<(Range<u64>, Stats)> {
-        let parts = self.parts(&rows);
-        let Some((_, sums)) = &mut self.0 else { return Some((rows, stats)) };
+    /// Restricts a section to the time window, and computes its statistics. Returns `None` if the
+    /// whole section is outside of the time window.
+    fn part(&self, sums: &mut Accumulator<'_>, rows: &Range<u64>) -> Option<(Range<u64>, Stats)> {
+        let parts = self.parts(rows);
         let (first, last) = (parts.first()?.start, parts.last()?.end);
         let mut stats = sums.empty();
         for part in parts {
@@ -155,10 +153,7 @@ impl<'a> Power<'a> {
         let builder = LineBuilder::new(log, &sums, args, times, context);
         let clip = match window {
             Window { start: None, end: None } => Clip(None),
-            Window { start, end } => {
-                let sums = log.accumulator(&options).map_err(failed)?;
-                Clip(Some((builder.rows.rows_between(start, end), sums)))
-            }
+            Window { start, end } => Clip(Some(builder.rows.rows_between(start, end))),
         };
         Ok(Self { log, sums, builder, clip, jobs: context.jobs() })
     }
@@ -166,24 +161,24 @@ impl<'a> Power<'a> {
     /// Returns the sections that the options request.
     pub(super) fn sections<'p>(&'p mut self, args: &'p PowerArgs) -> Result<Sections<'p>, Failure> {
         let Self { log, sums, builder, clip, jobs } = self;
-        let (log, builder) = (*log, &*builder);
+        let (log, builder, clip) = (*log, &*builder, &*clip);
         let rows = log.rows();
         if let Some(nanos) = args.window {
             let phase = if args.clock { Phase::Clock } else { Phase::Start };
             let rate = log.header().lead_in.sample_rate.get();
-            let windows = Windows::new(sums, nanos, phase, &builder.rows, (rows, rate));
-            return Ok(Box::new(windows.filter_map(|w| {
-                let (rows, stats) = clip.part(w.rows, w.stats)?;
-                Some(builder.section(Some(format!("window {}", w.number)), &rows, &stats))
+            let windows = Windows::new(nanos, phase, &builder.rows, (rows, rate));
+            return Ok(Box::new(windows.filter_map(|window| {
+                let (rows, stats) = clip.part(sums, &window.rows)?;
+                Some(builder.section(Some(format!("window {}", window.number)), &rows, &stats))
             })));
         }
         if !args.by.is_empty() {
             return by_state(log, sums, args, builder, clip);
         }
         if let Some(above) = &args.above {
-            let named = events(log, sums, above, args.settle)?.enumerate();
-            return Ok(Box::new(named.filter_map(|(i, event)| {
-                let (rows, stats) = clip.part(event.rows, event.stats)?;
+            let named = events(log, sums.currents(), above, args.settle)?.enumerate();
+            return Ok(Box::new(named.filter_map(|(i, rows)| {
+                let (rows, stats) = clip.part(sums, &rows)?;
                 Some(builder.section(Some(format!("event {i}")), &rows, &stats))
             })));
         }
@@ -204,7 +199,7 @@ fn by_state<'p, 'a: 'p>(
     sums: &'p mut Accumulator<'a>,
     args: &'p PowerArgs,
     builder: &'p LineBuilder,
-    clip: &'p mut Clip<'a>,
+    clip: &'p Clip,
 ) -> Result<Sections<'p>, Failure> {
     let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
@@ -219,8 +214,8 @@ fn by_state<'p, 'a: 'p>(
         let bits = args.by.iter().enumerate().map(|(i, name)| format!("{name}={}", state >> i & 1));
         bits.collect::<Vec<_>>().join(" ")
     };
-    let runs = StateRuns::new(log, sums, &bits).filter_map(|run| {
-        let (rows, stats) = clip.part(run.rows, run.stats)?;
+    let runs = StateRuns::new(log, &bits).filter_map(|run| {
+        let (rows, stats) = clip.part(sums, &run.rows)?;
         Some((run.state, rows, stats))
     });
     if args.runs {
@@ -239,12 +234,12 @@ fn by_state<'p, 'a: 'p>(
 
 /// Returns a section for each period in which a value is above a threshold such as
 /// `I1=0.005,0.004`.
-fn events<'p, 'a: 'p>(
+fn events<'a>(
     log: &'a RldReader,
-    sums: &'p mut Accumulator<'a>,
+    currents: &[Current],
     above: &str,
     margin: u64,
-) -> Result<Events<'p, 'a>, Failure> {
+) -> Result<Events<'a>, Failure> {
     let usage = || {
         Failure::usage(format!(
             "{above:?} does not have the form NAME=ENTER[,LEAVE], where ENTER and LEAVE are numbers"
@@ -255,8 +250,8 @@ fn events<'p, 'a: 'p>(
     let (enter, leave) = values.split_once(',').unwrap_or((values, values));
     let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(usage);
     let (enter, leave) = (number(enter)?, number(leave)?);
-    let current = sums.currents().iter().find(|current| current.name == name).cloned();
-    let scale = match &current {
+    let current = currents.iter().find(|current| current.name == name);
+    let scale = match current {
         Some(current) => current.scale,
         None => log.channels()[log.channel(name).map_err(failed)?].scale,
     };
@@ -264,8 +259,8 @@ fn events<'p, 'a: 'p>(
     // conversion.
     let threshold = Threshold::new(raw_of(enter, scale), raw_of(leave, scale));
     Ok(match current {
-        Some(current) => Events::of_current(log, sums, &current, margin, threshold),
-        None => Events::of_channel(log, sums, log.channel(name).map_err(failed)?, threshold),
+        Some(current) => Events::of_current(log, current, margin, threshold),
+        None => Events::of_channel(log, log.channel(name).map_err(failed)?, threshold),
     })
 }
 

@@ -9,6 +9,7 @@ use crate::ExportError;
 use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span};
 use crate::findings::{Kind, Severity, digits, seconds};
+use crate::provenance::name_and_instance;
 
 /// Voltage in volts below which a cell fails. Source: `CRITICAL_VOLTAGE_PER_CELL` of
 /// flight-review-rs. PX4's former defaults give the same voltage for an empty cell under load:
@@ -86,12 +87,17 @@ fn critical_voltage(log: &UlogReader, topic: &Topic, flight: &Flight) -> Result<
         }
     })?;
     let [volts, count] = first.unwrap_or_default();
-    let stated = [Some(count), flight.parameter("BAT1_N_CELLS"), flight.parameter("BAT_N_CELLS")];
-    let stated = stated.into_iter().flatten().find(|cells| *cells > 0.0);
+    // The parameters of the battery with instance 0 start with `BAT1_`, or with `BAT_` in older
+    // versions of PX4.
+    let (_, instance) = name_and_instance(&topic.name);
+    let number = 1 + instance.and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
+    let parameter = |name: &str| flight.parameter(&format!("BAT{number}_{name}"));
+    let old = if number == 1 { flight.parameter("BAT_N_CELLS") } else { None };
+    let stated = [Some(count), parameter("N_CELLS"), old].into_iter().flatten().find(|cells| *cells > 0.0);
     let cells = stated.unwrap_or_else(|| (volts / FULL_CELL_VOLTS).round().clamp(1.0, MAX_CELLS));
     // Some cells can be discharged further than lithium polymer cells. For these, the parameters of
     // the vehicle have lower voltages.
-    let [empty, drop] = ["BAT1_V_EMPTY", "BAT1_V_LOAD_DROP"].map(|name| flight.parameter(name));
+    let [empty, drop] = ["V_EMPTY", "V_LOAD_DROP"].map(parameter);
     let loaded = empty.map(|empty| empty - drop.unwrap_or(0.0)).filter(|volts| *volts > 0.0);
     Ok(cells * loaded.map_or(CRITICAL_CELL_VOLTS, |volts| volts.min(CRITICAL_CELL_VOLTS)))
 }
