@@ -61,8 +61,8 @@ impl Destination {
         args: OutArgs,
         context: &Context,
     ) -> Result<Self, Failure> {
-        if let Some(path) = path {
-            return Ok(Self::File(Box::new(OutFile::create(path, inputs, args)?)));
+        if path.is_some() {
+            return Self::text(path, inputs, args, context);
         }
         // The results of the command are printed to stdout as JSON. If the log were also written to
         // stdout, both would be mixed.
@@ -77,6 +77,20 @@ impl Destination {
                 .next(format!("write the output to a file with -o {example}, or to a pipe")));
         }
         Ok(Self::Stdout(out))
+    }
+
+    /// Opens the file at `path`, or stdout if `path` is `None`. The output is text, so stdout may be a
+    /// terminal.
+    pub(crate) fn text(
+        path: Option<&Path>,
+        inputs: &[PathBuf],
+        args: OutArgs,
+        context: &Context,
+    ) -> Result<Self, Failure> {
+        Ok(match path {
+            Some(path) => Self::File(Box::new(OutFile::create(path, inputs, args)?)),
+            None => Self::Stdout(context.out()),
+        })
     }
 
     /// Completes the output. Returns its path, or `None` if it was written to stdout.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use crate::context::Format;
 use crate::failure::{Failure, OutputError};
+use crate::format::Format;
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::text::{Paint, is_terminal_control};

@@ -6,7 +6,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use arrow_schema::ArrowError;
@@ -41,7 +41,19 @@ pub(crate) fn run_in_background<T: Send + 'static>(
     let (send, mut receive) = mpsc::channel();
     // If the wait was ended by a signal, the receiver no longer exists. Then `send` fails, which is
     // ignored.
-    std::thread::spawn(move || drop(send.send(catch_unwind(AssertUnwindSafe(work)))));
+    let work = Arc::new(Mutex::new(Some(work)));
+    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let of_thread = Arc::clone(&work);
+    let thread = std::thread::Builder::new().spawn(move || {
+        let work = take(&of_thread).expect("the work is done once");
+        drop(send.send(catch_unwind(AssertUnwindSafe(work))));
+    });
+    // If the operating system cannot create a thread, the work is done on this thread.
+    if thread.is_err()
+        && let Some(work) = take(&work)
+    {
+        return run(py, work);
+    }
     loop {
         // A receiver cannot be shared between threads, so it is moved into the closure and returned
         // by it.

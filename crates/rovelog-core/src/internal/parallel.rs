@@ -56,13 +56,21 @@ pub fn both<A: Send, B>(jobs: Jobs, first: impl FnOnce() -> A + Send, second: im
     if jobs == Jobs::ONE {
         return (first(), second());
     }
+    let first = Mutex::new(Some(first));
+    let run_first = || {
+        let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.map(|first| first())
+    };
     thread::scope(|scope| {
-        let first = scope.spawn(first);
+        // If the operating system cannot create a thread, this thread calls both functions.
+        let thread = thread::Builder::new().spawn_scoped(scope, run_first);
         let second = second();
-        match first.join() {
-            Ok(first) => (first, second),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        let first = match thread.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(first)) => first,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => run_first(),
+        };
+        (first.expect("the function is called once"), second)
     })
 }
 

@@ -368,13 +368,11 @@ impl<'a> TopicRef<'a> {
     /// Returns an error if the records cannot be decoded, or if the format has no columns.
     #[cfg(feature = "arrow")]
     pub fn columns(self, select: &Select) -> Result<Batches<'a>> {
-        match refused(self.log, select).or_else(|| self.log.check_memory().err()) {
-            Some(error) => Err(error),
-            None => {
-                let batches = self.log.read_columns(self.topic.id, select)?;
-                Ok(Box::new(Checked::new(self.log, batches, |batch| batch)))
-            }
+        if let Some(error) = refused(self.log, select).or_else(|| self.log.check_memory().err()) {
+            return Err(error);
         }
+        let batches = self.log.read_columns(self.topic.id, select)?;
+        Ok(Box::new(Checked::new(self.log, batches, |batch| batch)))
     }
 
     /// Returns the text that defines the topic's type, if the log contains such a text.

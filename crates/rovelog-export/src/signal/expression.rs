@@ -13,6 +13,7 @@
 use arrow_array::Int64Array;
 
 use super::function::Function;
+use super::measure::{Measure, shared};
 use super::unit::Unit;
 use crate::meaning;
 
@@ -286,38 +287,6 @@ fn step(series: Series, time: i64, value: f64, memory: &mut Memory) -> f64 {
     }
 }
 
-/// Unit of a value, as far as known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Measure {
-    /// The log does not state the unit of a field.
-    Unknown,
-    /// A number without a unit, such as a literal. It takes the unit of the value that it is
-    /// compared with or added to.
-    Literal,
-    Known(Unit),
-}
-
-impl Measure {
-    pub(super) fn known(self) -> Option<Unit> {
-        match self {
-            Self::Known(unit) => Some(unit),
-            _ => None,
-        }
-    }
-
-    /// Returns the unit as text for an error message.
-    pub(super) fn write(self) -> String {
-        match self {
-            Self::Known(unit) => match unit.text().as_deref() {
-                Some("") => "a number without a unit".to_owned(),
-                Some(text) => text.to_owned(),
-                None => "another unit".to_owned(),
-            },
-            _ => "an unknown unit".to_owned(),
-        }
-    }
-}
-
 /// Checks the units in an expression and returns the unit of its result. `fields` are the units of
 /// the operands.
 ///
@@ -352,20 +321,6 @@ pub(super) fn measure(node: &Node, fields: &[Option<Unit>]) -> Result<Measure, S
             function.measure(&all)?
         }
     })
-}
-
-/// Returns the common unit of two values that are added or compared. `sign` is the operator.
-pub(super) fn shared(a: Measure, b: Measure, sign: &str) -> Result<Measure, String> {
-    match (a, b) {
-        (Measure::Known(one), Measure::Known(other)) if !one.is_same(other) => {
-            let (a, b) = (a.write(), b.write());
-            Err(format!("the units of {a} {sign} {b} differ; convert one of them with in(SIGNAL, UNIT)"))
-        }
-        (Measure::Known(_), _) => Ok(a),
-        (_, Measure::Known(_)) => Ok(b),
-        (Measure::Literal, Measure::Literal) => Ok(Measure::Literal),
-        _ => Ok(Measure::Unknown),
-    }
 }
 
 /// Returns the unit of the result of a binary operator. `right` is the right operand. Powers need

@@ -1,6 +1,6 @@
 //! The functions of expressions whose results only depend on the current row.
 
-use super::expression::{Measure, shared};
+use super::measure::{Measure, shared};
 use super::unit::Unit;
 
 /// A function, with its name in expressions.

@@ -17,6 +17,7 @@ mod extend;
 mod find;
 mod function;
 mod join;
+mod measure;
 mod parse;
 mod pattern;
 mod program;

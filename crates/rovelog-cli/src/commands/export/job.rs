@@ -20,7 +20,7 @@ use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::machine::Count;
-use crate::outfile::{OutFile, OutFolder};
+use crate::outfile::OutFolder;
 use crate::progress::Progress;
 use crate::text::short;
 use crate::window::Window;
@@ -111,18 +111,10 @@ impl Job<'_> {
         let progress = self.progress();
         let select = self.select(topics);
         let mut take = |at| progress.at(at);
-        let Some(path) = target.path() else {
-            // NDJSON is text, so it may be written to a terminal. The writer `Out` allows this. The
-            // destination of binary formats does not.
-            let mut out = self.context.out();
-            let (_, losses) = ndjson::write(&**self.log, &select, self.context.jobs(), &mut out, &mut take)?;
-            std::io::Write::flush(&mut out)?;
-            return Ok(Done { losses, ..Done::default() });
-        };
-        let mut out = OutFile::create(path, &self.inputs(), self.args.out)?;
+        let mut out = Destination::text(target.path(), &self.inputs(), self.args.out, self.context)?;
         let (rows, losses) = ndjson::write(&**self.log, &select, self.context.jobs(), &mut out, &mut take)?;
-        out.finish()?;
-        Ok(Done { files: vec![file(path, None, rows)], losses, ..Done::default() })
+        let files = out.finish()?.map(|path| file(&path, None, rows)).into_iter().collect();
+        Ok(Done { files, losses, ..Done::default() })
     }
 
     pub(super) fn mcap(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
@@ -187,14 +179,11 @@ impl Job<'_> {
             .next("name a file: -o log.csv")
             .at(folder));
         }
-        let Some(path) = target.path() else {
-            let written = logger_csv::write(log, style, self.context.out())?;
-            return Ok(Done { files: Vec::new(), losses: written.losses, notes: written.notes });
-        };
-        let out = OutFile::create(path, &self.inputs(), self.args.out)?;
+        let out = Destination::text(target.path(), &self.inputs(), self.args.out, self.context)?;
         let written = logger_csv::write(log, style, out)?;
-        written.out.finish()?;
-        let files = vec![file(path, log.topics().first(), written.messages)];
+        let path = written.out.finish()?;
+        let files = path.map(|path| file(&path, log.topics().first(), written.messages));
+        let files = files.into_iter().collect();
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
@@ -208,8 +197,8 @@ impl Job<'_> {
         let progress = self.progress();
         let out = Destination::create(target.path(), example, &self.inputs(), self.args.out, self.context)?;
         let written = write(out, &mut |at| progress.at(at))?;
-        written.out.finish()?;
-        let files = target.path().map(|path| file(path, None, written.messages)).into_iter().collect();
+        let path = written.out.finish()?;
+        let files = path.map(|path| file(&path, None, written.messages)).into_iter().collect();
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
@@ -243,22 +232,17 @@ impl Job<'_> {
             Target::Stdout | Target::File(_) => {
                 let path = target.path();
                 let [topic] = topics.as_slice() else { return Err(self.one_topic(kind, &topics)) };
-                // CSV is text, so it is written to stdout even if stdout is a terminal.
-                let rows = if path.is_none() && kind == Table::Csv {
-                    let out = self.context.out();
-                    let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
-                    std::io::Write::flush(&mut written[0].out)?;
-                    written[0].rows
+                let (inputs, args) = (self.inputs(), self.args.out);
+                let out = if kind == Table::Csv {
+                    Destination::text(path, &inputs, args, self.context)?
                 } else {
                     let example = format!("topic.{}", kind.name());
-                    let out =
-                        Destination::create(path, &example, &self.inputs(), self.args.out, self.context)?;
-                    let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
-                    let written = written.remove(0);
-                    written.out.finish()?;
-                    written.rows
+                    Destination::create(path, &example, &inputs, args, self.context)?
                 };
-                done.files.extend(path.map(|path| file(path, Some(topic), rows)));
+                let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
+                let written = written.remove(0);
+                let path = written.out.finish()?;
+                done.files.extend(path.map(|path| file(&path, Some(topic), written.rows)));
             }
         }
         Ok(done)
