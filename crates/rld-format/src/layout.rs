@@ -67,11 +67,11 @@ impl Layout {
         let words = binary.div_ceil(32) + usize::from(extra_word);
         let mut at = 4 * words;
         let mut slots = Vec::with_capacity(header.channels.len().saturating_sub(binary));
-        for (i, channel) in header.channels.iter().enumerate().skip(binary) {
+        for channel in header.channels.iter().skip(binary) {
             let size = usize::from(channel.data_size.get());
             if !(1..=8).contains(&size) {
                 return Err(format!(
-                    "channel {i} ({:?}) has values of {}",
+                    "channel {:?} has values of {}",
                     channel.name_text(),
                     count(size, "byte")
                 ));

@@ -119,7 +119,9 @@ fn block_times_without_zeros_at_their_ends_are_equal() {
         log.block_times().map(|(_, times)| times.realtime()).collect::<Vec<_>>()
     };
     let cut = csv.lines().map(|line| match line.split_once(',') {
-        Some((time, rest)) if time.contains('.') => format!("{},{rest}\n", time.trim_end_matches('0')),
+        Some((time, rest)) if time.contains('.') => {
+            format!("{},{rest}\n", time.trim_end_matches('0').trim_end_matches('.'))
+        }
         _ => format!("{line}\n"),
     });
     let cut: String = cut.collect();

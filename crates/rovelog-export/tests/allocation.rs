@@ -279,7 +279,8 @@ fn run_all(scenario: &str, highest: usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     std::fs::write(&path, &bytes).unwrap();
-    // A first run allocates memory that is used until the process ends. Its threads end soon.
+    // The first run allocates memory that stays in use until the process ends. The pause lets its
+    // threads end.
     let _ = run(action, &bytes, &path);
     thread::sleep(Duration::from_millis(50));
     let start = USED.load(SeqCst);

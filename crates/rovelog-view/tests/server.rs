@@ -245,8 +245,6 @@ fn wide_log(path: &Path, fields: usize) {
     std::fs::write(path, log).unwrap();
 }
 
-/// The fields of a topic are listed once per request. If they were listed for each signal, this test
-/// would take minutes.
 #[test]
 fn many_signals_of_a_topic_with_many_fields_are_read_by_one_request() {
     let folder = tempfile::tempdir().unwrap();

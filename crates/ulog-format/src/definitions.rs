@@ -402,7 +402,7 @@ impl Definitions {
         }
         let shape = self.shapes.get(msg_id);
         let is_known = shape.flags & RowShape::UNKNOWN == 0;
-        if is_known && self.is_repeated(&range, shape.series, (type_name, multi_id), msg_id, notes) {
+        if is_known && self.report_reuse(&range, shape.series, (type_name, multi_id), msg_id, notes) {
             return;
         }
         if self.topics.len() >= MAX_SUBSCRIPTIONS {
@@ -452,11 +452,11 @@ impl Definitions {
         self.subscriptions.push(subscription);
     }
 
-    /// Returns whether a subscription of the format and instance `name` repeats the subscription of
-    /// the topic `series`, which has the same id. Some writers repeat a subscription. The topic then
-    /// continues, but only if no type that the topic uses was redefined (rules D18 and D19 of
+    /// Reports that an id is subscribed again, for the format and instance `name`. Returns true if the
+    /// subscription repeats that of topic `series`, as some writers do. The topic then continues, but
+    /// only if no type that the topic uses was redefined (rules D18 and D19 of
     /// docs/formats/ulog.md).
-    fn is_repeated(
+    fn report_reuse(
         &mut self,
         range: &std::ops::Range<u64>,
         series: u32,

@@ -27,10 +27,8 @@ const VERSIONS: &[(&str, &str)] = &[
     ("packaging/aur/PKGBUILD", "\npkgver=@\n"),
     ("packaging/nix/package.nix", "\n  version = \"@\";\n"),
     ("packaging/scoop/rovelog.json", "\"version\": \"@\""),
-    ("packaging/scoop/rovelog.json", "/v@/rovelog-@-aarch64-pc-windows-msvc.zip"),
     ("packaging/winget/Rovelog.Rovelog.yaml", "\nPackageVersion: @\n"),
     ("packaging/winget/Rovelog.Rovelog.installer.yaml", "\nPackageVersion: @\n"),
-    ("packaging/winget/Rovelog.Rovelog.installer.yaml", "/v@/rovelog-@-x86_64-pc-windows-msvc.zip"),
     ("packaging/winget/Rovelog.Rovelog.locale.en-US.yaml", "\nPackageVersion: @\n"),
     ("docs/guide/install.md", "rovelog-@-x86_64-unknown-linux-musl.tar.gz"),
 ];
@@ -42,6 +40,15 @@ pub(super) fn check(root: &Path, version: &str) -> Result<()> {
     for (file, around) in VERSIONS {
         let wanted = around.replace('@', version);
         ensure!(read(file)?.contains(&wanted), "{file} does not contain {wanted:?}");
+    }
+    // These files contain the version in many addresses.
+    for file in ["packaging/scoop/rovelog.json", "packaging/winget/Rovelog.Rovelog.installer.yaml"] {
+        let text = read(file)?;
+        for start in ["rovelog-", "/v"] {
+            let mut others = text.match_indices(start).map(|(at, _)| &text[at + start.len()..]);
+            let is_other = |rest: &&str| rest.starts_with(char::is_numeric) && !rest.starts_with(version);
+            ensure!(!others.any(|rest| is_other(&rest)), "{file} contains another version than {version}");
+        }
     }
     let release = read(".github/workflows/release.yml")?;
     let formula = read("packaging/homebrew/rovelog.rb")?;

@@ -308,7 +308,7 @@ fn time_of_date(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
 /// Parses a block time such as `1700000000.496480000`. A bug of the logger produces times such as
 /// `1700000000.-02520000`, which are parsed, too. A spreadsheet may have removed zeros from the end.
 fn block_time(text: &str) -> Option<i128> {
-    let (sec, fraction) = text.split_once('.')?;
+    let (sec, fraction) = text.split_once('.').unwrap_or((text, ""));
     let (sec, nsec): (i64, i64) = (sec.parse().ok()?, format!("{fraction:0<9}").parse().ok()?);
     Some(i128::from(sec) * i128::from(SECOND) + i128::from(nsec))
 }

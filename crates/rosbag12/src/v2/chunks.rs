@@ -365,11 +365,17 @@ impl BagReader {
         while let Some(loaded) = loader.load() {
             let chunk = &chunks[loaded.number];
             let is_plain = chunk.extent.is_plain();
-            // The lost ranges are in the decompressed data, so the lost bytes of a compressed chunk
-            // have no size in the file.
+            // Lost ranges are offsets in the decompressed data, so only those of an uncompressed
+            // chunk are sizes in the file. The end of a compressed chunk may be unreadable.
             let lost =
                 if is_plain { chunk.lost_ranges.iter().map(|lost| lost.end - lost.start).sum() } else { 0 };
-            let stored = (chunk.extent.end - chunk.extent.data_at).saturating_sub(lost);
+            let end = match chunk.status {
+                DataStatus::Cut | DataStatus::Broken | DataStatus::Limit if !is_plain => {
+                    chunk.extent.kept_to(chunk.status, loaded.result.used, chunk.messages.count)
+                }
+                _ => chunk.extent.end,
+            };
+            let stored = (end - chunk.extent.data_at).saturating_sub(lost);
             let mut messages: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
             scan.visit(self, &loaded, |message| {
                 let (count, bytes) = messages.entry(message.connection).or_default();

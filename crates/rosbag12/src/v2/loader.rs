@@ -30,20 +30,20 @@ const MAX_COMMON_RATIO: u64 = 64;
 /// Maximum number of buffers kept for reuse. The threads never use more buffers at the same time.
 const MAX_BUFFERS: usize = THREADS * (MAX_QUEUED + 1);
 
-/// Returns the size in bytes of the buffers that a loader needs for these chunks, and of the messages
-/// of the largest chunk. A chunk header may state a wrong size, so the size is limited to a common
-/// ratio of compression.
+/// Returns the number of bytes that a loader needs for these chunks. They are used by chunk buffers,
+/// by coders of bzip2, and by the message list of the chunk with the most messages. A chunk header
+/// may state a wrong size, so the size is limited to a common ratio of compression.
 pub(crate) fn buffer_bytes(chunks: &[Chunk]) -> usize {
     let stored = |chunk: &Chunk| chunk.extent.end - chunk.extent.data_at;
     let compressed = chunks.iter().filter(|chunk| !chunk.extent.is_plain());
     let size = |chunk: &Chunk| u64::from(chunk.extent.size).min(stored(chunk) * MAX_COMMON_RATIO);
     let largest = compressed.clone().map(size).max().unwrap_or(0);
     let has_bz2 = compressed.clone().any(|chunk| chunk.extent.compression == Some(Compression::Bz2));
-    let threads = threads(compressed.map(|chunk| &chunk.extent));
+    let threads = threads(compressed.clone().map(|chunk| &chunk.extent));
     // An encoder, for an output with the same compression, needs the memory of two decoders.
     let coders = if has_bz2 { (threads.max(1) + 2) * DECODER_BYTES } else { 0 };
     // The caller reads one chunk while the threads decompress others.
-    let buffers = threads * (MAX_QUEUED + 1) + 1;
+    let buffers = (threads * (MAX_QUEUED + 1) + 1).min(compressed.count());
     let messages = chunks.iter().map(|chunk| chunk.messages.count).max().unwrap_or(0);
     // Buffers and lists of messages double their capacity when they are full.
     let largest = usize_of(largest).saturating_mul(2);

@@ -30,7 +30,7 @@ pub(super) struct Checked<I, T> {
     log_bytes: usize,
     /// Size in bytes of the largest batch so far.
     largest: usize,
-    /// Size in bytes of the buffers of the log, which other threads may fill between two checks.
+    /// Size in bytes of the log's buffers. Other threads may fill them between two checks.
     buffer_bytes: usize,
     /// Number of bytes that were checked and are not used by batches yet.
     left: usize,
@@ -54,7 +54,8 @@ impl<I, T> Checked<I, T> {
         }
         // The batches of a small log do not need much more memory than the log.
         self.left = needed.max(CHECK_BYTES.min(self.log_bytes.saturating_mul(COPIES)));
-        memory::check(self.left + self.buffer_bytes).map_err(|error| Error::io(self.format, error))
+        memory::check(self.left.saturating_add(self.buffer_bytes))
+            .map_err(|error| Error::io(self.format, error))
     }
 }
 

@@ -74,14 +74,15 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
 /// Size of the map, and the mapping of positions to pixels.
 #[derive(Clone, Copy)]
 struct Map {
-    /// Width and height in pixels.
+    /// Width in pixels.
     width: f64,
+    /// Height in pixels.
     height: f64,
     /// Pixels per meter.
     scale: f64,
     /// Length in meters of a degree of longitude.
     degree_east: f64,
-    /// Longitude and latitude of the center in meters.
+    /// Distances in meters of the center from longitude 0 and from the equator.
     center: (f64, f64),
     /// True if the track crosses the antimeridian. Longitudes west of Greenwich then count from 180
     /// to 360 degrees.

@@ -235,7 +235,11 @@ fn spark_field(field: &Field) -> Field {
     let inner = |field: &Arc<Field>| Arc::new(spark_field(field));
     let data_type = match field.data_type() {
         DataType::UInt64 => return field.clone().with_data_type(DataType::Int64).with_nullable(true),
-        DataType::Timestamp(..) | DataType::Duration(_) => DataType::Int64,
+        DataType::Timestamp(..) | DataType::Duration(_) => {
+            let mut metadata = field.metadata().clone();
+            metadata.extend(unit("ns"));
+            return field.clone().with_data_type(DataType::Int64).with_metadata(metadata);
+        }
         DataType::List(item) => DataType::List(inner(item)),
         DataType::FixedSizeList(item, len) => DataType::FixedSizeList(inner(item), *len),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),

@@ -155,7 +155,7 @@ fn plan(log: &UlogReader, segments: &[Segment]) -> Plan {
     let headers = log.boundaries().iter().filter(|boundary| boundary.has_header);
     let mut headers = headers.map(|boundary| boundary.at..boundary.first()).peekable();
     let len = log.bytes().len() as u64;
-    // After the last message, the rest of the log is handled.
+    // `None` stands for the end of the log.
     for msg in log.cursor().map(Some).chain([None]) {
         let next = msg.as_ref().map_or(len, |msg| msg.at);
         while let Some(header) = headers.next_if(|header| header.end <= next) {

@@ -238,9 +238,9 @@ impl Decoder {
         self.before = Some(packet.blocks[0].azimuth.get());
     }
 
-    /// Returns the number of blocks of a firing, which are converted together. In dual return mode, a
-    /// firing has the strongest and the last return of each bank of lasers, and an HDL-64E has two
-    /// banks.
+    /// Returns the number of blocks in a firing. A new revolution must not start inside a firing. In
+    /// dual return mode, a firing contains two blocks for each bank of lasers: the strongest and the
+    /// last return. An HDL-64E has two banks.
     pub(super) fn blocks_per_firing(&self) -> usize {
         match self.mode {
             ReturnMode::Dual if self.model.is_hdl64() => 4,

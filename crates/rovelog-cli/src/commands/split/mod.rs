@@ -92,8 +92,8 @@ impl<'a> Names<'a> {
         Self { args, format, stem: input.stem().unwrap_or_else(|| "part".to_owned()) }
     }
 
-    /// In some formats, a recording may consist of several files. Returns the name under which a
-    /// reader of the file before looks for the file with this number.
+    /// Returns the path at which readers look for the file with this number. Returns `None` if the
+    /// format has no recordings of several files, or if the log is split by topic.
     fn joined(&self, number: usize) -> Option<PathBuf> {
         let files = self.format.files.filter(|_| !self.args.by_topic)?;
         let name = format!("{}.{}", self.stem, self.format.extensions[0]);

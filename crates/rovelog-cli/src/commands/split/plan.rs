@@ -29,7 +29,7 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Returns the topic if all records are of one topic.
+    /// Returns the topic if the part contains a single topic.
     pub(super) fn topic(&self) -> Option<String> {
         let Self::Selection(Select { topics: Some(topics), .. }) = self else { return None };
         topics.iter().next().map(str::to_owned)

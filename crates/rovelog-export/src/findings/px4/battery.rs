@@ -1,6 +1,7 @@
 //! Finds brown-outs, sags and low batteries.
 
 use rovelog::Topic;
+use rovelog::core::internal::topic::instance;
 use rovelog::ulog_format::UlogReader;
 
 use super::flight::Flight;
@@ -9,7 +10,6 @@ use crate::ExportError;
 use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span};
 use crate::findings::{Kind, Severity, digits, seconds};
-use crate::provenance::name_and_instance;
 
 /// Voltage in volts below which a cell fails. Source: `CRITICAL_VOLTAGE_PER_CELL` of
 /// flight-review-rs. PX4's former defaults give the same voltage for an empty cell under load:
@@ -89,8 +89,7 @@ fn critical_voltage(log: &UlogReader, topic: &Topic, flight: &Flight) -> Result<
     let [volts, count] = first.unwrap_or_default();
     // The parameters of the battery with instance 0 start with `BAT1_`, or with `BAT_` in older
     // versions of PX4.
-    let (_, instance) = name_and_instance(&topic.name);
-    let number = 1 + instance.and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
+    let number = instance(&topic.name).map_or(1, |(_, number, _)| u32::from(number) + 1);
     let parameter = |name: &str| flight.parameter(&format!("BAT{number}_{name}"));
     let old = if number == 1 { flight.parameter("BAT_N_CELLS") } else { None };
     let stated = [Some(count), parameter("N_CELLS"), old].into_iter().flatten().find(|cells| *cells > 0.0);

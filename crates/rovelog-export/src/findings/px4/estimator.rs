@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use rovelog::core::internal::topic::instance;
 use rovelog::ulog_format::UlogReader;
 
 use super::flight::Flight;
@@ -10,7 +11,6 @@ use crate::ExportError;
 use crate::findings::scan::{Scan, WHOLE_LOG, each_row};
 use crate::findings::watch::{Holds, Span, States};
 use crate::findings::{Kind, Severity, digits, seconds};
-use crate::provenance::name_and_instance;
 
 /// Test ratio above which EKF2 rejects a measurement. Source: PX4's `EstimatorStatus.msg`, and
 /// flight-review-rs.
@@ -48,9 +48,8 @@ const JUMPS: [[&str; 5]; 4] = [
 /// Adds the checks of all instances of the estimator.
 pub(super) fn add<'a>(log: &UlogReader, flight: &'a Flight, scan: &mut Scan<'a>) -> Result<(), ExportError> {
     for topic in topics(log, "estimator_status") {
-        let (_, instance) = name_and_instance(&topic.name);
-        let instance = instance.and_then(|number| number.parse().ok()).unwrap_or(0.0);
-        let used = Rc::new(times_in_use(log, instance)?);
+        let instance = instance(&topic.name).map_or(0, |(_, number, _)| number);
+        let used = Rc::new(times_in_use(log, instance.into())?);
         for [field, name] in RATIOS {
             let used = Rc::clone(&used);
             let test =
