@@ -40,6 +40,34 @@ fn warnings_of_the_battery_have_the_severity_of_their_level() {
     assert_eq!(flight.findings(), ["medium battery-low 50 60"]);
 }
 
+/// The parameters `BAT1_*` are those of the battery with instance 0.
+#[test]
+fn each_battery_has_its_own_number_of_cells() {
+    let battery = |topic, parameters: &[(&'static str, f32)]| {
+        let volts = |_| [("voltage_v", 11.0)];
+        let mut flight = Flight::new().every(topic, 0..90, volts);
+        flight.parameters = parameters.to_vec();
+        flight.findings().len()
+    };
+    assert_eq!(battery("battery_status", &[("BAT1_N_CELLS", 6.0)]), 1);
+    assert_eq!(battery("battery_status/1", &[("BAT1_N_CELLS", 6.0), ("BAT2_N_CELLS", 3.0)]), 0);
+    assert_eq!(battery("battery_status/1", &[("BAT1_N_CELLS", 3.0), ("BAT2_N_CELLS", 6.0)]), 1);
+}
+
+/// The instance of a topic is in its name. Instance 1 may be the only one in the log.
+#[test]
+fn measurements_of_the_used_estimator_are_severe() {
+    let estimator = |used: f64| {
+        let ratio = pulse(0.3, 2.0, 10.0, 16.05);
+        let mut flight =
+            Flight::new().every("estimator_status/1", 0..90, move |time| [("vel_test_ratio", ratio(time))]);
+        flight.row(0.0, "estimator_selector_status", &[("primary_instance", used)]);
+        flight.findings()
+    };
+    assert_eq!(estimator(1.0), ["high ekf-innovation 10 16"]);
+    assert_eq!(estimator(0.0), ["low ekf-innovation 10 16"]);
+}
+
 #[test]
 fn rejected_measurements_become_severe_after_five_seconds() {
     let estimator = |from: f64, to: f64, ratio: f64| {

@@ -74,6 +74,18 @@ fn totals_of_a_flight() {
     assert!(flight.text().starts_with("time 20.0s, distance 17.0 m, "), "{}", flight.text());
 }
 
+/// Without a voltage, the energy of an interval is unknown, but its charge is known.
+#[test]
+fn a_missing_voltage_does_not_change_the_charge() {
+    let mut flight = Flight::default();
+    for (second, volts) in [(20.0, 10.0), (21.0, f64::NAN), (22.0, 10.0), (23.0, 10.0)] {
+        flight.row(second, "battery_status", &[("voltage_v", volts), ("current_a", 36.0)]);
+    }
+    let groups = totals(&flight.log()).unwrap();
+    let found = ["charge", "energy"].map(|name| value(&groups, "battery_status/0", name).unwrap().0);
+    assert!((found[0] - 0.03).abs() < 1e-9 && (found[1] - 0.1).abs() < 1e-9, "{found:?}");
+}
+
 #[test]
 fn totals_of_sensors() {
     let of = |name: &str| totals(&rovelog::open(root().join("corpus").join(name)).unwrap()).unwrap();

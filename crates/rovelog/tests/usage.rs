@@ -25,3 +25,13 @@ fn every_byte_belongs_to_a_category() {
     }
     assert!(complete > 150, "only {complete} complete logs");
 }
+
+#[test]
+fn lost_bytes_of_damaged_chunks_are_not_readable() {
+    for name in ["bz2-damaged", "bz2-streams+damaged", "cut-in-lz4", "damaged-bytes-in-a-chunk"] {
+        let log = rovelog::open(ROSBAG.case(&format!("v2.0+{name}")).path).unwrap();
+        let usage = log.usage();
+        let unreadable = usage.iter().filter(|usage| usage.kind == Usage::UNREADABLE);
+        assert_eq!(unreadable.map(|usage| usage.bytes).sum::<u64>(), log.info().lost.bytes, "{name}");
+    }
+}

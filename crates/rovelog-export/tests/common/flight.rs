@@ -15,6 +15,7 @@ pub(crate) type Values = Vec<(&'static str, f64)>;
 pub(crate) struct Row {
     /// Time in seconds.
     pub(crate) time: f64,
+    /// Name of the topic, such as `battery_status`, or `battery_status/1` for its instance 1.
     pub(crate) topic: &'static str,
     pub(crate) values: Values,
 }
@@ -25,6 +26,8 @@ pub(crate) struct Flight {
     pub(crate) rows: Vec<Row>,
     /// Dropouts by their time in seconds and their duration in milliseconds.
     pub(crate) dropouts: Vec<(f64, u16)>,
+    /// Parameters of the vehicle.
+    pub(crate) parameters: Vec<(&'static str, f32)>,
 }
 
 impl Flight {
@@ -65,12 +68,20 @@ impl Flight {
         for Row { topic, values, .. } in &self.rows {
             fields.entry(topic).or_insert(values);
         }
-        for (topic, fields) in &fields {
-            let mut format = FormatBuilder::new(*topic).field::<u64>("timestamp");
+        for (name, value) in &self.parameters {
+            writer.parameter(name, *value).unwrap();
+        }
+        for (topic, columns) in &fields {
+            let (type_name, instance) = topic.split_once('/').unwrap_or((topic, "0"));
+            // The first instance has the same format.
+            if instance != "0" && fields.contains_key(type_name) {
+                continue;
+            }
+            let mut format = FormatBuilder::new(type_name).field::<u64>("timestamp");
             let mut last = "";
-            for (name, _) in *fields {
+            for (name, _) in *columns {
                 let base = name.split('[').next().unwrap();
-                let len = fields.iter().filter(|(other, _)| other.split('[').next() == Some(base)).count();
+                let len = columns.iter().filter(|(other, _)| other.split('[').next() == Some(base)).count();
                 format = match base {
                     _ if base == last => format,
                     "arming_state" | "nav_state" | "failsafe" => format.field::<u8>(base),
@@ -83,7 +94,8 @@ impl Flight {
         }
         let mut topics = BTreeMap::new();
         for topic in fields.keys() {
-            let handle = writer.subscribe(topic, 0).unwrap();
+            let (type_name, instance) = topic.split_once('/').unwrap_or((topic, "0"));
+            let handle = writer.subscribe(type_name, instance.parse().unwrap()).unwrap();
             topics.insert(*topic, writer.row_buffer(handle).unwrap());
         }
         let mut dropouts = self.dropouts.iter().peekable();
