@@ -54,6 +54,8 @@ class Page:
     def drop(self, *files):
         """Opens the files of one log. Returns the text of the error, or None."""
         self.number += 1
+        # The error of the log before would end the wait too early.
+        self.page.evaluate("document.getElementById('problem').hidden = true")
         self.page.set_input_files("#more-files" if self.number else "#files", [str(file) for file in files])
         self.wait("n => !document.getElementById('problem').hidden || rovelogView.log()?.number === n", self.number)
         return None if self.page.evaluate("document.getElementById('problem').hidden") else self.page.text_content("#problem")
