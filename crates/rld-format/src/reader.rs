@@ -95,8 +95,9 @@ impl Segment {
         self.at + block * layout.block
     }
 
-    /// Returns the times of block `block` of the segment, counted from 0. They are stored in the file,
-    /// or computed if the start of the block is damaged.
+    /// Returns the times of a block. `block` is its number in the segment, counted from 0. If the
+    /// start of the block is damaged, the times are computed. Otherwise, the stored times are
+    /// returned.
     pub(crate) fn block_times<'a>(
         &'a self,
         layout: &Layout,

@@ -101,8 +101,8 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
     for (i, record) in header.channels.iter().enumerate() {
         let range = at + i as u64 * CHANNEL_LEN..at + (i as u64 + 1) * CHANNEL_LEN;
         let mut note = |rule, text: String| notes.push((rule, range.clone(), text));
-        // Messages number channels in the same way as links in the file, which count from 0 or from
-        // 1.
+        // Depending on the version, links in the file count channels from 0 or from 1. Diagnostics
+        // use the same numbers.
         let number = |index: usize| index + usize::from(version.link_base);
         let name = unique_name(record, number(i), &mut names, &mut note);
         let subject = format!("channel {} ({name})", number(i));

@@ -194,8 +194,8 @@ impl Input {
         self.path.to_string_lossy().into_owned()
     }
 
-    /// Returns the paths of all files that are read for this log. They include its companion files
-    /// and the files with declared types and messages. The output must not overwrite any of them.
+    /// Returns the paths of all files that are read for this log: the log, its companion files, and
+    /// the files of the options `--types` and `--msgs`. An output must not overwrite any of them.
     pub(crate) fn files(&self, context: &Context) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone()];
         if !self.is_stdin() {

@@ -231,7 +231,7 @@ fn params(source: &Source<'_>) -> Result<Vec<RecordBatch>, String> {
     let texts = |of: &dyn Fn(&Parameter) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(rows.iter().map(of)))
     };
-    // Parameters have at most 32 bits, so `as_f64` keeps all digits.
+    // A parameter has at most 32 bits, so a 64-bit float represents its value exactly.
     let columns = [
         ("name", text(&rows, |row| Some(&row.name))),
         ("value", numbers(&|row| row.value.as_f64())),

@@ -35,8 +35,10 @@ fn check_secrets(address: &Address) -> Result<(), RemoteError> {
 /// Queries the size and modification time of a file with a single request.
 ///
 /// # Errors
-/// Returns an error in these cases: the address has a user, a password or a query. The server cannot
-/// be reached, refuses the request, or has no such file.
+/// Returns an error in these cases:
+///
+/// - The address contains a user, a password or a query.
+/// - The server cannot be reached, refuses the request, or has no such file.
 pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> {
     check_secrets(address)?;
     let (store, path) = store(address, options)?;
@@ -48,8 +50,11 @@ pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> 
 /// no particular order.
 ///
 /// # Errors
-/// Returns an error in these cases: the address has a user, a password or a query. The server cannot
-/// be reached or denies access. The address is that of a web server, which cannot list files.
+/// Returns an error in these cases:
+///
+/// - The address contains a user, a password or a query.
+/// - The server cannot be reached, or denies access.
+/// - The address belongs to a web server. A web server cannot list files.
 pub fn list(folder: &str, options: &Options) -> Result<Vec<Found>, RemoteError> {
     let url = Url::parse(folder).map_err(|_| RemoteError::BadAddress)?;
     if matches!(url.scheme(), "http" | "https") {

@@ -200,7 +200,7 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
             let values = array.as_primitive::<UInt64Type>().unary::<_, Float64Type>(|value| value as f64);
             Arc::new(values)
         }
-        // All other types are widened step by step. Each step keeps the values.
+        // Other integers are widened to the next wider type first. Each step keeps the values.
         (UInt8, UInt16 | UInt32 | UInt64) => widened(&cast!(UInt8Type => UInt16Type as u16), to)?,
         (UInt16, UInt32 | UInt64) => widened(&cast!(UInt16Type => UInt32Type as u32), to)?,
         (UInt32, UInt64) => cast!(UInt32Type => UInt64Type as u64),

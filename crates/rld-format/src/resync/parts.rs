@@ -46,8 +46,8 @@ pub(super) struct Parts<'a> {
     steps: VecDeque<Step>,
     /// End of the last part, as an offset in the file.
     pub(super) at: u64,
-    /// End of the last part if no bytes were missing or added, as an offset from the start of the
-    /// blocks.
+    /// Offset from the start of the blocks at which the last part would end if no bytes were
+    /// missing or added.
     intact_at: u64,
     /// Number of rows before the end of the last part.
     row: u64,

@@ -230,8 +230,9 @@ mod bz2 {
                     *output.len() += made;
                     return (DataStatus::Intact, used);
                 }
-                // Intact data must not count as damaged, so the process ends, as it does if a `Vec`
-                // cannot be allocated. Before a bag is read, the memory for decoders was checked.
+                // A decoder without memory must not report intact data as damaged. So the process
+                // ends, as if the allocation of a `Vec` failed. This is rare, because the memory
+                // for the decoders was checked before.
                 Ok(Status::MemNeeded) => handle_alloc_error(Layout::new::<[u8; DECODER_BYTES]>()),
                 Ok(_) => *output.len() += made,
                 Err(_) => {

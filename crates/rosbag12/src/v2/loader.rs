@@ -51,8 +51,8 @@ pub(crate) fn buffer_bytes(chunks: &[Chunk]) -> usize {
     largest.saturating_mul(buffers).saturating_add(coders).saturating_add(messages)
 }
 
-/// Returns the number of threads that decompress these chunks. No thread is started for a single
-/// chunk, on a single processor, or if a chunk is large.
+/// Returns the number of threads that decompress these chunks. It is 0 for a single chunk, on a
+/// single processor, and if any chunk has more than [`MAX_PARALLEL_BYTES`].
 fn threads<'a>(chunks: impl Iterator<Item = &'a ChunkExtent>) -> usize {
     let stored = chunks.map(|chunk| chunk.end - chunk.data_at);
     let (count, largest) = stored.fold((0, 0), |(count, largest), bytes| (count + 1, bytes.max(largest)));

@@ -239,8 +239,8 @@ impl Scanner {
                 )
             });
         }
-        // Index data follow their chunk. Index data right after a version line are ignored, because
-        // the section has no chunk yet.
+        // Index data belong to the chunk before them. Index data right after a version line belong
+        // to no chunk, so they are ignored.
         let content = &mut self.content;
         let section = content.position.section;
         if let Some(chunk) = content.chunks.last_mut().filter(|chunk| chunk.section == section) {
@@ -274,7 +274,8 @@ impl Scanner {
         self.declare_for_section(record, at);
     }
 
-    /// Stores the offset of a record of the index, if it is the first of its section.
+    /// Stores `at` as the offset of the first index record of the current section, unless an
+    /// earlier offset is stored.
     fn add_index_record(&mut self, at: u64) {
         let section = self.sections.last_mut().expect("there is always a section");
         section.records.first_at.get_or_insert(at);

@@ -98,7 +98,7 @@ fn ends(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(line(window, at)?.is_some())
 }
 
-/// Returns the version line of a V2.0 bag at offset `at`.
+/// Returns the version line of a V2.0 bag at offset `at`, or `None` if there is no such line.
 pub(super) fn line(window: Window<'_>, at: u64) -> Result<Option<VersionLine>, NeedMore> {
     version::at(window, at, Version::V2_0)
 }

@@ -66,8 +66,8 @@ pub(super) fn bits(
     lanes(log, topic, &[field.to_owned()], names.iter().copied(), at, is_set)
 }
 
-/// Returns on/off signals, which are drawn as lanes. `is_on` is called with the values of `fields` in
-/// a row, and with the number of the signal. Signals that are never on are omitted.
+/// Returns on/off signals with these names, which are drawn as lanes. `is_on(values, i)` returns
+/// whether signal `i` is on if `fields` have these values. Signals that are never on are omitted.
 fn lanes<'a>(
     log: &dyn LogReader,
     topic: &str,

@@ -47,7 +47,7 @@ enum Conversion {
     /// Converts unsigned integers to signed integers. Values that do not fit become null and are
     /// counted.
     Signed,
-    /// Converts the members of a nested column to types that Spark can read.
+    /// Converts the members of a nested column, as [`spark_field`] describes.
     Nested,
 }
 
@@ -229,8 +229,9 @@ fn apply_conversion(
     }
 }
 
-/// Returns the field of a nested column with a type that Spark can read. Unsigned 64-bit integers,
-/// times and durations become signed integers.
+/// Returns a field with a type that Spark can read. Unsigned 64-bit integers become signed
+/// integers. Times and durations become signed integers in nanoseconds. Members of nested types are
+/// converted in the same way.
 fn spark_field(field: &Field) -> Field {
     let inner = |field: &Arc<Field>| Arc::new(spark_field(field));
     let data_type = match field.data_type() {
