@@ -26,6 +26,7 @@
 //! - [`stream`] finds the parts of video and audio streams in ROS messages.
 //! - [`flat`] converts nested columns to columns with one value per row.
 //! - [`pcap`] writes Velodyne packets as a network capture.
+//! - [`partial`] creates output files that are removed unless they are completed.
 //!
 //! Most exports only use [`rovelog::LogReader`], so they accept logs of any format.
 #![forbid(unsafe_code)]
@@ -48,6 +49,7 @@ mod meaning;
 pub mod ndjson;
 mod number;
 pub mod page;
+pub mod partial;
 pub mod pcap;
 mod pick;
 pub mod picture;

@@ -71,7 +71,7 @@ mod _core {
     #[pymodule_export]
     use crate::methods::formats;
     #[pymodule_export]
-    use crate::output::next_step;
+    use crate::output::{PartialFile, next_step};
     #[pymodule_export]
     use crate::plot::plot_svg;
     #[pymodule_export]

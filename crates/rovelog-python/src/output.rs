@@ -3,14 +3,16 @@
 //! Error messages contain the path that the user requested, and not the path of the partial file. A
 //! signal ends the writing.
 
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pyo3::prelude::*;
-use rovelog_export::ExportError;
+use pyo3::types::PyTuple;
+use rovelog_export::{ExportError, partial};
 
 use crate::errors::{self, ExceptionBuilder, SIGNAL_CHECK_INTERVAL};
 use crate::reader::Reader;
@@ -39,21 +41,98 @@ pub(crate) fn write<T: Send>(
     outcome.map_err(|error| match error {
         ExportError::Log(error) => reader.raise(py, &error),
         ExportError::Io(error) => {
-            // The output is a new file. If the error says that a file or folder was not found, it
-            // can therefore only be the folder of the output.
-            let missing = error.kind() == io::ErrorKind::NotFound;
-            let class = if missing { "MissingFolderError" } else { "WriteError" };
-            let path = out.to_string_lossy();
-            let raise = ExceptionBuilder::new(class, format!("cannot write the output: {error}"));
-            let raise = raise.errno(error.raw_os_error()).next(rovelog_export::next_step(&error));
             // The partial file is renamed when it is complete. The user only knows the final name.
-            raise.in_format(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
+            let path = out.to_string_lossy();
+            let path = path.trim_end_matches(".partial");
+            cannot_write(&error).in_format(reader.log.format().id, Some(path)).raise(py)
         }
         error => {
             let raise = ExceptionBuilder::new("RovelogError", error.to_string());
             raise.in_format(reader.log.format().id, reader.origin.path()).raise(py)
         }
     })
+}
+
+/// Returns the exception for an output that cannot be written.
+fn cannot_write<'a>(error: &io::Error) -> ExceptionBuilder<'a> {
+    // The output is a new file. If the error says that a file or folder was not found, it can
+    // therefore only be the folder of the output.
+    let missing = error.kind() == io::ErrorKind::NotFound;
+    let class = if missing { "MissingFolderError" } else { "WriteError" };
+    let raise = ExceptionBuilder::new(class, format!("cannot write the output: {error}"));
+    raise.errno(error.raw_os_error()).next(rovelog_export::next_step(error))
+}
+
+/// Context manager that creates and locks the partial file of an output. At the end, the file is
+/// removed unless it was renamed.
+///
+/// It is written in Rust, because Ctrl-C can interrupt Python between any two instructions, for
+/// example between the creation of a file and the assignment to a variable.
+#[pyclass(frozen, module = "rovelog._core")]
+pub(crate) struct PartialFile {
+    target: PathBuf,
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+}
+
+#[pymethods]
+impl PartialFile {
+    #[new]
+    fn new(target: PathBuf) -> Self {
+        Self { path: partial::path(&target), target, file: Mutex::new(None) }
+    }
+
+    /// Path of the partial file.
+    #[getter]
+    fn path(&self) -> &OsStr {
+        self.path.as_os_str()
+    }
+
+    fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
+        let file = partial::create(&self.path).map_err(|error| {
+            let path = self.target.to_string_lossy();
+            let raise = if error.kind() == io::ErrorKind::WouldBlock {
+                ExceptionBuilder::new("WriteError", "another program is writing this output")
+                    .next("wait until it is done, or name another file")
+            } else {
+                cannot_write(&error)
+            };
+            raise.at_path(Some(&path)).raise(py)
+        })?;
+        // On Windows, a lock would prevent the writers from opening the file again. It is not needed
+        // there.
+        #[cfg(windows)]
+        file.unlock()?;
+        *self.lock() = Some(file);
+        Ok(())
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&self, _args: &Bound<'_, PyTuple>) {
+        self.remove();
+    }
+}
+
+impl PartialFile {
+    fn lock(&self) -> MutexGuard<'_, Option<File>> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the file unless it was renamed. An error is ignored, because the next program that
+    /// writes this output replaces the file.
+    fn remove(&self) {
+        if let Some(file) = self.lock().take()
+            && partial::is_at(&file, &self.path)
+        {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        self.remove();
+    }
 }
 
 /// Returns advice for the user after an output could not be written. `errno` is the error number
@@ -65,7 +144,7 @@ pub(crate) fn next_step(errno: i32) -> &'static str {
 
 /// Opens a partial file for writing. After a signal, writing to the file fails.
 pub(crate) fn create(path: &Path, signals: &Arc<Signals>) -> io::Result<BufWriter<InterruptibleFile>> {
-    // `_output.py` has already created and locked the file. `File::create` opens the same file and
+    // A `PartialFile` has already created and locked the file. `File::create` opens the same file and
     // truncates it.
     let file = File::create(path)?;
     Ok(BufWriter::with_capacity(1 << 16, InterruptibleFile { file, signals: Arc::clone(signals) }))

@@ -3,11 +3,15 @@ programs.
 """
 
 import fcntl
+import gc
 import gzip
 import os
 import pickle
 import shutil
+import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 import rovelog as rl
@@ -59,20 +63,33 @@ def test_a_link_with_the_name_of_the_partial_file_is_not_followed(tmp_path: Path
     assert precious.read_text() == "mine" and not out.exists()
 
 
-def test_a_file_that_was_renamed_meanwhile_is_not_truncated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, log = tmp_path / "out.csv", rl.open(CORPUS / "ulog/one-topic.ulg")
-    part, lock, waiting = f"{out}.partial", fcntl.flock, [True]
+def test_an_interrupt_at_any_instruction_leaves_no_partial_file(tmp_path: Path) -> None:
+    log, out = rl.open(CORPUS / "ulog/one-topic.ulg"), tmp_path / "out.ulg"
+    log.recover(out)
+    names = {"partial_files", "write_file", "enter_context", "__exit__", "_name_new", "_sync", "_sync_folder"}
+    at, interrupted = 0, True
+    while interrupted:
+        at += 1
+        left, interrupted = [at], False
 
-    def complete_first(file: int, how: int) -> None:
-        if waiting and waiting.pop():
-            os.write(file, b"of another program")
-            os.rename(part, out)
-        lock(file, how)
+        def trace(frame: FrameType, event: str, _: object, left: list[int] = left) -> Any:
+            frame.f_trace_opcodes = frame.f_code.co_name in names
+            if event == "opcode":
+                left[0] -= 1
+                if left[0] == 0:
+                    raise KeyboardInterrupt
+            return trace
 
-    monkeypatch.setattr(fcntl, "flock", complete_first)
-    with pytest.raises(rl.WriteError):
-        rl.convert(log, out)
-    assert out.read_text() == "of another program" and not os.path.exists(part)
+        sys.settrace(trace)
+        try:
+            log.recover(out, force=True)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.settrace(None)
+        gc.collect()
+        assert os.listdir(tmp_path) == ["out.ulg"], f"instruction {at}"
+    assert at > 100
 
 
 def test_a_replaced_file_keeps_its_mode_and_a_link_stays(tmp_path: Path) -> None:
@@ -85,6 +102,22 @@ def test_a_replaced_file_keeps_its_mode_and_a_link_stays(tmp_path: Path) -> None
     assert link.is_symlink() and out.stat().st_mode & 0o777 == 0o600
     assert out.read_bytes() == (CORPUS / "ulog" / "one-topic.ulg").read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["link.ulg", "out.ulg"]
+
+
+def test_a_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, out = rl.open(CORPUS / "ulog" / "one-topic.ulg"), tmp_path / "out.ulg"
+    out.write_bytes(b"mine")
+    # The user root may write to all files.
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(rl.WriteError, match="write-protected"):
+        log.recover(out, force=True)
+    assert out.read_bytes() == b"mine"
+
+
+def test_a_name_of_maximum_length_can_be_written(tmp_path: Path) -> None:
+    log, out = rl.open(CORPUS / "ulog" / "one-topic.ulg"), tmp_path / ("x" * 251 + ".ulg")
+    log.recover(out)
+    assert os.listdir(tmp_path) == [out.name]
 
 
 def test_max_unpacked_limits_a_bag(tmp_path: Path) -> None:

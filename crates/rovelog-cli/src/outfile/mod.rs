@@ -5,11 +5,12 @@
 //! is flushed to the disk and renamed to `out.mcap`. If the command fails or a signal ends it, the
 //! partial file is removed.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+
+use rovelog_export::partial::{self, is_same_file};
 
 use crate::failure::{Failure, OutputError, cannot_write, file_system_failure};
 use crate::remote::Upload;
@@ -113,7 +114,7 @@ impl OutFile {
         // If the path is a symbolic link, the target of the link is replaced and not the link. The
         // target need not exist.
         let target = resolve_links(path).map_err(failed)?;
-        let partial = partial_of(&target);
+        let partial = partial::path(&target);
         let file = create_partial(path, &partial, inputs)?;
         let pending = Some(Pending { partial, target, force: args.force, provisional: false });
         let out = Self { file: buffered(file), path: path.to_owned(), pending, upload: None };
@@ -269,27 +270,6 @@ impl Drop for OutFolder {
     }
 }
 
-/// Maximum length in bytes of a file name on common file systems.
-const MAX_NAME: usize = 255;
-
-/// Returns the path under which an output is written until it is complete, which is `OUT.partial`.
-/// If this name would be too long for the file system, it is truncated and gets a hash of the full
-/// name, so that it differs from other truncated names.
-fn partial_of(target: &Path) -> PathBuf {
-    const SUFFIX: &str = ".partial";
-    let name = target.file_name().unwrap_or_default();
-    if name.len() + SUFFIX.len() <= MAX_NAME {
-        let mut partial = target.to_owned().into_os_string();
-        partial.push(SUFFIX);
-        return partial.into();
-    }
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    let text = name.to_string_lossy();
-    let start = &text[..text.floor_char_boundary(MAX_NAME - SUFFIX.len() - "-0123456789abcdef".len())];
-    target.with_file_name(format!("{start}-{:016x}{SUFFIX}", hasher.finish()))
-}
-
 fn buffered(file: File) -> BufWriter<File> {
     BufWriter::with_capacity(1 << 16, file)
 }
@@ -327,49 +307,24 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("the path has too many symbolic links"))
 }
 
-/// Creates and locks the partial file of an output. Replaces an existing partial file, unless
-/// another process has locked it.
+/// Creates and locks the partial file of an output.
 fn create_partial(path: &Path, partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
-    let failed = |error: io::Error| cannot_write(partial, &error);
-    let mut unfinished = unfinished::lock();
-    // Another process may create or remove the partial file between two of the calls below. In this
-    // case, the loop is repeated.
-    for _ in 0..100 {
-        match OpenOptions::new().write(true).create_new(true).open(partial) {
-            Ok(file) => {
-                // If the file system does not support locks, the file is used without a lock. If
-                // another process has replaced the file since it was opened, the loop starts again.
-                if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && is_file_at(&file, partial) {
-                    unfinished.add(partial);
-                    return Ok(file);
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let Ok(left) = fs::symlink_metadata(partial) else { continue };
-                refuse_input(partial, &left, inputs)?;
-                if !left.is_file() {
-                    return Err(failed(error));
-                }
-                let file = match OpenOptions::new().write(true).open(partial) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    opened => opened.map_err(failed)?,
-                };
-                if file.try_lock().is_err() {
-                    break;
-                }
-                if is_file_at(&file, partial) {
-                    fs::remove_file(partial).map_err(failed)?;
-                }
-            }
-            Err(error) => return Err(cannot_write(path, &error)),
-        }
+    if let Ok(left) = fs::symlink_metadata(partial) {
+        refuse_input(partial, &left, inputs)?;
     }
-    Err(Failure::usage("another run of rovelog is writing this output file")
-        .next(
-            "wait until the other run has finished, or name another file; if there is no other run, remove \
-             FILE",
-        )
-        .at(partial))
+    let mut unfinished = unfinished::lock();
+    let file = partial::create(partial).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => Failure::usage("another run of rovelog is writing this output file")
+            .next(
+                "wait until the other run has finished, or name another file; if there is no other run, \
+                 remove FILE",
+            )
+            .at(partial),
+        io::ErrorKind::AlreadyExists => cannot_write(partial, &error),
+        _ => cannot_write(path, &error),
+    })?;
+    unfinished.add(partial);
+    Ok(file)
 }
 
 /// Renames a complete file, but fails if a file with the new name exists. `rename` would replace
@@ -434,26 +389,6 @@ fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<()
 
 fn output_is_input(output: &Path) -> Failure {
     Failure::usage("the output file is also the input file").next("name another output file").at(output)
-}
-
-/// Returns true if the open file `file` is still the file at `path`.
-fn is_file_at(file: &File, path: &Path) -> bool {
-    let (open, there) = (file.metadata(), fs::symlink_metadata(path));
-    matches!((open, there), (Ok(open), Ok(there)) if is_same_file(path, &open, path, &there))
-}
-
-/// Returns true if two paths lead to the same file. On Unix, the metadata of a file identifies it.
-#[cfg(unix)]
-fn is_same_file(_: &Path, a: &Metadata, _: &Path, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-/// Returns true if two paths lead to the same file. This system has no inode numbers, so the
-/// canonical paths are compared.
-#[cfg(not(unix))]
-fn is_same_file(a: &Path, _: &Metadata, b: &Path, _: &Metadata) -> bool {
-    matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ An output `a.csv` is written as `a.csv.partial` and renamed when it is complete.
 complete file exists, or no file exists. The steps are:
 
 1. `check_writable` rejects paths that must not be written.
-2. `_claimed` opens the partial file and locks it, so that two programs do not write the same
+2. `PartialFile` creates and locks the partial file, so that two programs do not write the same
    output.
 3. The caller writes the partial file.
 4. `_sync` waits until the data are on the disk, and the file gets its final name.
@@ -23,13 +23,6 @@ from typing import Any
 
 from rovelog import _core
 from rovelog._errors import MissingFolderError, WriteError
-
-try:
-    import fcntl
-except ImportError:
-    # Windows has no `fcntl`. It does not need a lock here, because it refuses to remove a file that
-    # another program has opened.
-    fcntl = None  # type: ignore[assignment]
 
 
 def expand_user(out: str | os.PathLike[str]) -> str:
@@ -53,6 +46,10 @@ def check_writable(path: str, sources: Iterable[str], force: bool) -> None:
     elif not force:
         what = "the output file already exists"
         raise WriteError(what, errno=errno.EEXIST, path=path, next="name another file, or use force=True to replace it")
+    elif not os.access(path, os.W_OK):
+        # A rename does not require write permission for the replaced file.
+        what = "the output file is write-protected"
+        raise WriteError(what, errno=errno.EACCES, path=path, next="name another file, or make this one writable")
 
 
 def _check_no_input(path: str, sources: Iterable[str]) -> None:
@@ -104,19 +101,21 @@ def partial_files(paths: list[str], sources: Iterable[str], force: bool) -> Iter
     targets = [os.path.realpath(path) for path in paths]
     with contextlib.ExitStack() as stack:
         special = {target for target in targets if _is_special(target)}
-        claimed = {
-            target: stack.enter_context(_claimed(f"{target}.partial", sources)) for target in targets if target not in special
-        }
-        yield [target if target in special else claimed[target][0] for target in targets]
-        for target, (part, file) in claimed.items():
+        claimed = {target: _core.PartialFile(target) for target in targets if target not in special}
+        for part in claimed.values():
+            if os.path.exists(part.path):
+                _check_no_input(part.path, sources)
+            stack.enter_context(part)
+        yield [target if target in special else claimed[target].path for target in targets]
+        for target, part in claimed.items():
             try:
-                _sync(file)
+                _sync(part.path, os.O_RDWR)
                 if force and os.path.isfile(target):
                     # The new file keeps the permissions of the file that it replaces.
-                    shutil.copymode(target, part)
-                    os.replace(part, target)
+                    shutil.copymode(target, part.path)
+                    os.replace(part.path, target)
                 else:
-                    _name_new(part, target)
+                    _name_new(part.path, target)
             except OSError as error:
                 raise _not_written(target, error) from error
         for folder in {os.path.dirname(target) for target in claimed}:
@@ -146,66 +145,6 @@ def output_folder(folder: str) -> Iterator[None]:
         raise
 
 
-@contextlib.contextmanager
-def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
-    """Context manager that opens and locks an empty partial file. It removes the file at the end
-    unless it was renamed.
-    """
-    if os.path.exists(part):
-        _check_no_input(part, sources)
-    file = None
-    try:
-        file = _locked(part)
-        while not _is_at(file, part):
-            # Between `open` and `flock`, another program completed and renamed this partial file.
-            # Writing to it now would overwrite that program's output.
-            os.close(file)
-            file = None
-            file = _locked(part)
-        os.truncate(file, 0)
-        yield part, file
-    finally:
-        # An interrupt by Ctrl-C can arrive at any line above.
-        if file is not None:
-            if _is_at(file, part):
-                os.remove(part)
-            os.close(file)
-
-
-def _locked(part: str) -> int:
-    """Opens or creates the partial file and locks it.
-
-    Symbolic links are not followed, because a link could make this program overwrite any file.
-    """
-    try:
-        if os.path.islink(part):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-        file = os.open(part, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-    except OSError as error:
-        raise _not_written(part.removesuffix(".partial"), error) from error
-    if fcntl is None:
-        return file
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(file)
-        what = "another program is writing this output"
-        after = "wait until it is done, or name another file"
-        raise WriteError(what, errno=error.errno, path=part, next=after) from error
-    except OSError:
-        # Some network file systems do not support locks. There, the file is written without a lock.
-        pass
-    return file
-
-
-def _is_at(file: int, path: str) -> bool:
-    """Returns True if the open file is still the file at `path`."""
-    try:
-        return os.path.samestat(os.fstat(file), os.lstat(path))
-    except FileNotFoundError:
-        return False
-
-
 def _not_written(path: str, error: OSError) -> WriteError:
     kind = MissingFolderError if isinstance(error, FileNotFoundError) else WriteError
     return _refused(kind, "cannot write the output", path, error)
@@ -216,13 +155,18 @@ def _refused(kind: type[WriteError], what: str, path: str, error: OSError) -> Wr
     return kind(f"{what}: {error.strerror}", errno=error.errno, path=path, next=after)
 
 
-def _sync(file: int) -> None:
-    """Waits until the data of an open file are on the disk, if the file system supports that."""
+def _sync(path: str, flags: int) -> None:
+    """Waits until the data of a file or a folder are on the disk, if the file system supports that.
+    `flags` are the flags with which it is opened.
+    """
+    file = os.open(path, flags)
     try:
         os.fsync(file)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
             raise
+    finally:
+        os.close(file)
 
 
 def _sync_folder(path: str) -> None:
@@ -233,18 +177,14 @@ def _sync_folder(path: str) -> None:
     if os.name == "nt":
         return
     try:
-        folder = os.open(path, os.O_RDONLY)
+        _sync(path, os.O_RDONLY)
     except PermissionError:
         # The user has write permission but no read permission for the folder.
         return
-    try:
-        _sync(folder)
     except OSError as error:
         what = f"the output is complete, but could be lost in a power failure, because it was not flushed to the disk: {error.strerror}"
         after = "check the disk, and write again with force=True"
         raise WriteError(what, errno=error.errno, path=path, next=after) from error
-    finally:
-        os.close(folder)
 
 
 def _name_new(part: str, target: str) -> None:
