@@ -10,6 +10,7 @@ mod export;
 mod pairs;
 mod peers;
 mod rld;
+mod rld_parts;
 mod rosbag;
 mod rosbag2;
 mod ulog;
@@ -18,11 +19,12 @@ mod vel;
 pub use export::any_export;
 pub use pairs::{any_merge, any_recover};
 pub use peers::{rosbag_peers, rosbag_peers_rewrite, ulog_peers, ulog_peers_rewrite, ulog_peers_write};
-pub use rld::{rld_declarations, rld_read, rld_rewrite, rld_stream, rld_write};
+pub use rld::{rld_csv, rld_declarations, rld_read, rld_rewrite, rld_stream, rld_write};
+pub use rld_parts::rld_parts;
 pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream, rosbag_write};
 pub use rosbag2::{rosbag_chunk, rosbag_chunk_write};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream, ulog_write};
-pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_write};
+pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_texts, vel_write};
 
 /// Function of a fuzz target. It checks a property of the code for an input.
 pub type Body = fn(&[u8]);
@@ -39,7 +41,9 @@ pub const ALL: &[(&str, Body)] = bodies![
     any_merge,
     any_recover,
     detect,
+    rld_csv,
     rld_declarations,
+    rld_parts,
     rld_read,
     rld_rewrite,
     rld_stream,
@@ -65,6 +69,7 @@ pub const ALL: &[(&str, Body)] = bodies![
     vel_read,
     vel_rewrite,
     vel_stream,
+    vel_texts,
     vel_write,
 ];
 

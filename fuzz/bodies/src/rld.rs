@@ -6,6 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use binrw::BinRead;
 use rovelog::core::RecoverOptions;
 use rovelog::rld_format::analysis::StatsOptions;
+use rovelog::rld_format::csv::{CsvStyle, import};
 use rovelog::rld_format::unit::Unit;
 use rovelog::rld_format::wire::{BlockTimes, Header, LeadIn};
 use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter};
@@ -59,6 +60,34 @@ pub fn rld_stream(data: &[u8]) {
     check_stream(&mut stream, &log, log.records_in_file_order(), |_| None);
 }
 
+/// Writes an RLD log as CSV of the logger, or takes the input itself as CSV. Checks that the import
+/// of the CSV is a valid log, and that it has the rows of the log.
+pub fn rld_csv(data: &[u8]) {
+    let log = open(data);
+    let (mut text, mut is_complete) = (data.to_vec(), false);
+    if let Some(log) = &log {
+        text.clear();
+        let Ok(written) = log.write_logger_csv(CsvStyle::Nanoseconds, &mut text) else { return };
+        is_complete = written.lost.is_empty();
+    }
+    let imported = match import(&text[..], 0) {
+        Ok(imported) => imported,
+        Err(error) => return assert!(!is_complete, "written CSV is not imported: {error}"),
+    };
+    let again = open(&imported.bytes).expect("an imported log opens");
+    assert_eq!(again.rows(), imported.rows);
+    assert!(again.info().lost.is_empty(), "an imported log is damaged: {:?}", again.diagnostics().list());
+    if let Some(log) = log.filter(|_| is_complete) {
+        assert_eq!(again.rows(), log.rows());
+        let values = |log: &RldReader| -> Vec<String> {
+            log.records_in_file_order()
+                .map(|record| record.value().expect("a row decodes").to_json())
+                .collect()
+        };
+        assert_eq!(values(&again), values(&log));
+    }
+}
+
 /// Parses a header and block times. Checks that the results are equal to the views of the same
 /// bytes, and that writing them results in the same bytes.
 pub fn rld_declarations(data: &[u8]) {
@@ -91,13 +120,26 @@ struct Model {
 }
 
 #[derive(Arbitrary, Debug)]
-struct ModelChannel {
+pub(crate) struct ModelChannel {
     name: String,
     unit: u8,
     scale: i8,
     size: u8,
     /// Index of the binary channel whose bits say in which rows a value is valid.
     valid: Option<u8>,
+}
+
+/// Returns the channels of a log in the file version `version`.
+pub(crate) fn channel_specs(channels: &[ModelChannel], version: u8) -> Vec<ChannelSpec> {
+    let name = |index: usize| format!("{index}{}", channels[index].name);
+    let spec = |(index, channel): (usize, &ModelChannel)| ChannelSpec {
+        name: name(index),
+        unit: Unit::of(u32::from(channel.unit), version > 2),
+        scale: channel.scale.into(),
+        size: 1 << (channel.size % 4),
+        valid: channel.valid.map(|valid| name(usize::from(valid) % channels.len())),
+    };
+    channels.iter().enumerate().map(spec).collect()
 }
 
 /// A log that was written, and the content that a reader must find in it.
@@ -111,20 +153,12 @@ struct Written {
 impl Model {
     /// Writes the log. Returns `None` if the content cannot be represented in the RLD format.
     fn write(&self) -> Option<Written> {
-        let name = |index: usize| format!("{index}{}", self.channels[index].name);
-        let channel = |(index, channel): (usize, &ModelChannel)| ChannelSpec {
-            name: name(index),
-            unit: Unit::of(u32::from(channel.unit), self.version > 2),
-            scale: channel.scale.into(),
-            size: 1 << (channel.size % 4),
-            valid: channel.valid.map(|valid| name(usize::from(valid) % self.channels.len())),
-        };
         let spec = LogSpec {
             version: u16::from(self.version),
             block_rows: self.block_rows.into(),
             start: self.start,
             comment: self.comment.clone(),
-            channels: self.channels.iter().enumerate().map(channel).collect(),
+            channels: channel_specs(&self.channels, self.version),
             ..LogSpec::new(self.rate)
         };
         let mut log = RldWriter::new(Cursor::new(Vec::new()), spec.header().ok()?).ok()?;

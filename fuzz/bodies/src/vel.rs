@@ -39,8 +39,20 @@ pub fn vel_read(data: &[u8]) {
         while revolutions.next().is_some() {}
     }
     drop((log.choices(), log.velodyne_calibration()));
-    let text = String::from_utf8_lossy(data);
-    drop((Types::parse(&text), Calibration::parse(&text)));
+}
+
+/// Parses the first half of the input as declarations of message types, and all of it as a
+/// calibration file. Checks that a value of a declared type, which is decoded from the second half,
+/// is the same after encoding and decoding it again.
+pub fn vel_texts(data: &[u8]) {
+    drop(Calibration::parse(&String::from_utf8_lossy(data)));
+    let (text, payload) = data.split_at(data.len() / 2);
+    let Ok(types) = Types::parse(&String::from_utf8_lossy(text)) else { return };
+    for declared in types.declared() {
+        let Some(value) = declared.value(payload) else { continue };
+        let encoded = declared.encode(&value).expect("a decoded value can be encoded");
+        assert_eq!(declared.value(&encoded).map(|value| value.to_json()), Some(value.to_json()));
+    }
 }
 
 /// Checks that every byte of a VEL log belongs to the header, the index, a message or a reported
