@@ -218,6 +218,7 @@ fn errors_in_csv_state_the_line() {
     refuse(&format!("{head}1700000000.000000000,1\n"), "line 9");
     refuse(&format!("{head}1700000000.000000000,1,x\n"), "not an integer");
     refuse(&format!("{head}1700000000.000000000,1,99999999999\n"), "4 bytes");
+    refuse(&format!("{head}4745938862082.13340168419271,1,5\n"), "is not a block time");
     let far = head.replace("Sample Rate", "Start Time,Fri Jan  1 00:00:00 2500\nSample Rate");
     refuse(&format!("{far}1700000000.000000000,1,5\n"), "does not fit into 64 bits");
     let good =
@@ -225,6 +226,28 @@ fn errors_in_csv_state_the_line() {
     let log = open(&good.expect("the logger's CSV").bytes.into());
     assert_eq!((log.rows(), log.header().comment_text().as_str()), (3, "a\nb,c"));
     assert_eq!(log.row(1).and_then(|row| row.raw(1)), Some(-6));
+}
+
+/// The export of a damaged log has blocks of different sizes.
+#[test]
+fn blocks_of_different_sizes_keep_all_rows() {
+    let mut text =
+        "RocketLogger CSV File\nFile Version,4\nBlock Size,6\nSample Rate,1000\nComment,\n\n,V1 [10nV]\n"
+            .to_owned();
+    for (sec, rows) in [(0, 6), (1, 4), (2, 6), (3, 3)] {
+        for row in 0..rows {
+            let time = if row == 0 { format!("{}.000000000", 1_700_000_000 + sec) } else { String::new() };
+            writeln!(text, "{time},{}", sec * 10 + row).expect("memory takes it");
+        }
+    }
+    let imported = import(text.as_bytes(), 0).expect("a log");
+    assert!(imported.remarks.iter().any(|remark| remark.contains("2 rows each")), "{:?}", imported.remarks);
+    let log = open(&imported.bytes.into());
+    assert_eq!((log.rows(), log.info().lost.bytes), (19, 0), "{:?}", log.diagnostics().list());
+    let values: Vec<_> = (0..19).filter_map(|row| log.row(row)?.raw(0)).collect();
+    assert_eq!(values, [0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 20, 21, 22, 23, 24, 25, 30, 31, 32]);
+    let seconds = |row| log.block_of(row).map(|(_, times)| times.realtime_sec.get() - 1_700_000_000);
+    assert_eq!([0, 6, 10, 16].map(seconds), [0, 1, 2, 3].map(Some));
 }
 
 /// Version 2 writes block times as dates in the format of `ctime`, and a space before each binary

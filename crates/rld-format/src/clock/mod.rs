@@ -11,6 +11,7 @@ pub(crate) use fit::{Block, Blocks, LogTimes};
 pub use fit::{ClockReport, Gap, Residuals};
 pub(crate) use track::{
     ClockChange, Gaps, Tracker, blocks_between, follows, follows_on_both_clocks, is_plausible,
+    is_plausible_time,
 };
 
 /// True duration in nanoseconds of the rows that nominally last one second. Each row takes

@@ -29,14 +29,15 @@ const SLEW_DIVISOR: i128 = 2000;
 /// are zero on both clocks are invalid, because zeroed bytes and rows of idle digital channels look
 /// like such times.
 pub(crate) fn is_plausible(block_times: &BlockTimes) -> bool {
-    let sec = |sec: i64| (-MAX_SEC..MAX_SEC).contains(&sec);
-    let nsec = |nsec: i64| (-SECOND..SECOND).contains(&nsec);
     let is_zero = block_times.as_bytes().iter().all(|byte| *byte == 0);
     !is_zero
-        && sec(block_times.realtime_sec.get())
-        && sec(block_times.monotonic_sec.get())
-        && nsec(block_times.realtime_nsec.get())
-        && nsec(block_times.monotonic_nsec.get())
+        && is_plausible_time(block_times.realtime_sec.get(), block_times.realtime_nsec.get())
+        && is_plausible_time(block_times.monotonic_sec.get(), block_times.monotonic_nsec.get())
+}
+
+/// Returns whether seconds and nanoseconds can be a time of a clock.
+pub(crate) fn is_plausible_time(sec: i64, nsec: i64) -> bool {
+    (-MAX_SEC..MAX_SEC).contains(&sec) && (-SECOND..SECOND).contains(&nsec)
 }
 
 /// Returns whether `second` can be the times of a block after `first`: both are valid, and `second`
@@ -151,7 +152,7 @@ impl Tracker {
     pub(crate) fn new(lead_in: &LeadIn) -> Self {
         let (sec, nsec) = (lead_in.start_sec.get(), lead_in.start_nsec.get());
         // Until the first valid block time, rows are counted from the start time in the header.
-        let start = (-MAX_SEC..MAX_SEC).contains(&sec) && (-SECOND..SECOND).contains(&nsec) && sec != 0;
+        let start = is_plausible_time(sec, nsec) && sec != 0;
         let anchor = start.then(|| Anchor { row: 0, realtime: sec * SECOND + nsec, monotonic: 0 });
         Self {
             blocks: 0,

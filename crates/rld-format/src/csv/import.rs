@@ -5,7 +5,7 @@ use std::io::{BufRead, Read};
 use chrono::NaiveDateTime;
 use rovelog_core::internal::text::count;
 
-use crate::clock::span;
+use crate::clock::{is_plausible_time, span};
 use crate::error::RldError;
 use crate::layout::Layout;
 use crate::unit::{MAX_SCALE, Unit};
@@ -103,8 +103,12 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let rows: u64 = blocks.iter().map(|block| block.count).sum();
     // The size of blocks is determined from their block times, because the block size in the header
     // of the CSV can be wrong.
-    let size = blocks.first().map_or(u64::from(spec.block_rows), |block| block.count);
-    if size != u64::from(spec.block_rows) {
+    let size = block_size(&blocks).unwrap_or(spec.block_rows.into());
+    if blocks.iter().rev().skip(1).any(|block| block.count != size) {
+        let size = count(size, "row");
+        remarks
+            .push(format!("the blocks have different numbers of rows, so they are divided into {size} each"));
+    } else if size != u64::from(spec.block_rows) {
         remarks.push(format!(
             "the blocks have {}, although the CSV header states {}",
             count(size, "row"),
@@ -115,6 +119,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         rovelog_core::internal::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
     set_counts(&mut blank, rows)?;
     let mut writer = RldWriter::new(Vec::new(), blank)?;
+    let block_bytes = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(row_reader.layout.row);
     // The difference between Unix time and monotonic time, and the Unix time at which the next
     // block is expected.
     let mut apart = blocks.first().map_or(0, |block| block.realtime);
@@ -128,9 +133,12 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             apart += jump;
             steps += 1;
         }
-        let block_times = BlockTimes::new(block.realtime, block.realtime - apart)
-            .ok_or_else(|| RldError::not_writable("a block time does not fit into 64 bits"))?;
-        writer.copy_block(&block_times, &block.rows)?;
+        for (part, rows) in block.rows.chunks(block_bytes).enumerate() {
+            let realtime = block.realtime + span(part as u64 * size, spec.rate);
+            let block_times = BlockTimes::new(realtime, realtime - apart)
+                .ok_or_else(|| RldError::not_writable("a block time does not fit into 64 bits"))?;
+            writer.copy_block(&block_times, rows)?;
+        }
         expected = block.realtime + span(block.count, spec.rate);
     }
     if steps > 0 {
@@ -138,6 +146,20 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         remarks.push(format!("the block times have {steps}, because the clock was set; no rows are missing"));
     }
     Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
+}
+
+/// Returns the size of blocks in rows. In an RLD log, all blocks but the last have the same size. If
+/// rows are missing in the CSV, its blocks have different sizes. Then this is the largest size into
+/// which all blocks but the last can be divided. Returns `None` if there are no blocks.
+fn block_size(blocks: &[Block]) -> Option<u64> {
+    let (last, full) = blocks.split_last()?;
+    let divisor = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    Some(full.iter().map(|block| block.count).reduce(divisor).unwrap_or(last.count))
 }
 
 struct Lines<R> {
@@ -307,10 +329,11 @@ fn time_of_date(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
 
 /// Parses a block time such as `1700000000.496480000`. A bug of the logger produces times such as
 /// `1700000000.-02520000`, which are parsed, too. A spreadsheet may have removed zeros from the end.
+/// Returns `None` for a time that a reader of the log would take for damage.
 fn block_time(text: &str) -> Option<i128> {
     let (sec, fraction) = text.split_once('.').unwrap_or((text, ""));
     let (sec, nsec): (i64, i64) = (sec.parse().ok()?, format!("{fraction:0<9}").parse().ok()?);
-    Some(i128::from(sec) * i128::from(SECOND) + i128::from(nsec))
+    is_plausible_time(sec, nsec).then_some(i128::from(sec) * i128::from(SECOND) + i128::from(nsec))
 }
 
 /// Derives the channels from the titles of the columns. A channel is binary if it has the name of a

@@ -12,6 +12,7 @@ pub use import::{Imported, import};
 
 use rovelog_core::ReadOptions;
 
+use crate::clock::is_plausible_time;
 use crate::error::RldError;
 use crate::reader::RldReader;
 use crate::schema::Channel;
@@ -49,7 +50,7 @@ impl RldReader {
         out.write_all(&head)?;
         let mut written = WrittenCsv { rows: self.rows(), lost: self.lost_in_head(&head)? };
         let channels = self.table()?.channels.len();
-        let (mut dated, mut wide) = (false, false);
+        let (mut dated, mut wide, mut impossible) = (false, false, false);
         let mut block_times = self.block_times().peekable();
         let mut line = String::new();
         for number in 0..self.rows() {
@@ -63,6 +64,7 @@ impl RldReader {
                     CsvStyle::Dates => date(sec),
                 };
                 dated |= style == CsvStyle::Dates && nsec != 0;
+                impossible |= !is_plausible_time(sec, nsec);
             }
             let row = self.row(number).ok_or_else(|| RldError::refused("no such row"))?;
             for channel in 0..channels {
@@ -86,6 +88,7 @@ impl RldReader {
         let also = [
             (dated, "the CSV has block times in whole seconds"),
             (wide, "some values need more than 32 bits, so rld import rejects them"),
+            (impossible, "some block times are damaged, so rld import rejects them"),
         ];
         written.lost.extend(also.iter().filter(|(found, _)| *found).map(|(_, what)| (*what).to_owned()));
         Ok(written)
