@@ -35,7 +35,7 @@ pub(crate) fn check() -> Result<()> {
     for (args, feature) in NEED_FEATURES {
         let output = Command::new(&program).args(args).current_dir(root()).output()?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        let hint = format!("cargo install rovelog-cli --features {feature}");
+        let hint = format!("crates/rovelog-cli --features {feature}");
         ensure!(
             output.status.code() == Some(1)
                 && errors.contains("this build of rovelog")

@@ -79,7 +79,7 @@ const TASKS: &[Task] = &[
     task(
         "oracle",
         oracle::command,
-        "compare with other programs: ulog|rld|rosbag|vel|export|health|plots|scrub|ask|duckdb|recovered|survivors|suites|tools|hosts|plotjuggler|agents",
+        "compare with other programs: ulog|rld|rosbag|vel|export|trajectories|health|findings|plots|scrub|ask|duckdb|recovered|survivors|suites|tools|hosts|plotjuggler|agents",
     ),
     task("damage", reliability::damage, "damage logs and count what is lost: ulog|all|pages"),
     task(

@@ -67,8 +67,8 @@ impl Failure {
     /// feature `feature` is not enabled. `lacks` completes the sentence "this build of rovelog …".
     pub(crate) fn not_built_in(lacks: &str, feature: &str) -> Self {
         Self::failed(format!("this build of rovelog {lacks}")).next(format!(
-            "use a released binary or the Python package, or build it with cargo install rovelog-cli \
-             --features {feature}"
+            "use a released binary or the Python package, or build it in a clone: cargo install --path \
+             crates/rovelog-cli --features {feature}"
         ))
     }
 
